@@ -1,0 +1,41 @@
+# make demo   from a bare clone to filled gaps in a real file: installs, fetches the model, shows the denoising
+# make test   the same set-up with the test extras, then every check
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO_FILE := tests/data/demo/ledger.py
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test check clean
+
+demo: $(VENV)/.installed
+	$(BIN)/lacuna models pull
+	$(BIN)/lacuna fill $(DEMO_FILE) --watch
+
+test: $(VENV)/.installed-test
+	$(BIN)/lacuna models pull
+	$(MAKE) --no-print-directory check
+	$(BIN)/pytest
+
+check: $(VENV)/.installed-test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean:
+	rm -rf $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+# A stamp file for each state of the environment: a second make installs nothing.
+$(VENV)/.created:
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.installed: pyproject.toml $(VENV)/.created
+	$(BIN)/python -m pip install -e .
+	touch $@
+
+$(VENV)/.installed-test: pyproject.toml $(VENV)/.created
+	$(BIN)/python -m pip install -e '.[test]'
+	touch $(VENV)/.installed $@

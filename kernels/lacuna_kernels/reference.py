@@ -1,0 +1,47 @@
+"""Every kernel in plain torch: the truth that the fast forms are compared with."""
+
+import torch
+from torch import Tensor
+
+
+def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """``x / sqrt(mean(x^2) + eps) * weight`` over the last dimension, reduced in float32 (arXiv 1910.07467)."""
+    wide = x.float()
+    return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps)).to(x.dtype) * weight
+
+
+def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotary position embedding of ``x`` [..., T, D] by ``cos`` and ``sin`` [T, D] (arXiv 2104.09864, half-split order).
+
+    ``y = x * cos + [-x2, x1] * sin`` with ``x = [x1, x2]``.
+    """
+    first, second = x.chunk(2, dim=-1)
+    return x * cos + torch.cat((-second, first), dim=-1) * sin
+
+
+def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
+    """``softmax(Q K^T / sqrt(D)) V`` with grouped key/value heads.
+
+    ``query`` [B, H, R, D], ``key`` and ``value`` [B, G, K, D] with H a multiple of G, ``mask`` bool, broadcastable
+    to [B, 1, R, K], True where a row may look. Returns [B, H, R, D].
+    """
+    repeats = query.shape[1] // key.shape[1]
+    key, value = key.repeat_interleave(repeats, dim=1), value.repeat_interleave(repeats, dim=1)
+    scores = query.float() @ key.float().transpose(-1, -2) * query.shape[-1] ** -0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    return (scores.softmax(-1) @ value.float()).to(query.dtype)
+
+
+def unmask(logits: Tensor, num_candidates: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Top candidates and entropy of every row of ``logits`` [R, V].
+
+    Returns ids [R, C], their log-probabilities [R, C], best first, and the entropy in nats [R]:
+    ``H = logsumexp(z) - sum(softmax(z) * z)``.
+    """
+    logits = logits.float()
+    total = logits.logsumexp(-1, keepdim=True)
+    values, ids = logits.topk(num_candidates, dim=-1)
+    probabilities = (logits - total).exp()
+    entropy = total.squeeze(-1) - (probabilities * logits).sum(-1)
+    return ids, values - total, entropy

@@ -1,0 +1,1 @@
+"""The diffusion language model of Lacuna: context, canvas, denoise loop and their training."""

@@ -1,0 +1,93 @@
+"""The canvas side's own parameters: a low-rank update of every linear, its norms and the mask embedding."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from lacuna_model.assembly import FUSED, build_transformer, fused_weight
+from lacuna_model.config import ModelConfig
+from lacuna_model.errors import WeightsError
+from lacuna_model.linear import Linear, LowRankLinear
+from lacuna_model.transformer import Transformer
+
+State = Mapping[str, Tensor]
+
+
+class TrainableCanvas(nn.Module):
+    """The canvas side while it is trained: frozen base weights in ``dtype``, everything else learns.
+
+    The mask embedding starts as the mean of the embeddings, the norms as the base's, the updates at zero.
+    """
+
+    def __init__(self, config: ModelConfig, state: State, *, rank: int, dtype: torch.dtype, seed: int = 0) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        self.adapted = nn.ModuleDict()
+        self.norms = nn.ParameterDict(
+            {name.replace(".", "/"): nn.Parameter(state[name].clone()) for name in state if name.endswith("norm")}
+        )
+        self.mask_embedding = nn.Parameter(state["embedding"].mean(dim=0))
+
+        def make(name: str, weight: Tensor, bias: Tensor | None) -> Linear:
+            linear = LowRankLinear(weight.to(dtype), rank, generator)
+            self.adapted[name.replace(".", "/")] = linear
+            return linear
+
+        own = dict(state) | {name.replace("/", "."): norm for name, norm in self.norms.items()}
+        head_weight = state["embedding" if config.tie_embeddings else "head"].to(dtype)
+        self.transformer: Transformer = build_transformer(
+            config, own, make, head=lambda x: nn.functional.linear(x.to(dtype), head_weight).float()
+        )
+
+    def parameters_by_name(self) -> dict[str, Tensor]:
+        """All learnt tensors under the names an adapter file uses."""
+        return {name.replace("/", "."): tensor.detach() for name, tensor in self.named_parameters()}
+
+
+def save_adapter(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+    """Write an adapter: low-rank factors as 8-bit codes with one scale a row, the rest in float32."""
+    packed: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        if name.startswith("adapted."):
+            scale = tensor.float().abs().amax(dim=1).clamp_min(1e-12) / 127.0
+            packed[name] = (tensor.float() / scale[:, None]).round().to(torch.int8).cpu()
+            packed[name + ".scale"] = scale.cpu()
+        else:
+            packed[name] = tensor.float().cpu().contiguous()
+    save_file(packed, path, metadata=dict(metadata))
+
+
+def load_adapter(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """An adapter's tensors in float32 and its metadata; raises WeightsError for a damaged file."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            packed = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+            metadata = file.metadata() or {}
+    except (SafetensorError, OSError) as error:
+        raise WeightsError(f"{path} is not a readable adapter ({error}); reinstall lacuna-code") from error
+    tensors = {
+        name: tensor.float() * packed[name + ".scale"][:, None] if name + ".scale" in packed else tensor
+        for name, tensor in packed.items()
+        if not name.endswith(".scale")
+    }
+    return tensors, metadata
+
+
+def merge_adapter(config: ModelConfig, state: State, adapter: State) -> dict[str, Tensor]:
+    """The canvas side's weights: the base's with every update added and the norms replaced. float32."""
+    merged = dict(state)
+    for i in range(config.num_layers):
+        for fused, parts in FUSED.items():
+            name = f"adapted.layers.{i}.{fused}"
+            weight = fused_weight(state, i, fused) + adapter[f"{name}.up"] @ adapter[f"{name}.down"]
+            sizes = [len(state[f"layers.{i}.{part}"]) for part in parts]
+            for part, rows in zip(parts, weight.split(sizes), strict=True):
+                merged[f"layers.{i}.{part}"] = rows
+    for name, tensor in adapter.items():
+        if name.startswith("norms."):
+            merged[name.removeprefix("norms.")] = tensor
+    return merged

@@ -1,0 +1,100 @@
+"""The canvas: the slots that stand for the gaps, block by block."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lacuna_model.constraint import GapView, TokenText
+from lacuna_model.context import Gap
+from lacuna_model.stopping import StopRule
+
+
+@dataclass(frozen=True, slots=True)
+class Marginals:
+    """What a pass says of every slot of a block: candidates [B, K] best first, their log-probabilities, entropy [B].
+
+    ``exact`` counts the leading open slots whose candidates hold beside each other: the base has read the tokens in
+    front of each, so that they may be committed in one go.
+    """
+
+    ids: NDArray[np.int64]
+    logp: NDArray[np.float32]
+    entropy: NDArray[np.float32]
+    exact: int = 0
+
+
+@dataclass(slots=True)
+class Canvas:
+    """One gap's slots while it is filled.
+
+    ``done`` are the tokens of finished blocks, ``slots`` the current block (None: open). ``budget`` is how many
+    tokens may follow behind this block.
+    """
+
+    gap: Gap
+    block_size: int
+    budget: int
+    min_tokens: int = 0
+    stop: StopRule | None = None
+    done: list[int] = field(default_factory=list)
+    slots: list[int | None] = field(default_factory=list)
+    closed: bool = False
+
+    def open_block(self) -> None:
+        """Put the current block's tokens to the finished ones and open the next, as large as the budget allows."""
+        self.done += [token for token in self.slots if token is not None]
+        size = min(self.block_size, self.budget)
+        self.slots = [None] * size
+        self.budget -= size
+        self.closed = size == 0
+
+    @property
+    def position(self) -> int:
+        """The rotary position of the block's first slot."""
+        return self.gap.position + len(self.done)
+
+    @property
+    def frontier(self) -> int:
+        """The first open slot; the block's size where none is open."""
+        return next((i for i, token in enumerate(self.slots) if token is None), len(self.slots))
+
+    def commit(self, slot: int, token: int, eog_id: int) -> None:
+        """Give a slot its token; end-of-gap cuts the block behind it and closes the fill once all before is filled."""
+        self.slots[slot] = token
+        if token == eog_id:
+            del self.slots[slot + 1 :]
+        if self.slots and self.slots[-1] == eog_id and None not in self.slots:
+            self.slots.pop()
+            self.budget = 0
+            self.closed = True
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no slot of the block is open."""
+        return None not in self.slots
+
+    def stop_at_repeat(self, tokens: TokenText) -> None:
+        """Close the fill where it goes on with what stands behind the gap: a fill never repeats that."""
+        if self.stop is None or len(self.tokens()) < self.min_tokens:
+            return
+        prefix = self.gap.prefix.decode()
+        text = tokens.decode_bytes(self.tokens()).decode("utf-8", errors="ignore").removeprefix(prefix)
+        kept = self.stop.end(text, final=self.closed)
+        if kept is not None and kept != text:
+            self.done = tokens.encode(prefix + kept)
+            self.slots = []
+            self.budget = 0
+            self.closed = True
+
+    def tokens(self) -> list[int]:
+        """All tokens up to the first open slot."""
+        return [*self.done, *(token for token in self.slots[: self.frontier] if token is not None)]
+
+    def view(self, marginals: Marginals | None) -> GapView:
+        """The gap as a constraint sees it."""
+        if marginals is None:
+            return GapView(tuple(self.done), tuple(self.slots), budget=self.budget, closed=self.closed)
+        return GapView(
+            tuple(self.done), tuple(self.slots), marginals.ids, marginals.logp, self.budget, self.closed
+        )

@@ -1,0 +1,36 @@
+"""The shape of a transformer, able to say what Llama, Qwen2, Qwen3, Dream and LLaDA checkpoints need."""
+
+from typing import Literal
+
+import msgspec
+
+Attention = Literal["two-sided", "bidirectional"]
+
+
+class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything the forward pass depends on beside the weights.
+
+    ``shift``: the output at a position predicts the next slot (Dream, DiffuCoder, Fast-dLLM v2, and every model
+    adapted from an autoregressive one without retraining its head); otherwise its own (LLaDA, SDAR). It is never
+    inferred from the family: Open-dCoder and A2D share a shape and differ.
+    ``attention``: ``two-sided`` contexts never see the canvas and are cached exactly; ``bidirectional`` checkpoints
+    recompute the whole sequence.
+    """
+
+    num_layers: int
+    hidden_size: int
+    intermediate_size: int
+    num_heads: int
+    num_kv_heads: int
+    head_dim: int
+    vocab_size: int
+    rope_theta: float
+    rms_norm_eps: float = 1e-5
+    max_positions: int = 8192
+    tie_embeddings: bool = True
+    attention_bias: bool = False
+    qk_norm: bool = False
+    shift: bool = True
+    attention: Attention = "two-sided"
+    mask_id: int | None = None
+    block_size: int = 16

@@ -1,0 +1,143 @@
+"""What the denoise loop asks of a constraint, and the constraint that allows everything.
+
+The loop owns the canvas; a constraint only sees views of it, free of torch, and answers which of the proposed
+commits may happen. It is asked once a step through ``admit`` and once at the end through ``finish``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+EMPTY_IDS: NDArray[np.int64] = np.zeros((0, 0), dtype=np.int64)
+EMPTY_LOGP: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class GapView:
+    """One gap as the constraint sees it.
+
+    ``done`` holds the token ids of finished blocks (they never change again), ``slots`` the current block: a token
+    id where committed, None where open. The end-of-gap id in ``slots`` closes the fill; slots behind it do not
+    count. ``ids`` [slots, K] and ``logp`` [slots, K] are the model's best candidates per slot, best first (the
+    end-of-gap id may be among them). ``budget`` is how many more tokens may follow behind this block.
+    """
+
+    done: tuple[int, ...]
+    slots: tuple[int | None, ...]
+    ids: NDArray[np.int64] = field(default_factory=lambda: EMPTY_IDS)
+    logp: NDArray[np.float32] = field(default_factory=lambda: EMPTY_LOGP)
+    budget: int = 0
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A slot of a gap's current block receives a token; ``edit`` where it replaces a committed one."""
+
+    gap: int
+    slot: int
+    token: int
+    edit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The last word over a fill: one text per gap, or None where no valid fill is known."""
+
+    status: Literal["ok", "no_valid_fill"]
+    fills: tuple[str, ...] | None
+    message: str = ""
+
+
+@dataclass(slots=True)
+class ConstraintStats:
+    """Counters that a constraint keeps over one fill; times in milliseconds."""
+
+    verifies: int = 0
+    vetoes: int = 0
+    swaps: int = 0
+    deferrals: int = 0
+    ms: float = 0.0
+    step_ms: list[float] = field(default_factory=list)
+
+
+class Constraint(Protocol):
+    """Decides which proposed commits may happen, so that the end result holds what it promises."""
+
+    stats: ConstraintStats
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is checked at all; an unknown language is filled unconstrained and reported so."""
+        ...
+
+    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
+        """The commits that may happen, a subset of ``proposal`` except where a token was swapped for another.
+
+        An empty answer defers: the loop runs another pass and asks again, and the constraint must let a later
+        call through or the loop ends the fill through ``finish``.
+        """
+        ...
+
+    def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
+        """The final, fresh check of the complete fills; ``truncate`` allows cutting at a line (a deadline ran out)."""
+        ...
+
+
+class TokenText(Protocol):
+    """How a constraint turns token ids into bytes and back."""
+
+    eog_id: int
+    vocab_size: int
+
+    def token_bytes(self, token: int) -> bytes:
+        """The bytes of one token; a byte-level token may be part of a UTF-8 character."""
+        ...
+
+    def decode_bytes(self, tokens: Sequence[int]) -> bytes:
+        """The bytes of a run of tokens."""
+        ...
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of plain text; special tokens are never produced."""
+        ...
+
+
+class Unconstrained:
+    """Admits everything; the result is what the canvas holds."""
+
+    active = False
+
+    def __init__(self, tokens: TokenText) -> None:
+        self.stats = ConstraintStats()
+        self._tokens = tokens
+
+    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
+        """Every proposed commit."""
+        return list(proposal)
+
+    def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
+        """The fills as they stand, with incomplete UTF-8 at the end dropped."""
+        return Verdict("ok", tuple(fill_text(gap, self._tokens, truncate=truncate) for gap in gaps))
+
+
+def fill_tokens(gap: GapView, eog_id: int) -> list[int]:
+    """The committed tokens of a gap from its start to the first open slot or end-of-gap."""
+    tokens = list(gap.done)
+    for token in gap.slots:
+        if token is None or token == eog_id:
+            break
+        tokens.append(token)
+    return tokens
+
+
+def fill_text(gap: GapView, tokens: TokenText, *, truncate: bool) -> str:
+    """A gap's committed text; with ``truncate`` an unfinished fill ends at its last whole line."""
+    data = tokens.decode_bytes(fill_tokens(gap, tokens.eog_id))
+    if truncate and not gap.closed:
+        cut = data.rfind(b"\n")
+        data = data[: cut + 1]
+    return data.decode("utf-8", errors="ignore")

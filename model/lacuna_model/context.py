@@ -1,0 +1,112 @@
+"""From a document and its gaps to the token streams that the model reads.
+
+The context is up to three streams, each read left to right and blind to the others: *before* the first gap, *after*
+it (with holes where further gaps are) and *snippets* of other files. Positions work like a gap buffer: *after* is
+anchored behind a reserve of free positions, so that typing in front of it moves nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+StreamName = Literal["before", "after", "snippets"]
+
+
+class TextTokenizer(Protocol):
+    """What the layout needs of a tokenizer."""
+
+    document_id: int
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of plain text."""
+        ...
+
+    def token_bytes(self, token: int) -> bytes:
+        """The bytes of one token."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Tokens of one stream and their positions in the rotary order; every stream opens with the document token."""
+
+    ids: tuple[int, ...] = ()
+    positions: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Where a canvas stands: behind the first ``parent_len`` tokens of ``parent``, its first slot at ``position``.
+
+    ``prefix`` are the bytes of the last token before the gap. They are given back to the canvas (token healing), for
+    a text cut at a cursor rarely ends where a token of natural text would end: the fill has to begin with them.
+    """
+
+    parent: Literal["before", "after"]
+    parent_len: int
+    position: int
+    prefix: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """All streams and gaps of a request."""
+
+    before: Stream
+    after: Stream
+    gaps: tuple[Gap, ...]
+    snippets: Stream = Stream()
+
+
+def heal(ids: list[int], tokenizer: TextTokenizer) -> bytes:
+    """Take the last token off ``ids`` (at a character's border) and return its bytes."""
+    prefix = b""
+    while ids and (not prefix or prefix[0] & 0xC0 == 0x80):
+        prefix = tokenizer.token_bytes(ids.pop()) + prefix
+    return prefix
+
+
+def lay_out(
+    segments: Sequence[str],
+    tokenizer: TextTokenizer,
+    *,
+    reserve: Callable[[int], int],
+    hole: int,
+    snippets: str = "",
+) -> Layout:
+    """Lay out ``segments``, the texts between the gaps: n gaps have n + 1 segments.
+
+    ``reserve`` says how many free positions follow a *before* of so many tokens; every further gap has ``hole``.
+    """
+    before = [tokenizer.document_id, *tokenizer.encode(segments[0])]
+    prefix = heal(before, tokenizer) if len(before) > 1 else b""
+    gaps = [Gap("before", len(before), len(before), prefix)]
+    cursor = len(before) + reserve(len(before))
+    ids, positions = [tokenizer.document_id], [cursor]
+    cursor += 1
+    for index, segment in enumerate(segments[1:], start=1):
+        body = tokenizer.encode(segment)
+        last = index == len(segments) - 1
+        prefix = heal(body, tokenizer) if not last and body else b""
+        ids += body
+        positions += range(cursor, cursor + len(body))
+        cursor += len(body)
+        if not last:
+            gaps.append(Gap("after", len(ids), cursor, prefix))
+            cursor += hole
+    return Layout(
+        before=Stream(tuple(before), tuple(range(len(before)))),
+        after=Stream(tuple(ids), tuple(positions)),
+        gaps=tuple(gaps),
+        snippets=_snippet_stream(snippets, tokenizer),
+    )
+
+
+def _snippet_stream(text: str, tokenizer: TextTokenizer) -> Stream:
+    if not text:
+        return Stream()
+    ids = (tokenizer.document_id, *tokenizer.encode(text))
+    return Stream(ids, tuple(range(len(ids))))

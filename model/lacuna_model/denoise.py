@@ -1,0 +1,145 @@
+"""THE denoise loop: one for every model, cache, schedule and constraint."""
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+
+from lacuna_model import schedule
+from lacuna_model.canvas import Canvas, Marginals
+from lacuna_model.constraint import Commit, Constraint, TokenText, Verdict
+from lacuna_model.params import DecodeOptions, SlotView, Snapshot
+
+Outcome = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
+
+
+class CanvasModel(Protocol):
+    """Reads canvases: one forward pass over the open blocks of all gaps."""
+
+    def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
+        """Marginals of every open canvas (None for closed ones), priors and guidance mixed in."""
+        ...
+
+    def finish_block(self, canvases: Sequence[Canvas]) -> None:
+        """Take full blocks into the context before the next block is opened."""
+        ...
+
+
+@dataclass(slots=True)
+class Counts:
+    """What the loop counts."""
+
+    steps: int = 0
+    corrections: int = 0
+    deferrals: int = 0
+
+
+@dataclass(slots=True)
+class Ending:
+    """How the loop ended."""
+
+    outcome: Outcome
+    verdict: Verdict
+    counts: Counts = field(default_factory=Counts)
+
+
+def denoise(
+    model: CanvasModel,
+    canvases: Sequence[Canvas],
+    constraint: Constraint,
+    tokens: TokenText,
+    options: DecodeOptions,
+    *,
+    cancelled: Callable[[], bool],
+    deadline: float | None,
+) -> Generator[Snapshot, None, Ending]:
+    """Fill ``canvases`` step by step, yielding a snapshot after each; returns how it ended.
+
+    ``deadline`` is a ``time.monotonic`` instant. Both it and ``cancelled`` are looked at before every pass.
+    """
+    counts = Counts()
+    step_in_block = 0
+    for canvas in canvases:
+        canvas.open_block()
+    while not all(canvas.closed for canvas in canvases):
+        if cancelled():
+            return Ending("cancelled", Verdict("ok", None), counts)
+        if deadline is not None and time.monotonic() >= deadline:
+            views = [canvas.view(None) for canvas in canvases]
+            return Ending("deadline", constraint.finish(views, truncate=True), counts)
+        marginals = model.read(canvases)
+        steps_left = max(options.steps - step_in_block, 1)
+        proposal = schedule.propose(canvases, marginals, options, steps_left)
+        edits = schedule.corrections(canvases, marginals, options.corrections - counts.corrections, tokens.eog_id)
+        views = [canvas.view(seen) for canvas, seen in zip(canvases, marginals, strict=True)]
+        admitted = constraint.admit(views, [*proposal, *edits])
+        _apply(canvases, admitted, tokens.eog_id, counts)
+        for canvas in canvases:
+            canvas.stop_at_repeat(tokens)
+        counts.deferrals += not admitted
+        counts.steps += 1
+        step_in_block += 1
+        yield snapshot(counts.steps, canvases, marginals, tokens)
+        if counts.deferrals > MAX_DEFERRALS:
+            break
+        if all(canvas.closed or canvas.is_full for canvas in canvases):
+            _next_block(model, canvases)
+            step_in_block = 0
+    verdict = constraint.finish([canvas.view(None) for canvas in canvases], truncate=False)
+    return Ending(verdict.status, verdict, counts)
+
+
+# A constraint that lets nothing through this often has no witness; its last word decides.
+MAX_DEFERRALS = 64
+
+
+def _apply(canvases: Sequence[Canvas], admitted: Sequence[Commit], eog_id: int, counts: Counts) -> None:
+    for commit in admitted:
+        canvas = canvases[commit.gap]
+        if canvas.closed or commit.slot >= len(canvas.slots):
+            continue  # an end-of-gap of this very step has cut the slot off
+        if commit.edit:
+            canvas.slots[commit.slot] = commit.token
+            counts.corrections += 1
+        elif canvas.slots[commit.slot] is None:
+            canvas.commit(commit.slot, commit.token, eog_id)
+
+
+def _next_block(model: CanvasModel, canvases: Sequence[Canvas]) -> None:
+    """All blocks are full: the gaps that have budget left get their next one."""
+    for canvas in canvases:
+        if not canvas.closed and canvas.budget == 0:
+            canvas.closed = True
+    going_on = [canvas for canvas in canvases if not canvas.closed]
+    if going_on:
+        model.finish_block(canvases)
+        for canvas in going_on:
+            canvas.open_block()
+
+
+def snapshot(
+    step: int, canvases: Sequence[Canvas], marginals: Sequence[Marginals | None], tokens: TokenText
+) -> Snapshot:
+    """What stands on the canvases now: committed tokens, and the best draft of every open slot."""
+    fills, slots = [], []
+    for canvas, seen in zip(canvases, marginals, strict=True):
+        views = [SlotView(_text(tokens, token), "committed", 1.0) for token in canvas.done]
+        ids = list(canvas.done)
+        for slot, token in enumerate(canvas.slots):
+            if token is not None:
+                ids.append(token)
+                views.append(SlotView(_text(tokens, token), "committed", 1.0))
+            elif seen is not None and seen.ids[slot, 0] != tokens.eog_id:
+                ids.append(int(seen.ids[slot, 0]))
+                views.append(SlotView(_text(tokens, ids[-1]), "draft", float(np.exp(seen.logp[slot, 0]))))
+            else:
+                break
+        fills.append(tokens.decode_bytes(ids).decode("utf-8", errors="replace"))
+        slots.append(tuple(views))
+    return Snapshot(step, tuple(fills), tuple(slots))
+
+
+def _text(tokens: TokenText, token: int) -> str:
+    return tokens.token_bytes(token).decode("utf-8", errors="replace")

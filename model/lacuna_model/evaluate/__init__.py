@@ -1,0 +1,1 @@
+"""Evaluation: fills are run, scored and compared with baselines."""

@@ -1,0 +1,111 @@
+"""Cuts gaps into held-out Python files: one line, several lines, or two to four gaps at once."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Literal
+
+import msgspec
+
+from lacuna_model.errors import LacunaError
+from lacuna_model.params import InfillRequest, Region
+from lacuna_model.train.documents import Document
+
+Shape = Literal["line", "lines", "gaps"]
+SHAPES: tuple[Shape, ...] = ("line", "lines", "gaps")
+
+# As in the runner: a bound per gap and no word of what stood there.
+MAX_TOKENS: dict[Shape, int] = {"line": 64, "lines": 192, "gaps": 64}
+
+_MIN_LINES, _MAX_BYTES = 20, 200_000
+_NEAR = 40  # lines within which the gaps of one case lie
+
+
+class Case(msgspec.Struct, frozen=True):
+    """A file with gaps and what stood in them, in order."""
+
+    shape: Shape
+    package: str
+    path: str
+    request: InfillRequest
+    truths: tuple[str, ...]
+
+    def document(self, fills: Sequence[str]) -> str:
+        """The whole file with ``fills`` in its gaps."""
+        source = self.request.text.encode()
+        parts, position = [], 0
+        for region, fill in zip(self.request.regions, fills, strict=True):
+            parts += [source[position : region.start], fill.encode()]
+            position = region.end
+        return b"".join([*parts, source[position:]]).decode()
+
+
+def sample_cases(documents: Sequence[Document], num_cases: int, seed: int) -> list[Case]:
+    """``num_cases`` cases, the shapes in turn, over files drawn by ``seed``; the same arguments give the same cases.
+
+    The documents are Python that parses; a file too short or too long is passed over. Raises LacunaError where none
+    is left.
+    """
+    usable = [
+        document
+        for document in documents
+        if document.text.count("\n") >= _MIN_LINES and len(document.text) <= _MAX_BYTES
+    ]
+    usable = [document for document in usable if len(_candidates(document)) >= _MIN_LINES]
+    if not usable:
+        raise LacunaError("the held-out corpus has no file long enough to cut gaps into")
+    rng = Random(seed)
+    cases: list[Case] = []
+    for i in range(num_cases):
+        cases.append(_cut(rng.choice(usable), SHAPES[i % len(SHAPES)], rng))
+    return cases
+
+
+def _candidates(document: Document) -> list[int]:
+    """Indices of the lines that are worth a gap: code, neither blank nor prose nor a lone bracket."""
+    prose = _prose(document.text)
+    return [
+        i
+        for i, line in enumerate(document.text.split("\n"))
+        if len(line.strip()) >= 4 and not line.lstrip().startswith("#") and i not in prose
+    ]
+
+
+def _prose(source: str) -> set[int]:
+    """Indices of the lines that lie in a string of several lines, such as a docstring."""
+    strings = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+    spans = ((node.lineno, node.end_lineno or node.lineno) for node in strings if isinstance(node.value, str))
+    return {line - 1 for first, last in spans if last > first for line in range(first, last + 1)}
+
+
+def _cut(document: Document, shape: Shape, rng: Random) -> Case:
+    lines = document.text.split("\n")
+    spans = sorted(_spans(_candidates(document), shape, rng))
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    text, truths, regions, position = "", [], [], 0
+    for first, last in spans:
+        # Behind the indentation, where an editor puts the cursor, and up to the end of the line.
+        start = starts[first] + len(lines[first]) - len(lines[first].lstrip())
+        end = starts[last] + len(lines[last])
+        text += document.text[position:start]
+        at = len(text.encode())
+        regions.append(Region(at, at, max_tokens=MAX_TOKENS[shape]))
+        truths.append(document.text[start:end])
+        position = end
+    text += document.text[position:]
+    request = InfillRequest(text=text, regions=tuple(regions), path=document.path, language=document.language)
+    return Case(shape, document.package, document.path, request, tuple(truths))
+
+
+def _spans(candidates: Sequence[int], shape: Shape, rng: Random) -> Iterator[tuple[int, int]]:
+    """First and last line of every gap of a case."""
+    first = rng.choice(candidates)
+    if shape == "gaps":
+        near = [i for i in candidates if 0 < i - first <= _NEAR]
+        yield first, first
+        yield from ((i, i) for i in rng.sample(near, min(len(near), rng.randint(1, 3))))
+        return
+    following = [i for i in candidates if first < i <= first + 4] if shape == "lines" else []
+    yield first, rng.choice(following) if following else first

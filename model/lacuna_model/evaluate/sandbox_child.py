@@ -1,0 +1,194 @@
+"""The sandbox's helper: forks once per program and says how it ended. Run as a script; standard library only.
+
+Isolation is layered, since not every machine grants all of it: namespaces (user, network, processes) where the
+kernel allows them, resource limits always, and an audit hook that refuses sockets, processes and writing. This
+holds against a model's mistakes, not against an attacker who knows Python's internals.
+"""
+
+import ctypes
+import importlib
+import json
+import os
+import resource
+import secrets
+import select
+import signal
+import struct
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+# From linux/sched.h and linux/prctl.h; os.unshare only came with Python 3.12.
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC = 0x10000000, 0x20000000, 0x40000000, 0x08000000
+PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
+
+# Imported before forking, so that a program does not pay for it within its time limit.
+PRELOADED = (
+    *("bisect", "collections", "copy", "datetime", "decimal", "fractions", "functools", "hashlib", "heapq"),
+    *("itertools", "math", "operator", "random", "re", "statistics", "string", "typing"),
+)
+REFUSED = (
+    *("socket.", "subprocess.", "os.", "pty.", "shutil.", "ctypes.", "signal.", "resource.", "fcntl.", "tempfile."),
+    *("urllib.", "http.", "ftplib.", "smtplib.", "webbrowser.", "sqlite3.", "syslog."),
+)
+READING = frozenset({"os.listdir", "os.scandir", "os.walk", "os.fwalk"})  # importing a module lists directories
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+class RefusedError(Exception):
+    """What a program sees where it reaches for something the sandbox refuses."""
+
+
+def refuse(event: str, args: tuple[Any, ...]) -> None:
+    """The audit hook of a program's process (PEP 578); it cannot be removed."""
+    writes = event == "open" and isinstance(args[2], int) and args[2] & WRITING
+    if writes or (event.startswith(REFUSED) and event not in READING):
+        raise RefusedError(event)
+
+
+def isolate() -> str:
+    """Leaves as many namespaces as the kernel allows; names what was granted."""
+    if sys.platform != "linux":
+        return "limits"
+    libc = ctypes.CDLL(None)
+    for flags, name in (
+        (CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC, "user+net+pid"),
+        (CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC, "net+pid"),
+        (CLONE_NEWUSER | CLONE_NEWNET, "user+net"),
+    ):
+        if libc.unshare(flags) == 0:
+            return name
+    return "limits"
+
+
+def renounce() -> None:
+    """Ties the calling process to its parent's life and gives up gaining rights by executing anything."""
+    if sys.platform == "linux":
+        libc, zero = ctypes.CDLL(None), ctypes.c_ulong(0)
+        libc.prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), zero, zero, zero)
+        libc.prctl(PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero)
+
+
+def limit(request: Mapping[str, Any]) -> None:
+    """Sets the hard limits of the calling process; raising them again needs rights it does not have."""
+    limits = {
+        resource.RLIMIT_CPU: request["cpu_s"],
+        resource.RLIMIT_AS: request["memory"],
+        resource.RLIMIT_FSIZE: 0,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_NOFILE: 64,
+        resource.RLIMIT_NPROC: 0,  # the kernel exempts root; the audit hook and the namespace stand in
+    }
+    for name, value in limits.items():
+        resource.setrlimit(name, (value, value))
+
+
+def execute(request: Mapping[str, Any], pipe: int, token: bytes) -> NoReturn:
+    """Runs the program in the calling process, which never returns; writes ``token`` only at its very end."""
+    write, leave = os.write, os._exit  # a program may replace them
+    answer = b""
+    try:
+        renounce()
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(null, descriptor)
+        os.closerange(3, pipe)
+        os.closerange(pipe + 1, 256)
+        limit(request)
+        sys.addaudithook(refuse)
+        exec(compile(request["program"], "<program>", "exec"), {"__name__": "program"})
+        answer = token
+    except BaseException as error:  # a program may end in anything; what it was goes into the report
+        answer = type(error).__name__.encode("utf-8", "replace")[:200]
+    finally:
+        write(pipe, answer)
+        leave(0)
+
+
+def judge(request: Mapping[str, Any], *, owns_processes: bool) -> dict[str, str]:
+    """Forks, waits for the program's end or its limit, kills whatever is left of it and says how it went."""
+    reader, writer = os.pipe()
+    token = secrets.token_hex(16).encode()
+    with tempfile.TemporaryDirectory(prefix="lacuna-sandbox-") as folder:
+        pid = os.fork()
+        if pid == 0:
+            os.chdir(folder)
+            execute(request, writer, token)
+        os.setpgid(pid, pid)
+        os.close(writer)
+        ready, _, _ = select.select([reader], [], [], request["wall_s"])
+        answer = os.read(reader, 4096) if ready else b""
+        os.close(reader)
+        status = end(pid, owns_processes=owns_processes)
+    if not ready:
+        return {"verdict": "timeout"}
+    if secrets.compare_digest(answer, token):
+        return {"verdict": "passed"}
+    return {"verdict": "failed", "detail": answer.decode("utf-8", "replace") or how_it_died(status)}
+
+
+def end(pid: int, *, owns_processes: bool) -> int:
+    """Kills and reaps what is left of a program: its process group, or the whole namespace. Gives its exit status."""
+    os.killpg(pid, signal.SIGKILL)
+    if owns_processes:
+        os.kill(-1, signal.SIGKILL)
+    status = os.waitpid(pid, 0)[1]
+    while owns_processes:
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            break
+    return status
+
+
+def how_it_died(status: int) -> str:
+    """A process that wrote no answer, in words."""
+    if os.WIFSIGNALED(status):
+        return signal.Signals(os.WTERMSIG(status)).name
+    return "left before its tests had run"
+
+
+def read_exactly(descriptor: int, size: int) -> bytes:
+    """``size`` bytes, or none at the end of the input."""
+    data = b""
+    while len(data) < size:
+        part = os.read(descriptor, size - len(data))
+        if not part:
+            return b""
+        data += part
+    return data
+
+
+def send(answer: Mapping[str, str]) -> None:
+    """Writes one answer: its length, then JSON."""
+    payload = json.dumps(answer).encode()
+    os.write(1, struct.pack("<I", len(payload)) + payload)
+
+
+def serve(isolation: str) -> None:
+    """Answers requests until the input ends."""
+    renounce()
+    send({"isolation": isolation})
+    while size := read_exactly(0, 4):
+        request = json.loads(read_exactly(0, struct.unpack("<I", size)[0]))
+        send(judge(request, owns_processes="pid" in isolation))
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Isolates, then serves; as the first process of its namespace where it got one.
+
+    ``--no-namespaces`` does without, as a kernel that grants none would have it.
+    """
+    for name in PRELOADED:
+        importlib.import_module(name)
+    isolation = "limits" if "--no-namespaces" in arguments else isolate()
+    if "pid" in isolation and (first := os.fork()):
+        # A process enters a new process namespace only by being forked into it; nothing inside can signal its first.
+        os.waitpid(first, 0)
+        return
+    serve(isolation)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,173 @@
+"""The gap-buffer cache: exact keys and values of the context, kept between requests.
+
+All rows of a document live side by side in one arena, in the order
+
+    snippets | after | before | fill | canvas
+
+so that typing appends to *before* without moving anything, and a canvas pass reads one contiguous stretch. Where a
+row lies in the arena means nothing to attention: its place in the text is in its rotary position.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lacuna_kernels import rotary
+from lacuna_model.config import ModelConfig
+from lacuna_model.context import Gap, Layout, Stream, StreamName
+from lacuna_model.transformer import Transformer
+
+# Arena order; *before* last, where typing happens.
+ORDER: tuple[StreamName, ...] = ("snippets", "after", "before")
+GROWTH = 512
+
+
+class Arena:
+    """Keys and values of all layers [L, G, capacity, D]; a pass writes its rows at ``tail`` and sees from ``head``."""
+
+    def __init__(self, config: ModelConfig, device: torch.device, dtype: torch.dtype) -> None:
+        self._shape = (config.num_layers, config.num_kv_heads, GROWTH, config.head_dim)
+        self.keys = torch.zeros(self._shape, device=device, dtype=dtype)
+        self.values = torch.zeros_like(self.keys)
+        self.head = 0
+        self.tail = 0
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory held."""
+        return 2 * self.keys.numel() * self.keys.element_size()
+
+    def reserve(self, rows: int) -> None:
+        """Make room for ``rows`` rows in all; what is there stays."""
+        capacity = self.keys.shape[2]
+        if rows <= capacity:
+            return
+        grown = max(rows + GROWTH, capacity * 3 // 2)
+        for name in ("keys", "values"):
+            old: Tensor = getattr(self, name)
+            new = old.new_zeros((*old.shape[:2], grown, old.shape[3]))
+            new[:, :, :capacity] = old
+            setattr(self, name, new)
+
+    def move(self, source: int, target: int, rows: int) -> None:
+        """Copy ``rows`` rows within the arena; the stretches may overlap."""
+        if source == target or rows == 0:
+            return
+        for store in (self.keys, self.values):
+            store[:, :, target : target + rows] = store[:, :, source : source + rows].clone()
+
+    def exchange(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Write the rows behind ``tail`` and show everything from ``head`` to their end."""
+        end = self.tail + key.shape[2]
+        self.keys[layer, :, self.tail : end] = key[0]
+        self.values[layer, :, self.tail : end] = value[0]
+        return self.keys[None, layer, :, self.head : end], self.values[None, layer, :, self.head : end]
+
+
+@dataclass(slots=True)
+class CachedStream:
+    """A stream as the arena holds it, from row ``offset``."""
+
+    stream: Stream
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateCounts:
+    """How many context tokens a request has, and how many of them had to be encoded."""
+
+    total: int
+    encoded: int
+
+
+class ContextCache:
+    """Holds one document's context streams, encoded by the base side, and brings them up to date with a layout."""
+
+    def __init__(self, base: Transformer, *, dtype: torch.dtype = torch.float32) -> None:
+        self._base = base
+        self._device = base.final_norm.device
+        self.arena = Arena(base.config, self._device, dtype)
+        self._streams: dict[StreamName, CachedStream] = {name: CachedStream(Stream()) for name in ORDER}
+
+    @property
+    def length(self) -> int:
+        """Rows of context; behind them stand the fill and the canvas."""
+        return sum(len(cached.stream) for cached in self._streams.values())
+
+    def stream(self, name: StreamName) -> CachedStream:
+        """A stream as it is cached."""
+        return self._streams[name]
+
+    @torch.inference_mode()
+    def update(self, layout: Layout) -> UpdateCounts:
+        """Encode what ``layout`` has and the cache lacks; everything else is reused exactly."""
+        wanted = {"snippets": layout.snippets, "after": layout.after, "before": layout.before}
+        kept = {name: self._kept_rows(name, wanted[name]) for name in ORDER}
+        self.arena.reserve(sum(map(len, wanted.values())))
+        self._place(wanted, kept)
+        encoded = 0
+        for name in ORDER:
+            cached = self._streams[name]
+            fresh = len(wanted[name]) - kept[name]
+            if fresh:
+                self._encode(wanted[name], cached.offset, kept[name])
+            cached.stream = wanted[name]
+            encoded += fresh
+        return UpdateCounts(total=self.length, encoded=encoded)
+
+    def _kept_rows(self, name: StreamName, wanted: Stream) -> int:
+        """How many leading rows of a stream stay; where all that stay moved alike, their keys are turned."""
+        old = self._streams[name].stream
+        if not old.ids or not wanted.ids:
+            return 0
+        shift = wanted.positions[0] - old.positions[0]
+        count = 0
+        for old_id, new_id, old_at, new_at in zip(
+            old.ids, wanted.ids, old.positions, wanted.positions, strict=False
+        ):
+            if old_id != new_id or new_at - old_at != shift:
+                break
+            count += 1
+        if shift and count:
+            self._turn(self._streams[name].offset, count, shift)
+        return count
+
+    def _turn(self, offset: int, rows: int, shift: int) -> None:
+        """Move rows by ``shift`` positions: a stream sees only itself, so turning its keys is all that changes."""
+        rotations = self._base.rotations
+        cos, sin = rotations.cos[abs(shift)], rotations.sin[abs(shift)]
+        keys = self.arena.keys[:, :, offset : offset + rows]
+        keys.copy_(rotary(keys.float(), cos, sin if shift > 0 else -sin))
+
+    def _place(self, wanted: dict[StreamName, Stream], kept: dict[StreamName, int]) -> None:
+        """Give every stream its stretch of the arena, moving the rows that stay."""
+        offsets, offset = {}, 0
+        for name in ORDER:
+            offsets[name] = offset
+            offset += len(wanted[name])
+        # Rows that move right are moved last stream first, rows that move left first stream first: none is run over.
+        for name in ORDER:
+            cached = self._streams[name]
+            if offsets[name] < cached.offset:
+                self.arena.move(cached.offset, offsets[name], kept[name])
+        for name in reversed(ORDER):
+            cached = self._streams[name]
+            if offsets[name] > cached.offset:
+                self.arena.move(cached.offset, offsets[name], kept[name])
+            cached.offset = offsets[name]
+
+    def _encode(self, stream: Stream, offset: int, start: int) -> None:
+        """Encode the rows of ``stream`` from ``start`` on, each seeing the stream up to itself."""
+        rows = len(stream) - start
+        ids = torch.tensor([stream.ids[start:]], device=self._device)
+        positions = torch.tensor(stream.positions[start:], device=self._device)
+        mask = torch.ones((rows, len(stream)), dtype=torch.bool, device=self._device).tril(start)
+        self.arena.head, self.arena.tail = offset, offset + start
+        self._base.hidden(self._base.embed(ids), positions, self.arena, mask)
+        self.arena.head = 0
+
+    def visible_to(self, gap: Gap) -> slice:
+        """The context rows that the base may see at a gap: its stream up to it."""
+        offset = self._streams[gap.parent].offset
+        return slice(offset, offset + gap.parent_len)

@@ -1,0 +1,71 @@
+"""Linears: dense, 8 bit on CPUs that have the instructions, and low-rank adapted for training."""
+
+import warnings
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+Linear = Callable[[Tensor], Tensor]
+
+
+class DenseLinear:
+    """``x W^T (+ b)`` in the weight's own precision; the result has the precision of ``x``."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        self._weight = weight
+        self._bias = bias
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """``x`` [..., in] -> [..., out]."""
+        return F.linear(x.to(self._weight.dtype), self._weight, self._bias).to(x.dtype)
+
+
+class Int8Linear:
+    """``x W^T`` in 8 bit: weights with one scale per output row, activations with one per row (FBGEMM).
+
+    FBGEMM takes one activation scale for the whole input, and one outlier row (the document token, to start with)
+    would cost all others their precision, so rows are brought to the same range first. On 300 tokens of Python the
+    divergence from float32 is 0.04 nats a token this way and 0.66 without.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        scale = weight.abs().amax(dim=1).clamp_min(1e-8) / 127.0
+        codes = (weight / scale[:, None]).round().to(torch.int8)
+        zeros = torch.zeros(len(scale), dtype=torch.long)
+        with warnings.catch_warnings():
+            # torch announces that quantised tensors will go in a later release; the release is pinned, and the
+            # packed operator below has no other way in.
+            warnings.filterwarnings("ignore", message=".*quantized tensor creation.*")
+            packed = torch._make_per_channel_quantized_tensor(codes, scale.double(), zeros, 0)
+        self._packed = torch.ops.quantized.linear_prepack(packed, bias)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """``x`` [..., in] float32 -> [..., out] float32."""
+        scale = x.abs().amax(dim=-1, keepdim=True).clamp_min_(1e-8)
+        y: Tensor = torch.ops.quantized.linear_dynamic(x / scale, self._packed)
+        return y.mul_(scale)
+
+
+class LowRankLinear(nn.Module):
+    """A frozen linear with a trained low-rank update: ``x W^T + x A^T B^T`` (LoRA, arXiv 2106.09685).
+
+    ``B`` starts at zero, so training starts from the base model.
+    """
+
+    def __init__(self, weight: Tensor, rank: int, generator: torch.Generator) -> None:
+        super().__init__()
+        out, width = weight.shape
+        self.register_buffer("weight", weight, persistent=False)
+        down = torch.randn((rank, width), generator=generator) * width**-0.5
+        self.down = nn.Parameter(down.to(weight.device))
+        self.up = nn.Parameter(torch.zeros((out, rank), device=weight.device))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``x`` [..., in] -> [..., out]."""
+        weight: Tensor = self.weight  # type: ignore[assignment]  # a registered buffer is typed Tensor | Module
+        narrow = x.to(weight.dtype)
+        update = F.linear(F.linear(narrow, self.down.to(weight.dtype)), self.up.to(weight.dtype))
+        return (F.linear(narrow, weight) + update).to(x.dtype)

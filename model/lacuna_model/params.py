@@ -1,0 +1,123 @@
+"""What a fill is asked with and what it answers: plain structs, free of torch.
+
+Offsets are UTF-8 byte offsets into the document's text, as tree-sitter and the model count them. Callers that
+count otherwise (LSP positions, terminal columns) convert at their own border.
+"""
+
+from typing import Literal
+
+import msgspec
+
+Status = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
+SlotState = Literal["mask", "draft", "committed"]
+ScheduleName = Literal["entropy", "confidence", "single"]
+
+
+class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One gap with its options.
+
+    ``start`` and ``end`` are byte offsets; the bytes between them are replaced. ``max_tokens`` bounds the fill, no
+    end is accepted before ``min_tokens``; ``max_lines`` bounds it too where it is not 0, and a single-line fill ends
+    before the first newline. ``regex`` (``re`` syntax, whole fill), ``json_schema`` and the word lists constrain the
+    text of this region beside the syntax of its file.
+    """
+
+    start: int
+    end: int
+    max_tokens: int = 96
+    min_tokens: int = 0
+    max_lines: int = 0
+    single_line: bool = False
+    regex: str = ""
+    json_schema: str = ""
+    must_contain: tuple[str, ...] = ()
+    must_not_contain: tuple[str, ...] = ()
+
+
+class Snippet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Text of another file that the model reads as context, and why it was chosen."""
+
+    path: str
+    text: str
+    reason: str = ""
+    score: float = 0.0
+
+
+class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the denoise loop decodes.
+
+    ``steps`` bounds the forward passes per block of slots (0: as many as the schedule needs; 1: everything in one
+    pass). ``entropy_bound`` (nats) and ``confidence`` steer the two adaptive schedules; ``single`` commits one slot
+    a step. ``guidance`` is the weight of the base model at the frontier, ``corrections`` the number of committed
+    slots that may change. ``temperature`` 0 takes the best token. ``deadline_ms`` 0 means none.
+    """
+
+    schedule: ScheduleName = "entropy"
+    steps: int = 0
+    entropy_bound: float = 0.35
+    confidence: float = 0.9
+    temperature: float = 0.0
+    seed: int = 0
+    guidance: float = 0.5
+    corrections: int = 4
+    deadline_ms: int = 0
+    syntax: bool = True
+
+
+class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A document and the regions to fill in it, ordered and disjoint."""
+
+    text: str
+    regions: tuple[Region, ...]
+    path: str = ""
+    language: str = ""
+    snippets: tuple[Snippet, ...] = ()
+    options: DecodeOptions = DecodeOptions()
+
+
+class SlotView(msgspec.Struct, frozen=True):
+    """One slot as a snapshot shows it: its text ("" while it is a mask), state and confidence in 0..1."""
+
+    text: str
+    state: SlotState
+    confidence: float
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """The canvas after one step: per region its text so far and its slots."""
+
+    step: int
+    fills: tuple[str, ...]
+    slots: tuple[tuple[SlotView, ...], ...]
+
+
+class FillStats(msgspec.Struct, frozen=True):
+    """What a fill took.
+
+    ``nfe`` counts every forward pass over open slots, canvas and base guidance alike (encoding the context is
+    ``context_tokens``, of which ``cached_tokens`` came from the cache). Times are milliseconds. ``constraint_ms`` is part of ``ms``.
+    """
+
+    nfe: int = 0
+    base_nfe: int = 0
+    steps: int = 0
+    tokens: int = 0
+    context_tokens: int = 0
+    cached_tokens: int = 0
+    corrections: int = 0
+    vetoes: int = 0
+    deferrals: int = 0
+    ms: float = 0.0
+    encode_ms: float = 0.0
+    constraint_ms: float = 0.0
+    constrained: bool = False
+
+
+class InfillResult(msgspec.Struct, frozen=True):
+    """The end of a fill: ``fills`` has one text per region; ``text`` is the whole document after filling."""
+
+    status: Status
+    text: str
+    fills: tuple[str, ...]
+    stats: FillStats
+    message: str = ""

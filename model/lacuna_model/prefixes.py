@@ -1,0 +1,28 @@
+"""Which tokens begin with given bytes, from a sorted vocabulary."""
+
+from bisect import bisect_left
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from lacuna_model.tokenizer import Tokenizer
+
+
+class PrefixTable:
+    """The vocabulary in byte order, so that tokens with a common prefix are neighbours."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        texts = ((tokenizer.token_bytes(i), i) for i in range(tokenizer.vocab_size) if i not in tokenizer.special_ids)
+        self._sorted = sorted(texts)
+        self.starting_with = lru_cache(maxsize=256)(self._starting_with)
+
+    def _starting_with(self, prefix: bytes) -> Tensor:
+        """Ids [N] of the tokens whose bytes start with ``prefix``."""
+        first = bisect_left(self._sorted, (prefix, -1))
+        found = []
+        for text, token in self._sorted[first:]:
+            if not text.startswith(prefix):
+                break
+            found.append(token)
+        return torch.tensor(found, dtype=torch.long)

@@ -1,0 +1,85 @@
+"""Regions of a document: checked, grouped by what one window can hold, and spliced with their fills."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from lacuna_model.errors import RequestError
+from lacuna_model.params import Region
+from lacuna_model.stopping import StopRule
+
+# Regions of one window: no more than training had, and no further apart than the window can show.
+MAX_GAPS = 8
+MAX_SPAN_BYTES = 3000
+
+
+def check(regions: Sequence[Region], text: bytes) -> None:
+    """Raise RequestError unless the regions are ordered, disjoint, within ``text`` and between characters."""
+    if not regions:
+        raise RequestError("the request names no region to fill")
+    previous = 0
+    for region in regions:
+        if not 0 <= region.start <= region.end <= len(text):
+            raise RequestError(f"region {region.start}..{region.end} lies outside the text of {len(text)} bytes")
+        if region.start < previous:
+            raise RequestError(f"region {region.start}..{region.end} overlaps the one before or is out of order")
+        for at in (region.start, region.end):
+            if at < len(text) and text[at] & 0xC0 == 0x80:
+                raise RequestError(f"offset {at} lies within a character")
+        if region.max_tokens < 1:
+            raise RequestError(f"region {region.start}..{region.end} may hold no token: max_tokens {region.max_tokens}")
+        previous = region.end
+
+
+def grouped(regions: Sequence[Region], text: bytes) -> Iterator[range]:
+    """Indices of regions that are filled together, in order."""
+    first = 0
+    for index in range(1, len(regions) + 1):
+        if (
+            index == len(regions)
+            or index - first == MAX_GAPS
+            or regions[index].start - regions[first].end > MAX_SPAN_BYTES
+        ):
+            yield range(first, index)
+            first = index
+
+
+def moved(
+    text: bytes, regions: Sequence[Region], fills: Sequence[str], group: range
+) -> tuple[bytes, list[Region]]:
+    """The text with the first regions filled, and the regions of ``group`` where they stand in it.
+
+    Regions of later groups are left out of the text: what stands in them (a marker, say) is not to be read.
+    """
+    later = regions[group.stop :]
+    tail = b"".join(
+        text[start:end]
+        for start, end in zip(
+            (regions[group.stop - 1].end, *(region.end for region in later)),
+            (*(region.start for region in later), len(text)),
+            strict=True,
+        )
+    )
+    done = regions[: group.start]
+    head_end = regions[group.start - 1].end if done else 0
+    head = splice(text[:head_end], done, fills[: group.start])
+    offset = len(head) - head_end
+    shifted = [
+        msgspec.structs.replace(regions[i], start=regions[i].start + offset, end=regions[i].end + offset)
+        for i in group
+    ]
+    return head + text[head_end : regions[group.stop - 1].end] + tail, shifted
+
+
+def splice(text: bytes, regions: Sequence[Region], fills: Sequence[str]) -> bytes:
+    """``text`` with every region replaced by its fill."""
+    pieces, at = [], 0
+    for region, fill in zip(regions, fills, strict=True):
+        pieces += [text[at : region.start], fill.encode()]
+        at = region.end
+    return b"".join([*pieces, text[at:]])
+
+
+def stop_rule(text: bytes, region: Region) -> StopRule:
+    """Where a fill of this region ends because the text behind it would be repeated."""
+    return StopRule.between(text[: region.start].decode(), text[region.end :].decode())

@@ -1,0 +1,85 @@
+"""Which slots to commit after a pass: entropy-bounded, by confidence, or one at a time."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lacuna_model.canvas import Canvas, Marginals
+from lacuna_model.constraint import Commit
+from lacuna_model.params import DecodeOptions
+
+# WeDLM prefers positions beside committed text: every slot of distance costs this much entropy (nats).
+DISTANCE_COST = 0.02
+
+
+def propose(
+    canvases: Sequence[Canvas], marginals: Sequence[Marginals | None], options: DecodeOptions, steps_left: int
+) -> list[Commit]:
+    """The commits of this step over all gaps, best first; at least one for every gap that is still open.
+
+    ``steps_left`` counts this step: at 1 everything open is committed.
+    """
+    proposal: list[tuple[float, Commit]] = []
+    for index, (canvas, seen) in enumerate(zip(canvases, marginals, strict=True)):
+        if canvas.closed or seen is None:
+            continue
+        chosen = _choose(canvas, seen, options, steps_left)
+        proposal += [(cost, Commit(index, slot, int(seen.ids[slot, 0]))) for cost, slot in chosen]
+    proposal.sort(key=lambda scored: scored[0])
+    return [commit for _, commit in proposal]
+
+
+def _choose(
+    canvas: Canvas, seen: Marginals, options: DecodeOptions, steps_left: int
+) -> list[tuple[float, int]]:
+    """Slots of one gap with their cost, cheapest first."""
+    frontier = canvas.frontier
+    opened = [slot for slot, token in enumerate(canvas.slots) if token is None]
+    costs = sorted(
+        (0.0 if slot < frontier + seen.exact else float(seen.entropy[slot]) + DISTANCE_COST * (slot - frontier), slot)
+        for slot in opened
+    )
+    at_least = max(1, -(-len(opened) // steps_left)) if options.steps else 1
+    if options.schedule == "single":
+        return [(0.0, frontier)] if not options.steps else costs[:at_least]
+    accepted = max(_accept(costs, seen, options, frontier), at_least)
+    return costs[:accepted]
+
+
+def _accept(costs: Sequence[tuple[float, int]], seen: Marginals, options: DecodeOptions, frontier: int) -> int:
+    """How many of the cheapest slots may be committed together."""
+    if options.schedule == "confidence":
+        # Fast-dLLM (arXiv 2505.22618): every slot whose best token is likely enough.
+        sure = [slot < frontier + seen.exact or np.exp(seen.logp[slot, 0]) >= options.confidence for _, slot in costs]
+        return next((i for i, good in enumerate(sure) if not good), len(sure))
+    # EB-Sampler (arXiv 2505.24857): the sum of entropies but the largest bounds the error of taking slots as
+    # independent; sorted by cost, the largest is the newest.
+    total = 0.0
+    for count, (cost, _) in enumerate(costs):
+        if total > options.entropy_bound:
+            return count
+        total += cost
+    return len(costs)
+
+
+def corrections(
+    canvases: Sequence[Canvas], marginals: Sequence[Marginals | None], budget: int, eog_id: int
+) -> list[Commit]:
+    """Committed slots whose token has become improbable while another is sure: at most ``budget`` edits.
+
+    LLaDA2.1 edits at a confidence of 0.9; the old token must have fallen below 0.05 besides.
+    """
+    found: list[tuple[float, Commit]] = []
+    for index, (canvas, seen) in enumerate(zip(canvases, marginals, strict=True)):
+        if seen is None or canvas.closed:
+            continue
+        for slot, token in enumerate(canvas.slots):
+            if token is None or token == eog_id:
+                continue
+            best = int(seen.ids[slot, 0])
+            confidence = float(np.exp(seen.logp[slot, 0]))
+            kept = np.exp(seen.logp[slot][seen.ids[slot] == token]).sum()
+            if best not in (token, eog_id) and confidence >= 0.9 and kept < 0.05:
+                found.append((-confidence, Commit(index, slot, best, edit=True)))
+    found.sort(key=lambda scored: scored[0])
+    return [commit for _, commit in found[:budget]]

@@ -1,0 +1,77 @@
+"""When a left-to-right model has filled a gap: the stop rule that every baseline shares."""
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+# What a line within a block may begin with at the left edge: nothing, white space, a closing bracket.
+_EDGE = ("", " ", "\t", "\r", ")", "]", "}")
+_TRAILING_BLANK = re.compile(r"\s*\n\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class StopRule:
+    """Where a growing text ends as a fill.
+
+    A model that only continues text does not know where the gap ends. The fill ends where the model repeats the
+    first non-blank line of the text after the gap (``resumes``), or where it leaves the indented block that the gap
+    lies in (``in_block``), since what follows then belongs to something else. ``head`` is what stands before the gap
+    on its own line; ``mid_line`` says that ``resumes`` is the rest of a line, so that a line may end with it.
+    """
+
+    head: str
+    resumes: str
+    mid_line: bool
+    in_block: bool
+
+    @classmethod
+    def between(cls, before: str, after: str) -> Self:
+        """The rule for the gap between two texts."""
+        head = before.rpartition("\n")[2]
+        resumes = next((line.rstrip() for line in after.split("\n") if line.strip()), "")
+        above = next((line for line in reversed(before.split("\n")) if line.strip()), "")
+        in_block = above[:1].isspace() or above.rstrip().endswith(":")
+        opens_line = not after or after[0] == "\n"
+        mid_line = bool(resumes) and not opens_line and (bool(head.strip()) or (in_block and not resumes[0].isspace()))
+        below = after.partition("\n")[2] if mid_line else after
+        next_line = next((line for line in below.split("\n") if line.strip()), " ")
+        return cls(head, resumes, mid_line, in_block and next_line[0].isspace())
+
+    def end(self, text: str, *, final: bool) -> str | None:
+        """The fill where ``text`` has reached its end, else None; ``final`` says that no more text will come.
+
+        A line is judged once it is complete: ``return x`` may still become ``return x + 1``.
+        """
+        position = 0
+        lines = text.split("\n")
+        for index, line in enumerate(lines):
+            whole = self.head + line if index == 0 else line
+            if self._leaves_block(whole, opens=index > 0 or not self.head):
+                return _TRAILING_BLANK.sub("\n", text[:position])
+            if index < len(lines) - 1 or final:
+                kept = self._kept(line.rstrip(), whole.rstrip())
+                if kept is not None:
+                    return text[: position + kept]
+            position += len(line) + 1
+        return text if final else None
+
+    def _leaves_block(self, line: str, *, opens: bool) -> bool:
+        """Whether a line begins at the left edge where the gap lies further in; a closing bracket may stand there."""
+        return self.in_block and opens and line[:1] not in _EDGE
+
+    def _kept(self, line: str, whole: str) -> int | None:
+        """How much of a complete line belongs to the fill where the text after the gap resumes in it, else None."""
+        if not self.resumes:
+            return None
+        if self.mid_line:
+            return len(line) - len(self.resumes) if line.endswith(self.resumes) else None
+        return 0 if whole == self.resumes else None
+
+
+def trim_overlap(fill: str, after: str) -> str:
+    """``fill`` without an end that repeats the beginning of ``after`` up to the end of one of its lines."""
+    for end in reversed([match.end() for match in re.finditer(r"\n|\Z", after)]):
+        repeated = after[:end]
+        if repeated.strip() and fill.endswith(repeated):
+            return fill[: -len(repeated)]
+    return fill

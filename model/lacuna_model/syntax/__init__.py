@@ -1,0 +1,25 @@
+"""Syntax constraints: tree-sitter and each region's own rules decide what the denoise loop may commit."""
+
+from collections.abc import Sequence
+
+from lacuna_model.constraint import Constraint, TokenText, Unconstrained
+from lacuna_model.params import Region
+from lacuna_model.syntax.languages import LANGUAGES, Language, language_for
+from lacuna_model.syntax.region_rules import RegionRules
+from lacuna_model.syntax.witness import SyntaxConstraint
+
+__all__ = ["LANGUAGES", "Language", "SyntaxConstraint", "constraint_for", "language_for"]
+
+
+def constraint_for(
+    text: bytes, regions: Sequence[Region], path: str, language: str, tokens: TokenText, *, syntax: bool
+) -> Constraint:
+    """The constraint of a request: the syntax of its language and its regions' own rules.
+
+    The language goes by name, else by the path's extension. ``Unconstrained`` where there is neither.
+    A rule that cannot be compiled is a ``RequestError``.
+    """
+    known = language_for(path, language) if syntax else None
+    if known is None and all(RegionRules(region, text[region.end :]).empty for region in regions):
+        return Unconstrained(tokens)
+    return SyntaxConstraint(text, regions, known, tokens)

@@ -1,0 +1,133 @@
+"""Blocks that are columns: which lines must be written so that the text behind a gap stands in open blocks."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+REACH = 4000
+CLAUSES = {
+    b"elif": b"if x:",
+    b"else": b"if x:",
+    b"except": b"try:",
+    b"finally": b"try:",
+    b"case": b"match x:",
+}
+TAKES_ELSE = frozenset({b"if", b"elif", b"for", b"while", b"try", b"except"})
+TAKES_EXCEPT = frozenset({b"try", b"except"})
+
+
+class Line(NamedTuple):
+    """The indentation of a statement's line, in characters, and the word that it begins with."""
+
+    column: int
+    word: bytes
+
+
+def open_lines(text: bytes, unit: int) -> list[Line]:
+    """The lines whose blocks are open at the end of a text, outermost first; the last is the current line.
+
+    A current line that is still empty stands where the block before it does.
+    """
+    lines = text[-REACH:].split(b"\n")
+    found = [_line(lines[-1])]
+    for raw in reversed(lines[:-1]):
+        line = _line(raw)
+        if not line.word:
+            continue
+        if not found[0].word:
+            deeper = unit if raw.rstrip().endswith(b":") else 0
+            found = [Line(line.column + deeper, b"x")]
+        if line.column < found[-1].column:
+            found.append(line)
+        if found[-1].column == 0:
+            break
+    return found[::-1]
+
+
+def coming_lines(text: bytes) -> list[Line]:
+    """The lines behind the first one that each stand further left than all before, innermost first."""
+    found: list[Line] = []
+    for raw in text[:REACH].split(b"\n")[1:]:
+        line = _line(raw)
+        if line.word and (not found or line.column < found[-1].column):
+            found.append(line)
+            if line.column == 0:
+                break
+    return found
+
+
+def _line(raw: bytes) -> Line:
+    blank = re.match(rb"[ \t\f]*", raw)
+    assert blank is not None
+    word = re.match(rb"[^\W\d]\w*|[^\s#)\]}]", raw[blank.end() :])
+    return Line(blank.end(), word.group() if word else b"")
+
+
+class Layout(NamedTuple):
+    """Lines to write (column, header) before a statement at ``column``."""
+
+    lines: tuple[tuple[int, bytes], ...]
+    column: int
+
+
+def lay_lines(opened: Sequence[Line], coming: Sequence[Line], *, header: bool, unit: int) -> Layout:
+    """The lines that lead from open blocks to a statement behind which the coming lines can follow.
+
+    ``header`` says that this statement is itself the header of the block that comes.
+    """
+    column = _statement_column(opened, coming, header=header, unit=unit)
+    columns = [line.column for line in opened]
+    heads = {line.column: line.word for line in opened[:-1]}
+    lines: list[tuple[int, bytes]] = []
+    for open_try in reversed([line for line in opened[:-1] if line.word == b"try"]):
+        follower = next((line for line in coming if line.column <= open_try.column), None)
+        if follower is None or follower.column < open_try.column or follower.word not in (b"except", b"finally"):
+            lines.append((open_try.column, b"finally: pass"))
+            columns = [known for known in columns if known <= open_try.column]
+            heads = {known: word for known, word in heads.items() if known < open_try.column}
+    targets = [*reversed(coming[1:] if header else coming), Line(column, b"")]
+    for target in targets:
+        if target.column not in columns and target.column > 0:
+            parent = max((known for known in columns if known < target.column), default=0)
+            lines.append((parent, b"if x:"))
+            columns = [known for known in columns if known <= parent] + [target.column]
+            heads = {known: word for known, word in heads.items() if known < parent} | {parent: b"if"}
+        if target.word in CLAUSES and not _continues(heads.get(target.column), target.word):
+            lines.append((target.column, CLAUSES[target.word]))
+            columns = [known for known in columns if known <= target.column] + [target.column + unit]
+            heads = {known: word for known, word in heads.items() if known < target.column}
+            heads[target.column] = CLAUSES[target.word].rstrip(b":")
+    return Layout(tuple(lines), column)
+
+
+def _statement_column(opened: Sequence[Line], coming: Sequence[Line], *, header: bool, unit: int) -> int:
+    own = opened[-1].column
+    if not coming:
+        return own
+    following = coming[0]
+    columns = [line.column for line in opened]
+    if header:
+        columns += [line.column for line in coming[1:]]
+        return max((column for column in columns if column < following.column), default=max(following.column - unit, 0))
+    if following.word in CLAUSES:
+        return min((column for column in columns if column > following.column), default=following.column + unit)
+    return following.column
+
+
+def _continues(head: bytes | None, clause: bytes) -> bool:
+    if head is None:
+        return False
+    if clause in (b"except", b"finally"):
+        return head in TAKES_EXCEPT
+    return head == b"match" if clause == b"case" else head in TAKES_ELSE
+
+
+def render(layout: Layout, newline: bytes, mark: bytes) -> bytes:
+    """The text of a layout up to where its statement begins; ``mark`` is the character that indents."""
+    return b"".join(_rendered(layout, newline, mark))
+
+
+def _rendered(layout: Layout, newline: bytes, mark: bytes) -> Iterator[bytes]:
+    for column, header in layout.lines:
+        yield newline + mark * column + header
+    yield newline + mark * layout.column

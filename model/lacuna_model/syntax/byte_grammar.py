@@ -1,0 +1,97 @@
+"""Regular expressions and JSON schemas as automata over bytes, through llguidance.
+
+Derivative-based matching takes time linear in the text whatever the pattern, so that no pattern of a client can hang
+the server, and it knows which bytes may come next, so that a completion can be found.
+"""
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import llguidance
+
+from lacuna_model.errors import RequestError
+
+END = 256
+MAX_COMPLETION = 400
+# Bytes that tend to end things come first; letters that open new freedom last.
+PREFERENCE = tuple(b'"}])0:,x1a{[(-tfn') + tuple(range(33, 127)) + (32, 10)
+
+
+class _ByteVocabulary:
+    """A tokenizer whose tokens are the 256 bytes, and the end."""
+
+    eos_token_id = END
+    bos_token_id = None
+    tokens: Sequence[bytes] = (*(bytes([value]) for value in range(256)), b"<|end|>")
+    special_token_ids: Sequence[int] = (END,)
+
+    def __call__(self, text: bytes | str) -> list[int]:
+        return list(text.encode() if isinstance(text, str) else text)
+
+
+@lru_cache(maxsize=1)
+def _byte_tokenizer() -> llguidance.LLTokenizer:
+    return llguidance.LLTokenizer(llguidance.TokenizerWrapper(_ByteVocabulary()), slices=[])
+
+
+class ByteGrammar:
+    """A compiled grammar that whole fills must match."""
+
+    def __init__(self, grammar: str, what: str) -> None:
+        self._matcher = llguidance.LLMatcher(_byte_tokenizer(), grammar, log_level=0)
+        if self._matcher.is_error():
+            raise RequestError(f"{what}: {_first_line(self._matcher.get_error())}")
+
+    def matches(self, text: bytes) -> bool:
+        """Whether the whole text matches."""
+        matcher = self._matcher.deep_copy()
+        return matcher.try_consume_tokens(list(text)) == len(text) and matcher.is_accepting()
+
+    def completion(self, text: bytes) -> bytes | None:
+        """A short text that completes the beginning of a match; None where there is none within reach.
+
+        Preferred bytes end strings and lists at once, but in a loop such as ``[a-z]+_`` they would go round for ever;
+        there the byte used least leads out.
+        """
+        return self._complete(text, fair=False) or self._complete(text, fair=True)
+
+    def _complete(self, text: bytes, *, fair: bool) -> bytes | None:
+        matcher = self._matcher.deep_copy()
+        if matcher.try_consume_tokens(list(text)) != len(text):
+            return None
+        ending = bytearray()
+        while not matcher.is_accepting():
+            step = matcher.compute_ff_bytes() or _next_byte(matcher, ending if fair else bytearray())
+            if not step or len(ending) > MAX_COMPLETION or not matcher.consume_tokens(list(step)):
+                return None
+            ending += step
+        return bytes(ending)
+
+
+def _next_byte(matcher: llguidance.LLMatcher, used: bytearray) -> bytes:
+    """The allowed byte that was used least so far, the preferred one among equals."""
+    mask = matcher.compute_bitmask()
+    allowed = [value for value in PREFERENCE if mask[value >> 3] >> (value & 7) & 1]
+    return bytes([min(allowed, key=used.count)]) if allowed else b""
+
+
+def regex_grammar(pattern: str) -> ByteGrammar:
+    """The grammar of a regular expression; look-around and back references are refused with ``RequestError``."""
+    bare = pattern.removeprefix("^").removesuffix("$") if not pattern.endswith("\\$") else pattern.removeprefix("^")
+    return ByteGrammar(llguidance.LLMatcher.grammar_from_regex(bare), f"regex {pattern!r} is not supported")
+
+
+def json_schema_grammar(schema: str) -> ByteGrammar:
+    """The grammar of a JSON schema; a schema that is none is refused with ``RequestError``."""
+    try:
+        json.loads(schema)
+        grammar: Any = llguidance.LLMatcher.grammar_from_json_schema(schema)
+    except ValueError as error:
+        raise RequestError(f"json_schema is not valid JSON: {_first_line(str(error))}") from error
+    return ByteGrammar(grammar, "json_schema is not supported")
+
+
+def _first_line(message: str) -> str:
+    return message.strip().split("\n", 1)[0]

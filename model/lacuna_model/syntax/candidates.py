@@ -1,0 +1,153 @@
+"""Complete fills for one gap, cheapest first: a best-first queue that learns from where a check found faults."""
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate, count
+
+from lacuna_model.constraint import GapView
+from lacuna_model.syntax.closing import Closer
+from lacuna_model.syntax.draft import Draft, ranked_tokens
+from lacuna_model.syntax.region_rules import RegionRules
+from lacuna_model.syntax.vocabulary import Vocabulary, is_utf8
+
+COST_CLOSING = 0.5  # what the first minimal completion costs, in nats of mean doubt per slot
+COST_RANK = 0.12
+COST_CUT = 0.3
+COST_SWAP = 0.3
+COST_PER_NAT = 0.1
+REACH_LEFT = 3
+REACH_RIGHT = 1
+ALTERNATIVES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """A complete fill: its tokens (no end-of-gap), its text, and how much of it was not added to complete it."""
+
+    tokens: tuple[int, ...]
+    text: bytes
+    prefix: int
+    closing: bytes = b""
+
+
+@dataclass(order=True, slots=True)
+class _Entry:
+    cost: float
+    serial: int
+    prefix: tuple[int, ...] = field(compare=False)
+    closing: bytes = field(compare=False)
+
+
+class GapText:
+    """What is constant for one gap over a whole fill: tokens as bytes, its completions and its rules."""
+
+    def __init__(self, vocabulary: Vocabulary, closer: Closer | None, rules: RegionRules) -> None:
+        self.vocabulary = vocabulary
+        self.rules = rules
+        self._closer = closer
+
+    def fill(self, prefix: tuple[int, ...], closing: bytes, capacity: int) -> Fill | None:
+        """The fill of these tokens and this completion; None where it has no room or breaks a rule of the region."""
+        tokens = prefix + self.vocabulary.encode(closing) if closing else prefix
+        if len(tokens) > capacity:
+            return None
+        text = self.rules.cut(self.vocabulary.text(tokens))
+        if not is_utf8(text) or not self.rules.accepts(text):
+            return None
+        return Fill(tokens, text, len(prefix), closing)
+
+    def completions(self, prefix: tuple[int, ...]) -> Iterator[bytes]:
+        """Completions that the rules ask for, then those that the syntax does."""
+        text = self.vocabulary.text(prefix)
+        yield from self.rules.completions(text)
+        if self._closer is not None:
+            yield from self._closer.completions(text)
+        else:
+            yield b""
+
+
+class Candidates:
+    """The queue of one gap within one step."""
+
+    def __init__(self, view: GapView, gap: GapText) -> None:
+        self._view = view
+        self._gap = gap
+        self._heap: list[_Entry] = []
+        self._serial = count()
+        self._seen: set[tuple[tuple[int, ...], bytes]] = set()
+        self._current: _Entry | None = None
+        self._free: frozenset[int] = frozenset()
+        self._capacity = 0
+
+    def add(self, draft: Draft, *, base: float, tails: Iterable[bytes] = ()) -> None:
+        """Queues what a draft offers: itself if it is complete, and its fixed part with completions.
+
+        ``tails`` are completions that served before; ``base`` is added to every cost.
+        """
+        self._free, self._capacity = self._free | draft.free, draft.capacity
+        if draft.complete:
+            self._push(base + min(draft.doubt, 4.0), draft.tokens, b"")
+        if draft.closed:
+            return
+        self._add_completions(base + COST_CLOSING, draft.tokens[: draft.kept], tails)
+        if len(draft.tokens) > draft.kept and not draft.complete:
+            self._add_completions(base + COST_CLOSING + COST_CUT + draft.doubt, draft.tokens, tails)
+        for end in self._plausible_ends(draft):
+            self._push(base + COST_CLOSING + COST_CUT + draft.doubt, draft.tokens[:end], b"")
+
+    def add_fill(self, tokens: tuple[int, ...], *, base: float) -> None:
+        """Queues one complete fill."""
+        self._push(base, tokens, b"")
+
+    def _add_completions(self, base: float, prefix: tuple[int, ...], tails: Iterable[bytes]) -> None:
+        for rank, closing in enumerate((*tails, *self._gap.completions(prefix))):
+            self._push(base + rank * COST_RANK, prefix, closing)
+
+    def _plausible_ends(self, draft: Draft) -> list[int]:
+        """Positions behind the fixed part where the draft ends a line or the model gives end-of-gap some chance."""
+        done = len(self._view.done)
+        ends = []
+        for position in range(draft.kept, len(draft.tokens)):
+            offered = any(
+                token == self._gap.vocabulary.eog_id for token, _ in ranked_tokens(self._view, position - done)
+            )
+            if offered or (position > draft.kept and b"\n" in self._gap.vocabulary.piece(draft.tokens[position - 1])):
+                ends.append(position)
+        return ends[:3]
+
+    def _push(self, cost: float, prefix: tuple[int, ...], closing: bytes) -> None:
+        if (prefix, closing) not in self._seen:
+            self._seen.add((prefix, closing))
+            heapq.heappush(self._heap, _Entry(cost, next(self._serial), prefix, closing))
+
+    def pop(self) -> Fill | None:
+        """The cheapest fill that fits and keeps the region's rules; None when there is no more."""
+        while self._heap:
+            self._current = heapq.heappop(self._heap)
+            fill = self._gap.fill(self._current.prefix, self._current.closing, self._capacity)
+            if fill is not None:
+                return fill
+            self._repair(self._current, len(self._current.prefix))
+        return None
+
+    def blame(self, offset: int) -> None:
+        """A check found a fault ``offset`` bytes into the last fill: queue its neighbours with another token there."""
+        entry = self._current
+        if entry is None:
+            return
+        ends = list(accumulate(len(self._gap.vocabulary.piece(token)) for token in entry.prefix))
+        slot = next((index for index, end in enumerate(ends) if end > offset), len(ends))
+        self._repair(entry, slot)
+
+    def _repair(self, entry: _Entry, position: int) -> None:
+        done = len(self._view.done)
+        for spot in range(position + REACH_RIGHT, position - REACH_LEFT - 1, -1):
+            if spot not in self._free or spot >= len(entry.prefix):
+                continue
+            ranked = ranked_tokens(self._view, spot - done)[:ALTERNATIVES]
+            for token, logp in ranked:
+                if token not in (entry.prefix[spot], self._gap.vocabulary.eog_id):
+                    loss = COST_SWAP + COST_PER_NAT * (ranked[0][1] - logp)
+                    swapped = (*entry.prefix[:spot], token, *entry.prefix[spot + 1 :])
+                    self._push(entry.cost + loss, swapped, entry.closing)

@@ -1,0 +1,151 @@
+"""Minimal completions: the shortest text that carries an unfinished fill over to what follows the gap.
+
+A draft is rarely a complete fill, since the rest of it is not written yet. To commit its beginning there must be
+*some* complete fill that begins so, and a short one is easy to find: finish the operand, close what is open, end the
+statement, lead over to the line that goes on behind the gap. Guesses are ranked here and verified elsewhere.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lacuna_model.syntax.blocks import Line, lay_lines, open_lines, render
+from lacuna_model.syntax.languages import Lexicon
+from lacuna_model.syntax.right_side import RightSide, bridge
+from lacuna_model.syntax.scan import Scan, scan, scan_left
+from lacuna_model.syntax.vocabulary import finish_character
+
+LIMIT = 32
+NEWLINE_RANK = 1.5
+COMMENT_RANK = 3.0
+PROSE_BONUS = 3.0
+LINE_BREAKING_QUOTES = (b'"""', b"'''", b"`")
+WANTS_OPERAND = frozenset(
+    b"return not and or in is import from as if elif while for with yield await lambda assert raise del global "
+    b"new typeof let const var case else throw package def class fn func function async".split()
+)
+
+
+class Closer:
+    """Completions for one gap; what depends on the text around it alone is found once."""
+
+    def __init__(self, left: bytes, right: bytes, lexicon: Lexicon) -> None:
+        self._lexicon = lexicon
+        self._left_text = left
+        self._left = scan_left(left, lexicon)
+        around = left[-2000:] + right[:2000]
+        self._newline = b"\r\n" if b"\r\n" in around else b"\n"
+        self._mark = b"\t" if re.search(rb"\n\t", around) else b" "
+        self._unit = 1 if self._mark == b"\t" else 4
+        self._right = RightSide(right, lexicon)
+        self._sides = [(0.0, self._right, b"")]
+        if lexicon.line_comment and not self._right.blank:
+            rank = COMMENT_RANK - PROSE_BONUS * self._right.prose
+            self._sides.append((rank, RightSide(right[len(self._right.rest) :], lexicon), lexicon.line_comment[0]))
+
+    def completions(self, fill: bytes) -> Iterator[bytes]:
+        """Texts to put behind the beginning of a fill, likeliest first, without duplicates."""
+        character = finish_character(fill)
+        state = scan(fill + character, self._lexicon, self._left)
+        ranked = [(0.0, b"")] if state.inside == b"\n" else []
+        for offset, side, comment in self._sides:
+            self._right, self._coming = side, side.coming
+            for rank, text in (*self._inline(state, fill), *self._on_new_line(state, fill)):
+                ranked.append((offset + rank, text + comment))
+        seen: set[bytes] = set()
+        for _, text in sorted(ranked, key=lambda choice: choice[0]):
+            if text not in seen and len(seen) < LIMIT:
+                seen.add(text)
+                yield character + text
+
+    def _inline(self, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
+        """Completions that go on in the line behind the gap."""
+        right, lexicon = self._right, self._lexicon
+        if state.inside and right.inside and (state.inside == right.inside or len(right.inside) == 1):
+            yield -1.0, b""
+        closers, openers = bridge(state.stack, right.unmatched)
+        opening = right.opening(openers)
+        for rank, operand in enumerate(self._operands(state, fill)):
+            body = operand + state.inside + closers
+            for tail_rank, tail in enumerate(self._tails(state)):
+                yield rank + tail_rank, body + tail + opening
+            if right.inside or openers:
+                yield rank + 0.5, body + (b", " if right.inside else b" ") + opening
+                if lexicon.terminator:
+                    yield rank + 1.0, body + lexicon.terminator + b" " + opening
+
+    def _tails(self, state: Scan) -> list[bytes]:
+        """What ends the statement; the text behind the gap may do so itself."""
+        lexicon = self._lexicon
+        tails = [b"", lexicon.terminator] if lexicon.terminator else [b""]
+        if state.header_open and not self._right.header:
+            bodies = [lexicon.body] if lexicon.body else []
+            if lexicon.body.startswith(b":"):
+                bodies = [b":", lexicon.body] if self._block_follows(state) else [lexicon.body, b":"]
+            tails = bodies + tails
+        return tails + [b" " + end for end in lexicon.ends]
+
+    def _block_follows(self, state: Scan) -> bool:
+        return bool(not self._right.rest.strip() and self._coming and self._coming[0].column > len(state.indent))
+
+    def _operands(self, state: Scan, fill: bytes) -> list[bytes]:
+        """What finishes the expression: nothing, or an operand; the likelier one first."""
+        lexicon = self._lexicon
+        if state.inside:
+            return [b""]
+        if state.body_due is not None:
+            return [self._body_indent(state.body_due, fill) + (lexicon.statement or lexicon.operand), b""]
+        if not state.last:
+            return [b"", lexicon.statement or lexicon.operand]
+        text = fill or self._left_text
+        operand = (b" " if re.search(rb"[\w\x80-\xff]\Z", text) else b"") + lexicon.operand
+        if state.last in WANTS_OPERAND or not re.search(rb"[\w\"'`)\]}\x80-\xff;:]\Z", state.last):
+            own = self._right.starts_operand
+            return [b"", operand] if own else [operand, b""]
+        return [b"", operand, *lexicon.links]
+
+    def _body_indent(self, header: bytes, fill: bytes) -> bytes:
+        """The spaces that bring the current line deeper than its header."""
+        text = self._left_text[-200:] + fill
+        line = text[text.rfind(b"\n") + 1 :]
+        wanted = header + self._mark * self._unit
+        return wanted[len(line) :] if wanted.startswith(line) else b""
+
+    def _on_new_line(self, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
+        """Completions that end the statement and begin another one, which the text behind the gap goes on with."""
+        right = self._right
+        if right.blank and not self._coming:
+            return
+        closers, openers = bridge(state.stack, right.unmatched, statement=True)
+        for lead_rank, (end, lead) in enumerate(self._leads(state, fill)):
+            operands = self._operands(state, fill) if end or lead.strip(b" \t") else [b""]
+            for rank, operand in enumerate(operands):
+                for head_rank, head in enumerate(right.heads(openers)):
+                    text = operand + state.inside + closers + end + lead + head
+                    yield NEWLINE_RANK + lead_rank + rank + 0.5 * head_rank, text
+
+    def _leads(self, state: Scan, fill: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Ends of the statement, each with the line breaks, headers and indentation that the coming lines need."""
+        lexicon = self._lexicon
+        text = self._left_text[-4000:] + fill
+        opened = open_lines(text, self._unit)
+        if not lexicon.columns:
+            yield lexicon.terminator, self._newline + self._mark * opened[-1].column
+            return
+        line = text[text.rfind(b"\n") + 1 :]
+        if not line.strip() and not state.inside:
+            yield b"", self._lead(opened, written=len(line))
+        if state.header_open:
+            params = b"()" if state.head == b"def" and b"(" not in text[text.rfind(b"def") :] else b""
+            yield params + b":", self._lead([*opened, Line(opened[-1].column + self._unit, b"")])
+            yield params + lexicon.body, self._lead(opened)
+        else:
+            yield b"", self._lead(opened)
+        yield lexicon.body if state.header_open else b"", self._newline + self._mark * opened[-1].column
+
+    def _lead(self, opened: Sequence[Line], *, written: int = -1) -> bytes:
+        layout = lay_lines(opened, self._coming, header=self._right.header, unit=self._unit)
+        lead = render(layout, self._newline, self._mark)
+        if written >= 0:  # the current line is still empty: write on it
+            lead = lead.removeprefix(self._newline)
+            lead = lead[min(written, len(lead) - len(lead.lstrip(self._mark))) :]
+        return lead[: lead.rfind(b"\n")].removesuffix(b"\r") if self._right.blank and b"\n" in lead else lead

@@ -1,0 +1,88 @@
+"""One gap's slots as the witness search sees them: what is fixed, what the model would put where."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lacuna_model.constraint import GapView
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A gap's tokens up to ``kept``, the model's draft behind it, and the room there is.
+
+    ``tokens`` are done tokens, then per slot the fixed token or the model's best one; they end before the first
+    end-of-gap. ``complete`` says that there was one (or that nothing may follow). ``kept`` is the length up to and
+    including the last fixed token, ``frontier`` the first position that is free, ``capacity`` the most tokens the
+    fill may have, ``doubt`` the mean of -logp over the free slots.
+    """
+
+    tokens: tuple[int, ...]
+    complete: bool
+    closed: bool
+    kept: int
+    frontier: int
+    capacity: int
+    free: frozenset[int]
+    doubt: float
+
+
+def lay_out(view: GapView, overlay: Mapping[int, int], eog_id: int) -> Draft | None:
+    """The draft of a gap with ``overlay`` (slot to token) laid over its slots; None where a hole has no candidate."""
+    fixed = [overlay.get(slot, token) for slot, token in enumerate(view.slots)]
+    done = len(view.done)
+    end = next((slot for slot, token in enumerate(fixed) if token == eog_id), None)
+    span = fixed if end is None else fixed[:end]
+    last = max((slot for slot, token in enumerate(span) if token is not None), default=-1)
+    open_end = end is None and not view.closed
+    tokens = list(view.done)
+    free: set[int] = set()
+    doubt = 0.0
+    complete = not open_end
+    for slot, token in enumerate(span):
+        if token is None:
+            if view.closed:
+                break
+            best = best_token(view, slot, eog_id, may_end=open_end and slot > last)
+            if best is None and slot < max(last, len(span) if not open_end else 0):
+                return None
+            if best is None or best[0] == eog_id:
+                complete = complete or best is not None
+                break
+            token, logp = best
+            free.add(done + slot)
+            doubt -= logp
+        tokens.append(token)
+    ran_full = len(tokens) == done + len(view.slots) and view.budget == 0
+    return Draft(
+        tokens=tuple(tokens),
+        complete=complete or ran_full,
+        closed=not open_end,
+        kept=done + last + 1 if open_end else len(tokens),
+        frontier=min(free, default=len(tokens)),
+        capacity=done + len(view.slots) + view.budget,
+        free=frozenset(free),
+        doubt=doubt / max(len(free), 1),
+    )
+
+
+def best_token(view: GapView, slot: int, eog_id: int, *, may_end: bool) -> tuple[int, float] | None:
+    """The model's best token for a slot and its log-probability; end-of-gap only where the fill may end."""
+    return next((pair for pair in ranked_tokens(view, slot) if may_end or pair[0] != eog_id), None)
+
+
+def ranked_tokens(view: GapView, slot: int) -> list[tuple[int, float]]:
+    """The model's candidates for a slot with their log-probabilities, best first."""
+    if slot >= len(view.ids):
+        return []
+    return list(zip(view.ids[slot].tolist(), view.logp[slot].tolist(), strict=True))
+
+
+def fixed_in_block(view: GapView, eog_id: int) -> dict[int, int]:
+    """The committed slots of the current block that count, by slot."""
+    fixed: dict[int, int] = {}
+    for slot, token in enumerate(view.slots):
+        if token is not None:
+            fixed[slot] = token
+        if token == eog_id:
+            break
+    return fixed

@@ -1,0 +1,133 @@
+"""The text behind a gap, as far as a completion has to lead over to it."""
+
+import re
+from collections.abc import Sequence
+
+from lacuna_model.syntax.blocks import coming_lines
+from lacuna_model.syntax.languages import Lexicon
+from lacuna_model.syntax.scan import TOP_LEVEL, scan, string_end
+
+WINDOW = 4000
+OPENERS = {b")": b"(", b"]": b"[", b"}": b"{", b">": b"<"}
+PROSE = re.compile(rb"[ \t]*[\w',.()-]* [a-z'`-]+ [a-z'`,.-]+(?: |\Z)")
+BINARY = re.compile(rb"\s*(?:[-+*/%&|^<>=!?]|(?:and|or|in|is|not in|if|instanceof|as)\b)")
+POSTFIX = re.compile(rb"[.(\[,]|\w")
+
+
+class RightSide:
+    """What stands behind a gap: the rest of its line, and which brackets and strings it closes.
+
+    ``unmatched`` are its closers without an opener, innermost first; ``inside`` is the quote of a string that the
+    text begins in; ``header`` whether the line is the header of an indented block; ``after_statement`` is the text
+    from where the statement closes its last bracket, ``coming`` the lines behind that.
+    """
+
+    def __init__(self, text: bytes, lexicon: Lexicon) -> None:
+        stop = TOP_LEVEL.search(text, 0, WINDOW)
+        window = text[: stop.start() if stop else WINDOW]
+        self._lexicon = lexicon
+        self.rest = text.split(b"\n", 1)[0]
+        self.inside = _open_quote(text, self.rest, lexicon)
+        start = string_end(window, self.inside) or 0 if self.inside else 0
+        clean = window[start:]
+        state = scan(clean, lexicon)
+        self.unmatched = state.unmatched
+        self.after_statement = text[start + state.unmatched_end :] if lexicon.columns else text
+        line = self.after_statement.split(b"\n", 1)[0]
+        code = scan(line, lexicon)
+        self.header = lexicon.columns and code.last == b":" and not code.stack
+        self.blank = not self.rest.strip()
+        self.coming = coming_lines(self.after_statement)
+
+    @property
+    def prose(self) -> bool:
+        """Whether the rest of the line reads like the end of a comment."""
+        return bool(PROSE.match(self.rest)) and not self.inside
+
+    @property
+    def starts_operand(self) -> bool:
+        """Whether the rest of the line begins with an operand of its own."""
+        return bool(re.match(rb"\s*[\w\"'\x80-\xff]", self.rest)) and not BINARY.match(self.rest)
+
+    def opening(self, openers: bytes) -> bytes:
+        """The brackets and the quote that the text behind the gap closes."""
+        operand = self._lexicon.operand
+        opening = b"".join((operand if mark == ord("(") else b"") + bytes([mark]) for mark in openers)
+        if openers and not self.inside and (self.rest[:1] == b"," or BINARY.match(self.rest)):
+            opening += operand
+        return opening + self.inside
+
+    def heads(self, openers: bytes) -> list[bytes]:
+        """Beginnings of a statement that the rest of the line may complete, likeliest first."""
+        operand = self._lexicon.operand
+        if self.blank:
+            return [b""]
+        rest, opening = self.rest, self.opening(openers)
+        if self.header:
+            return _header_heads(rest, opening, operand)
+        if opening:
+            return [opening, operand + b" = " + opening]
+        if BINARY.match(rest):
+            return [operand, operand + b" = " + operand]
+        if rest[:1] in b"([.,:":
+            return [operand, b""]
+        if rest[:1].isspace():
+            return [operand + b" =", operand, b"from " + operand, operand + b"."]
+        return [b"", operand + b" = ", b"from " + operand + b" ", b"raise "]
+
+
+def _header_heads(rest: bytes, opening: bytes, operand: bytes) -> list[bytes]:
+    """Compound headers that end as this line does."""
+    word = rest.lstrip()
+    if word.startswith(b":"):
+        return [b"if " + operand, b"else", b"try"]
+    if opening:
+        return [b"def " + opening, b"if " + opening, b"for x in " + opening, b"class " + opening]
+    if word.startswith((b"in ", b"in(")):
+        return [b"for " + operand + b" "[len(rest) - len(word) :]]
+    if word.startswith((b"as ", b"->")):
+        return [b"with " + operand, b"def " + operand + b"()"]
+    if word.startswith(b"("):
+        return [b"def " + operand, b"if " + operand, b"class " + operand]
+    space = b"" if rest[:1].isspace() else b" "
+    if BINARY.match(rest):
+        return [b"if " + operand]
+    return [b"if" + space, b"for x in" + space, b"except" + space, b"class" + space, b"with" + space, b"def" + space]
+
+
+def _open_quote(text: bytes, rest: bytes, lexicon: Lexicon) -> bytes:
+    """The quote of a string that a text begins in: its line, or the whole text, has one quote too many."""
+    for quote in lexicon.quotes:
+        if len(quote) == 3 and text.count(quote) % 2:
+            return quote
+    if scan(rest + b"\n", lexicon).unclosed:
+        for quote in lexicon.quotes:
+            place = rest.find(quote) if len(quote) == 1 else -1
+            if place >= 0 and not scan(rest[place + 1 :] + b"\n", lexicon).unclosed:
+                return quote
+    return b""
+
+
+def bridge(stack: Sequence[bytes], unmatched: Sequence[bytes], *, statement: bool = False) -> tuple[bytes, bytes]:
+    """The closers for what must not stay open and the openers for what the right side closes, fewest first.
+
+    ``stack`` is outermost first, ``unmatched`` innermost first; what is left of the one must mirror what is left
+    of the other. For a new ``statement`` nothing but braces may stay open. Where the scans were cut short no pairing
+    is exact; then the inner parts that both saw must match.
+    """
+    inner = list(reversed(stack))
+    for exact in (True, False):
+        for total in range(len(inner) + len(unmatched) + 1):
+            for close in range(min(total, len(inner)) + 1):
+                opened = total - close
+                if opened > len(unmatched) or (statement and any(mark != b"}" for mark in inner[close:])):
+                    continue
+                if _mirror(inner[close:], unmatched[opened:], exact=exact):
+                    openers = b"".join(OPENERS[mark] for mark in reversed(unmatched[:opened]))
+                    return b"".join(inner[:close]), openers
+    return b"".join(inner), b"".join(OPENERS[mark] for mark in reversed(unmatched))
+
+
+def _mirror(left: Sequence[bytes], right: Sequence[bytes], *, exact: bool) -> bool:
+    shared = min(len(left), len(right))
+    return list(left[:shared]) == list(right[:shared]) and (not exact or len(left) == len(right))

@@ -1,0 +1,202 @@
+"""A lexical scan that needs no parse: open brackets, open strings and the head of the current line.
+
+It runs on text that is not finished, where a parser only sees errors. It guesses; what is built on it is verified.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from lacuna_model.syntax.languages import Lexicon
+
+WINDOW = 6000
+TOP_LEVEL = re.compile(rb"\n(?=[^\s)\]}\"'#])")
+MULTILINE_QUOTES = (b'"""', b"'''", b"`")
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Where a text stands at its end.
+
+    ``stack`` holds the closers that open brackets wait for, outermost first; ``unmatched`` the closers that had no
+    opener; ``inside`` the closer of a string or comment that is open. ``last`` is the last token that is no space
+    (empty at the start of a line), ``head`` the first word of the line that is not inside parentheses. ``body_due``
+    is the indentation of a header whose block has not begun, ``indent`` that of the line, ``unclosed`` whether a line ended in a string.
+    """
+
+    stack: tuple[bytes, ...] = ()
+    unmatched: tuple[bytes, ...] = ()
+    inside: bytes = b""
+    last: bytes = b""
+    head: bytes = b""
+    header_open: bool = False
+    body_due: bytes | None = None
+    indent: bytes = b""
+    unclosed: bool = False
+    unmatched_end: int = 0
+
+
+@lru_cache(maxsize=32)
+def _literals(lexicon: Lexicon) -> tuple[re.Pattern[bytes], tuple[bytes, ...]]:
+    """The pattern of comments and strings, and the closer of each ``open<i>`` group in it."""
+    closers: list[bytes] = []
+    parts: list[bytes] = []
+    for begin, end in lexicon.block_comment:
+        parts.append(b"(?P<skip%d>%s.*?%s)" % (len(parts), re.escape(begin), re.escape(end)))
+        parts.append(b"(?P<open%d>%s.*)" % (len(closers), re.escape(begin)))
+        closers.append(end)
+    for mark in lexicon.line_comment:
+        parts.append(b"(?P<note%d>%s[^\\n]*)" % (len(parts), re.escape(mark)))
+    for quote in lexicon.quotes:
+        plain = rb"(?:\\.|(?!%s).)*" if quote in MULTILINE_QUOTES else rb"(?:\\.|(?!%s)[^\n])*"
+        body = re.escape(quote) + plain % re.escape(quote)
+        parts.append(b"(?P<atom%d>%s%s)" % (len(parts), body, re.escape(quote)))
+        parts.append(b"(?P<open%d>%s\\Z)" % (len(closers), body))
+        parts.append(b"(?P<torn%d>%s(?=\\n))" % (len(closers), body))
+        closers.append(quote)
+    return re.compile(b"|".join(parts) or b"(?!)", re.DOTALL), tuple(closers)
+
+
+@lru_cache(maxsize=32)
+def _pattern(lexicon: Lexicon) -> re.Pattern[bytes]:
+    """The token pattern of a language."""
+    opening = re.escape(b"".join(pair[:1] for pair in lexicon.brackets))
+    closing = re.escape(b"".join(pair[1:] for pair in lexicon.brackets))
+    parts = [
+        _literals(lexicon)[0].pattern,
+        rb"(?P<newline>\r?\n)",
+        b"(?P<left>[%s])" % opening,
+        b"(?P<right>[%s])" % closing,
+        rb"(?P<word>[\w$@\x80-\xff]+)",
+        rb"(?P<blank>[^\S\n]+|\\\r?\n)",
+        rb"(?P<mark>.)",
+    ]
+    return re.compile(b"|".join(parts), re.DOTALL)
+
+
+def scan(text: bytes, lexicon: Lexicon, before: Scan | None = None) -> Scan:
+    """The state at the end of a text that follows one scanned ``before``."""
+    state = before or Scan()
+    if state.inside:
+        end = text.find(b"\n") if state.inside == b"\n" else string_end(text, state.inside)
+        if end is None or end < 0:
+            return state
+        last = state.last if state.inside == b"\n" else b'"'
+        text, state = text[end:], replace(state, inside=b"", last=last)
+    closers = _literals(lexicon)[1]
+    walk = _Walk(state, lexicon)
+    for match in _pattern(lexicon).finditer(text):
+        walk.token(match, closers)
+    return walk.state()
+
+
+def string_end(text: bytes, closer: bytes) -> int | None:
+    """Where a string that a text begins in ends, behind its closer; None where it does not."""
+    for match in re.finditer(rb"\\.|" + re.escape(closer) + (b"" if closer in MULTILINE_QUOTES else b"|\n"), text):
+        if match.group() == closer:
+            return match.end()
+        if match.group() == b"\n" and len(closer) == 1:
+            return match.start()
+    return None
+
+
+class _Walk:
+    """The scan's running state; one method per kind of token."""
+
+    def __init__(self, state: Scan, lexicon: Lexicon) -> None:
+        self._start = state
+        self._lexicon = lexicon
+        self._pairs = {pair[:1]: pair[1:] for pair in lexicon.brackets}
+        self._stack = list(state.stack)
+        self._unmatched = list(state.unmatched)
+        self._inside = state.inside
+        self._last = state.last
+        self._head = state.head
+        self._header_open = state.header_open
+        self._body_due = state.body_due
+        self._indent = state.indent
+        self._line_start = not state.last
+        self._unclosed = state.unclosed
+        self._unmatched_end = 0
+
+    def token(self, match: re.Match[bytes], closers: Sequence[bytes]) -> None:
+        """Takes in one token of the pattern."""
+        kind, text = match.lastgroup or "", match.group()
+        if kind == "newline":
+            self._newline()
+        elif kind == "blank":
+            if self._line_start:
+                self._indent = text
+        elif kind.startswith("torn"):
+            self._unclosed = True
+            self._visible("atom", text, match.end())
+        elif kind.startswith("open"):
+            self._inside = closers[int(kind[4:])]
+        elif kind.startswith("note") and match.end() == len(match.string):
+            self._inside = b"\n"
+        elif not kind.startswith(("skip", "note")):
+            self._visible(kind, text, match.end())
+
+    def _newline(self) -> None:
+        if self._stack and self._stack[-1] in (b")", b"]"):
+            return
+        if self._last == b":" and self._head in self._lexicon.headers:
+            self._body_due = self._indent
+        self._last, self._head, self._header_open = b"", b"", False
+        self._line_start, self._indent = True, b""
+
+    def _visible(self, kind: str, text: bytes, end: int) -> None:
+        if not self._head:
+            self._head = text
+            self._header_open = text in self._lexicon.headers
+            self._body_due = None
+        self._line_start = False
+        if kind == "left":
+            self._stack.append(self._pairs[text])
+        elif kind == "right":
+            if self._stack and self._stack[-1] == text:
+                self._stack.pop()
+            else:
+                self._unmatched.append(text)
+                self._unmatched_end = end
+        elif text == b":" and not (self._stack and self._stack[-1] in (b")", b"]", b"}")):
+            self._header_open = False
+        self._last = text
+
+    def state(self) -> Scan:
+        """The frozen result."""
+        return Scan(
+            stack=tuple(self._stack),
+            unmatched=tuple(self._unmatched),
+            inside=self._inside,
+            last=self._last,
+            head=self._head,
+            header_open=self._header_open,
+            body_due=self._body_due,
+            indent=self._indent,
+            unclosed=self._unclosed,
+            unmatched_end=self._unmatched_end,
+        )
+
+
+def scan_left(text: bytes, lexicon: Lexicon) -> Scan:
+    """The state at a gap: a scan from the last line that starts a top-level statement and is not inside a string."""
+    literal, closers = _literals(lexicon)
+    inside = b""
+    spans: list[tuple[int, int]] = []
+    for match in literal.finditer(text):
+        kind = match.lastgroup or ""
+        if kind.startswith("open"):
+            inside = closers[int(kind[4:])]
+        if b"\n" in match.group():
+            spans.append(match.span())
+        elif kind.startswith("note") and match.end() == len(text):
+            inside = b"\n"
+    if inside and inside != b"\n":
+        return Scan(inside=inside, last=inside, head=b'"')
+    low = max(len(text) - WINDOW, spans[-1][1] if spans else 0, 0)
+    starts = [match.end() for match in TOP_LEVEL.finditer(text, max(len(text) - WINDOW, 0))]
+    starts = [place for place in starts if not any(begin < place < end for begin, end in spans)]
+    start = starts[-1] if starts else (low if len(text) > WINDOW else 0)
+    return scan(text[start:], lexicon)

@@ -1,0 +1,1 @@
+"""Training of the canvas side: corpus, shards, samples and the loop."""

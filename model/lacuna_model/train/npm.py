@@ -1,0 +1,81 @@
+"""JavaScript and TypeScript sources from the tarballs of the npm registry."""
+
+import base64
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from lacuna_model.train.archives import read_archive
+from lacuna_model.train.download import Artifact, fetch_document
+from lacuna_model.train.languages import language_of
+from lacuna_model.train.licences import permissive_licence
+from lacuna_model.train.packages import CorpusError, Package
+from lacuna_model.train.sources import Contents, SourceFile, keep, kept
+
+
+class _Dist(msgspec.Struct):
+    tarball: str
+    integrity: str
+
+
+class _Version(msgspec.Struct):
+    dist: _Dist
+
+
+class _LicenceField(msgspec.Struct):
+    type: str = ""
+
+
+class _PackageJson(msgspec.Struct):
+    license: str | _LicenceField | None = None
+    licenses: list[_LicenceField] = []
+
+    def stated(self) -> str:
+        """Return the licence in today's form or in one of the two older ones."""
+        if isinstance(self.license, str):
+            return self.license
+        old = [self.license] if self.license else self.licenses
+        return " OR ".join(field.type for field in old)
+
+
+class Npm:
+    """Packages of the npm registry, as published: what was compiled or bundled is left to the filters."""
+
+    languages = frozenset({"javascript", "typescript", "tsx"})
+
+    def artifacts(self, package: Package, folder: Path) -> tuple[Artifact, ...]:
+        """Look up the tarball of a version."""
+        stem = package.name.replace("/", "-").lstrip("@")
+        path = folder / "metadata" / f"npm-{stem}-{package.version}.json"
+        if known := kept(path):
+            return known
+        url = f"https://registry.npmjs.org/{package.name.replace('/', '%2F')}/{package.version}"
+        try:
+            dist = msgspec.json.decode(fetch_document(url, folder), type=_Version).dist
+        except msgspec.DecodeError as error:
+            raise CorpusError(f"{url}: not the description of an npm package: {error}") from error
+        # Several hashes may be stated; they are all of the same file.
+        algorithm, _, digest = dist.integrity.split()[0].partition("-")
+        hexadecimal = base64.b64decode(digest).hex()
+        return keep((Artifact(dist.tarball, f"npm-{stem}-{package.version}.tgz", f"{algorithm}:{hexadecimal}"),), path)
+
+    def contents(self, package: Package, paths: Sequence[Path]) -> Contents:
+        """Read package.json and the source files; the leading folder is cut off."""
+        stated = ""
+        files: dict[str, bytes] = {}
+        for path in paths:
+            for name, data in read_archive(path, self._wanted):
+                inner = name.partition("/")[2]
+                if inner != "package.json":
+                    files[inner] = data
+                    continue
+                try:
+                    stated = msgspec.json.decode(data, type=_PackageJson).stated()
+                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                    raise CorpusError(f"{path}: package.json is not valid: {error}") from error
+        licence = permissive_licence(stated)
+        return Contents(licence, stated or "none", [SourceFile(name, files[name], licence) for name in sorted(files)])
+
+    def _wanted(self, name: str) -> bool:
+        return name.partition("/")[2] == "package.json" or language_of(name) in self.languages

@@ -1,0 +1,67 @@
+"""The list of packages the corpus is built from: which version of what, from where, and for which split."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from lacuna_model.errors import LacunaError
+
+_PIN = re.compile(r"(?P<name>@?[\w.+/-]+)==(?P<version>[\w.+~:!-]+)")
+
+
+class CorpusError(LacunaError):
+    """A package list, download or corpus file that cannot be used; the message names the file."""
+
+
+class Role(StrEnum):
+    """What a package is for; `benchmark` packages only say what must not be in the corpus."""
+
+    TRAIN = "train"
+    HELD_OUT = "held-out"
+    BENCHMARK = "benchmark"
+
+
+class Package(msgspec.Struct, frozen=True):
+    """One pinned package of one registry."""
+
+    source: str
+    name: str
+    version: str
+    role: Role
+
+
+def read_packages(path: Path) -> tuple[Package, ...]:
+    """Read `[source]` tables of `train`, `held-out` and `benchmark` lists of `name==version`."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot read the package list: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CorpusError(f"{path}: the package list is not valid TOML: {error}") from error
+    packages = tuple(_packages(path, table))
+    # A held-out package that is also trained on would make every validation figure worthless.
+    seen: dict[tuple[str, str], Role] = {}
+    for package in packages:
+        key = (package.source, package.name.lower())
+        if key in seen:
+            raise CorpusError(f"{path}: {package.name} is listed twice ({seen[key]} and {package.role})")
+        seen[key] = package.role
+    return packages
+
+
+def _packages(path: Path, table: dict[str, object]) -> Iterator[Package]:
+    for source, roles in table.items():
+        if not isinstance(roles, dict):
+            raise CorpusError(f"{path}: {source!r} must be a table of roles")
+        for role, pins in roles.items():
+            if role not in {*Role} or not isinstance(pins, list):
+                raise CorpusError(f"{path}: [{source}] {role!r} must be one of the lists {', '.join(Role)}")
+            for pin in pins:
+                match = _PIN.fullmatch(pin) if isinstance(pin, str) else None
+                if match is None:
+                    raise CorpusError(f"{path}: [{source}] {role}: {pin!r} is not of the form name==version")
+                yield Package(source, match["name"], match["version"], Role(role))

@@ -1,0 +1,247 @@
+"""Tokenised documents on disk: checked, compressed shards, read in a shuffled order that can be resumed exactly.
+
+A shard is `magic, format version, header length, header crc32 | header (JSON) | payload (zstd)`. The payload is one
+record a document: token count, language and package as indices into the header's tables, then the tokens as
+little-endian uint16. Trainers that place gaps at characters decode a document back to text: byte-level BPE gives back
+exactly what was encoded.
+"""
+
+import hashlib
+import json
+import random
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import zstandard
+from numpy.typing import NDArray
+
+from lacuna_model import atomic
+from lacuna_model.errors import LacunaError
+
+MAX_SHARD_BYTES = 55_000_000
+_MAGIC = b"LACUNASH"
+_VERSION = 1
+_PREFACE = struct.Struct("<8sIII")
+_RECORD = struct.Struct("<IHH")
+_LEVEL = 12
+# The compressor may hold back a few blocks; closing this much early keeps every shard under its limit.
+_SLACK = 1 << 20
+_MAX_TOKEN = 0xFFFF
+_MAX_HEADER = 1 << 24
+
+Tokens = NDArray[np.uint16]
+
+
+class ShardError(LacunaError):
+    """A shard that cannot be written or must not be read; the message names the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenDocument:
+    """One tokenised file; reading on from `position + 1` gives the document that follows it."""
+
+    tokens: list[int]
+    language: str
+    package: str
+    position: int = 0
+
+
+@dataclass(slots=True)
+class ShardHeader:
+    """What a shard says about itself."""
+
+    tokenizer: str
+    documents: int = 0
+    tokens: int = 0
+    payload_bytes: int = 0
+    payload_sha256: str = ""
+    languages: list[str] = field(default_factory=list)
+    packages: list[str] = field(default_factory=list)
+
+
+class ShardWriter:
+    """Writes documents to `PREFIX-00000.shard`, `PREFIX-00001.shard` and so on, none above the size limit."""
+
+    def __init__(self, folder: Path, prefix: str, tokenizer: str, max_bytes: int = MAX_SHARD_BYTES) -> None:
+        self.paths: list[Path] = []
+        self._folder = folder
+        self._prefix = prefix
+        self._tokenizer = tokenizer
+        self._limit = max_bytes
+        self._start()
+
+    def checked(self, tokens: Sequence[int], package: str) -> Tokens:
+        """Return tokens as a shard stores them, or refuse those that it cannot store."""
+        if tokens and not 0 <= min(tokens) <= max(tokens) <= _MAX_TOKEN:
+            raise ShardError(f"{self._path()}: token {max(tokens)} of {package} does not fit into 16 bits")
+        return np.asarray(tokens, dtype="<u2")
+
+    def write(self, tokens: Tokens, language: str, package: str) -> None:
+        """Append one document."""
+        data = tokens.tobytes()
+        names = sum(len(json.dumps(name)) for name in (language, package))
+        if self._header.documents and self._bound + len(data) + names + _OVERHEAD > self._limit:
+            self._finish()
+        indices = self._languages.setdefault(language, len(self._languages)), self._packages.setdefault(
+            package, len(self._packages)
+        )
+        self._append(_RECORD.pack(len(tokens), *indices) + data)
+        self._names += names
+        self._header.documents += 1
+        self._header.tokens += len(tokens)
+
+    def close(self) -> None:
+        """Write what is left."""
+        if self._header.documents:
+            self._finish()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+
+    def _start(self) -> None:
+        self._header = ShardHeader(self._tokenizer)
+        self._languages: dict[str, int] = {}
+        self._packages: dict[str, int] = {}
+        self._payload = bytearray()
+        self._compressor = zstandard.ZstdCompressor(level=_LEVEL).compressobj()
+
+    def _path(self) -> Path:
+        return self._folder / f"{self._prefix}-{len(self.paths):05}.shard"
+
+    def _finish(self) -> None:
+        self._payload += self._compressor.flush()
+        self._header.languages, self._header.packages = [*self._languages], [*self._packages]
+        self._header.payload_bytes = len(self._payload)
+        self._header.payload_sha256 = hashlib.sha256(self._payload).hexdigest()
+        header = json.dumps(asdict(self._header)).encode()
+        preface = _PREFACE.pack(_MAGIC, _VERSION, len(header), zlib.crc32(header))
+        path = self._path()
+        _write_whole(path, preface, header, self._payload)
+        self.paths.append(path)
+        self._start()
+
+
+class ShardReader:
+    """Streams the documents of several shards, epoch after epoch, in an order that seed and position determine."""
+
+    def __init__(self, paths: Sequence[Path], tokenizer: str, seed: int = 0) -> None:
+        if not paths:
+            raise ShardError("no shards to read")
+        self._paths = sorted(paths)
+        self._seed = seed
+        self.headers = [read_header(path) for path in self._paths]
+        for path, header in zip(self._paths, self.headers, strict=True):
+            if header.tokenizer != tokenizer:
+                raise ShardError(
+                    f"{path}: written with tokenizer {header.tokenizer}, this model's tokenizer is {tokenizer}"
+                )
+        self.num_documents = sum(header.documents for header in self.headers)
+        self.num_tokens = sum(header.tokens for header in self.headers)
+        if not self.num_documents:
+            raise ShardError(f"{self._paths[0]}: the shards hold no documents")
+
+    def stream(self, position: int = 0) -> Iterator[TokenDocument]:
+        """Yield documents without end, starting with the one at a position counted over all epochs."""
+        epoch, skip = divmod(position, self.num_documents)
+        while True:
+            yield from self.epoch(epoch, skip)
+            epoch, skip = epoch + 1, 0
+
+    def epoch(self, epoch: int = 0, skip: int = 0) -> Iterator[TokenDocument]:
+        """Yield every document once, in this epoch's order, but for the first few."""
+        position = epoch * self.num_documents
+        shards = list(range(len(self._paths)))
+        random.Random(f"{self._seed}/{epoch}").shuffle(shards)
+        for shard in shards:
+            count = self.headers[shard].documents
+            # Shards before the position are not even opened: only their counts matter.
+            if skip < count:
+                order = list(range(count))
+                random.Random(f"{self._seed}/{epoch}/{shard}").shuffle(order)
+                yield from self._documents(shard, order[skip:], position + skip)
+            position += count
+            skip = max(0, skip - count)
+
+    def _documents(self, shard: int, order: Sequence[int], position: int) -> Iterator[TokenDocument]:
+        path, header = self._paths[shard], self.headers[shard]
+        payload = _read_payload(path, header)
+        records = _records(path, header, payload)
+        for i, index in enumerate(order):
+            start, count, language, package = records[index]
+            tokens = np.frombuffer(payload, dtype="<u2", count=count, offset=start).tolist()
+            yield TokenDocument(tokens, header.languages[language], header.packages[package], position + i)
+
+
+def read_header(path: Path) -> ShardHeader:
+    """Read and check the header of a shard, not its payload."""
+    try:
+        with path.open("rb") as file:
+            magic, version, length, checksum = _PREFACE.unpack(file.read(_PREFACE.size))
+            data = file.read(min(length, _MAX_HEADER))
+            if magic != _MAGIC or zlib.crc32(data) != checksum:
+                raise ShardError(f"{path}: not a shard, or its header is damaged")
+            if version != _VERSION:
+                raise ShardError(f"{path}: shard format {version}, this version reads {_VERSION}")
+            return ShardHeader(**json.loads(data))
+    except (struct.error, ValueError, TypeError) as error:
+        raise ShardError(f"{path}: not a shard, or its header is damaged: {error}") from error
+    except OSError as error:
+        raise ShardError(f"{path}: cannot read the shard: {error.strerror}") from error
+
+
+def _read_payload(path: Path, header: ShardHeader) -> bytes:
+    try:
+        with path.open("rb") as file:
+            length = _PREFACE.unpack(file.read(_PREFACE.size))[2]
+            file.seek(_PREFACE.size + length)
+            payload = file.read()
+    except OSError as error:
+        raise ShardError(f"{path}: cannot read the shard: {error.strerror}") from error
+    if len(payload) != header.payload_bytes or hashlib.sha256(payload).hexdigest() != header.payload_sha256:
+        raise ShardError(f"{path}: the shard is damaged: {len(payload)} bytes do not match its checksum")
+    try:
+        return zstandard.ZstdDecompressor().decompressobj().decompress(payload)
+    except zstandard.ZstdError as error:
+        raise ShardError(f"{path}: the shard is damaged: {error}") from error
+
+
+def _records(path: Path, header: ShardHeader, payload: bytes) -> list[tuple[int, int, int, int]]:
+    """Return (offset of the tokens, their number, language, package) of every document."""
+    records = []
+    offset = 0
+    try:
+        for _ in range(header.documents):
+            count, language, package = _RECORD.unpack_from(payload, offset)
+            records.append((offset + _RECORD.size, count, language, package))
+            offset += _RECORD.size + 2 * count
+    except struct.error as error:
+        raise ShardError(f"{path}: the shard is damaged: {error}") from error
+    if offset != len(payload):
+        raise ShardError(f"{path}: the shard is damaged: {len(payload) - offset} bytes after the last document")
+    return records
+
+
+def _index(table: dict[str, int], name: str) -> int:
+    return table.setdefault(name, len(table))
+
+
+def _write_whole(path: Path, *pieces: bytes | bytearray) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic.replacing(path) as stream:
+            for piece in pieces:
+                stream.write(piece)
+    except OSError as error:
+        raise ShardError(f"{path}: cannot write the shard: {error.strerror}") from error

@@ -1,0 +1,118 @@
+"""The transformer: one forward pass for context, canvas, guidance and training alike.
+
+A pass takes rows of hidden states at given positions, lets a store keep their keys and values, and attends to what
+the store shows. What differs between the uses (which weights, which rows see which) is in the arguments.
+"""
+
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lacuna_kernels import attention, rms_norm, rotary
+from lacuna_model.config import ModelConfig
+from lacuna_model.linear import Linear
+
+
+class KeyValueStore(Protocol):
+    """Where a pass puts its keys and values, and what it attends to."""
+
+    def exchange(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Take the rows' ``key`` and ``value`` [B, G, R, D]; return all that they may see [B, G, K, D]."""
+        ...
+
+
+class NoStore:
+    """The rows see each other and nothing else."""
+
+    def exchange(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """The rows' own keys and values."""
+        return key, value
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One block's parts; the projections of q, k, v and of gate, up are single linears with stacked rows."""
+
+    attn_norm: Tensor
+    qkv: Linear
+    output: Linear
+    mlp_norm: Tensor
+    gate_up: Linear
+    down: Linear
+    q_norm: Tensor | None = None
+    k_norm: Tensor | None = None
+
+
+class Rotations:
+    """Cosines and sines of every position, computed once. [max_positions, D]"""
+
+    def __init__(self, config: ModelConfig, device: torch.device) -> None:
+        exponents = torch.arange(0, config.head_dim, 2, device=device, dtype=torch.float64) / config.head_dim
+        angles = torch.outer(
+            torch.arange(config.max_positions, device=device, dtype=torch.float64), config.rope_theta**-exponents
+        )
+        angles = torch.cat((angles, angles), dim=-1)
+        self.cos, self.sin = angles.cos().float(), angles.sin().float()
+
+    def at(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosines and sines for ``positions`` [..., R], shaped [..., 1, R, D] to broadcast over heads."""
+        return self.cos[positions].unsqueeze(-3), self.sin[positions].unsqueeze(-3)
+
+
+class Transformer:
+    """A decoder-shaped transformer over explicit parts, so that linears may be dense, quantised or adapted."""
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        layers: list[Layer],
+        embedding: Linear,
+        final_norm: Tensor,
+        head: Linear,
+        rotations: Rotations,
+    ) -> None:
+        self.config = config
+        self.layers = layers
+        self.embed = embedding
+        self.final_norm = final_norm
+        self.head = head
+        self.rotations = rotations
+
+    def hidden(self, x: Tensor, positions: Tensor, store: KeyValueStore, mask: Tensor | None = None) -> Tensor:
+        """Hidden states [B, R, H] after all layers and the final norm.
+
+        ``x`` [B, R, H] are embeddings, ``positions`` [R] or [B, R] their places in the rotary order, ``mask`` bool
+        [R, K] or [B, 1, R, K] what each row may see of the K keys that ``store`` shows (None: everything).
+        """
+        cos, sin = self.rotations.at(positions)
+        for index, layer in enumerate(self.layers):
+            x = x + self._attend(index, layer, x, cos, sin, store, mask)
+            gate, up = layer.gate_up(rms_norm(x, layer.mlp_norm, self.config.rms_norm_eps)).chunk(2, dim=-1)
+            x = x + layer.down(F.silu(gate) * up)
+        return rms_norm(x, self.final_norm, self.config.rms_norm_eps)
+
+    def _attend(
+        self,
+        index: int,
+        layer: Layer,
+        x: Tensor,
+        cos: Tensor,
+        sin: Tensor,
+        store: KeyValueStore,
+        mask: Tensor | None,
+    ) -> Tensor:
+        config = self.config
+        batch, rows, _ = x.shape
+        states = layer.qkv(rms_norm(x, layer.attn_norm, config.rms_norm_eps))
+        states = states.view(batch, rows, -1, config.head_dim).transpose(1, 2)
+        query, key, value = states.split((config.num_heads, config.num_kv_heads, config.num_kv_heads), dim=1)
+        if layer.q_norm is not None and layer.k_norm is not None:
+            query = rms_norm(query, layer.q_norm, config.rms_norm_eps)
+            key = rms_norm(key, layer.k_norm, config.rms_norm_eps)
+        keys, values = store.exchange(index, rotary(key, cos, sin), value)
+        mixed = attention(rotary(query, cos, sin).to(keys.dtype), keys, values, mask)
+        return layer.output(mixed.transpose(1, 2).reshape(batch, rows, -1).to(x.dtype))

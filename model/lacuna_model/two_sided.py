@@ -1,0 +1,218 @@
+"""Reads canvases over a two-sided context: the adapted weights draft, the base's own weights guide."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from lacuna_kernels import unmask
+from lacuna_model.canvas import Canvas, Marginals
+from lacuna_model.context import Layout
+from lacuna_model.kv_cache import ContextCache
+from lacuna_model.prefixes import PrefixTable
+from lacuna_model.transformer import Transformer
+
+NUM_CANDIDATES = 12
+# A logit that rules a token out; finite, so that a mixture of weight 0 stays a number.
+RULED_OUT = -1e4
+
+
+@dataclass(slots=True)
+class PassCounts:
+    """Forward passes over open slots, by the side that made them."""
+
+    canvas: int = 0
+    base: int = 0
+
+
+class TwoSidedModel:
+    """One request's canvases over a cached context.
+
+    A canvas pass has the rows [anchor, slot 0, .. slot B-1] of every gap, unmasked: they see all the context, the
+    finished blocks and each other. With ``shift`` the output of a row predicts the next slot, so the anchor, the last
+    token in front of the block, predicts the first.
+    """
+
+    def __init__(
+        self,
+        base: Transformer,
+        canvas: Transformer,
+        mask_embedding: Tensor,
+        cache: ContextCache,
+        layout: Layout,
+        prefixes: PrefixTable,
+        *,
+        eog_id: int,
+        guidance: float,
+    ) -> None:
+        self.counts = PassCounts()
+        self._base = base
+        self._canvas = canvas
+        self._mask_embedding = mask_embedding
+        self._cache = cache
+        self._prefixes = prefixes
+        self._eog_id = eog_id
+        self._guidance = guidance
+        self._anchors = {
+            gap: {"before": layout.before, "after": layout.after}[gap.parent].ids[gap.parent_len - 1]
+            for gap in layout.gaps
+        }
+        # Finished blocks, encoded by the base behind the context: the arena rows of every gap, in order of position.
+        self._fill_rows: dict[int, list[int]] = {gap.position: [] for gap in layout.gaps}
+        self._num_fill = 0
+
+    @torch.inference_mode()
+    def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
+        """Marginals of every open canvas: the canvas side's, with the base's at the frontier mixed in."""
+        opened = [canvas for canvas in canvases if not canvas.closed]
+        logits = [self._restrict(canvas, rows) for canvas, rows in zip(opened, self._draft(opened), strict=True)]
+        exact = [0] * len(opened)
+        if self._guidance > 0:
+            exact = self._guide(opened, logits)
+        # One call over all gaps: the vocabulary is wide, the launch is not free.
+        ids, logp, entropy = unmask(torch.cat(logits), NUM_CANDIDATES)
+        sizes = [len(canvas.slots) for canvas in opened]
+        found = iter(
+            Marginals(i.numpy(force=True), p.numpy(force=True), e.numpy(force=True), count)
+            for i, p, e, count in zip(ids.split(sizes), logp.split(sizes), entropy.split(sizes), exact, strict=True)
+        )
+        return [None if canvas.closed else next(found) for canvas in canvases]
+
+    @torch.inference_mode()
+    def finish_block(self, canvases: Sequence[Canvas]) -> None:
+        """Encode what the blocks brought with the base's weights, as context for the blocks to come."""
+        rows, owners = [], []
+        for canvas in canvases:
+            known = len(self._fill_rows[canvas.gap.position])
+            fresh = canvas.tokens()[known:]
+            rows += [(token, canvas.gap.position + known + i) for i, token in enumerate(fresh)]
+            owners += [canvas] * len(fresh)
+        arena = self._cache.arena
+        start = self._cache.length + self._num_fill
+        arena.reserve(start + len(rows))
+        mask = torch.zeros((len(rows), start + len(rows)), dtype=torch.bool)
+        for i, canvas in enumerate(owners):
+            own = self._fill_rows[canvas.gap.position]
+            own.append(start + i)
+            mask[i, self._cache.visible_to(canvas.gap)] = True
+            mask[i, own] = True
+        self._base_rows(rows, mask, start)
+        self._num_fill += len(rows)
+
+    def _draft(self, opened: Sequence[Canvas]) -> list[Tensor]:
+        """The canvas side's logits [B, V] of every open canvas, from one pass over all of them."""
+        model = self._canvas
+        shift = model.config.shift
+        device = self._mask_embedding.device
+        ids, positions, masked, heads = [], [], [], []
+        for canvas in opened:
+            first = len(ids)
+            if shift:
+                ids.append(self._anchor(canvas))
+                masked.append(False)
+            ids += [0 if token is None else token for token in canvas.slots]
+            masked += [token is None for token in canvas.slots]
+            positions += range(canvas.position - shift, canvas.position + len(canvas.slots))
+            heads += range(first, first + len(canvas.slots))
+        x = model.embed(torch.tensor([ids], device=device))
+        x[0, torch.tensor(masked, device=device)] = self._mask_embedding
+        arena = self._cache.arena
+        arena.tail = self._cache.length + self._num_fill
+        arena.reserve(arena.tail + len(ids))
+        hidden = model.hidden(x, torch.tensor(positions, device=device), arena)
+        self.counts.canvas += 1
+        logits = model.head(hidden[0, heads])
+        return list(logits.split([len(canvas.slots) for canvas in opened]))
+
+    def _restrict(self, canvas: Canvas, logits: Tensor) -> Tensor:
+        """Rule out what cannot stand: a first token that does not begin with the healed text, an end too early."""
+        healed = bool(canvas.gap.prefix) and not canvas.done
+        early = canvas.min_tokens + healed - len(canvas.done)
+        if early > 0:
+            logits[:early, self._eog_id] = RULED_OUT
+        if healed:
+            allowed = self._prefixes.starting_with(canvas.gap.prefix)
+            kept = logits[0, allowed].clone()
+            logits[0] = RULED_OUT
+            logits[0, allowed] = kept
+        return logits
+
+    def _guide(self, opened: Sequence[Canvas], logits: list[Tensor]) -> list[int]:
+        """Mix the base's next-token distribution in from the frontier on, as far as its reading holds.
+
+        The base reads the committed tokens and behind them the draft, left to right. What it says of a slot is exact
+        as long as every token in front is the one that will be committed: the first slot where the mixed best differs
+        from the draft is the last that counts, as in speculative decoding (arXiv 2211.17192). Returns how many slots
+        from the frontier on are exact.
+        """
+        drafts = [rows.argmax(-1).tolist() for rows in logits]
+        inputs = [
+            [draft if token is None else token for token, draft in zip(canvas.slots, row, strict=True)]
+            for canvas, row in zip(opened, drafts, strict=True)
+        ]
+        exact = []
+        for canvas, rows, tokens, said in zip(opened, logits, inputs, self._verify(opened, inputs), strict=True):
+            count = 0
+            for i in range(canvas.frontier, len(canvas.slots)):
+                if canvas.slots[i] is not None:
+                    break
+                base_row = said[i - canvas.frontier : i - canvas.frontier + 1]
+                if i == 0 and canvas.gap.prefix and not canvas.done:
+                    base_row = base_row.masked_fill(rows[:1] <= RULED_OUT, RULED_OUT)
+                rows[i : i + 1] = self._mix(rows[i : i + 1], base_row)
+                count += 1
+                if int(rows[i].argmax()) != tokens[i] or tokens[i] == self._eog_id:
+                    break
+            exact.append(count)
+        return exact
+
+    def _verify(self, opened: Sequence[Canvas], inputs: Sequence[Sequence[int]]) -> list[Tensor]:
+        """The base's logits [B - frontier, V] of every slot from the frontier on, given ``inputs`` in the slots."""
+        rows: list[tuple[int, int]] = []
+        stretches: list[tuple[int, int]] = []
+        heads: list[int] = []
+        for canvas, tokens in zip(opened, inputs, strict=True):
+            first = len(rows)
+            line = [self._anchor(canvas), *tokens[:-1]]
+            rows += [(token, canvas.position - 1 + i) for i, token in enumerate(line)]
+            stretches.append((first, len(line)))
+            heads += range(first + canvas.frontier, first + len(line))
+        start = self._cache.length + self._num_fill
+        mask = torch.zeros((len(rows), start + len(rows)), dtype=torch.bool)
+        for canvas, (first, count) in zip(opened, stretches, strict=True):
+            own = self._fill_rows[canvas.gap.position]
+            stream = self._cache.visible_to(canvas.gap)
+            # The anchor is read anew for its output: the row that the cache has of it is left out.
+            seen = [*range(stream.start, stream.stop), *own][:-1]
+            block = slice(first, first + count)
+            mask[block, torch.tensor(seen, dtype=torch.long)] = True
+            mask[block, start + first : start + first + count] = torch.ones((count, count), dtype=torch.bool).tril()
+        hidden = self._base_rows(rows, mask, start)
+        self.counts.base += 1
+        said = self._base.head(hidden[0, heads])
+        return list(said.split([len(canvas.slots) - canvas.frontier for canvas in opened]))
+
+    def _base_rows(self, rows: Sequence[tuple[int, int]], mask: Tensor, start: int) -> Tensor:
+        """Hidden states of base rows (token, position), written from arena row ``start`` on."""
+        device = self._mask_embedding.device
+        arena = self._cache.arena
+        arena.tail = start
+        arena.reserve(start + len(rows))
+        ids = torch.tensor([[token for token, _ in rows]], device=device)
+        positions = torch.tensor([position for _, position in rows], device=device)
+        return self._base.hidden(self._base.embed(ids), positions, arena, mask.to(device))
+
+    def _mix(self, canvas_row: Tensor, base_row: Tensor) -> Tensor:
+        """A geometric mixture over tokens; how likely the gap ends here is the canvas's to say alone."""
+        drafted = canvas_row.log_softmax(-1)
+        end = drafted[:, self._eog_id].clone()
+        drafted[:, self._eog_id] = RULED_OUT
+        mixed = (1 - self._guidance) * drafted + self._guidance * base_row.log_softmax(-1)
+        mixed[:, self._eog_id] = RULED_OUT
+        mixed = mixed.log_softmax(-1) + torch.log1p(-end.exp().clamp_max(1 - 1e-6))
+        mixed[:, self._eog_id] = end
+        return mixed
+
+    def _anchor(self, canvas: Canvas) -> int:
+        return canvas.done[-1] if canvas.done else self._anchors[canvas.gap]

@@ -1,0 +1,74 @@
+"""Which part of a long document the model reads: a window around the gaps, measured in tokens, at line borders."""
+
+from dataclasses import dataclass
+
+from lacuna_model.context import TextTokenizer
+
+# A token of code is about three bytes; windows are cut from this many bytes a token and then counted exactly.
+BYTES_PER_TOKEN = 6
+# The window's first line is looked for by its text, so that edits far above do not move the window.
+SIGNATURE_BYTES = 160
+
+
+@dataclass(frozen=True, slots=True)
+class WindowOptions:
+    """Token budgets of the text before the first gap and after the last."""
+
+    before: int = 768
+    after: int = 320
+
+
+class Window:
+    """Chooses a document's window and keeps it where it is while the text before the gap grows.
+
+    A window that moved with every keystroke would change every token of *before*; this one stays until the text
+    in it outgrows the budget by a third.
+    """
+
+    def __init__(self, options: WindowOptions) -> None:
+        self._options = options
+        self._signature = b""
+
+    def before(self, text: bytes, tokenizer: TextTokenizer) -> bytes:
+        """The end of ``text`` that is read: the same beginning as last time if that still fits."""
+        limit = self._options.before * 4 // 3
+        if self._signature:
+            found = text.rfind(self._signature)
+            kept = text[found:]
+            if found >= 0 and len(kept) <= limit * BYTES_PER_TOKEN and _count(kept, tokenizer) <= limit:
+                return kept
+        kept = _tail(text, self._options.before, tokenizer)
+        self._signature = kept[:SIGNATURE_BYTES]
+        return kept
+
+    def after(self, text: bytes, tokenizer: TextTokenizer) -> bytes:
+        """The beginning of ``text`` that is read; it depends on nothing else, so typing before it changes nothing."""
+        budget = self._options.after
+        head = text[: budget * BYTES_PER_TOKEN]
+        head = head.decode("utf-8", errors="ignore").encode()
+        while _count(head, tokenizer) > budget:
+            head = _first_lines(head)
+        return head
+
+
+def _count(text: bytes, tokenizer: TextTokenizer) -> int:
+    return len(tokenizer.encode(text.decode("utf-8", errors="ignore")))
+
+
+def _tail(text: bytes, budget: int, tokenizer: TextTokenizer) -> bytes:
+    kept = text[-budget * BYTES_PER_TOKEN :]
+    if len(kept) < len(text):
+        kept = kept[kept.find(b"\n") + 1 :]
+    kept = kept.decode("utf-8", errors="ignore").encode()
+    while _count(kept, tokenizer) > budget:
+        cut = kept.find(b"\n", len(kept) // 16 + 1)
+        # A line longer than the budget is cut in the middle, at a character.
+        kept = kept[cut + 1 :] if 0 <= cut < len(kept) - 1 else kept[len(kept) // 8 :]
+        kept = kept.decode("utf-8", errors="ignore").encode()
+    return kept
+
+
+def _first_lines(text: bytes) -> bytes:
+    cut = text.rfind(b"\n", 0, len(text) - len(text) // 16 - 1)
+    kept = text[: cut + 1] if cut > 0 else text[: len(text) * 7 // 8]
+    return kept.decode("utf-8", errors="ignore").encode()

@@ -1,0 +1,172 @@
+"""The checks of ``lacuna doctor``: each looks at one thing and says what it found and how to mend it."""
+
+import importlib
+import importlib.metadata
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from lacuna_model import models
+from lacuna_model.errors import LacunaError
+
+OLDEST_PYTHON = (3, 11)
+CPU_INFO = Path("/proc/cpuinfo")
+CPU_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8")
+SPACE_NEEDED = 300_000_000
+REINSTALL = "pip install --force-reinstall lacuna-code"
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One line of the report; ``mend`` is empty where nothing needs to be done."""
+
+    name: str
+    state: Literal["ok", "warn", "fail"]
+    detail: str
+    mend: str = ""
+
+
+def run_all() -> list[Check]:
+    """Every check, in the order they are shown."""
+    return [check() for check in CHECKS]
+
+
+def python() -> Check:
+    """The interpreter's version and the platform."""
+    detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    if sys.version_info[:2] < OLDEST_PYTHON:
+        return Check("python", "fail", detail, "install Python 3.11 or newer")
+    return Check("python", "ok", detail)
+
+
+def torch() -> Check:
+    """Whether torch loads, and its version."""
+    return _package("torch", "torch")
+
+
+def tokenizer() -> Check:
+    """Whether the tokenizer library loads."""
+    return _package("tokenizer", "tokenizers")
+
+
+def weights_reader() -> Check:
+    """Whether the GGUF reader loads."""
+    return _package("gguf", "gguf")
+
+
+def grammar() -> Check:
+    """Whether tree-sitter parses Python."""
+    found = _package("grammar", "tree_sitter", distribution="tree-sitter")
+    if found.state != "ok":
+        return found
+    try:
+        parser = importlib.import_module("tree_sitter")
+        language = parser.Language(importlib.import_module("tree_sitter_python").language())
+        tree = parser.Parser(language).parse(b"x = 1\n")
+    except (ImportError, OSError, ValueError, TypeError) as error:
+        return Check("grammar", "fail", f"the Python grammar does not load: {error}", REINSTALL)
+    if tree.root_node.has_error:
+        return Check("grammar", "fail", "the Python grammar does not parse `x = 1`", REINSTALL)
+    version = importlib.metadata.version("tree-sitter-python")
+    return Check("grammar", "ok", f"{found.detail}, python {version}")
+
+
+def device() -> Check:
+    """What the model runs on."""
+    try:
+        module = importlib.import_module("torch")
+    except (ImportError, OSError):
+        return Check("device", "fail", "unknown without torch", REINSTALL)
+    if module.cuda.is_available():
+        return Check("device", "ok", f"cuda: {module.cuda.get_device_name(0)}")
+    return Check("device", "ok", f"cpu, {module.backends.cpu.get_cpu_capability()}")
+
+
+def instructions() -> Check:
+    """The CPU instructions that 8-bit linears want."""
+    if not CPU_INFO.exists():
+        return Check("cpu", "ok", f"{platform.processor() or platform.machine()}, instruction flags unknown")
+    words = set(CPU_INFO.read_text(errors="replace").split())
+    found = [flag for flag in CPU_FLAGS if flag in words]
+    detail = " ".join(found) or "none of " + " ".join(CPU_FLAGS)
+    if platform.machine() in ("x86_64", "AMD64") and "avx2" not in found:
+        return Check("cpu", "warn", detail, "fills will be slow on this CPU")
+    return Check("cpu", "ok", detail)
+
+
+def threads() -> Check:
+    """How many cores this process may use, and how many threads torch would take."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        count = importlib.import_module("torch").get_num_threads()
+    except (ImportError, OSError):
+        count = 0
+    detail = f"{count} threads on {cores} cores"
+    if count > cores:
+        return Check("threads", "warn", detail, f"set OMP_NUM_THREADS={cores}")
+    return Check("threads", "ok", detail)
+
+
+def model_files() -> Check:
+    """Whether the default model's weights are here and intact."""
+    info = models.find(models.DEFAULT_MODEL)
+    try:
+        path = models.path(info)
+    except LacunaError as error:
+        detail, _, mend = str(error).partition("; ")
+        return Check("model", "fail", detail, mend)
+    return Check("model", "ok", f"{info.name}: {path}, intact")
+
+
+def adapter() -> Check:
+    """Whether the default model's canvas adapter is part of this installation."""
+    info = models.find(models.DEFAULT_MODEL)
+    try:
+        path = models.adapter_path(info)
+    except LacunaError as error:
+        detail, _, mend = str(error).partition("; ")
+        return Check("adapter", "fail", detail, mend)
+    return Check("adapter", "ok", f"{path.name}, {path.stat().st_size / 1e6:.1f} MB")
+
+
+def cache() -> Check:
+    """Whether the cache folder can be written to and has room for a model."""
+    folder = models.cache_dir()
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    mend = f"set {models.CACHE_VARIABLE} to a folder elsewhere"
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        return Check("cache", "fail", f"{folder} cannot be written to", mend)
+    free = shutil.disk_usage(existing).free
+    detail = f"{folder}, {free / 1e9:.1f} GB free"
+    needed = 0 if models.location(models.find(models.DEFAULT_MODEL)).is_file() else SPACE_NEEDED
+    if free < needed:
+        return Check("cache", "warn", detail, f"free {needed / 1e6:.0f} MB or {mend}")
+    return Check("cache", "ok", detail)
+
+
+def _package(name: str, module: str, *, distribution: str = "") -> Check:
+    try:
+        importlib.import_module(module)
+    except (ImportError, OSError) as error:
+        return Check(name, "fail", f"{module} does not load: {error}", REINSTALL)
+    return Check(name, "ok", f"{distribution or module} {importlib.metadata.version(distribution or module)}")
+
+
+CHECKS: tuple[Callable[[], Check], ...] = (
+    python,
+    torch,
+    tokenizer,
+    weights_reader,
+    grammar,
+    device,
+    instructions,
+    threads,
+    model_files,
+    adapter,
+    cache,
+)

@@ -1,0 +1,1 @@
+"""The subcommands of ``lacuna``, one module for each family of them."""

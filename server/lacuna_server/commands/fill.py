@@ -1,0 +1,143 @@
+"""``lacuna complete`` and ``lacuna fill``: gaps of one file, filled by the engine."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lacuna_model import models
+from lacuna_model.models import DEFAULT_MODEL
+from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_server import files, output
+from lacuna_server.commands.options import (
+    DeadlineOption,
+    FileArgument,
+    JsonOption,
+    LanguageOption,
+    ModelOption,
+    NoSyntaxOption,
+    ScheduleOption,
+    SeedOption,
+    StepsOption,
+    TokensOption,
+    WatchOption,
+)
+from lacuna_server.files import Document
+
+if TYPE_CHECKING:
+    from lacuna_model.engine import Engine
+
+FAILED = 1
+DEFAULTS = DecodeOptions()
+DEFAULT_TOKENS = 96
+
+
+def complete(
+    file: FileArgument,
+    at: Annotated[str, typer.Option("--at", metavar="LINE:COL", help="1-based line, 0-based character column.")],
+    json_output: JsonOption = False,
+    watch: WatchOption = False,
+    steps: StepsOption = DEFAULTS.steps,
+    max_tokens: TokensOption = DEFAULT_TOKENS,
+    model: ModelOption = DEFAULT_MODEL,
+    seed: SeedOption = DEFAULTS.seed,
+    schedule: ScheduleOption = DEFAULTS.schedule,
+    deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
+    no_syntax: NoSyntaxOption = False,
+    language: LanguageOption = "",
+) -> None:
+    """Fill the place LINE:COL of FILE and print it in its surroundings (only the fill where stdout is no terminal)."""
+    options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax)
+    document = files.read(file)
+    offset = files.offset_at(document, at)
+    regions = (Region(offset, offset, max_tokens=max_tokens),)
+    result = run(document, regions, options, model=model, language=language, watch=watch)
+    if json_output:
+        output.print_json(output.report(result, file, model))
+    elif result.status != "no_valid_fill":
+        output.print_fill(document, regions, result.fills)
+    conclude(result)
+
+
+def fill(
+    file: FileArgument,
+    write: Annotated[bool, typer.Option("--write", help="Write the result to FILE, in one step.")] = False,
+    json_output: JsonOption = False,
+    watch: WatchOption = False,
+    steps: StepsOption = DEFAULTS.steps,
+    max_tokens: TokensOption = DEFAULT_TOKENS,
+    model: ModelOption = DEFAULT_MODEL,
+    seed: SeedOption = DEFAULTS.seed,
+    schedule: ScheduleOption = DEFAULTS.schedule,
+    deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
+    no_syntax: NoSyntaxOption = False,
+    language: LanguageOption = "",
+) -> None:
+    """Fill every <<fill>> of FILE at once and print the whole file, or with --write what has changed in it."""
+    options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax)
+    document = files.read(file)
+    regions = tuple(Region(start, end, max_tokens=max_tokens) for start, end in files.find_markers(document))
+    result = run(document, regions, options, model=model, language=language, watch=watch)
+    usable = result.status != "no_valid_fill"
+    if write and usable:
+        files.write(document, result.text)
+    if json_output:
+        output.print_json(output.report(result, file, model))
+    elif usable and write:
+        output.print_diff(document, result.text)
+    elif usable:
+        output.print_document(document, regions, result)
+    conclude(result)
+
+
+def run(
+    document: Document,
+    regions: Sequence[Region],
+    options: DecodeOptions,
+    *,
+    model: str,
+    language: str,
+    watch: bool,
+) -> InfillResult:
+    """Loads the engine, fills the regions and returns the result with the document's own line endings."""
+    models.path(models.find(model))  # the cheap questions first: torch takes seconds to load
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    with console.status(f"loading {model}"):
+        engine = load_engine(model)
+    request = InfillRequest(
+        text=document.text, regions=tuple(regions), path=str(document.path), language=language, options=options
+    )
+    if watch:
+        from lacuna_server.live import LiveView
+
+        with LiveView(console, document, regions) as view:
+            result = view.follow(engine.stream(request))
+    else:
+        result = engine.fill(request)
+    return output.in_document(document, regions, result)
+
+
+def load_engine(model: str) -> "Engine":
+    """The engine with that model; tests put their own in its place."""
+    from lacuna_model.engine import Engine
+
+    return Engine.load(model)
+
+
+def conclude(result: InfillResult) -> None:
+    """Says on stderr what the status means for the user; raises typer.Exit where the fill failed."""
+    if result.status == "no_valid_fill":
+        output.say(f"no valid fill found{': ' + result.message if result.message else ''}")
+        raise typer.Exit(FAILED)
+    if result.status == "deadline":
+        output.say("the deadline ran out: this is the longest valid part")
+    elif result.message:
+        output.say(result.message)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers both commands."""
+    app.command()(complete)
+    app.command()(fill)

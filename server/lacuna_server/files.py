@@ -1,0 +1,125 @@
+"""Documents on disk: read exactly, gaps found in them, filled and written back without touching another byte."""
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lacuna_model import atomic
+from lacuna_model.errors import RequestError
+from lacuna_model.params import Region
+
+MARKER = "<<fill>>"
+BOM = "\ufeff"
+LINE_END = re.compile(r"\r\n|\r|\n")
+POSITION = re.compile(r"(\d+):(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file as it was read: its exact text (a BOM and all line endings included) and what it was on disk then."""
+
+    path: Path
+    text: str
+    status: os.stat_result
+
+
+def read(path: Path) -> Document:
+    """Reads a UTF-8 text file; raises RequestError for anything else and OSError where it cannot be read."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        raise RequestError(f"{path} is {'a directory' if stat.S_ISDIR(mode) else 'not a regular file'}")
+    with path.open("rb") as stream:
+        status = os.fstat(stream.fileno())
+        data = stream.read()
+    if b"\0" in data:
+        raise RequestError(f"{path} is a binary file")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RequestError(
+            f"{path} is not UTF-8 text: byte 0x{data[error.start]:02x} at offset {error.start}"
+        ) from error
+    return Document(path, text, status)
+
+
+def find_markers(document: Document) -> tuple[tuple[int, int], ...]:
+    """The byte ranges of every ``<<fill>>``, in order; raises RequestError where there is none."""
+    data, marker = document.text.encode(), MARKER.encode()
+    found = tuple((match.start(), match.end()) for match in re.finditer(re.escape(marker), data))
+    if not found:
+        raise RequestError(f"{document.path} has no {MARKER} marker")
+    return found
+
+
+def offset_at(document: Document, position: str) -> int:
+    """The byte offset of ``LINE:COL``, a 1-based line and a 0-based column counted in Unicode code points.
+
+    A BOM is no part of line 1. Raises RequestError for another form and for a place outside the file.
+    """
+    match = POSITION.fullmatch(position)
+    if match is None:
+        raise RequestError(f"a position is LINE:COL, such as 12:4, not {position!r}")
+    line, column = int(match[1]), int(match[2])
+    text = document.text
+    starts = [len(BOM) if text.startswith(BOM) else 0, *(end.end() for end in LINE_END.finditer(text))]
+    if not 1 <= line <= len(starts):
+        raise RequestError(f"line {line} is outside {document.path}, which has {len(starts)} lines")
+    start = starts[line - 1]
+    line_end = LINE_END.search(text, start)
+    length = (line_end.start() if line_end else len(text)) - start
+    if column > length:
+        raise RequestError(f"column {column} is outside line {line} of {document.path}, which has {length} characters")
+    return len(text[: start + column].encode())
+
+
+def adapt_newlines(document: Document, fill: str) -> str:
+    """The fill with the document's own line ending, which is that of its first line."""
+    first = LINE_END.search(document.text)
+    ending = first[0] if first else "\n"
+    return LINE_END.sub(ending, fill) if ending != "\n" else fill
+
+
+def splice(text: str, regions: Sequence[Region], fills: Sequence[str]) -> str:
+    """The text with every region replaced by its fill; all bytes outside the regions are those of ``text``."""
+    data = text.encode()
+    parts, position = [], 0
+    for region, fill in zip(regions, fills, strict=True):
+        parts += [data[position : region.start], fill.encode()]
+        position = region.end
+    return b"".join([*parts, data[position:]]).decode()
+
+
+def write(document: Document, text: str) -> None:
+    """Replaces the document's file by ``text`` in one step, keeping mode, owner where allowed, and a symlink's target.
+
+    Raises RequestError where the file has changed since it was read or cannot be written.
+    """
+    try:
+        target = document.path.resolve(strict=True)
+        with atomic.replacing(target) as stream:
+            stream.write(text.encode())
+            _keep_owner_and_mode(stream.fileno(), document.status)
+            if _identity(target.stat()) != _identity(document.status):
+                raise RequestError(f"{document.path} has changed since it was read; nothing was written")
+    except OSError as error:
+        raise RequestError(f"cannot write {document.path}: {error.strerror or error}") from error
+
+
+def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _keep_owner_and_mode(descriptor: int, status: os.stat_result) -> None:
+    if os.name != "posix":
+        return
+    try:
+        os.fchown(descriptor, status.st_uid, status.st_gid)
+    except OSError as error:
+        # Only root may give a file away: the file then belongs to whoever writes it, as with any editor.
+        if error.errno != errno.EPERM:
+            raise
+    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))

@@ -1,0 +1,227 @@
+"""Shards keep documents exactly, are read in a resumable order and refuse damage by name."""
+
+import dataclasses
+import hashlib
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lacuna_model.train.corpus import CorpusError
+from lacuna_model.train.documents import Document, DocumentWriter
+from lacuna_model.train.packing import pack_corpus
+from lacuna_model.train.shards import ShardError, ShardReader, ShardWriter, TokenDocument, read_header
+
+TOKENIZER = "letters-1"
+
+
+class Letters:
+    """A byte-level tokenizer small enough for a test."""
+
+    fingerprint = TOKENIZER
+
+    def encode(self, text: str) -> list[int]:
+        return [byte + 300 for byte in text.encode()]
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        return bytes(token - 300 for token in tokens).decode()
+
+
+def write(
+    folder: Path, documents: Sequence[Sequence[int]], max_bytes: int = 1 << 20, package: str = "package"
+) -> list[Path]:
+    with ShardWriter(folder, "train", TOKENIZER, max_bytes) as writer:
+        for tokens in documents:
+            writer.write(writer.checked(tokens, package), "python", package)
+    return writer.paths
+
+
+def numbered(count: int) -> list[list[int]]:
+    return [[i, i + 1, i + 2] * (i % 5) + [i] for i in range(count)]
+
+
+def random_documents(count: int, length: int) -> list[list[int]]:
+    tokens: list[list[int]] = np.random.default_rng(0).integers(0, 1 << 16, (count, length)).tolist()
+    return tokens
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 65535), max_size=40), min_size=1, max_size=30), st.integers(0, 99))
+def test_every_document_comes_back_once_an_epoch(
+    tmp_path_factory: pytest.TempPathFactory, documents: list[list[int]], seed: int
+) -> None:
+    paths = write(tmp_path_factory.mktemp("shards"), documents)
+    reader = ShardReader(paths, TOKENIZER, seed)
+    assert sorted(document.tokens for document in reader.epoch()) == sorted(documents)
+    assert (reader.num_documents, reader.num_tokens) == (len(documents), sum(map(len, documents)))
+
+
+def test_language_and_package_come_back(tmp_path: Path) -> None:
+    with ShardWriter(tmp_path, "train", TOKENIZER) as writer:
+        for package, language in (("a", "go"), ("b", "python"), ("a", "python")):
+            writer.write(writer.checked([1], package), language, package)
+    found = sorted((d.package, d.language) for d in ShardReader(writer.paths, TOKENIZER).epoch())
+    assert found == [("a", "go"), ("a", "python"), ("b", "python")]
+
+
+def test_no_shard_is_larger_than_its_limit(tmp_path: Path) -> None:
+    documents = random_documents(200, 500)
+    paths = write(tmp_path, documents, max_bytes=40_000)
+    assert len(paths) > 4
+    assert all(path.stat().st_size <= 40_000 for path in paths)
+    assert sum(read_header(path).documents for path in paths) == 200
+
+
+def test_the_order_depends_on_the_seed_and_the_epoch_alone(tmp_path: Path) -> None:
+    paths = write(tmp_path, numbered(60) + random_documents(60, 200), max_bytes=8000)
+
+    def order(seed: int, epoch: int) -> list[list[int]]:
+        return [d.tokens for d in ShardReader(paths[::-1], TOKENIZER, seed).epoch(epoch)]
+
+    assert order(1, 0) == order(1, 0)
+    assert order(1, 0) != order(2, 0)
+    assert order(1, 0) != order(1, 1)
+    assert sorted(order(1, 0)) == sorted(order(2, 3))
+
+
+@pytest.mark.parametrize("stop", [0, 1, 59, 119, 120, 121, 250])
+def test_reading_resumes_at_any_position(tmp_path: Path, stop: int) -> None:
+    paths = write(tmp_path, numbered(60) + random_documents(60, 200), max_bytes=8000)
+    assert len(paths) > 2
+    whole = list(islice(ShardReader(paths, TOKENIZER, 7).stream(), 300))
+    assert [d.position for d in whole] == list(range(300))
+    assert list(islice(ShardReader(paths, TOKENIZER, 7).stream(stop), 300 - stop)) == whole[stop:]
+
+
+def test_shards_before_the_position_are_not_read(tmp_path: Path) -> None:
+    paths = write(tmp_path, random_documents(60, 200), max_bytes=8000)
+    reader = ShardReader(paths, TOKENIZER, 7)
+    last = list(reader.epoch())[-1]
+    hidden = [path for path in paths if not holds(path, last)]
+    for path in hidden:
+        path.unlink()
+    assert next(reader.stream(59)) == last
+
+
+def holds(path: Path, document: TokenDocument) -> bool:
+    return any(d.tokens == document.tokens for d in ShardReader([path], TOKENIZER).epoch())
+
+
+@pytest.mark.parametrize("where", ["preface", "header", "payload", "end"])
+def test_a_damaged_shard_is_named(tmp_path: Path, where: str) -> None:
+    (path,) = write(tmp_path, random_documents(20, 50))
+    data = bytearray(path.read_bytes())
+    position = {"preface": 1, "header": 30, "payload": len(data) // 2, "end": len(data) - 1}[where]
+    data[position] ^= 0x40
+    path.write_bytes(data)
+    with pytest.raises(ShardError, match=r"train-00000\.shard: .*damaged"):
+        list(ShardReader([path], TOKENIZER).epoch())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_no_cut_and_no_flipped_bit_goes_unnoticed(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    (path,) = write(tmp_path_factory.mktemp("shards"), numbered(20))
+    content = bytearray(path.read_bytes())
+    if data.draw(st.booleans()):
+        del content[data.draw(st.integers(0, len(content) - 1)) :]
+    else:
+        content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(content)
+    with pytest.raises(ShardError, match=r"train-00000\.shard"):
+        list(ShardReader([path], TOKENIZER).epoch())
+
+
+def test_another_tokenizer_is_refused(tmp_path: Path) -> None:
+    paths = write(tmp_path, numbered(3))
+    with pytest.raises(ShardError, match=r"train-00000\.shard: written with tokenizer letters-1, .* is other"):
+        ShardReader(paths, "other")
+
+
+def test_missing_and_empty_shards_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ShardError, match=r"none\.shard: cannot read the shard: No such file"):
+        ShardReader([tmp_path / "none.shard"], TOKENIZER)
+    with pytest.raises(ShardError, match="no shards"):
+        ShardReader([], TOKENIZER)
+    assert write(tmp_path, []) == []
+
+
+def test_tokens_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ShardError, match="token 65536 of package does not fit"):
+        write(tmp_path, [[1, 65536]])
+
+
+def test_a_full_disk_is_named_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = Path.open
+
+    def full(path: Path, mode: str = "r") -> object:
+        return original(Path("/dev/full"), "wb") if mode == "xb" else original(path, mode)
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(ShardError, match=r"train-00000\.shard: cannot write the shard: No space left"):
+        write(tmp_path, random_documents(20, 50))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_writer_that_fails_leaves_no_last_shard(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), ShardWriter(tmp_path, "train", TOKENIZER) as writer:
+        writer.write(writer.checked([1], "package"), "python", "package")
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
+
+
+def corpus(folder: Path) -> list[Document]:
+    documents = [
+        Document(f"package{i % 7}", "1", "MIT", f"a{i}.py", language, f"text {i} with ünïcode\n")
+        for i in range(40)
+        for language in ("python", "go")
+    ]
+    for language in ("python", "go"):
+        for split, wanted in (("train", range(30)), ("held_out", range(30, 40))):
+            with DocumentWriter(folder / language / f"{split}.jsonl.zst") as writer:
+                for document in documents:
+                    if document.language == language and int(document.path[1:-3]) in wanted:
+                        writer.write(document)
+    return documents
+
+
+def test_a_corpus_is_packed_and_decodes_to_the_same_text(tmp_path: Path) -> None:
+    documents = corpus(tmp_path / "corpus")
+    seen: list[tuple[int, int, str]] = []
+    paths = pack_corpus(tmp_path / "corpus", tmp_path / "shards", Letters(), lambda *step: seen.append(step), seed=3)
+    assert [path.name for path in paths] == [
+        "train-00000.shard",
+        "held_out-go-00000.shard",
+        "held_out-python-00000.shard",
+    ]
+    assert [step[2] for step in seen] == ["train", "held_out-go", "held_out-python"]
+    found = {
+        (Letters().decode(d.tokens), d.language, d.package) for p in paths for d in ShardReader([p], TOKENIZER).epoch()
+    }
+    assert found == {(d.text, d.language, d.package) for d in documents}
+
+
+def test_packing_is_reproducible(tmp_path: Path) -> None:
+    corpus(tmp_path / "corpus")
+
+    def digests(name: str) -> list[str]:
+        paths = pack_corpus(tmp_path / "corpus", tmp_path / name, Letters(), seed=3)
+        return [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
+
+    assert digests("first") == digests("second")
+
+
+def test_packing_nothing_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="no corpus here; build it first"):
+        pack_corpus(tmp_path, tmp_path / "shards", Letters())
+
+
+def test_positions_are_part_of_a_document() -> None:
+    document = TokenDocument([1], "python", "package", 4)
+    assert dataclasses.replace(document, position=5).position == 5

@@ -1,0 +1,78 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from lacuna_model import models
+from lacuna_server import checks
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_every_check_has_a_name_of_its_own(cache: Path) -> None:
+    names = [check.name for check in checks.run_all()]
+    assert len(names) == len(set(names)) == len(checks.CHECKS)
+
+
+def test_an_absent_model_fails_with_the_command_that_gets_it(cache: Path) -> None:
+    check = checks.model_files()
+    assert (check.state, check.mend) == ("fail", "run: lacuna models pull smollm2-135m")
+
+
+def test_a_damaged_model_fails_with_the_command_that_mends_it(cache: Path) -> None:
+    file = models.location(models.find(models.DEFAULT_MODEL))
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"GGUF")
+    check = checks.model_files()
+    assert (check.state, check.mend) == ("fail", "run: lacuna models pull --force smollm2-135m")
+    assert str(file) in check.detail
+
+
+def test_a_cache_that_is_no_folder_fails(cache: Path) -> None:
+    cache.write_text("")
+    assert checks.cache().state == "fail"
+
+
+def test_a_cache_with_too_little_room_is_a_warning(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "SPACE_NEEDED", 1 << 62)
+    check = checks.cache()
+    assert check.state == "warn"
+    assert "LACUNA_CACHE" in check.mend
+
+
+def test_a_package_that_does_not_load_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(name: str) -> None:
+        raise OSError(f"{name}: undefined symbol")
+
+    monkeypatch.setattr(checks.importlib, "import_module", broken)
+    for check in (checks.torch(), checks.tokenizer(), checks.weights_reader(), checks.grammar(), checks.device()):
+        assert check.state == "fail"
+        assert check.mend == checks.REINSTALL
+
+
+def test_more_threads_than_cores_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0}, raising=False)
+    monkeypatch.setattr(checks.importlib.import_module("torch"), "get_num_threads", lambda: 4)
+    check = checks.threads()
+    assert (check.state, check.detail, check.mend) == ("warn", "4 threads on 1 cores", "set OMP_NUM_THREADS=1")
+
+
+@pytest.mark.parametrize(
+    ("flags", "state", "detail"),
+    [("sse2 avx2 avx512_vnni", "ok", "avx2 avx512_vnni"), ("sse2", "warn", "none of avx2")],
+    ids=["fast", "old"],
+)
+def test_the_instructions_are_read_from_the_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str, state: str, detail: str
+) -> None:
+    info = tmp_path / "cpuinfo"
+    info.write_text(f"flags\t\t: {flags}\n")
+    monkeypatch.setattr(checks, "CPU_INFO", info)
+    monkeypatch.setattr(checks.platform, "machine", lambda: "x86_64")
+    check = checks.instructions()
+    assert check.state == state
+    assert check.detail.startswith(detail)
