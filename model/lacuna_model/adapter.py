@@ -8,13 +8,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from lacuna_model.assembly import FUSED, build_transformer, fused_weight
+from lacuna_model.assembly import State, build_transformer
 from lacuna_model.config import ModelConfig
 from lacuna_model.errors import WeightsError
-from lacuna_model.linear import Linear, LowRankLinear
+from lacuna_model.linear import DenseLinear, LowRankLinear
 from lacuna_model.transformer import Transformer
-
-State = Mapping[str, Tensor]
 
 
 class TrainableCanvas(nn.Module):
@@ -23,27 +21,30 @@ class TrainableCanvas(nn.Module):
     The mask embedding starts as the mean of the embeddings, the norms as the base's, the updates at zero.
     """
 
-    def __init__(self, config: ModelConfig, state: State, *, rank: int, dtype: torch.dtype, seed: int = 0) -> None:
+    def __init__(self, config: ModelConfig, fused: State, *, rank: int, dtype: torch.dtype, seed: int = 0) -> None:
         super().__init__()
         generator = torch.Generator().manual_seed(seed)
-        self.adapted = nn.ModuleDict()
+        # Module names may hold no dot: the dots of tensor names are slashes here and dots again in the file.
+        self.adapted = nn.ModuleDict(
+            {
+                name.replace(".", "/"): LowRankLinear(tensor.to(dtype), rank, generator)
+                for name, tensor in fused.items()
+                if tensor.ndim == 2 and name.startswith("layers.")
+            }
+        )
         self.norms = nn.ParameterDict(
-            {name.replace(".", "/"): nn.Parameter(state[name].clone()) for name in state if name.endswith("norm")}
+            {name.replace(".", "/"): nn.Parameter(fused[name].clone()) for name in fused if name.endswith("norm")}
         )
-        self.mask_embedding = nn.Parameter(state["embedding"].mean(dim=0))
-
-        def make(name: str, weight: Tensor, bias: Tensor | None) -> Linear:
-            linear = LowRankLinear(weight.to(dtype), rank, generator)
-            self.adapted[name.replace(".", "/")] = linear
-            return linear
-
-        own = dict(state) | {name.replace("/", "."): norm for name, norm in self.norms.items()}
-        head_weight = state["embedding" if config.tie_embeddings else "head"].to(dtype)
+        self.mask_embedding = nn.Parameter(fused["embedding"].mean(dim=0))
+        norms = {name.replace("/", "."): norm for name, norm in self.norms.items()}
+        frozen_head = DenseLinear(fused["head"].to(dtype))
         self.transformer: Transformer = build_transformer(
-            config, own, make, head=lambda x: nn.functional.linear(x.to(dtype), head_weight).float()
+            config,
+            dict(fused) | norms,
+            linear=lambda name: frozen_head if name == "head" else self.adapted[name.replace(".", "/")],
         )
 
-    def parameters_by_name(self) -> dict[str, Tensor]:
+    def learnt(self) -> dict[str, Tensor]:
         """All learnt tensors under the names an adapter file uses."""
         return {name.replace("/", "."): tensor.detach() for name, tensor in self.named_parameters()}
 
@@ -77,17 +78,12 @@ def load_adapter(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     return tensors, metadata
 
 
-def merge_adapter(config: ModelConfig, state: State, adapter: State) -> dict[str, Tensor]:
-    """The canvas side's weights: the base's with every update added and the norms replaced. float32."""
-    merged = dict(state)
-    for i in range(config.num_layers):
-        for fused, parts in FUSED.items():
-            name = f"adapted.layers.{i}.{fused}"
-            weight = fused_weight(state, i, fused) + adapter[f"{name}.up"] @ adapter[f"{name}.down"]
-            sizes = [len(state[f"layers.{i}.{part}"]) for part in parts]
-            for part, rows in zip(parts, weight.split(sizes), strict=True):
-                merged[f"layers.{i}.{part}"] = rows
-    for name, tensor in adapter.items():
-        if name.startswith("norms."):
-            merged[name.removeprefix("norms.")] = tensor
+def merge_adapter(fused: State, adapter: State) -> dict[str, Tensor]:
+    """The canvas side's tensors: the base's with every update added and the norms replaced. float32."""
+    merged = dict(fused)
+    for name in fused:
+        if f"adapted.{name}.up" in adapter:
+            merged[name] = fused[name] + adapter[f"adapted.{name}.up"] @ adapter[f"adapted.{name}.down"]
+        elif f"norms.{name}" in adapter:
+            merged[name] = adapter[f"norms.{name}"]
     return merged

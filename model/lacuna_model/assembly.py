@@ -1,4 +1,4 @@
-"""Builds transformers from weights: the base side, and the canvas side with its adapter merged in."""
+"""Builds a transformer from the tensors of one side, each linear in the form that the tensors have."""
 
 from collections.abc import Callable, Mapping
 
@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_model.config import ModelConfig
-from lacuna_model.linear import DenseLinear, Int8Linear, Linear
+from lacuna_model.linear import DenseLinear, Int8Linear, Linear, quantize_rows
 from lacuna_model.transformer import Layer, Rotations, Transformer
 
 # The fused linears of a layer, by the checkpoint's projections whose rows they stack.
@@ -19,53 +19,66 @@ FUSED = {
 }
 
 State = Mapping[str, Tensor]
-MakeLinear = Callable[[str, Tensor, Tensor | None], Linear]
 
 
-def fused_weight(state: State, layer: int, name: str) -> Tensor:
-    """The stacked weight [out, in] of one fused linear."""
-    return torch.cat([state[f"layers.{layer}.{part}"] for part in FUSED[name]])
+def fuse(state: State, config: ModelConfig) -> dict[str, Tensor]:
+    """The tensors of a checkpoint with the projections of each layer stacked as :data:`FUSED` says."""
+    fused = {name: tensor for name, tensor in state.items() if "proj" not in name}
+    for layer in range(config.num_layers):
+        for name, parts in FUSED.items():
+            for suffix in ("", ".bias"):
+                tensors = [state.get(f"layers.{layer}.{part}{suffix}") for part in parts]
+                present = [tensor for tensor in tensors if tensor is not None]
+                if len(present) == len(parts):
+                    fused[f"layers.{layer}.{name}{suffix}"] = torch.cat(present)
+    if config.tie_embeddings:
+        fused["head"] = fused["embedding"]
+    return fused
 
 
-def fused_bias(state: State, layer: int, name: str) -> Tensor | None:
-    """The stacked bias [out] of one fused linear, or None."""
-    biases = [state.get(f"layers.{layer}.{part}.bias") for part in FUSED[name]]
-    return torch.cat([bias for bias in biases if bias is not None]) if None not in biases else None
+def quantize(fused: State) -> dict[str, Tensor]:
+    """The same with every linear as 8-bit codes and scales; the embedding in half precision, the norms as they are."""
+    quantized: dict[str, Tensor] = {}
+    for name, tensor in fused.items():
+        if name == "embedding":
+            quantized[name] = tensor.half()
+        elif tensor.ndim == 2:
+            quantized[name], quantized[name + ".scale"] = quantize_rows(tensor)
+        else:
+            quantized[name] = tensor
+    return quantized
 
 
-def linear_for(precision: str) -> MakeLinear:
-    """How a linear is built for a precision: ``int8``, ``bfloat16`` or ``float32``."""
-    if precision == "int8":
-        return lambda _, weight, bias: Int8Linear(weight, bias)
-    dtype = {"bfloat16": torch.bfloat16, "float32": torch.float32}[precision]
-    return lambda _, weight, bias: DenseLinear(weight.to(dtype), bias)
+def linear_from(tensors: State, name: str) -> Linear:
+    """The linear ``name`` in the form its tensors have."""
+    weight, bias = tensors[name], tensors.get(name + ".bias")
+    if name + ".scale" in tensors:
+        return Int8Linear(weight, tensors[name + ".scale"], bias)
+    return DenseLinear(weight, bias)
 
 
-def build_transformer(config: ModelConfig, state: State, make_linear: MakeLinear, *, head: Linear | None = None) -> Transformer:
-    """A transformer over ``state``; ``make_linear`` gets each fused linear's name, weight and bias."""
-    device = state["embedding"].device
+def build_transformer(
+    config: ModelConfig, tensors: State, *, linear: Callable[[str], Linear] | None = None
+) -> Transformer:
+    """A transformer over fused ``tensors``; ``linear`` makes each linear by name where it is not theirs."""
+    make = linear or (lambda name: linear_from(tensors, name))
 
     def layer(i: int) -> Layer:
         prefix = f"layers.{i}."
-        linears = {
-            name: make_linear(f"{prefix}{name}", fused_weight(state, i, name), fused_bias(state, i, name))
-            for name in FUSED
-        }
         return Layer(
-            attn_norm=state[prefix + "attn_norm"],
-            mlp_norm=state[prefix + "mlp_norm"],
-            q_norm=state.get(prefix + "q_norm"),
-            k_norm=state.get(prefix + "k_norm"),
-            **linears,
+            attn_norm=tensors[prefix + "attn_norm"],
+            mlp_norm=tensors[prefix + "mlp_norm"],
+            q_norm=tensors.get(prefix + "q_norm"),
+            k_norm=tensors.get(prefix + "k_norm"),
+            **{name: make(prefix + name) for name in FUSED},
         )
 
-    embedding = state["embedding"]
-    head_weight = embedding if config.tie_embeddings else state["head"]
+    embedding = tensors["embedding"]
     return Transformer(
         config,
         layers=[layer(i) for i in range(config.num_layers)],
-        embedding=lambda ids: F.embedding(ids, embedding),
-        final_norm=state["final_norm"],
-        head=head or make_linear("head", head_weight, None),
-        rotations=Rotations(config, device),
+        embedding=lambda ids: F.embedding(ids, embedding).float(),
+        final_norm=tensors["final_norm"],
+        head=make("head"),
+        rotations=Rotations(config, embedding.device),
     )

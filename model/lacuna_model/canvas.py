@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from lacuna_model.constraint import GapView, TokenText
+from lacuna_model.constraint import EMPTY_IDS, EMPTY_LOGP, GapView, TokenText
 from lacuna_model.context import Gap
 from lacuna_model.stopping import StopRule
 
@@ -93,8 +93,7 @@ class Canvas:
 
     def view(self, marginals: Marginals | None) -> GapView:
         """The gap as a constraint sees it."""
-        if marginals is None:
-            return GapView(tuple(self.done), tuple(self.slots), budget=self.budget, closed=self.closed)
+        ids, logp = (EMPTY_IDS, EMPTY_LOGP) if marginals is None else (marginals.ids, marginals.logp)
         return GapView(
-            tuple(self.done), tuple(self.slots), marginals.ids, marginals.logp, self.budget, self.closed
+            tuple(self.done), tuple(self.slots), ids, logp, self.budget, self.closed, self.gap.prefix
         )

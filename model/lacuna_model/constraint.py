@@ -22,7 +22,8 @@ class GapView:
     ``done`` holds the token ids of finished blocks (they never change again), ``slots`` the current block: a token
     id where committed, None where open. The end-of-gap id in ``slots`` closes the fill; slots behind it do not
     count. ``ids`` [slots, K] and ``logp`` [slots, K] are the model's best candidates per slot, best first (the
-    end-of-gap id may be among them). ``budget`` is how many more tokens may follow behind this block.
+    end-of-gap id may be among them). ``budget`` is how many more tokens may follow behind this block. ``prefix`` are
+    the bytes that the fill has to begin with: the healed token in front of the gap.
     """
 
     done: tuple[int, ...]
@@ -31,6 +32,7 @@ class GapView:
     logp: NDArray[np.float32] = field(default_factory=lambda: EMPTY_LOGP)
     budget: int = 0
     closed: bool = False
+    prefix: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from lacuna_model import schedule
 from lacuna_model.canvas import Canvas, Marginals
-from lacuna_model.constraint import Commit, Constraint, TokenText, Verdict
+from lacuna_model.constraint import Commit, Constraint, GapView, TokenText, Verdict
 from lacuna_model.params import DecodeOptions, SlotView, Snapshot
 
 Outcome = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
@@ -60,6 +60,7 @@ def denoise(
     ``deadline`` is a ``time.monotonic`` instant. Both it and ``cancelled`` are looked at before every pass.
     """
     counts = Counts()
+    generator = np.random.default_rng(options.seed)
     step_in_block = 0
     for canvas in canvases:
         canvas.open_block()
@@ -70,20 +71,24 @@ def denoise(
             views = [canvas.view(None) for canvas in canvases]
             return Ending("deadline", constraint.finish(views, truncate=True), counts)
         marginals = model.read(canvases)
+        if options.temperature > 0:
+            marginals = [
+                seen and schedule.draw(seen, canvas.frontier, options.temperature, generator)
+                for canvas, seen in zip(canvases, marginals, strict=True)
+            ]
         steps_left = max(options.steps - step_in_block, 1)
         proposal = schedule.propose(canvases, marginals, options, steps_left)
         edits = schedule.corrections(canvases, marginals, options.corrections - counts.corrections, tokens.eog_id)
         views = [canvas.view(seen) for canvas, seen in zip(canvases, marginals, strict=True)]
-        admitted = constraint.admit(views, [*proposal, *edits])
+        admitted = _admit(constraint, views, [*proposal, *edits], counts)
+        if not admitted:
+            break  # there is no witness, and another pass would see the same: the constraint has the last word
         _apply(canvases, admitted, tokens.eog_id, counts)
         for canvas in canvases:
             canvas.stop_at_repeat(tokens)
-        counts.deferrals += not admitted
         counts.steps += 1
         step_in_block += 1
         yield snapshot(counts.steps, canvases, marginals, tokens)
-        if counts.deferrals > MAX_DEFERRALS:
-            break
         if all(canvas.closed or canvas.is_full for canvas in canvases):
             _next_block(model, canvases)
             step_in_block = 0
@@ -91,8 +96,20 @@ def denoise(
     return Ending(verdict.status, verdict, counts)
 
 
-# A constraint that lets nothing through this often has no witness; its last word decides.
-MAX_DEFERRALS = 64
+# How often a constraint that finds no witness is asked again: it searches further each time.
+MAX_DEFERRALS = 16
+
+
+def _admit(
+    constraint: Constraint, views: Sequence[GapView], proposal: Sequence[Commit], counts: Counts
+) -> list[Commit]:
+    """What the constraint lets through; while that is nothing, it is asked again without another pass."""
+    for _ in range(MAX_DEFERRALS):
+        admitted = constraint.admit(views, proposal)
+        if admitted:
+            return admitted
+        counts.deferrals += 1
+    return []
 
 
 def _apply(canvases: Sequence[Canvas], admitted: Sequence[Commit], eog_id: int, counts: Counts) -> None:

@@ -7,7 +7,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-
 Linear = Callable[[Tensor], Tensor]
 
 
@@ -23,6 +22,12 @@ class DenseLinear:
         return F.linear(x.to(self._weight.dtype), self._weight, self._bias).to(x.dtype)
 
 
+def quantize_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """8-bit codes [out, in] of a weight and one scale per row [out]: ``weight ~ codes * scale``."""
+    scale = weight.abs().amax(dim=1).clamp_min(1e-8) / 127.0
+    return (weight / scale[:, None]).round().to(torch.int8), scale
+
+
 class Int8Linear:
     """``x W^T`` in 8 bit: weights with one scale per output row, activations with one per row (FBGEMM).
 
@@ -31,9 +36,7 @@ class Int8Linear:
     divergence from float32 is 0.04 nats a token this way and 0.66 without.
     """
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
-        scale = weight.abs().amax(dim=1).clamp_min(1e-8) / 127.0
-        codes = (weight / scale[:, None]).round().to(torch.int8)
+    def __init__(self, codes: Tensor, scale: Tensor, bias: Tensor | None = None) -> None:
         zeros = torch.zeros(len(scale), dtype=torch.long)
         with warnings.catch_warnings():
             # torch announces that quantised tensors will go in a later release; the release is pinned, and the

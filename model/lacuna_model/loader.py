@@ -1,22 +1,33 @@
-"""Loads a model: base weights, adapter, tokenizer, in the precision the device is fast in."""
+"""Loads a model: base weights, adapter and tokenizer, in the precision the device is fast in.
 
+The first load of a GGUF works out what every later one needs (dequantised, adapted, quantised anew) and keeps it in
+the user's cache, so that later ones only read it.
+"""
+
+import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
 from lacuna_model import models
 from lacuna_model.adapter import load_adapter, merge_adapter
-from lacuna_model.assembly import build_transformer, linear_for
+from lacuna_model.assembly import State, build_transformer, fuse, quantize
 from lacuna_model.config import ModelConfig
 from lacuna_model.params import Snippet
 from lacuna_model.prefixes import PrefixTable
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.tokenizer import Tokenizer, Vocabulary
 from lacuna_model.transformer import Transformer
 from lacuna_model.weights import GgufFile
+
+# Raised when what is kept in the cache changes its meaning.
+PREPARED_VERSION = "1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +41,6 @@ class LoadedModel:
     canvas: Transformer
     mask_embedding: Tensor
     prefixes: PrefixTable
-    adapter_notes: dict[str, str]
     cache_dtype: torch.dtype = torch.float32
 
     def join_snippets(self, snippets: Sequence[Snippet]) -> str:
@@ -38,26 +48,90 @@ class LoadedModel:
         return "".join(f"# {snippet.path}\n{snippet.text}\n" for snippet in snippets)
 
 
+class Preparation(msgspec.Struct, frozen=True):
+    """What a prepared file says of itself beside its tensors."""
+
+    config: ModelConfig
+    vocabulary: Vocabulary
+
+
 def load_model(name: str, *, threads: int = 0, path: Path | None = None, precision: str = "") -> LoadedModel:
     """Load ``name`` from the cache, or the GGUF at ``path``.
 
     ``threads`` 0 leaves the choice to :func:`choose_threads`; ``precision`` "" takes 8 bit where the CPU has the
-    instructions and float32 elsewhere.
+    instructions and float32 elsewhere. Raises ModelNotFoundError or WeightsError.
     """
     torch.set_num_threads(threads or choose_threads())
     info = models.find(name)
-    file = GgufFile(path or models.path(info))
-    config = file.config()
-    state = file.state()
-    tensors, notes = load_adapter(models.adapter_path(info))
-    make_linear = linear_for(precision or default_precision())
-    base = build_transformer(config, state, make_linear)
-    # The head is not adapted: both sides share it.
-    canvas = build_transformer(config, merge_adapter(config, state, tensors), make_linear, head=base.head)
-    tokenizer = Tokenizer(file.vocabulary())
+    weights = path or models.path(info)
+    adapter = models.adapter_path(info)
+    precision = precision or default_precision()
+    prepared = _prepared_path(weights, adapter, precision)
+    found = _read_prepared(prepared)
+    if found is None:
+        found = _prepare(weights, adapter, precision)
+        _write_prepared(prepared, *found)
+    tensors, about = found
+    shared = ("embedding", "head", "head.scale")
+    base_side = {n.removeprefix("base."): t for n, t in tensors.items() if not n.startswith("canvas.")}
+    canvas_side = {n.removeprefix("canvas."): t for n, t in tensors.items() if n.startswith("canvas.") or n in shared}
+    base = build_transformer(about.config, base_side)
+    canvas = build_transformer(about.config, canvas_side)
+    canvas.head = base.head
+    tokenizer = Tokenizer(about.vocabulary)
     return LoadedModel(
-        name, config, tokenizer, base, canvas, tensors["mask_embedding"], PrefixTable(tokenizer), notes
+        name, about.config, tokenizer, base, canvas, tensors["mask_embedding"], PrefixTable(tokenizer)
     )
+
+
+def _prepare(weights: Path, adapter_file: Path, precision: str) -> tuple[dict[str, Tensor], Preparation]:
+    """Both sides' tensors, those they share once, in the wanted precision."""
+    file = GgufFile(weights)
+    adapter, _ = load_adapter(adapter_file)
+    base = fuse(file.state(), file.config())
+    canvas = {n: t for n, t in merge_adapter(base, adapter).items() if n not in ("embedding", "head")}
+    sides: list[State] = [base, canvas]
+    if precision == "int8":
+        sides = [quantize(side) for side in sides]
+    tensors = {name if name.startswith(("embedding", "head")) else f"base.{name}": t for name, t in sides[0].items()}
+    tensors |= {f"canvas.{name}": tensor for name, tensor in sides[1].items()}
+    tensors["mask_embedding"] = adapter["mask_embedding"]
+    return tensors, Preparation(file.config(), file.vocabulary())
+
+
+def _prepared_path(weights: Path, adapter: Path, precision: str) -> Path:
+    """Where the prepared form of these very files is kept."""
+    digest = hashlib.sha256(f"{PREPARED_VERSION} {torch.__version__} {precision}".encode())
+    for file in (weights, adapter):
+        status = file.stat()
+        digest.update(f"{file.resolve()} {status.st_size} {status.st_mtime_ns}".encode())
+    return models.cache_dir() / "prepared" / f"{digest.hexdigest()[:24]}.safetensors"
+
+
+def _read_prepared(path: Path) -> tuple[dict[str, Tensor], Preparation] | None:
+    """What is kept at ``path``, or None where there is nothing whole: it is only a cache and is made anew."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            about = msgspec.json.decode((file.metadata() or {})["about"], type=Preparation)
+            return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118 - not a mapping
+    except (OSError, SafetensorError, KeyError, msgspec.MsgspecError):
+        return None
+
+
+def _write_prepared(path: Path, tensors: dict[str, Tensor], about: Preparation) -> None:
+    """Keep the prepared form, replacing those of older files; a cache that cannot be written is done without."""
+    temporary = path.with_suffix(f".{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unique = {name: tensor.contiguous() for name, tensor in tensors.items()}
+        if unique["head"] is unique["embedding"]:
+            unique["head"] = unique["head"].clone()
+        save_file(unique, temporary, metadata={"about": msgspec.json.encode(about).decode()})
+        for older in path.parent.glob("*.safetensors"):
+            older.unlink(missing_ok=True)
+        temporary.replace(path)
+    except (OSError, SafetensorError):
+        temporary.unlink(missing_ok=True)
 
 
 def default_precision() -> str:

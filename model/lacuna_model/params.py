@@ -49,7 +49,8 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``steps`` bounds the forward passes per block of slots (0: as many as the schedule needs; 1: everything in one
     pass). ``entropy_bound`` (nats) and ``confidence`` steer the two adaptive schedules; ``single`` commits one slot
     a step. ``guidance`` is the weight of the base model at the frontier, ``corrections`` the number of committed
-    slots that may change. ``temperature`` 0 takes the best token. ``deadline_ms`` 0 means none.
+    slots that may change. ``temperature`` 0 takes the best token, else tokens are drawn with ``seed``. ``deadline_ms`` 0
+    means none.
     """
 
     schedule: ScheduleName = "entropy"

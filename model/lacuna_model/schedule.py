@@ -1,4 +1,4 @@
-"""Which slots to commit after a pass: entropy-bounded, by confidence, or one at a time."""
+"""Which slots to commit after a pass, and with which tokens: entropy-bounded, by confidence, or one at a time."""
 
 from collections.abc import Sequence
 
@@ -10,6 +10,19 @@ from lacuna_model.params import DecodeOptions
 
 # WeDLM prefers positions beside committed text: every slot of distance costs this much entropy (nats).
 DISTANCE_COST = 0.02
+
+
+def draw(seen: Marginals, frontier: int, temperature: float, generator: np.random.Generator) -> Marginals:
+    """The marginals with a token drawn at ``temperature`` in front of every slot's candidates (Gumbel's trick).
+
+    What the base said behind a slot holds for its best token only: where another is drawn, exactness ends.
+    """
+    scores = seen.logp / temperature + generator.gumbel(size=seen.logp.shape)
+    order = np.argsort(-scores, axis=1)
+    drawn = np.take_along_axis(seen.ids, order, axis=1)
+    unchanged = drawn[frontier : frontier + seen.exact, 0] == seen.ids[frontier : frontier + seen.exact, 0]
+    exact = min(seen.exact, int(np.cumprod(unchanged).sum()) + 1)
+    return Marginals(drawn, np.take_along_axis(seen.logp, order, axis=1), seen.entropy, exact)
 
 
 def propose(

@@ -125,7 +125,7 @@ def status_line(snapshot: Snapshot, seconds: float) -> Text:
     committed = sum(slot.state == "committed" for slot in slots)
     rate = committed / seconds if seconds > 0 else 0.0
     return Text(
-        f"step {snapshot.step}  {committed}/{len(slots)} slots  {seconds:.1f} s  {rate:.0f} tok/s", style="cyan"
+        f"step {snapshot.step}  {committed}/{len(slots)} slots  {seconds:.1f} s  {rate:.3g} tok/s", style="cyan"
     )
 
 
@@ -134,6 +134,6 @@ def summary_line(result: InfillResult) -> str:
     stats = result.stats
     rate = 1000 * stats.tokens / stats.ms if stats.ms > 0 else 0.0
     return (
-        f"{result.status}: {stats.tokens} tokens in {stats.nfe} passes, {stats.ms / 1000:.2f} s, {rate:.0f} tok/s, "
+        f"{result.status}: {stats.tokens} tokens in {stats.nfe} passes, {stats.ms / 1000:.2f} s, {rate:.3g} tok/s, "
         f"{stats.corrections} corrections"
     )

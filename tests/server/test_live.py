@@ -52,6 +52,16 @@ def test_slots_are_coloured_by_state_and_confidence_up_to_the_end_of_the_gap() -
     assert draft.color.triplet.red > draft.color.triplet.green
 
 
+def test_text_that_is_written_anew_before_the_gap_is_not_shown_twice() -> None:
+    slots = [SlotView("return su", "committed", 0.9), SlotView("m(", "draft", 0.5)]
+    assert live.gap_text(slots, "um(").plain == "um("
+    assert live.gap_text(SLOTS[:2], "a *").plain == "a *"
+
+
+def test_a_gap_that_was_filled_before_shows_its_fill() -> None:
+    assert live.gap_text((), "done").plain == "done"
+
+
 def test_a_terminal_shows_every_frame_and_the_end() -> None:
     console, written = screen(terminal=True)
     with LiveView(console, *document()) as view:
@@ -68,7 +78,7 @@ def test_anything_else_gets_a_line_now_and_then_and_no_escape_sequence() -> None
         view.follow(stream())
     lines = written.getvalue().splitlines()
     assert lines == [
-        "step 2  1/3 slots  0.6 s  2 tok/s",
+        "step 2  1/3 slots  0.6 s  1.67 tok/s",
         "ok: 12 tokens in 7 passes, 0.20 s, 60 tok/s, 0 corrections",
     ]
 

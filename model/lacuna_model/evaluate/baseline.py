@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from lacuna_model.constraint import TokenText
 from lacuna_model.context import heal
-from lacuna_model.stopping import StopRule, trim_overlap
 from lacuna_model.params import FillStats, InfillRequest, InfillResult, Region
+from lacuna_model.stopping import StopRule, trim_overlap
 
 
 class NextToken(Protocol):

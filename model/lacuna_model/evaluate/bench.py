@@ -70,7 +70,7 @@ def summarise(engines: Sequence[Completer], state: State, num_tokens: int, times
     """One cell per engine from the times of its runs."""
     columns = np.percentile(np.array(times), [50, 95], axis=0).T
     return [
-        Cell(engine.name, state, num_tokens, len(times), round(float(p50), 1), round(float(p95), 1))
+        Cell(engine.name, state, num_tokens, len(times), round(float(p50), 3), round(float(p95), 3))
         for engine, (p50, p95) in zip(engines, columns, strict=True)
     ]
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from lacuna_model.errors import LacunaError
 from lacuna_model.evaluate.bench_contexts import Context
 from lacuna_model.evaluate.runner import Filler
-from lacuna_model.params import InfillRequest, Region
+from lacuna_model.params import DecodeOptions, InfillRequest, Region
 
 
 class Completer(Protocol):
@@ -20,7 +20,11 @@ class Completer(Protocol):
 
 
 class FillerCompleter:
-    """An infilling engine: the gap lies between the text before it, with what was typed, and the text after it."""
+    """An infilling engine: the gap lies between the text before it, with what was typed, and the text after it.
+
+    The syntax constraint is off: text forced to a number of tokens has to end anywhere, which no constraint allows.
+    What the constraint costs is measured apart (``bench_syntax``).
+    """
 
     def __init__(self, filler: Filler) -> None:
         self.name = filler.name
@@ -32,7 +36,11 @@ class FillerCompleter:
         gap = len(before.encode())
         region = Region(gap, gap, max_tokens=num_tokens, min_tokens=num_tokens)
         request = InfillRequest(
-            text=before + "\n" + context.after, regions=(region,), path="bench.py", language="python"
+            text=before + "\n" + context.after,
+            regions=(region,),
+            path="bench.py",
+            language="python",
+            options=DecodeOptions(syntax=False),
         )
         return self._filler.fill(request).stats.tokens
 

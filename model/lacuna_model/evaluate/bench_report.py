@@ -61,7 +61,8 @@ def table(report: BenchReport) -> Table:
         title=f"Latency at about {report.context_tokens} tokens of context, {report.threads} threads"
         + (", one core kept busy" if report.busy else ""),
         caption="warm: context cached, a few characters typed since; cold: context new. llama.cpp reads the same text "
-        "as a prompt, prompt cache on, and generates left to right.",
+        "as a prompt, prompt cache on, and generates left to right. Forced to a number of tokens, Lacuna runs without "
+        "its syntax constraint.",
     )
     percentiles = [f"{name} {percentile}" for name in names for percentile in ("p50", "p95")]
     for heading in ("context", "tokens", *percentiles, "ratio p50", "p95"):

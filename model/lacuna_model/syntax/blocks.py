@@ -70,12 +70,13 @@ class Layout(NamedTuple):
     column: int
 
 
-def lay_lines(opened: Sequence[Line], coming: Sequence[Line], *, header: bool, unit: int) -> Layout:
+def lay_lines(opened: Sequence[Line], coming: Sequence[Line], *, header: bool, unit: int, floor: int = 0) -> Layout:
     """The lines that lead from open blocks to a statement behind which the coming lines can follow.
 
-    ``header`` says that this statement is itself the header of the block that comes.
+    ``header`` says that this statement is itself the header of the block that comes, ``floor`` how deep it must
+    stand at least.
     """
-    column = _statement_column(opened, coming, header=header, unit=unit)
+    column = max(_statement_column(opened, coming, header=header, unit=unit), floor)
     columns = [line.column for line in opened]
     heads = {line.column: line.word for line in opened[:-1]}
     lines: list[tuple[int, bytes]] = []

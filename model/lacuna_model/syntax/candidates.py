@@ -90,7 +90,9 @@ class Candidates:
             self._push(base + min(draft.doubt, 4.0), draft.tokens, b"")
         if draft.closed:
             return
-        self._add_completions(base + COST_CLOSING, draft.tokens[: draft.kept], tails)
+        # A fill that has not begun yet has to begin with the healed text.
+        begun = draft.tokens[: draft.kept] or self._gap.vocabulary.encode(self._view.prefix)
+        self._add_completions(base + COST_CLOSING, begun, tails)
         if len(draft.tokens) > draft.kept and not draft.complete:
             self._add_completions(base + COST_CLOSING + COST_CUT + draft.doubt, draft.tokens, tails)
         for end in self._plausible_ends(draft):
@@ -126,7 +128,7 @@ class Candidates:
         while self._heap:
             self._current = heapq.heappop(self._heap)
             fill = self._gap.fill(self._current.prefix, self._current.closing, self._capacity)
-            if fill is not None:
+            if fill is not None and fill.text.startswith(self._view.prefix):
                 return fill
             self._repair(self._current, len(self._current.prefix))
         return None

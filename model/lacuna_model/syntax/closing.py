@@ -48,7 +48,7 @@ class Closer:
         state = scan(fill + character, self._lexicon, self._left)
         ranked = [(0.0, b"")] if state.inside == b"\n" else []
         for offset, side, comment in self._sides:
-            self._right, self._coming = side, side.coming
+            self._right = side
             for rank, text in (*self._inline(state, fill), *self._on_new_line(state, fill)):
                 ranked.append((offset + rank, text + comment))
         seen: set[bytes] = set()
@@ -85,7 +85,9 @@ class Closer:
         return tails + [b" " + end for end in lexicon.ends]
 
     def _block_follows(self, state: Scan) -> bool:
-        return bool(not self._right.rest.strip() and self._coming and self._coming[0].column > len(state.indent))
+        return bool(
+            not self._right.rest.strip() and self._right.coming and self._right.coming[0].column > len(state.indent)
+        )
 
     def _operands(self, state: Scan, fill: bytes) -> list[bytes]:
         """What finishes the expression: nothing, or an operand; the likelier one first."""
@@ -113,15 +115,19 @@ class Closer:
     def _on_new_line(self, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         """Completions that end the statement and begin another one, which the text behind the gap goes on with."""
         right = self._right
-        if right.blank and not self._coming:
+        if right.blank and not self._right.coming:
             return
         closers, openers = bridge(state.stack, right.unmatched, statement=True)
+        heads = [(0.5 * rank, 0, head) for rank, head in enumerate(right.heads(openers))]
+        if right.margin and not openers:  # the blank before the rest of the line may serve as indentation
+            heads.append((-0.5 if right.statement else 1.0, right.margin, b""))
         for lead_rank, (end, lead) in enumerate(self._leads(state, fill)):
             operands = self._operands(state, fill) if end or lead.strip(b" \t") else [b""]
             for rank, operand in enumerate(operands):
-                for head_rank, head in enumerate(right.heads(openers)):
-                    text = operand + state.inside + closers + end + lead + head
-                    yield NEWLINE_RANK + lead_rank + rank + 0.5 * head_rank, text
+                for head_rank, margin, head in heads:
+                    start = lead[: len(lead) - margin] if lead.endswith(self._mark * margin) else lead
+                    text = operand + state.inside + closers + end + start + head
+                    yield NEWLINE_RANK + lead_rank + rank + head_rank, text
 
     def _leads(self, state: Scan, fill: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Ends of the statement, each with the line breaks, headers and indentation that the coming lines need."""
@@ -136,16 +142,20 @@ class Closer:
             yield b"", self._lead(opened, written=len(line))
         if state.header_open:
             params = b"()" if state.head == b"def" and b"(" not in text[text.rfind(b"def") :] else b""
-            yield params + b":", self._lead([*opened, Line(opened[-1].column + self._unit, b"")])
+            child = opened[-1].column + self._unit
+            yield params + b":", self._lead([*opened, Line(child, b"")], floor=0 if self._right.blank else child)
             yield params + lexicon.body, self._lead(opened)
         else:
             yield b"", self._lead(opened)
         yield lexicon.body if state.header_open else b"", self._newline + self._mark * opened[-1].column
 
-    def _lead(self, opened: Sequence[Line], *, written: int = -1) -> bytes:
-        layout = lay_lines(opened, self._coming, header=self._right.header, unit=self._unit)
+    def _lead(self, opened: Sequence[Line], *, written: int = -1, floor: int = 0) -> bytes:
+        """The lines that lead to the text behind the gap; ``written`` is how many spaces an empty current one has."""
+        layout = lay_lines(opened, self._right.coming, header=self._right.header, unit=self._unit, floor=floor)
         lead = render(layout, self._newline, self._mark)
-        if written >= 0:  # the current line is still empty: write on it
-            lead = lead.removeprefix(self._newline)
-            lead = lead[min(written, len(lead) - len(lead.lstrip(self._mark))) :]
-        return lead[: lead.rfind(b"\n")].removesuffix(b"\r") if self._right.blank and b"\n" in lead else lead
+        first = layout.lines[0][0] if layout.lines else layout.column
+        if first >= written >= 0:
+            lead = lead.removeprefix(self._newline)[written:]
+        if self._right.blank and b"\n" in lead:
+            return lead[: lead.rfind(b"\n")].removesuffix(b"\r")
+        return lead

@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from tree_sitter import Tree
+from tree_sitter import Parser, Tree
 
 from lacuna_model.syntax.error_set import Fault, Splice, carried_over, tree_faults
+from lacuna_model.syntax.extent import Extent, find_extents
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language
-from lacuna_model.syntax.window import Extent, Window, narrow_windows
+from lacuna_model.syntax.oracle import PROGRAM
+from lacuna_model.syntax.window import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +42,33 @@ class Document:
         self._text = text
         self._gaps = tuple(gaps)
         self._language = language
-        original = [text[start:end] for start, end in gaps]
-        bounds = [0, *(offset for gap in gaps for offset in gap), len(text)]
-        pieces = [text[bounds[i] : bounds[i + 1]] for i in range(0, len(bounds), 2)]
-        self._whole = Window(pieces, 0, original, language, Extent(0, len(text), 0))
-        self._original_tree = self._whole.tree
-        self._faults = tree_faults(self._original_tree)
-        self._indent_faults: frozenset[Fault] | None = None if language.columns else frozenset()
-        self._windows = narrow_windows(text, gaps, original, language)
-        near = [window.extent for window in self._windows] or [self._whole.extent]
-        self._tolerated = frozenset(
-            fault for fault in self._faults if all(fault.end < e.begin or fault.start >= e.stop for e in near)
-        )
-        self._confirmed = not self._faults  # whether the windows are known to speak for the whole
-        if self._confirmed and any(tree_faults(window.tree) for window in self._windows):
-            self._windows = []
+        self._original = tuple(text[start:end] for start, end in gaps)
+        extents = find_extents(text, gaps, language)
+        self._windows = [Window(text, gaps, self._original, extent, language) for extent in extents]
+        self._near = [(extent.begin, extent.stop) for extent in extents] or [(0, len(text) + 1)]
+        self._relaxed = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether what is broken around the gaps is tolerated, so that to fill nothing would be valid."""
+        return self._relaxed and bool(self._faults)
+
+    @cached_property
+    def _whole(self) -> Window:
+        everything = Extent(0, len(self._gaps) - 1, 0, len(self._text), 0)
+        return Window(self._text, self._gaps, self._original, everything, self._language)
+
+    @cached_property
+    def _original_tree(self) -> Tree:
+        return Parser(self._language.grammar()).parse(self._text)
+
+    @cached_property
+    def _faults(self) -> frozenset[Fault]:
+        return tree_faults(self._original_tree)
+
+    @cached_property
+    def _indent_faults(self) -> frozenset[Fault]:
+        return indentation_faults(self._original_tree, self._text) if self._language.columns else frozenset()
 
     def assemble(self, fills: Sequence[bytes]) -> bytes:
         """The document with its gaps filled."""
@@ -71,8 +86,8 @@ class Document:
 
     def relax(self) -> bool:
         """From now on tolerates the original's faults near the gaps too; False if that changes nothing."""
-        changed = self._tolerated != self._faults
-        self._tolerated = self._faults
+        changed = not self._relaxed and bool(self._faults)
+        self._relaxed = True
         return self.widen() or changed
 
     def check(self, fills: Sequence[bytes], *, thorough: bool = False) -> Check:
@@ -85,61 +100,55 @@ class Document:
         found: list[tuple[int, int]] = []
         parsed: list[tuple[Window, Tree]] = []
         for window in self._windows:
-            own = [fills[gap] for gap in window.gaps]
-            if self._confirmed and tuple(own) == window.base:
+            own = tuple(fills[gap] for gap in window.gaps)
+            if window.settled and own == window.base:
                 continue
             outcome = window.parse(own)
-            if outcome is None:
-                found += [(gap, 0) for gap in window.gaps]
-            elif outcome[1]:
-                if thorough and window.may_mislead(own, outcome[1]):
-                    return self._check_whole(fills)
-                found += _nearest(window, own, outcome[1])
-            else:
+            if outcome is not None and not outcome[1]:
                 parsed.append((window, outcome[0]))
-        if not found and not self._confirmed:
-            return self._confirm(fills)
+            elif thorough and (outcome is None or window.may_mislead(own, outcome[1])):
+                return self._check_whole(fills)
+            elif outcome is None:
+                found += [(gap, 0) for gap in window.gaps]
+            else:
+                found += _nearest(window, own, outcome[1])
         if not found:
             for window, tree in parsed:
                 window.rebase([fills[gap] for gap in window.gaps], tree)
         return Check(tuple(found))
 
-    def _confirm(self, fills: Sequence[bytes]) -> Check:
-        """Fills that are valid in the windows, in the whole: if that disagrees, the windows are given up."""
-        check = self._check_whole(fills)
-        self._confirmed = check.valid
-        if not check.valid:
-            self.widen()
-        return check
-
     def _check_whole(self, fills: Sequence[bytes]) -> Check:
-        outcome = self._whole.parse(fills)
+        # error recovery depends on what is reused: where errors may stay, only a fresh parse has the last word
+        outcome = self._whole.parse(fills, fresh=self._relaxed)
         if outcome is None:
             return Check(tuple((gap, 0) for gap in self._whole.gaps))
-        tree, faults = outcome
-        check = self._judge(fills, faults)
+        check = self._judge(fills, outcome[1])
         if check.valid:
-            self._whole.rebase(fills, tree)
+            self._whole.rebase(fills, outcome[0])
         return check
 
     def check_fresh(self, fills: Sequence[bytes]) -> Check:
-        """The verdict of a fresh, unbounded parse of the whole document."""
+        """The verdict of a fresh, unbounded parse of the whole document and of the language's own compiler."""
         outcome = self._whole.parse(fills, fresh=True)
         assert outcome is not None
-        return self._judge(fills, outcome[1])
+        check = self._judge(fills, outcome[1])
+        oracle = PROGRAM.get(self._language.name)
+        fault = oracle(self.assemble(fills), self.spans(fills)) if oracle and check.valid else None
+        return check if fault is None else Check(tuple(_nearest(self._whole, fills, frozenset({fault}))))
 
     def _judge(self, fills: Sequence[bytes], faults: frozenset[Fault]) -> Check:
+        """The faults that the original does not have, or has only near the gaps, where they are to be repaired."""
         if not faults:
             return Check(())
+        known = self._faults
+        if any(fault.kind == "INDENT" for fault in faults):  # finding the original's walks its whole tree
+            known |= self._indent_faults
+        if not self._relaxed:
+            known = frozenset(
+                fault for fault in known if all(fault.end < begin or fault.start >= stop for begin, stop in self._near)
+            )
         splices = [Splice(*gap, len(fill)) for gap, fill in zip(self._gaps, fills, strict=True)]
-        known = carried_over(self._tolerated | self._known_indent_faults(faults), splices)
-        return Check(tuple(_nearest(self._whole, fills, faults - known)))
-
-    def _known_indent_faults(self, faults: frozenset[Fault]) -> frozenset[Fault]:
-        """The original's faults of indentation, only where asked for: finding them walks the whole tree."""
-        if self._indent_faults is None and any(fault.kind == "INDENT" for fault in faults):
-            self._indent_faults = indentation_faults(self._original_tree, self._text)
-        return self._indent_faults or frozenset()
+        return Check(tuple(_nearest(self._whole, fills, faults - carried_over(known, splices))))
 
 
 def _nearest(window: Window, fills: Sequence[bytes], faults: frozenset[Fault]) -> list[tuple[int, int]]:
@@ -149,5 +158,5 @@ def _nearest(window: Window, fills: Sequence[bytes], faults: frozenset[Fault]) -
     for fault in sorted(faults, key=lambda fault: fault.start):
         distances = [max(start - fault.end, fault.start - end, 0) for start, end in spans]
         index = distances.index(min(distances))
-        found.append((window.first + index, fault.start - spans[index][0]))
+        found.append((window.extent.first + index, fault.start - spans[index][0]))
     return found

@@ -60,9 +60,8 @@ def _children_in(node: Node, start: int, end: int) -> Iterator[Node]:
 
 
 def _block_faults(block: Node, children: Sequence[Node], text: bytes) -> Iterator[Fault]:
-    if block.child_count == 0 or (block.type == "block" and block.named_child_count == 0):
-        if block.type == "block":
-            yield Fault("INDENT", block.start_byte, block.end_byte)
+    if block.type == "block" and all(child.is_extra for child in block.named_children):
+        yield Fault("INDENT", block.start_byte, block.end_byte)
         return
     column = Column(0, 0) if block.type == "module" else _column(block.start_byte, text)
     if column is None:  # the block follows its header on the same line

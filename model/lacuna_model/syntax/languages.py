@@ -12,7 +12,8 @@ import tree_sitter
 class Lexicon:
     """What the scanner and the minimal completions need to know of a language's surface.
 
-    ``operand`` is the shortest expression, ``statement`` the shortest statement, ``body`` what turns an open
+    ``operand`` is the shortest expression, ``statement`` the shortest statement to write where one is due,
+    ``filler`` a statement that may stand anywhere at the top level, ``body`` what turns an open
     compound header into a statement. ``ends`` are the words that close keyword blocks, ``links``
     what an unfinished expression of several words may lack.
     """
@@ -23,6 +24,7 @@ class Lexicon:
     brackets: tuple[bytes, ...] = (b"()", b"[]", b"{}")
     operand: bytes = b"x"
     statement: bytes = b""
+    filler: bytes = b";"
     body: bytes = b" {}"
     terminator: bytes = b";"
     headers: frozenset[bytes] = frozenset()
@@ -72,8 +74,9 @@ _PYTHON = Lexicon(
     block_comment=(),
     quotes=(b'"""', b"'''", b'"', b"'"),
     columns=True,
-    links=(b" in x", b" else x"),
+    links=(b" in x", b" else x", b"=x"),
     statement=b"pass",
+    filler=b"pass",
     body=b": pass",
     terminator=b"",
     headers=_PYTHON_HEADERS,

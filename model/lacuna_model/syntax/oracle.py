@@ -1,41 +1,59 @@
-"""Strict oracles: what the language itself says about a finished file, where asking costs milliseconds.
+"""Strict oracles: what the language itself says of a text, where asking costs a fraction of a millisecond.
 
-Only CPython's compiler is that close. A file's brokenness must not grow: an original that compiles stays so; one
-that does not (it has gaps) may keep an error elsewhere, but none inside a fill.
+Only CPython's own parser is that close. It speaks up for errors at the fills alone: what else it dislikes (another
+version's syntax, say) was there before.
 """
 
 import ast
+import re
 import warnings
 from collections.abc import Callable, Sequence
 
-Oracle = Callable[[bytes, bytes, Sequence[tuple[int, int]]], str]
+from lacuna_model.syntax.error_set import Fault
+
+Oracle = Callable[[bytes, Sequence[tuple[int, int]]], Fault | None]
+CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
+LARGEST = 200_000  # bytes; a larger file takes the compiler more than some ten milliseconds
 
 
-def python_oracle(original: bytes, filled: bytes, spans: Sequence[tuple[int, int]]) -> str:
-    """Why CPython refuses the filled text because of its fills (byte ranges ``spans``), or "" if it does not."""
-    error = _compile_error(filled)
+def python_syntax(text: bytes, spans: Sequence[tuple[int, int]]) -> Fault | None:
+    """What CPython's parser finds at the fills (byte ranges ``spans``) or on the lines beside them."""
+    return _at_fills(text, spans, ast.PyCF_ONLY_AST)
+
+
+def python_program(text: bytes, spans: Sequence[tuple[int, int]]) -> Fault | None:
+    """The same of CPython's compiler, which also knows where ``return`` or ``await`` may stand."""
+    return _at_fills(text, spans, 0) if len(text) <= LARGEST else None
+
+
+def _at_fills(text: bytes, spans: Sequence[tuple[int, int]], flags: int) -> Fault | None:
+    error = _refusal(text, flags)
     if error is None:
-        return ""
-    message = f"{error.msg} at line {error.lineno}"
-    if _compile_error(original) is None:
-        return message
+        return None
     line = error.lineno or 1
-    first_lines = [filled.count(b"\n", 0, start) + 1 for start, _ in spans]
-    last_lines = [filled.count(b"\n", 0, end) + 1 for _, end in spans]
-    inside = any(first <= line <= last for first, last in zip(first_lines, last_lines, strict=True))
-    return message if inside else ""
-
-
-def _compile_error(text: bytes) -> SyntaxError | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(ast.parse(text), "<fill>", "exec", dont_inherit=True)
-    except SyntaxError as error:
-        return error
-    except (ValueError, RecursionError, MemoryError):  # null bytes, nesting beyond the compiler's own limits
-        return SyntaxError("the compiler gave up")
+    for start, end in spans:
+        if text.count(b"\n", 0, start) <= line <= text.count(b"\n", 0, next_code_line(text, end)) + 1:
+            return Fault("SYNTAX", start, end)
     return None
 
 
-ORACLES: dict[str, Oracle] = {"python": python_oracle}
+def next_code_line(text: bytes, position: int) -> int:
+    """The end of the first line behind a position's own that is neither blank nor a comment."""
+    found = CODE_LINE.search(text, position)
+    return len(text) if found is None else found.end()
+
+
+def _refusal(text: bytes, flags: int) -> SyntaxError | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "<fill>", "exec", flags=flags, dont_inherit=True)
+    except SyntaxError as error:
+        return error
+    except (ValueError, RecursionError, MemoryError):  # null bytes, nesting beyond the compiler's own limits
+        return None
+    return None
+
+
+SYNTAX: dict[str, Oracle] = {"python": python_syntax}
+PROGRAM: dict[str, Oracle] = {"python": python_program}

@@ -5,10 +5,14 @@ from collections.abc import Sequence
 
 from lacuna_model.syntax.blocks import coming_lines
 from lacuna_model.syntax.languages import Lexicon
-from lacuna_model.syntax.scan import TOP_LEVEL, scan, string_end
+from lacuna_model.syntax.scan import TOP_LEVEL, open_quote, scan, string_end
 
 WINDOW = 4000
 OPENERS = {b")": b"(", b"]": b"[", b"}": b"{", b">": b"<"}
+STATEMENT = re.compile(
+    rb"\s*(?:@|(?:async|await|assert|break|class|continue|def|del|for|from|global|if|import|nonlocal|pass|raise|return|"
+    rb"try|while|with|yield)\b)"
+)
 PROSE = re.compile(rb"[ \t]*[\w',.()-]* [a-z'`-]+ [a-z'`,.-]+(?: |\Z)")
 BINARY = re.compile(rb"\s*(?:[-+*/%&|^<>=!?]|(?:and|or|in|is|not in|if|instanceof|as)\b)")
 POSTFIX = re.compile(rb"[.(\[,]|\w")
@@ -27,7 +31,7 @@ class RightSide:
         window = text[: stop.start() if stop else WINDOW]
         self._lexicon = lexicon
         self.rest = text.split(b"\n", 1)[0]
-        self.inside = _open_quote(text, self.rest, lexicon)
+        self.inside = open_quote(text, lexicon)
         start = string_end(window, self.inside) or 0 if self.inside else 0
         clean = window[start:]
         state = scan(clean, lexicon)
@@ -40,9 +44,20 @@ class RightSide:
         self.coming = coming_lines(self.after_statement)
 
     @property
+    def statement(self) -> bool:
+        """Whether the rest of the line begins as only a statement does."""
+        return bool(STATEMENT.match(self.rest))
+
+    @property
     def prose(self) -> bool:
         """Whether the rest of the line reads like the end of a comment."""
         return bool(PROSE.match(self.rest)) and not self.inside
+
+    @property
+    def margin(self) -> int:
+        """How many spaces the rest of the line begins with, before a statement that can begin there."""
+        blank = len(self.rest) - len(self.rest.lstrip(b" "))
+        return blank if not self.blank and not self.inside and not BINARY.match(self.rest) else 0
 
     @property
     def starts_operand(self) -> bool:
@@ -93,19 +108,6 @@ def _header_heads(rest: bytes, opening: bytes, operand: bytes) -> list[bytes]:
     if BINARY.match(rest):
         return [b"if " + operand]
     return [b"if" + space, b"for x in" + space, b"except" + space, b"class" + space, b"with" + space, b"def" + space]
-
-
-def _open_quote(text: bytes, rest: bytes, lexicon: Lexicon) -> bytes:
-    """The quote of a string that a text begins in: its line, or the whole text, has one quote too many."""
-    for quote in lexicon.quotes:
-        if len(quote) == 3 and text.count(quote) % 2:
-            return quote
-    if scan(rest + b"\n", lexicon).unclosed:
-        for quote in lexicon.quotes:
-            place = rest.find(quote) if len(quote) == 1 else -1
-            if place >= 0 and not scan(rest[place + 1 :] + b"\n", lexicon).unclosed:
-                return quote
-    return b""
 
 
 def bridge(stack: Sequence[bytes], unmatched: Sequence[bytes], *, statement: bool = False) -> tuple[bytes, bytes]:

@@ -4,6 +4,7 @@ It runs on text that is not finished, where a parser only sees errors. It guesse
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -22,7 +23,8 @@ class Scan:
     ``stack`` holds the closers that open brackets wait for, outermost first; ``unmatched`` the closers that had no
     opener; ``inside`` the closer of a string or comment that is open. ``last`` is the last token that is no space
     (empty at the start of a line), ``head`` the first word of the line that is not inside parentheses. ``body_due``
-    is the indentation of a header whose block has not begun, ``indent`` that of the line, ``unclosed`` whether a line ended in a string.
+    is the indentation of a header whose block has not begun, ``indent`` that of the line. ``unclosed`` says whether a
+    line ended in a string, ``unmatched_end`` where the last closer without an opener ended.
     """
 
     stack: tuple[bytes, ...] = ()
@@ -180,23 +182,57 @@ class _Walk:
         )
 
 
-def scan_left(text: bytes, lexicon: Lexicon) -> Scan:
-    """The state at a gap: a scan from the last line that starts a top-level statement and is not inside a string."""
-    literal, closers = _literals(lexicon)
-    inside = b""
-    spans: list[tuple[int, int]] = []
-    for match in literal.finditer(text):
+@dataclass(frozen=True, slots=True)
+class Literals:
+    """The strings and comments of a text that span lines, and the closer of the one that is open at its end."""
+
+    spans: tuple[tuple[int, int], ...]
+    inside: bytes
+
+    def hold(self, place: int) -> bool:
+        """Whether a place is in one of them."""
+        index = bisect_right(self.spans, (place, place)) - 1
+        return index >= 0 and self.spans[index][0] < place < self.spans[index][1]
+
+
+def find_literals(text: bytes, lexicon: Lexicon, inside: bytes = b"") -> Literals:
+    """Literals of a text that starts ``inside`` a string; between them the search runs at the speed of ``re``."""
+    pattern, closers = _literals(lexicon)
+    start = (string_end(text, inside) or len(text)) if inside else 0
+    spans = [(-1, start)] if inside else []
+    open_end = b""
+    for match in pattern.finditer(text, start):
         kind = match.lastgroup or ""
         if kind.startswith("open"):
-            inside = closers[int(kind[4:])]
+            open_end = closers[int(kind[4:])]
+        elif kind.startswith("note") and match.end() == len(text):
+            open_end = b"\n"
         if b"\n" in match.group():
             spans.append(match.span())
-        elif kind.startswith("note") and match.end() == len(text):
-            inside = b"\n"
-    if inside and inside != b"\n":
-        return Scan(inside=inside, last=inside, head=b'"')
-    low = max(len(text) - WINDOW, spans[-1][1] if spans else 0, 0)
-    starts = [match.end() for match in TOP_LEVEL.finditer(text, max(len(text) - WINDOW, 0))]
-    starts = [place for place in starts if not any(begin < place < end for begin, end in spans)]
-    start = starts[-1] if starts else (low if len(text) > WINDOW else 0)
-    return scan(text[start:], lexicon)
+    return Literals(tuple(spans), open_end)
+
+
+def open_quote(text: bytes, lexicon: Lexicon) -> bytes:
+    """The quote of a string that a text begins in: its line, or the whole text, has one quote too many."""
+    for quote in lexicon.quotes:
+        if len(quote) == 3 and text.count(quote) % 2 and find_literals(text, lexicon).inside == quote:
+            return quote
+    line = text.split(b"\n", 1)[0]
+    if scan(line + b"\n", lexicon).unclosed:
+        for quote in lexicon.quotes:
+            place = line.find(quote) if len(quote) == 1 else -1
+            if place >= 0 and not scan(line[place + 1 :] + b"\n", lexicon).unclosed:
+                return quote
+    return b""
+
+
+def scan_left(text: bytes, lexicon: Lexicon) -> Scan:
+    """The state at a gap: a scan from the last line that starts a top-level statement and is not inside a string."""
+    literals = find_literals(text, lexicon)
+    least = max(len(text) - WINDOW, 0)
+    starts = [match.end() for match in TOP_LEVEL.finditer(text, least) if not literals.hold(match.end())]
+    if not starts and least:  # one long statement: begin at any line that is not inside a string
+        lines = (match.end() for match in re.finditer(rb"\n", text[least:]))
+        starts = [next((least + place for place in lines if not literals.hold(least + place)), len(text))]
+    state = scan(text[starts[-1] if starts else 0 :], lexicon)
+    return replace(state, inside=literals.inside)

@@ -16,22 +16,21 @@ from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Check, Document
 from lacuna_model.syntax.draft import fixed_in_block, lay_out
 from lacuna_model.syntax.languages import Language
-from lacuna_model.syntax.oracle import ORACLES
 from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.vocabulary import is_utf8, vocabulary_of
 
 STEP_VERIFIES = 4
 STEP_SECONDS = 0.002
 # Without a witness nothing can be committed, and a deferral costs a whole step of the model (about 20 ms).
-FIRST_VERIFIES = 32
+FIRST_VERIFIES = 64
 FIRST_SECONDS = 0.020
 LAST_VERIFIES = 400
 LAST_SECONDS = 0.5
 LINE_CUTS = 8
-ATTEMPTS = 3
+ATTEMPTS = 4
 COST_OVERLAID = 0.3
-COST_BEST_ONLY = 2.0
-COST_COMMITTED_ONLY = 4.0
+COST_BEST_ONLY = 1.0
+COST_COMMITTED_ONLY = 1.5
 COST_ORIGINAL = 2.5
 NO_FILL = "no valid fill was found within the budget; the text stays as it was"
 
@@ -77,7 +76,6 @@ class SyntaxConstraint:
         self.stats = ConstraintStats()
         self._vocabulary = vocabulary_of(tokens)
         self._text = text
-        self._language = language
         spans = [(region.start, region.end) for region in regions]
         self._document = Document(text, spans, language) if language is not None else None
         self._judge = Judge(self._document, self.stats)
@@ -155,17 +153,19 @@ class SyntaxConstraint:
         )
 
     def _find(self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: set[int]) -> None:
-        """Looks for a first witness; only when that failed twice may it leave what is broken around the gaps."""
+        """Looks for a first witness, each time it is called a little further.
+
+        What failed before is remembered, so that even with the same marginals a further attempt is a longer search.
+        In the end it may leave what is broken around the gaps.
+        """
         if self._attempts == ATTEMPTS:
             return
         self._attempts += 1
-        found = None
-        if self._attempts <= 2:
-            found = self._search(gaps, proposal, which)
-        if found is None and self._judge.widen():
-            found = self._search(gaps, proposal, which)
-        if found is None and self._attempts > 2 and self._judge.relax():
-            found = self._search(gaps, proposal, which)
+        if self._attempts == ATTEMPTS - 1:
+            self._judge.widen()
+        if self._attempts == ATTEMPTS:
+            self._judge.relax()
+        found = self._search(gaps, proposal, which)
         if found is not None:
             self._witness, self._attempts = found, 0
 
@@ -269,12 +269,11 @@ class SyntaxConstraint:
                 return "a fill is not whole UTF-8"
             if not gap.rules.accepts(text):
                 return "a fill breaks a rule of its region"
-        if self._document is None or self._language is None:
+        if self._document is None:
             return ""
-        if not self._document.check_fresh(texts).valid:
-            return "a fill adds a syntax error"
-        oracle = ORACLES.get(self._language.name)
-        return oracle(self._text, self._document.assemble(texts), self._document.spans(texts)) if oracle else ""
+        if self._document.idle and list(texts) == self._original:
+            return "the file is broken around the gaps"
+        return "" if self._document.check_fresh(texts).valid else "a fill adds a syntax error"
 
 
 def _overlaid(tokens: tuple[int, ...], view: GapView, overlay: Mapping[int, int], eog: int) -> tuple[int, ...]:

@@ -12,7 +12,10 @@ _WORD = re.compile(r"\w+")
 _NGRAM = 10
 # Ten consecutive numbers or one-letter names stand in many honest files; ten real words do not.
 _MIN_WORDS = 6
-_MENTION = re.compile(r"human[-_ ]?eval|\bmbpp\b", re.IGNORECASE)
+_MENTION = re.compile(r"human[-_ ]?eval(?!uat)|\bmbpp\b", re.IGNORECASE)
+# MBPP's wording; no registry carries its problems, so a file with several such orders is taken for a copy of them.
+_ORDER = re.compile(r"\bwrite a (?:python )?function (?:to|that|which)\b", re.IGNORECASE)
+_MAX_ORDERS = 2
 # Problems are plain functions; methods that happen to be called `add` and `search` are not.
 _DEFINITION = re.compile(r"^def\s+(\w+)", re.MULTILINE)
 _PROBLEM_FIELDS = ("prompt", "canonical_solution", "suffix", "text", "code")
@@ -50,7 +53,7 @@ class Benchmarks:
 
     def contaminates(self, text: str) -> bool:
         """Whether a file quotes a problem, names the benchmark, or defines several of its functions."""
-        if _MENTION.search(text):
+        if _MENTION.search(text) or len(_ORDER.findall(text)) > _MAX_ORDERS:
             return True
         if len(self._entry_points.intersection(_DEFINITION.findall(text))) > 1:
             return True

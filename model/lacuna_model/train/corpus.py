@@ -3,7 +3,7 @@
 import gzip
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,7 +21,7 @@ from lacuna_model.train.manifest import Manifest, PackageRecord, Total
 from lacuna_model.train.npm import Npm
 from lacuna_model.train.packages import CorpusError, Package, Role, read_packages
 from lacuna_model.train.pypi import PyPI
-from lacuna_model.train.sources import Contents, Source
+from lacuna_model.train.sources import Contents, Source, SourceFile
 
 __all__ = ["SOURCES", "CorpusError", "Progress", "Tokenizer", "build_corpus", "build_packages"]
 
@@ -119,6 +119,7 @@ class _Build:
         self._manifest = manifest
         self._duplicates = Duplicates()
         self._writers: dict[str, DocumentWriter] = {}
+        self._counted: set[tuple[str, str]] = set()
 
     def add(self, fetched: Fetched, source: Source) -> None:
         """Filter one package, write what is left and record it."""
@@ -139,30 +140,40 @@ class _Build:
         if contents.licence is None:
             record.dropped = {"licence of the package": 1}
             return
-        dropped: Counter[str] = Counter()
-        documents = list(self._accepted(package, contents, source, dropped))
-        for document in limit_tests(documents, dropped):
-            self._write(document, record)
-        record.dropped = dict(dropped)
+        record.dropped = self._sift(package, contents, source, record)
 
-    def _accepted(
-        self, package: Package, contents: Contents, source: Source, dropped: Counter[str]
-    ) -> Iterator[Document]:
-        for file in contents.files:
-            language = language_of(file.path)
-            if language is None or language not in source.languages:
-                continue
-            reason = drop_reason(file.path, file.data, language)
-            text = decode(file.data)
-            if reason is None and file.licence is None:
-                reason = "licence of the file"
-            if reason is None and text is not None:
-                reason = self._seen_reason(text)
-            if reason is not None or file.licence is None or text is None:
-                dropped[str(reason)] += 1
-                continue
-            language = language_of_text(file.path, text) or language
-            yield Document(package.name, package.version, file.licence, file.path, language, text)
+    def _sift(self, package: Package, contents: Contents, source: Source, record: PackageRecord) -> dict[str, int]:
+        """Write what is worth it, tests up to their share, and count the reasons for the rest."""
+        dropped: Counter[str] = Counter()
+        files = [file for file in contents.files if language_of(file.path) in source.languages]
+        tests = [file for file in files if is_test(file.path)]
+        budget = 0.0
+        for file in files:
+            if not is_test(file.path) and (document := self._accepted(package, file, dropped)):
+                self._write(document, record)
+                budget += len(document.text) * _TEST_SHARE / (1 - _TEST_SHARE)
+        # In the order of a hash: a fair sample of the tests that does not change from build to build.
+        for file in sorted(tests, key=lambda file: _shuffled(package, file)):
+            if len(file.data) > budget:
+                dropped["over the share of tests"] += 1
+            elif document := self._accepted(package, file, dropped):
+                self._write(document, record)
+                budget -= len(document.text)
+        return dict(dropped)
+
+    def _accepted(self, package: Package, file: SourceFile, dropped: Counter[str]) -> Document | None:
+        language = language_of(file.path) or ""
+        reason = drop_reason(file.path, file.data, language)
+        text = decode(file.data)
+        if reason is None and file.licence is None:
+            reason = "licence of the file"
+        if reason is None and text is not None:
+            reason = self._seen_reason(text)
+        if reason is not None or file.licence is None or text is None:
+            dropped[str(reason)] += 1
+            return None
+        language = language_of_text(file.path, text) or language
+        return Document(package.name, package.version, file.licence, file.path, language, text)
 
     def _seen_reason(self, text: str) -> str | None:
         return "benchmark problem" if self._benchmarks.contaminates(text) else self._duplicates.reason(text)
@@ -175,7 +186,8 @@ class _Build:
         self._writers[key].write(document)
         total = self._manifest.totals.setdefault(key, Total())
         size = len(document.text.encode("utf-8"))
-        total.packages += record.files == 0
+        total.packages += (key, record.name) not in self._counted
+        self._counted.add((key, record.name))
         for sums in (record, total):
             sums.files += 1
             sums.bytes += size
@@ -185,23 +197,8 @@ class _Build:
             total.tokens = (total.tokens or 0) + tokens
 
 
-def limit_tests(documents: Iterable[Document], dropped: Counter[str]) -> Iterator[Document]:
-    """Yield everything but those tests that would make up more than their share of a package."""
-    documents = list(documents)
-    budget = sum(len(d.text) for d in documents if not is_test(d.path)) * _TEST_SHARE / (1 - _TEST_SHARE)
-    kept: set[str] = set()
-    # In the order of a hash: a fair sample of the tests that does not change from build to build.
-    for document in sorted((d for d in documents if is_test(d.path)), key=_shuffled):
-        if len(document.text) <= budget:
-            budget -= len(document.text)
-            kept.add(document.path)
-        else:
-            dropped["over the share of tests"] += 1
-    yield from (d for d in documents if not is_test(d.path) or d.path in kept)
-
-
-def _shuffled(document: Document) -> bytes:
-    return hashlib.sha256(f"{document.package}/{document.path}".encode()).digest()
+def _shuffled(package: Package, file: SourceFile) -> bytes:
+    return hashlib.sha256(f"{package.name}/{file.path}".encode()).digest()
 
 
 def _fetch_all(packages: Sequence[Package], sources: Mapping[str, Source], folder: Path) -> Iterator[Fetched]:

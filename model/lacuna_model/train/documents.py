@@ -1,11 +1,10 @@
 """Corpus files: one JSON object a line, compressed with zstd, one file a language and split."""
 
-import io
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 import msgspec
 import zstandard
@@ -14,6 +13,7 @@ from lacuna_model import atomic
 from lacuna_model.train.packages import CorpusError
 
 _LEVEL = 9
+_PIECE = 1 << 17
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ class DocumentWriter:
         with self._clear(), ExitStack() as stack:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             file = stack.enter_context(atomic.replacing(self.path))
-            compressor = zstandard.ZstdCompressor(level=_LEVEL)
+            compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
             self._stream = stack.enter_context(compressor.stream_writer(file, closefd=False))
             self._stack = stack.pop_all()
         return self
@@ -67,8 +67,19 @@ def read_documents(path: Path) -> Iterator[Document]:
     """Yield the documents of a corpus file in order."""
     decoder = msgspec.json.Decoder(Document)
     try:
-        with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
-            for line in io.BufferedReader(stream):
+        with path.open("rb") as file:
+            for line in _lines(file):
                 yield decoder.decode(line)
-    except (OSError, zstandard.ZstdError, msgspec.DecodeError) as error:
+    except (OSError, EOFError, zstandard.ZstdError, msgspec.DecodeError) as error:
         raise CorpusError(f"{path}: the corpus file is damaged: {error}") from error
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    # Not the library's own stream reader: it takes a file that was cut off for one that has ended.
+    decompressor = zstandard.ZstdDecompressor().decompressobj()
+    rest = b""
+    while piece := file.read(_PIECE):
+        *lines, rest = (rest + decompressor.decompress(piece)).split(b"\n")
+        yield from lines
+    if rest or not decompressor.eof:
+        raise EOFError("it was cut off")

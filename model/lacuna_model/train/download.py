@@ -3,12 +3,14 @@
 import errno
 import hashlib
 import http.client
+import ssl
 import tempfile
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -84,11 +86,17 @@ def _append(url: str, part: Path) -> None:
     request = urllib.request.Request(url, headers={"User-Agent": _USER_AGENT})
     if have:
         request.add_header("Range", f"bytes={have}-")
-    with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
+    with _opener().open(request, timeout=_TIMEOUT) as answer:
         mode = "ab" if have and answer.status == http.client.PARTIAL_CONTENT else "wb"
         with _writing(part), part.open(mode) as file:
             while piece := _piece(answer):
                 file.write(piece)
+
+
+@cache
+def _opener() -> urllib.request.OpenerDirector:
+    # One context for all: loading the certificates for every request takes longer than a small download.
+    return urllib.request.build_opener(urllib.request.HTTPSHandler(context=ssl.create_default_context()))
 
 
 def _piece(answer: http.client.HTTPResponse) -> bytes:

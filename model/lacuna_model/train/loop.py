@@ -158,7 +158,7 @@ class Trainer:
         save_checkpoint(folder / "checkpoint.pt", self._canvas, self._optimizer, self.progress)
         temporary = folder / "adapter.safetensors.part"
         notes = {"slots_seen": str(self.progress.slots_seen), "steps": str(self.progress.step)}
-        save_adapter(temporary, self._canvas.parameters_by_name(), notes)
+        save_adapter(temporary, self._canvas.learnt(), notes)
         temporary.replace(folder / "adapter.safetensors")
 
     def resume(self, folder: Path) -> None:

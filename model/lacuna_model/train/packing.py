@@ -1,14 +1,11 @@
 """Turns a built corpus into shards: training files of all languages shuffled together, held-out ones by language."""
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 
-from lacuna_model.train.corpus import CorpusError, Tokenizer
+from lacuna_model.train.corpus import CorpusError, Progress, Tokenizer
 from lacuna_model.train.documents import read_documents
 from lacuna_model.train.shards import MAX_SHARD_BYTES, ShardWriter, Tokens
-
-Progress = Callable[[int, int, str], None]
 
 
 def pack_corpus(
@@ -32,6 +29,10 @@ def pack_corpus(
         if progress:
             progress(done, len(groups), prefix)
         paths += _pack(files, ShardWriter(out_dir, prefix, tokenizer.fingerprint, max_bytes), tokenizer, seed)
+    # Shards of an older, larger corpus would be read along with the new ones.
+    for prefix in ("train", "held_out-*"):
+        for path in set(out_dir.glob(f"{prefix}-[0-9]*.shard")).difference(paths):
+            path.unlink()
     return paths
 
 

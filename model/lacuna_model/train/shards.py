@@ -29,9 +29,9 @@ _MAGIC = b"LACUNASH"
 _VERSION = 1
 _PREFACE = struct.Struct("<8sIII")
 _RECORD = struct.Struct("<IHH")
-_LEVEL = 12
-# The compressor may hold back a few blocks; closing this much early keeps every shard under its limit.
-_SLACK = 1 << 20
+_LEVEL = 9
+_BLOCK = 1 << 17
+_OVERHEAD = 1000
 _MAX_TOKEN = 0xFFFF
 _MAX_HEADER = 1 << 24
 
@@ -85,12 +85,11 @@ class ShardWriter:
     def write(self, tokens: Tokens, language: str, package: str) -> None:
         """Append one document."""
         data = tokens.tobytes()
-        names = sum(len(json.dumps(name)) for name in (language, package))
-        if self._header.documents and self._bound + len(data) + names + _OVERHEAD > self._limit:
+        tables = ((self._languages, language), (self._packages, package))
+        names = sum(len(json.dumps(name)) + 2 for table, name in tables if name not in table)
+        if self._header.documents and self._largest() + len(data) + names > self._limit:
             self._finish()
-        indices = self._languages.setdefault(language, len(self._languages)), self._packages.setdefault(
-            package, len(self._packages)
-        )
+        indices = _index(self._languages, language), _index(self._packages, package)
         self._append(_RECORD.pack(len(tokens), *indices) + data)
         self._names += names
         self._header.documents += 1
@@ -114,8 +113,22 @@ class ShardWriter:
         self._header = ShardHeader(self._tokenizer)
         self._languages: dict[str, int] = {}
         self._packages: dict[str, int] = {}
+        self._names = 0
         self._payload = bytearray()
+        self._held_back = 0
         self._compressor = zstandard.ZstdCompressor(level=_LEVEL).compressobj()
+
+    def _append(self, data: bytes) -> None:
+        self._payload += self._compressor.compress(data)
+        self._held_back += len(data)
+        # The compressor holds back megabytes if it may, and the size of the shard would be anyone's guess.
+        if self._held_back >= _BLOCK:
+            self._payload += self._compressor.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+            self._held_back = 0
+
+    def _largest(self) -> int:
+        """Return what the shard can come to at most, if it were finished now."""
+        return len(self._payload) + self._held_back + self._names + _OVERHEAD
 
     def _path(self) -> Path:
         return self._folder / f"{self._prefix}-{len(self.paths):05}.shard"

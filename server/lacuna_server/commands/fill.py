@@ -129,7 +129,7 @@ def load_engine(model: str) -> "Engine":
 def conclude(result: InfillResult) -> None:
     """Says on stderr what the status means for the user; raises typer.Exit where the fill failed."""
     if result.status == "no_valid_fill":
-        output.say(f"no valid fill found{': ' + result.message if result.message else ''}")
+        output.say(result.message or "no valid fill found")
         raise typer.Exit(FAILED)
     if result.status == "deadline":
         output.say("the deadline ran out: this is the longest valid part")

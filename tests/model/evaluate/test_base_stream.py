@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from lacuna_model.assembly import build_transformer, linear_for
+from lacuna_model.assembly import build_transformer, fuse
 from lacuna_model.config import ModelConfig
 from lacuna_model.errors import RequestError
 from lacuna_model.evaluate.base_stream import BaseStream
@@ -34,7 +34,7 @@ def transformer() -> Transformer:
         shapes = {"q_proj": (32, 32), "k_proj": (16, 32), "v_proj": (16, 32), "o_proj": (32, 32)}
         shapes |= {"gate_proj": (48, 32), "up_proj": (48, 32), "down_proj": (32, 48)}
         state |= {f"layers.{i}.{name}": weight(*shape) for name, shape in shapes.items()}
-    return build_transformer(CONFIG, state, linear_for("float32"))
+    return build_transformer(CONFIG, fuse(state, CONFIG))
 
 
 def test_appending_equals_encoding_at_once(transformer: Transformer) -> None:

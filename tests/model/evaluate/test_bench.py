@@ -10,7 +10,7 @@ from lacuna_model.evaluate import bench as bench_module
 from lacuna_model.evaluate.bench import BenchError, bench, bench_main, busy_core
 from lacuna_model.evaluate.bench_contexts import Context, contexts
 from lacuna_model.evaluate.bench_engines import FillerCompleter, LlamaCpp
-from lacuna_model.evaluate.bench_report import ratios
+from lacuna_model.evaluate.bench_report import Cell, Ratio, ratios
 from lacuna_model.models import find, path
 
 from .fakes import Canned
@@ -21,16 +21,15 @@ def words(text: str) -> list[int]:
 
 
 class Timed:
-    """Takes a set time per token and remembers what it was asked."""
+    """Takes a moment and remembers what it was asked."""
 
-    def __init__(self, name: str, seconds: float, log: list[tuple[str, str, str, int]]) -> None:
+    def __init__(self, name: str, log: list[tuple[str, str, str, int]]) -> None:
         self.name = name
-        self._seconds = seconds
         self._log = log
 
     def complete(self, context: Context, typed: str, num_tokens: int) -> int:
         self._log.append((self.name, context.before, typed, num_tokens))
-        time.sleep(self._seconds)
+        time.sleep(0.001)
         return num_tokens
 
 
@@ -47,7 +46,7 @@ def test_contexts_are_disjoint_real_code_of_about_the_asked_size() -> None:
 
 def test_engines_take_turns_warm_on_one_text_and_cold_on_new_ones() -> None:
     log: list[tuple[str, str, str, int]] = []
-    engines = [Timed("a", 0.0, log), Timed("b", 0.002, log)]
+    engines = [Timed("a", log), Timed("b", log)]
     cells = bench(engines, words, lengths=(4,), warm=3, cold=2)
     assert [name for name, *_ in log] == ["a", "b"] * (1 + 1 + 3 + 2)
     warm, cold = log[2:10], log[10:]
@@ -57,9 +56,11 @@ def test_engines_take_turns_warm_on_one_text_and_cold_on_new_ones() -> None:
     assert [(cell.engine, cell.state, cell.tokens, cell.runs) for cell in cells] == [
         ("a", "warm", 4, 3), ("b", "warm", 4, 3), ("a", "cold", 4, 2), ("b", "cold", 4, 2),
     ]  # fmt: skip
-    found = ratios(cells, "a", "b")
-    assert [one.state for one in found] == ["warm", "cold"]
-    assert all(one.p50 > 1 for one in found)
+
+
+def test_ratios_say_how_many_times_as_long_the_peer_takes() -> None:
+    cells = [Cell("a", "warm", 16, 9, 100.0, 200.0), Cell("b", "warm", 16, 9, 250.0, 300.0)]
+    assert ratios(cells, "a", "b") == [Ratio("warm", 16, 2.5, 1.5)]
 
 
 def test_another_number_of_tokens_is_refused() -> None:
@@ -68,7 +69,7 @@ def test_another_number_of_tokens_is_refused() -> None:
             return num_tokens - 1
 
     with pytest.raises(BenchError, match="short generated 3 tokens where 4"):
-        bench([Short("short", 0.0, [])], words, lengths=(4,), warm=1, cold=1)
+        bench([Short("short", [])], words, lengths=(4,), warm=1, cold=1)
 
 
 def test_an_infilling_engine_sees_both_sides_and_is_held_to_the_number_of_tokens() -> None:
@@ -80,6 +81,7 @@ def test_an_infilling_engine_sees_both_sides_and_is_held_to_the_number_of_tokens
     assert request.text.encode()[: region.start].decode() == context.before + "ab"
     assert request.text.endswith(context.after)
     assert (region.min_tokens, region.max_tokens) == (16, 16)
+    assert not request.options.syntax
 
 
 def test_a_core_is_kept_busy_and_let_go() -> None:
@@ -88,7 +90,7 @@ def test_a_core_is_kept_busy_and_let_go() -> None:
 
 
 def test_the_report_is_one_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(bench_module, "LlamaCpp", lambda *_, **__: Timed("llama.cpp", 0.0, []))
+    monkeypatch.setattr(bench_module, "LlamaCpp", lambda *_, **__: Timed("llama.cpp", []))
     filler = Canned("lacuna", lambda *_: "x")
     bench_main(filler, words, Path("model.gguf"), lengths=(4, 8), warm=2, cold=1, busy=True, as_json=True)
     printed = json.loads(capsys.readouterr().out)

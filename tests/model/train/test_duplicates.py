@@ -72,6 +72,12 @@ def test_several_entry_points_or_a_mention_are_enough() -> None:
     assert benchmarks.contaminates("load('mbpp')\n")
 
 
+def test_the_orders_of_mbpp_are_recognised() -> None:
+    order = "Write a python function to reverse a list.\n"
+    assert Benchmarks().contaminates(order * 3)
+    assert not Benchmarks().contaminates(order)
+
+
 def test_rows_of_numbers_are_no_problem_text() -> None:
     benchmarks = Benchmarks()
     benchmarks.add({"prompt": "assert f([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])"})

@@ -49,7 +49,7 @@ def random_documents(count: int, length: int) -> list[list[int]]:
     return tokens
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 65535), max_size=40), min_size=1, max_size=30), st.integers(0, 99))
 def test_every_document_comes_back_once_an_epoch(
     tmp_path_factory: pytest.TempPathFactory, documents: list[list[int]], seed: int
@@ -77,7 +77,7 @@ def test_no_shard_is_larger_than_its_limit(tmp_path: Path) -> None:
 
 
 def test_the_order_depends_on_the_seed_and_the_epoch_alone(tmp_path: Path) -> None:
-    paths = write(tmp_path, numbered(60) + random_documents(60, 200), max_bytes=8000)
+    paths = write(tmp_path, numbered(60) + random_documents(60, 200), max_bytes=9000)
 
     def order(seed: int, epoch: int) -> list[list[int]]:
         return [d.tokens for d in ShardReader(paths[::-1], TOKENIZER, seed).epoch(epoch)]
@@ -90,7 +90,7 @@ def test_the_order_depends_on_the_seed_and_the_epoch_alone(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("stop", [0, 1, 59, 119, 120, 121, 250])
 def test_reading_resumes_at_any_position(tmp_path: Path, stop: int) -> None:
-    paths = write(tmp_path, numbered(60) + random_documents(60, 200), max_bytes=8000)
+    paths = write(tmp_path, numbered(60) + random_documents(60, 200), max_bytes=9000)
     assert len(paths) > 2
     whole = list(islice(ShardReader(paths, TOKENIZER, 7).stream(), 300))
     assert [d.position for d in whole] == list(range(300))
@@ -98,7 +98,7 @@ def test_reading_resumes_at_any_position(tmp_path: Path, stop: int) -> None:
 
 
 def test_shards_before_the_position_are_not_read(tmp_path: Path) -> None:
-    paths = write(tmp_path, random_documents(60, 200), max_bytes=8000)
+    paths = write(tmp_path, random_documents(60, 200), max_bytes=9000)
     reader = ShardReader(paths, TOKENIZER, 7)
     last = list(reader.epoch())[-1]
     hidden = [path for path in paths if not holds(path, last)]
@@ -122,7 +122,7 @@ def test_a_damaged_shard_is_named(tmp_path: Path, where: str) -> None:
         list(ShardReader([path], TOKENIZER).epoch())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_no_cut_and_no_flipped_bit_goes_unnoticed(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -170,9 +170,9 @@ def test_a_full_disk_is_named_and_leaves_nothing(tmp_path: Path, monkeypatch: py
 
 
 def test_a_writer_that_fails_leaves_no_last_shard(tmp_path: Path) -> None:
-    with pytest.raises(KeyError), ShardWriter(tmp_path, "train", TOKENIZER) as writer:
-        writer.write(writer.checked([1], "package"), "python", "package")
-        raise KeyError
+    writer = ShardWriter(tmp_path, "train", TOKENIZER)
+    writer.write(writer.checked([1], "package"), "python", "package")
+    writer.__exit__(KeyError, KeyError(), None)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -215,6 +215,15 @@ def test_packing_is_reproducible(tmp_path: Path) -> None:
         return [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
 
     assert digests("first") == digests("second")
+
+
+def test_shards_of_an_older_corpus_do_not_stay(tmp_path: Path) -> None:
+    corpus(tmp_path / "corpus")
+    (tmp_path / "shards").mkdir()
+    for name in ("train-00007.shard", "held_out-rust-00000.shard", "mine.shard"):
+        (tmp_path / "shards" / name).touch()
+    paths = pack_corpus(tmp_path / "corpus", tmp_path / "shards", Letters())
+    assert set((tmp_path / "shards").iterdir()) == {*paths, tmp_path / "shards" / "mine.shard"}
 
 
 def test_packing_nothing_says_what_to_do(tmp_path: Path) -> None:

@@ -1,0 +1,39 @@
+"""The engines that an evaluation compares, by name: ours and the base model left to right, all of one loaded model."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from lacuna_model.engine import Engine
+from lacuna_model.evaluate.base_stream import BaseStream
+from lacuna_model.evaluate.baseline import Layout, LeftToRight, after_as_comment, before_only
+from lacuna_model.evaluate.runner import Filler
+from lacuna_model.loader import LoadedModel
+from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult
+
+
+class EngineFiller:
+    """Our engine under evaluation; ``options``, where given, stand in for those of every request."""
+
+    def __init__(self, engine: Engine, *, name: str = "lacuna", options: DecodeOptions | None = None) -> None:
+        self.name = name
+        self._engine = engine
+        self._options = options
+
+    def fill(self, request: InfillRequest) -> InfillResult:
+        """Fills every region of the request."""
+        options = self._options or request.options
+        return self._engine.fill(msgspec.structs.replace(request, options=options))
+
+
+def available_engines(model: LoadedModel, options: DecodeOptions | None = None) -> dict[str, Callable[[], Filler]]:
+    """How to build every engine; each has caches of its own, and the weights are shared."""
+
+    def left_to_right(name: str, layout: Layout) -> Filler:
+        return LeftToRight(name, BaseStream(model.base), model.tokenizer, layout)
+
+    return {
+        "lacuna": lambda: EngineFiller(Engine(model), options=options),
+        "base-both-sides": lambda: left_to_right("base-both-sides", after_as_comment),
+        "base-left": lambda: left_to_right("base-left", before_only),
+    }

@@ -1,0 +1,196 @@
+"""Extents: the stretch of lines that a gap's syntax depends on, found in the text and proved by a parse.
+
+Borders are looked for in the text, at lines of one indentation, since the tree of a file with gaps is no guide. They
+are proved on a skeleton, the document with each extent replaced by one plain statement: where that statement stands
+among its siblings, text that parses by itself may stand too.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tree_sitter import Node, Parser
+
+from lacuna_model.syntax.languages import Language
+from lacuna_model.syntax.scan import Literals, find_literals, open_quote
+
+SMALL = 3000
+# A line that begins like this goes on with the statement above it.
+CONTINUATION = re.compile(
+    rb"(?:else|elif|except|finally|catch|case|default|then|do|done|fi|esac|end|while)\b|[)\]}\"'`#.&|?:*/+-]"
+)
+
+
+class Extent(NamedTuple):
+    """A byte range of whole lines, none of them indented less than ``column``, with the gaps ``first``..``last``."""
+
+    first: int
+    last: int
+    begin: int
+    stop: int
+    column: int
+
+
+def find_extents(text: bytes, gaps: Sequence[tuple[int, int]], language: Language) -> list[Extent]:
+    """Extents over all gaps of a document, or none where no part of it can be told apart."""
+    if not language.splits:
+        return []
+    borders = _Borders(text, gaps, language)
+    extents = _merged([borders.extent(index, index) for index in range(len(gaps))], borders)
+    for _ in range(2):
+        grown = _proved(text, extents, language)
+        if grown == extents:
+            return extents
+        extents = _united(grown)
+    return []
+
+
+def _merged(extents: list[Extent], borders: "_Borders") -> list[Extent]:
+    """The extents, with those that overlap found anew as one."""
+    for place in range(1, len(extents)):
+        if extents[place].begin < extents[place - 1].stop:
+            joint = borders.extent(extents[place - 1].first, extents[place].last)
+            return _merged([*extents[: place - 1], joint, *extents[place + 1 :]], borders)
+    return extents
+
+
+def _united(extents: Sequence[Extent]) -> list[Extent]:
+    """The extents, with those that overlap made one by what they cover."""
+    united = [extents[0]]
+    for extent in extents[1:]:
+        before = united[-1]
+        if extent.begin < before.stop:
+            united[-1] = Extent(before.first, extent.last, before.begin, max(before.stop, extent.stop), 0)
+        else:
+            united.append(extent)
+    return united
+
+
+def _proved(text: bytes, extents: Sequence[Extent], language: Language) -> list[Extent]:
+    """Each extent as it is, if the skeleton's statement stands for it, else grown to the top-level node around it."""
+    filler = language.lexicon.filler
+    parts, places = [], []
+    offset, size = 0, 0
+    for extent in extents:
+        indent = text[extent.begin : extent.begin + extent.column]
+        parts += [text[offset : extent.begin], indent + filler + b"\n"]
+        size += extent.begin - offset
+        places.append(size + len(indent))
+        size += len(parts[-1])
+        offset = extent.stop
+    parts.append(text[offset:])
+    root = Parser(language.grammar()).parse(b"".join(parts)).root_node
+    proved = []
+    for extent, place in zip(extents, places, strict=True):
+        around = _top_level(root, place)
+        if _stands(root, place, place + len(filler), nested=extent.column > 0):
+            proved.append(extent)
+        elif around is None:
+            proved.append(Extent(extent.first, extent.last, 0, len(text), 0))
+        else:
+            shift = extent.begin + extent.column - place
+            stretch = (extent.stop - extent.begin) - (extent.column + len(filler) + 1)
+            begin = min(around.start_byte + shift, extent.begin)
+            stop = max(around.end_byte + shift + stretch, extent.stop)
+            proved.append(_in_whole_lines(text, extent, max(begin, 0), min(stop, len(text))))
+    return proved
+
+
+def _in_whole_lines(text: bytes, extent: Extent, begin: int, stop: int) -> Extent:
+    newline = text.find(b"\n", max(stop - 1, 0))
+    stop = len(text) if newline < 0 else newline + 1
+    return Extent(extent.first, extent.last, text.rfind(b"\n", 0, begin) + 1, stop, 0)
+
+
+def _stands(root: Node, start: int, end: int, *, nested: bool) -> bool:
+    """Whether a statement of its own covers exactly these bytes, at the top level or, if ``nested``, in a block."""
+    node = root.descendant_for_byte_range(start, end)
+    while node is not None and node.parent is not None and node.parent.start_byte == start:
+        if node.parent == root or node.parent.type == "block":
+            break
+        node = node.parent
+    if node is None or node.start_byte != start or node.end_byte > end + 1 or node.has_error:
+        return False
+    parent = node.parent
+    return parent is not None and (parent == root or (nested and parent.type == "block")) and not parent.is_error
+
+
+def _top_level(root: Node, place: int) -> Node | None:
+    return None if root.is_error else root.first_child_for_byte(place)
+
+
+class _Borders:
+    """Lines of a document that begin a statement of some indentation."""
+
+    def __init__(self, text: bytes, gaps: Sequence[tuple[int, int]], language: Language) -> None:
+        self._text = text
+        self._gaps = gaps
+        self._columns = language.columns
+        starts = [0, *(end for _, end in gaps)]
+        stops = [*(start for start, _ in gaps), len(text)]
+        spans: list[tuple[int, int]] = []
+        for index, (start, stop) in enumerate(zip(starts, stops, strict=True)):
+            piece = text[start:stop]
+            inside = open_quote(piece, language.lexicon) if index else b""
+            found = find_literals(piece, language.lexicon, inside)
+            spans += [(start + begin, start + end) for begin, end in found.spans]
+        self._literals = Literals(tuple(spans), b"")
+
+    def extent(self, first: int, last: int) -> Extent:
+        """The smallest extent that holds the statements around some gaps and the neighbours of these."""
+        text, start, end = self._text, self._gaps[first][0], self._gaps[last][1]
+        line = text.rfind(b"\n", 0, start) + 1
+        columns = [_indent(text[line:start])]
+        columns += [len(lead) for lead in re.findall(rb"\n([ \t]*)\S", text[start:end])]
+        extent = Extent(first, last, 0, len(text), 0)
+        for column in range(min(columns) + 1 if self._columns else 1):
+            begin = self._before(line, column)
+            if begin is not None:
+                extent = Extent(first, last, begin, self._behind(end, column), column)
+            if extent.stop - extent.begin <= SMALL:
+                break
+        return extent
+
+    def _before(self, line: int, column: int) -> int | None:
+        """Where the statement before the one around a line starts; None where the line is in no statement."""
+        text = self._text
+        found: int | None = None
+        while True:
+            stop = text.find(b"\n", line)
+            current = text[line : stop if stop >= 0 else len(text)]
+            if current.strip() and not self._literals.hold(line):
+                if _indent(current) < column:
+                    return found
+                if _indent(current) == column and not CONTINUATION.match(current, column):
+                    if found is not None:
+                        return line
+                    found = line
+            if line == 0:
+                return found
+            line = text.rfind(b"\n", 0, line - 1) + 1
+
+    def _behind(self, position: int, column: int) -> int:
+        """Where the first whole statement behind a position ends."""
+        text = self._text
+        statements = 0
+        decorators: int | None = None
+        while (newline := text.find(b"\n", position)) >= 0:
+            position = newline + 1
+            stop = text.find(b"\n", position)
+            line = text[position : stop if stop >= 0 else len(text)]
+            if not line.strip() or _indent(line) > column or self._literals.hold(position):
+                continue
+            if _indent(line) < column:
+                return position
+            if line.lstrip().startswith(b"@"):
+                decorators = position if decorators is None else decorators
+            elif not CONTINUATION.match(line, column):
+                statements += 1
+                if statements == 2:
+                    return position if decorators is None else decorators
+                decorators = None
+        return len(text)
+
+
+def _indent(line: bytes) -> int:
+    return len(line) - len(line.lstrip(b" \t"))
