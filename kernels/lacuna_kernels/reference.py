@@ -11,7 +11,7 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
 
 
 def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotary position embedding of ``x`` [..., T, D] by ``cos`` and ``sin`` [T, D] (arXiv 2104.09864, half-split order).
+    """Rotary position embedding of ``x`` [..., T, D] by ``cos`` and ``sin`` [T, D] (arXiv 2104.09864, half-split).
 
     ``y = x * cos + [-x2, x1] * sin`` with ``x = [x1, x2]``.
     """
@@ -30,7 +30,8 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
     scores = query.float() @ key.float().transpose(-1, -2) * query.shape[-1] ** -0.5
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
-    return (scores.softmax(-1) @ value.float()).to(query.dtype)
+    mixed: Tensor = scores.softmax(-1) @ value.float()
+    return mixed.to(query.dtype)
 
 
 def unmask(logits: Tensor, num_candidates: int) -> tuple[Tensor, Tensor, Tensor]:

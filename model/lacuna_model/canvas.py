@@ -55,6 +55,11 @@ class Canvas:
         return self.gap.position + len(self.done)
 
     @property
+    def least(self) -> int:
+        """How many tokens come before any end: those asked for, and the healed one that is none of the fill's own."""
+        return self.min_tokens + bool(self.gap.prefix)
+
+    @property
     def frontier(self) -> int:
         """The first open slot; the block's size where none is open."""
         return next((i for i, token in enumerate(self.slots) if token is None), len(self.slots))
@@ -76,13 +81,16 @@ class Canvas:
 
     def stop_at_repeat(self, tokens: TokenText) -> None:
         """Close the fill where it goes on with what stands behind the gap: a fill never repeats that."""
-        if self.stop is None or len(self.tokens()) < self.min_tokens:
+        if self.stop is None:
             return
         prefix = self.gap.prefix.decode()
         text = tokens.decode_bytes(self.tokens()).decode("utf-8", errors="ignore").removeprefix(prefix)
         kept = self.stop.end(text, final=self.closed)
-        if kept is not None and kept != text:
-            self.done = tokens.encode(prefix + kept)
+        if kept is None or kept == text:
+            return
+        shortened = tokens.encode(prefix + kept)
+        if len(shortened) >= self.least:
+            self.done = shortened
             self.slots = []
             self.budget = 0
             self.closed = True
@@ -94,6 +102,4 @@ class Canvas:
     def view(self, marginals: Marginals | None) -> GapView:
         """The gap as a constraint sees it."""
         ids, logp = (EMPTY_IDS, EMPTY_LOGP) if marginals is None else (marginals.ids, marginals.logp)
-        return GapView(
-            tuple(self.done), tuple(self.slots), ids, logp, self.budget, self.closed, self.gap.prefix
-        )
+        return GapView(tuple(self.done), tuple(self.slots), ids, logp, self.budget, self.closed, self.gap.prefix)

@@ -62,10 +62,14 @@ class Layout:
 
 
 def heal(ids: list[int], tokenizer: TextTokenizer) -> bytes:
-    """Take the last token off ``ids`` (at a character's border) and return its bytes."""
-    prefix = b""
-    while ids and (not prefix or prefix[0] & 0xC0 == 0x80):
-        prefix = tokenizer.token_bytes(ids.pop()) + prefix
+    """Take the last token off ``ids`` and return its bytes, so that a single token can begin with them.
+
+    A token that ends a character begun in another (of an emoji, say) stays, and nothing is healed.
+    """
+    prefix = tokenizer.token_bytes(ids[-1]) if ids else b""
+    if prefix and prefix[0] & 0xC0 == 0x80:
+        return b""
+    del ids[-1:]
     return prefix
 
 

@@ -10,12 +10,12 @@ import msgspec
 from lacuna_model import regions as region_groups
 from lacuna_model.canvas import Canvas
 from lacuna_model.constraint import Verdict
-from lacuna_model.context import lay_out
+from lacuna_model.context import Layout, lay_out
 from lacuna_model.denoise import Ending, denoise
 from lacuna_model.errors import RequestError
 from lacuna_model.kv_cache import ContextCache, UpdateCounts
 from lacuna_model.loader import LoadedModel, load_model
-from lacuna_model.params import FillStats, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_model.params import FillStats, InfillRequest, InfillResult, Region, SlotView, Snapshot
 from lacuna_model.syntax import constraint_for
 from lacuna_model.two_sided import TwoSidedModel
 from lacuna_model.window import Window, WindowOptions
@@ -91,6 +91,8 @@ class Engine:
             if ending.verdict.fills is None:
                 break
             fills += ending.verdict.fills
+            if ending.outcome == "deadline":
+                break
         assert ending is not None
         stats = msgspec.structs.replace(stats, ms=(time.monotonic() - started) * 1e3)
         if ending.verdict.fills is None:
@@ -130,6 +132,7 @@ class _GroupFill:
             hole=needed,
             snippets=model.join_snippets(request.snippets),
         )
+        _check_room(layout, needed, model.config.max_positions)
         self.counts: UpdateCounts = session.cache.update(layout)
         self.encode_ms = (time.monotonic() - began) * 1e3
         # Healing moves every gap's beginning to the left, by the token that is to be written anew.
@@ -142,7 +145,9 @@ class _GroupFill:
             text, self._healed, request.path, request.language, model.tokenizer, syntax=options.syntax
         )
         self._canvases = [
-            Canvas(gap, block, region.max_tokens, min_tokens=region.min_tokens, stop=region_groups.stop_rule(text, region))
+            Canvas(
+                gap, block, region.max_tokens, min_tokens=region.min_tokens, stop=region_groups.stop_rule(text, region)
+            )
             for gap, region in zip(layout.gaps, regions, strict=True)
         ]
         self._model = TwoSidedModel(
@@ -185,7 +190,7 @@ class _GroupFill:
             yield Snapshot(
                 seen.step,
                 (*before, *map(self._without_prefix, range(len(seen.fills)), seen.fills), *("",) * after),
-                (*((),) * first, *seen.slots, *((),) * after),
+                (*((),) * first, *map(self._slots_without_prefix, range(len(seen.slots)), seen.slots), *((),) * after),
             )
         if ending.verdict.fills is not None:
             fills = tuple(map(self._without_prefix, range(len(self._canvases)), ending.verdict.fills))
@@ -199,7 +204,7 @@ class _GroupFill:
             nfe=passes.canvas + passes.base,
             base_nfe=passes.base,
             steps=ending.counts.steps,
-            tokens=sum(len(canvas.tokens()) for canvas in self._canvases),
+            tokens=sum(len(self._tokenizer.encode(fill)) for fill in ending.verdict.fills or ()),
             context_tokens=self.counts.total,
             cached_tokens=self.counts.total - self.counts.encoded,
             corrections=ending.counts.corrections,
@@ -215,6 +220,24 @@ class _GroupFill:
         data = fill.encode()
         prefix = self._prefixes[gap]
         return data[len(prefix) :].decode("utf-8", errors="ignore") if data.startswith(prefix) else ""
+
+    def _slots_without_prefix(self, gap: int, slots: tuple[SlotView, ...]) -> tuple[SlotView, ...]:
+        """Slots without the healed text, so that they spell what the fill shows."""
+        prefix = self._prefixes[gap].decode()
+        if not slots or not slots[0].text.startswith(prefix):
+            return slots
+        first = msgspec.structs.replace(slots[0], text=slots[0].text.removeprefix(prefix))
+        return (first, *slots[1:]) if first.text else slots[1:]
+
+
+def _check_room(layout: Layout, needed: int, max_positions: int) -> None:
+    """Raise RequestError where text and fills together are longer than the model can count."""
+    last = max(layout.after.positions[-1], layout.gaps[-1].position + needed)
+    if last >= max_positions:
+        raise RequestError(
+            f"{len(layout.gaps)} gap(s) of so many tokens need {last + 1} positions, the model has {max_positions}; "
+            "lower max_tokens"
+        )
 
 
 def _segments(text: bytes, regions: Sequence[Region], window: Window, model: LoadedModel) -> list[str]:

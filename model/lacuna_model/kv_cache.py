@@ -102,7 +102,11 @@ class ContextCache:
     @torch.inference_mode()
     def update(self, layout: Layout) -> UpdateCounts:
         """Encode what ``layout`` has and the cache lacks; everything else is reused exactly."""
-        wanted = {"snippets": layout.snippets, "after": layout.after, "before": layout.before}
+        wanted: dict[StreamName, Stream] = {
+            "snippets": layout.snippets,
+            "after": layout.after,
+            "before": layout.before,
+        }
         kept = {name: self._kept_rows(name, wanted[name]) for name in ORDER}
         self.arena.reserve(sum(map(len, wanted.values())))
         self._place(wanted, kept)
@@ -123,9 +127,7 @@ class ContextCache:
             return 0
         shift = wanted.positions[0] - old.positions[0]
         count = 0
-        for old_id, new_id, old_at, new_at in zip(
-            old.ids, wanted.ids, old.positions, wanted.positions, strict=False
-        ):
+        for old_id, new_id, old_at, new_at in zip(old.ids, wanted.ids, old.positions, wanted.positions, strict=False):
             if old_id != new_id or new_at - old_at != shift:
                 break
             count += 1

@@ -29,7 +29,7 @@ def quantize_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class Int8Linear:
-    """``x W^T`` in 8 bit: weights with one scale per output row, activations with one per row (FBGEMM).
+    """``x W^T (+ b)`` in 8 bit: weights with one scale per output row, activations with one per row (FBGEMM).
 
     FBGEMM takes one activation scale for the whole input, and one outlier row (the document token, to start with)
     would cost all others their precision, so rows are brought to the same range first. On 300 tokens of Python the
@@ -43,13 +43,15 @@ class Int8Linear:
             # packed operator below has no other way in.
             warnings.filterwarnings("ignore", message=".*quantized tensor creation.*")
             packed = torch._make_per_channel_quantized_tensor(codes, scale.double(), zeros, 0)
-        self._packed = torch.ops.quantized.linear_prepack(packed, bias)
+        self._packed = torch.ops.quantized.linear_prepack(packed, None)
+        self._bias = bias
 
     def __call__(self, x: Tensor) -> Tensor:
         """``x`` [..., in] float32 -> [..., out] float32."""
         scale = x.abs().amax(dim=-1, keepdim=True).clamp_min_(1e-8)
         y: Tensor = torch.ops.quantized.linear_dynamic(x / scale, self._packed)
-        return y.mul_(scale)
+        y.mul_(scale)
+        return y if self._bias is None else y.add_(self._bias)
 
 
 class LowRankLinear(nn.Module):

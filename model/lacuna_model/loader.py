@@ -4,6 +4,7 @@ The first load of a GGUF works out what every later one needs (dequantised, adap
 the user's cache, so that later ones only read it.
 """
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ from lacuna_model.transformer import Transformer
 from lacuna_model.weights import GgufFile
 
 # Raised when what is kept in the cache changes its meaning.
-PREPARED_VERSION = "1"
+PREPARED_VERSION = "2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +80,7 @@ def load_model(name: str, *, threads: int = 0, path: Path | None = None, precisi
     canvas = build_transformer(about.config, canvas_side)
     canvas.head = base.head
     tokenizer = Tokenizer(about.vocabulary)
-    return LoadedModel(
-        name, about.config, tokenizer, base, canvas, tensors["mask_embedding"], PrefixTable(tokenizer)
-    )
+    return LoadedModel(name, about.config, tokenizer, base, canvas, tensors["mask_embedding"], PrefixTable(tokenizer))
 
 
 def _prepare(weights: Path, adapter_file: Path, precision: str) -> tuple[dict[str, Tensor], Preparation]:
@@ -131,7 +130,8 @@ def _write_prepared(path: Path, tensors: dict[str, Tensor], about: Preparation) 
             older.unlink(missing_ok=True)
         temporary.replace(path)
     except (OSError, SafetensorError):
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def default_precision() -> str:

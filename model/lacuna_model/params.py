@@ -49,18 +49,18 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``steps`` bounds the forward passes per block of slots (0: as many as the schedule needs; 1: everything in one
     pass). ``entropy_bound`` (nats) and ``confidence`` steer the two adaptive schedules; ``single`` commits one slot
     a step. ``guidance`` is the weight of the base model at the frontier, ``corrections`` the number of committed
-    slots that may change. ``temperature`` 0 takes the best token, else tokens are drawn with ``seed``. ``deadline_ms`` 0
-    means none.
+    slots that may change. ``temperature`` 0 takes the best token, else tokens are drawn with ``seed``.
+    ``deadline_ms`` 0 means none.
     """
 
     schedule: ScheduleName = "entropy"
     steps: int = 0
-    entropy_bound: float = 0.35
+    entropy_bound: float = 0.3
     confidence: float = 0.9
     temperature: float = 0.0
     seed: int = 0
-    guidance: float = 0.5
-    corrections: int = 4
+    guidance: float = 0.6
+    corrections: int = 0
     deadline_ms: int = 0
     syntax: bool = True
 
@@ -95,8 +95,9 @@ class Snapshot(msgspec.Struct, frozen=True):
 class FillStats(msgspec.Struct, frozen=True):
     """What a fill took.
 
-    ``nfe`` counts every forward pass over open slots, canvas and base guidance alike (encoding the context is
-    ``context_tokens``, of which ``cached_tokens`` came from the cache). Times are milliseconds. ``constraint_ms`` is part of ``ms``.
+    ``nfe`` counts every forward pass over open slots, canvas and base guidance (``base_nfe``) alike; ``tokens`` are
+    those of the delivered fills. The context has ``context_tokens``, of which ``cached_tokens`` came from the cache.
+    Times are milliseconds; ``encode_ms`` and ``constraint_ms`` are part of ``ms``.
     """
 
     nfe: int = 0

@@ -44,9 +44,7 @@ def grouped(regions: Sequence[Region], text: bytes) -> Iterator[range]:
             first = index
 
 
-def moved(
-    text: bytes, regions: Sequence[Region], fills: Sequence[str], group: range
-) -> tuple[bytes, list[Region]]:
+def moved(text: bytes, regions: Sequence[Region], fills: Sequence[str], group: range) -> tuple[bytes, list[Region]]:
     """The text with the first regions filled, and the regions of ``group`` where they stand in it.
 
     Regions of later groups are left out of the text: what stands in them (a marker, say) is not to be read.
@@ -65,8 +63,7 @@ def moved(
     head = splice(text[:head_end], done, fills[: group.start])
     offset = len(head) - head_end
     shifted = [
-        msgspec.structs.replace(regions[i], start=regions[i].start + offset, end=regions[i].end + offset)
-        for i in group
+        msgspec.structs.replace(regions[i], start=regions[i].start + offset, end=regions[i].end + offset) for i in group
     ]
     return head + text[head_end : regions[group.stop - 1].end] + tail, shifted
 

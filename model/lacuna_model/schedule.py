@@ -42,37 +42,34 @@ def propose(
     return [commit for _, commit in proposal]
 
 
-def _choose(
-    canvas: Canvas, seen: Marginals, options: DecodeOptions, steps_left: int
-) -> list[tuple[float, int]]:
-    """Slots of one gap with their cost, cheapest first."""
-    frontier = canvas.frontier
+def _choose(canvas: Canvas, seen: Marginals, options: DecodeOptions, steps_left: int) -> list[tuple[float, int]]:
+    """Slots of one gap with their cost, cheapest first.
+
+    The frontier slot, or as many slots from it on as are exact, costs nothing: what stands in front of it is known.
+    """
     opened = [slot for slot, token in enumerate(canvas.slots) if token is None]
+    free = 1 if options.schedule == "single" else max(seen.exact, 1)
+    frontier = canvas.frontier
     costs = sorted(
-        (0.0 if slot < frontier + seen.exact else float(seen.entropy[slot]) + DISTANCE_COST * (slot - frontier), slot)
+        (0.0 if slot < frontier + free else float(seen.entropy[slot]) + DISTANCE_COST * (slot - frontier), slot)
         for slot in opened
     )
-    at_least = max(1, -(-len(opened) // steps_left)) if options.steps else 1
+    at_least = -(-len(opened) // steps_left) if options.steps else 1
     if options.schedule == "single":
-        return [(0.0, frontier)] if not options.steps else costs[:at_least]
-    accepted = max(_accept(costs, seen, options, frontier), at_least)
-    return costs[:accepted]
+        return costs[:at_least]
+    return costs[: max(_accept(costs, seen, options), at_least)]
 
 
-def _accept(costs: Sequence[tuple[float, int]], seen: Marginals, options: DecodeOptions, frontier: int) -> int:
+def _accept(costs: Sequence[tuple[float, int]], seen: Marginals, options: DecodeOptions) -> int:
     """How many of the cheapest slots may be committed together."""
     if options.schedule == "confidence":
         # Fast-dLLM (arXiv 2505.22618): every slot whose best token is likely enough.
-        sure = [slot < frontier + seen.exact or np.exp(seen.logp[slot, 0]) >= options.confidence for _, slot in costs]
+        sure = [cost == 0.0 or np.exp(seen.logp[slot, 0]) >= options.confidence for cost, slot in costs]
         return next((i for i, good in enumerate(sure) if not good), len(sure))
-    # EB-Sampler (arXiv 2505.24857): the sum of entropies but the largest bounds the error of taking slots as
-    # independent; sorted by cost, the largest is the newest.
-    total = 0.0
-    for count, (cost, _) in enumerate(costs):
-        if total > options.entropy_bound:
-            return count
-        total += cost
-    return len(costs)
+    # EB-Sampler (arXiv 2505.24857): the summed entropies of all but one slot bound the error of taking the slots as
+    # independent; the one is the frontier here, on which all others depend.
+    totals = np.cumsum([cost for cost, _ in costs])
+    return int((totals <= options.entropy_bound).sum())
 
 
 def corrections(

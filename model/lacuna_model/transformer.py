@@ -4,7 +4,6 @@ A pass takes rows of hidden states at given positions, lets a store keep their k
 the store shows. What differs between the uses (which weights, which rows see which) is in the arguments.
 """
 
-
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lacuna_kernels import attention, rms_norm, rotary
+from lacuna_kernels import attention, fold_mask, rms_norm, rotary
 from lacuna_model.config import ModelConfig
 from lacuna_model.linear import Linear
 
@@ -89,8 +88,9 @@ class Transformer:
         [R, K] or [B, 1, R, K] what each row may see of the K keys that ``store`` shows (None: everything).
         """
         cos, sin = self.rotations.at(positions)
+        folded = None if mask is None else fold_mask(mask, self.config.num_heads // self.config.num_kv_heads, x.dtype)
         for index, layer in enumerate(self.layers):
-            x = x + self._attend(index, layer, x, cos, sin, store, mask)
+            x = x + self._attend(index, layer, x, cos, sin, store, folded)
             gate, up = layer.gate_up(rms_norm(x, layer.mlp_norm, self.config.rms_norm_eps)).chunk(2, dim=-1)
             x = x + layer.down(F.silu(gate) * up)
         return rms_norm(x, self.final_norm, self.config.rms_norm_eps)
@@ -103,16 +103,16 @@ class Transformer:
         cos: Tensor,
         sin: Tensor,
         store: KeyValueStore,
-        mask: Tensor | None,
+        folded_mask: Tensor | None,
     ) -> Tensor:
         config = self.config
         batch, rows, _ = x.shape
         states = layer.qkv(rms_norm(x, layer.attn_norm, config.rms_norm_eps))
         states = states.view(batch, rows, -1, config.head_dim).transpose(1, 2)
-        query, key, value = states.split((config.num_heads, config.num_kv_heads, config.num_kv_heads), dim=1)
+        query, key, value = states.split_with_sizes((config.num_heads, config.num_kv_heads, config.num_kv_heads), dim=1)
         if layer.q_norm is not None and layer.k_norm is not None:
             query = rms_norm(query, layer.q_norm, config.rms_norm_eps)
             key = rms_norm(key, layer.k_norm, config.rms_norm_eps)
         keys, values = store.exchange(index, rotary(key, cos, sin), value)
-        mixed = attention(rotary(query, cos, sin).to(keys.dtype), keys, values, mask)
+        mixed = attention(rotary(query, cos, sin).to(keys.dtype), keys, values, folded_mask)
         return layer.output(mixed.transpose(1, 2).reshape(batch, rows, -1).to(x.dtype))

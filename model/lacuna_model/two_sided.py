@@ -1,5 +1,6 @@
 """Reads canvases over a two-sided context: the adapted weights draft, the base's own weights guide."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,9 @@ from lacuna_model.transformer import Transformer
 NUM_CANDIDATES = 12
 # A logit that rules a token out; finite, so that a mixture of weight 0 stays a number.
 RULED_OUT = -1e4
+# A fill ends where end-of-gap has this probability; below a half, because a line too many is worse than one too few.
+END_SHARE = 0.3
+END_LOG_ODDS = math.log(END_SHARE / (1 - END_SHARE))
 
 
 @dataclass(slots=True)
@@ -66,7 +70,10 @@ class TwoSidedModel:
     def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
         """Marginals of every open canvas: the canvas side's, with the base's at the frontier mixed in."""
         opened = [canvas for canvas in canvases if not canvas.closed]
-        logits = [self._restrict(canvas, rows) for canvas, rows in zip(opened, self._draft(opened), strict=True)]
+        logits = [
+            self._end_if_likely(self._restrict(canvas, rows))
+            for canvas, rows in zip(opened, self._draft(opened), strict=True)
+        ]
         exact = [0] * len(opened)
         if self._guidance > 0:
             exact = self._guide(opened, logits)
@@ -75,7 +82,9 @@ class TwoSidedModel:
         sizes = [len(canvas.slots) for canvas in opened]
         found = iter(
             Marginals(i.numpy(force=True), p.numpy(force=True), e.numpy(force=True), count)
-            for i, p, e, count in zip(ids.split(sizes), logp.split(sizes), entropy.split(sizes), exact, strict=True)
+            for i, p, e, count in zip(
+                *(part.split_with_sizes(sizes) for part in (ids, logp, entropy)), exact, strict=True
+            )
         )
         return [None if canvas.closed else next(found) for canvas in canvases]
 
@@ -105,7 +114,10 @@ class TwoSidedModel:
         model = self._canvas
         shift = model.config.shift
         device = self._mask_embedding.device
-        ids, positions, masked, heads = [], [], [], []
+        ids: list[int] = []
+        positions: list[int] = []
+        masked: list[bool] = []
+        heads: list[int] = []
         for canvas in opened:
             first = len(ids)
             if shift:
@@ -123,12 +135,12 @@ class TwoSidedModel:
         hidden = model.hidden(x, torch.tensor(positions, device=device), arena)
         self.counts.canvas += 1
         logits = model.head(hidden[0, heads])
-        return list(logits.split([len(canvas.slots) for canvas in opened]))
+        return list(logits.split_with_sizes([len(canvas.slots) for canvas in opened]))
 
     def _restrict(self, canvas: Canvas, logits: Tensor) -> Tensor:
         """Rule out what cannot stand: a first token that does not begin with the healed text, an end too early."""
         healed = bool(canvas.gap.prefix) and not canvas.done
-        early = canvas.min_tokens + healed - len(canvas.done)
+        early = canvas.least - len(canvas.done)
         if early > 0:
             logits[:early, self._eog_id] = RULED_OUT
         if healed:
@@ -137,6 +149,18 @@ class TwoSidedModel:
             logits[0] = RULED_OUT
             logits[0, allowed] = kept
         return logits
+
+    def _end_if_likely(self, rows: Tensor) -> Tensor:
+        """Let end-of-gap be the best candidate where its probability is over ``END_SHARE``, and only there.
+
+        It competes with the sum of all tokens, not with the best of them: many ways to go on are no reason to end.
+        """
+        end = rows[:, self._eog_id].clone()
+        going_on = rows.index_fill(1, torch.tensor([self._eog_id], device=rows.device), RULED_OUT)
+        best = going_on.amax(-1)
+        likely = end - going_on.logsumexp(-1) > END_LOG_ODDS
+        rows[:, self._eog_id] = torch.where(likely, torch.maximum(end, best + 1e-3), torch.minimum(end, best - 1e-3))
+        return rows
 
     def _guide(self, opened: Sequence[Canvas], logits: list[Tensor]) -> list[int]:
         """Mix the base's next-token distribution in from the frontier on, as far as its reading holds.
@@ -160,9 +184,13 @@ class TwoSidedModel:
                 base_row = said[i - canvas.frontier : i - canvas.frontier + 1]
                 if i == 0 and canvas.gap.prefix and not canvas.done:
                     base_row = base_row.masked_fill(rows[:1] <= RULED_OUT, RULED_OUT)
-                rows[i : i + 1] = self._mix(rows[i : i + 1], base_row)
+                mixed = self._end_if_likely(self._mix(rows[i : i + 1], base_row))
+                best = int(mixed.argmax())
+                if best == self._eog_id and count:
+                    break  # the canvas saw a mask in front of this slot: the next pass tells whether the fill ends here
+                rows[i : i + 1] = mixed
                 count += 1
-                if int(rows[i].argmax()) != tokens[i] or tokens[i] == self._eog_id:
+                if best != tokens[i] or best == self._eog_id:
                     break
             exact.append(count)
         return exact
@@ -191,7 +219,7 @@ class TwoSidedModel:
         hidden = self._base_rows(rows, mask, start)
         self.counts.base += 1
         said = self._base.head(hidden[0, heads])
-        return list(said.split([len(canvas.slots) - canvas.frontier for canvas in opened]))
+        return list(said.split_with_sizes([len(canvas.slots) - canvas.frontier for canvas in opened]))
 
     def _base_rows(self, rows: Sequence[tuple[int, int]], mask: Tensor, start: int) -> Tensor:
         """Hidden states of base rows (token, position), written from arena row ``start`` on."""

@@ -25,6 +25,8 @@ LAYER_NAMES = {
     "down_proj": "ffn_down",
 }
 DOCUMENT_ID = 0  # <|endoftext|>: what SmolLM2 saw between documents
+# Slots a pass opens at once: a young adapter commits one or two of them, and on a CPU a pass costs by the slot.
+BLOCK_SIZE = 8
 EOG_ID = 2  # <|im_end|>: ends a message, here a gap; text never encodes to it
 
 
@@ -35,7 +37,9 @@ class GgufFile:
         try:
             self._reader = gguf.GGUFReader(path)
         except (ValueError, OSError, IndexError) as error:
-            raise WeightsError(f"{path} is not a readable GGUF file ({error}); run: lacuna models pull --force") from error
+            raise WeightsError(
+                f"{path} is not a readable GGUF file ({error}); run: lacuna models pull --force"
+            ) from error
         self.path = path
         architecture = self._field("general.architecture")
         if architecture != "llama":
@@ -62,6 +66,7 @@ class GgufFile:
             rope_theta=self._field("llama.rope.freq_base"),
             rms_norm_eps=self._field("llama.attention.layer_norm_rms_epsilon"),
             max_positions=self._field("llama.context_length"),
+            block_size=BLOCK_SIZE,
         )
 
     def vocabulary(self) -> Vocabulary:

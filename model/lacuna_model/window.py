@@ -22,24 +22,40 @@ class Window:
     """Chooses a document's window and keeps it where it is while the text before the gap grows.
 
     A window that moved with every keystroke would change every token of *before*; this one stays until the text
-    in it outgrows the budget by a third.
+    in it outgrows the budget by a third, or is less than half of it because the cursor went up.
     """
 
     def __init__(self, options: WindowOptions) -> None:
         self._options = options
+        self._start = 0
         self._signature = b""
 
     def before(self, text: bytes, tokenizer: TextTokenizer) -> bytes:
         """The end of ``text`` that is read: the same beginning as last time if that still fits."""
-        limit = self._options.before * 4 // 3
-        if self._signature:
-            found = text.rfind(self._signature)
-            kept = text[found:]
-            if found >= 0 and len(kept) <= limit * BYTES_PER_TOKEN and _count(kept, tokenizer) <= limit:
-                return kept
-        kept = _tail(text, self._options.before, tokenizer)
+        budget = self._options.before
+        start = self._find(text)
+        if start >= 0 and len(text) - start <= self._reach:
+            count = _count(text[start:], tokenizer)
+            if count * 3 <= budget * 4 and (count * 2 >= budget or start == 0):
+                self._start = start
+                return text[start:]
+        kept = _tail(text, budget, tokenizer)
+        self._start = len(text) - len(kept)
         self._signature = kept[:SIGNATURE_BYTES]
         return kept
+
+    @property
+    def _reach(self) -> int:
+        return self._options.before * 4 // 3 * BYTES_PER_TOKEN
+
+    def _find(self, text: bytes) -> int:
+        """Where the window's first line stands now, -1 where it does not: at the same offset, or edits moved it."""
+        if self._signature and text.startswith(self._signature, self._start):
+            return self._start
+        # A short signature may stand anywhere; of a long one the first in reach is right, for lines may repeat.
+        if len(self._signature) < SIGNATURE_BYTES:
+            return -1
+        return text.find(self._signature, max(0, len(text) - self._reach))
 
     def after(self, text: bytes, tokenizer: TextTokenizer) -> bytes:
         """The beginning of ``text`` that is read; it depends on nothing else, so typing before it changes nothing."""
@@ -63,7 +79,7 @@ def _tail(text: bytes, budget: int, tokenizer: TextTokenizer) -> bytes:
     while _count(kept, tokenizer) > budget:
         cut = kept.find(b"\n", len(kept) // 16 + 1)
         # A line longer than the budget is cut in the middle, at a character.
-        kept = kept[cut + 1 :] if 0 <= cut < len(kept) - 1 else kept[len(kept) // 8 :]
+        kept = kept[cut + 1 :] if 0 <= cut < len(kept) - 1 else kept[max(1, len(kept) // 8) :]
         kept = kept.decode("utf-8", errors="ignore").encode()
     return kept
 

@@ -11,7 +11,7 @@ import typer
 
 from lacuna_model.errors import LacunaError
 from lacuna_server import output
-from lacuna_server.commands import doctor, fill, models
+from lacuna_server.commands import doctor, evaluate, fill, models, train
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -27,6 +27,8 @@ app = typer.Typer(
 fill.add_to(app)
 models.add_to(app)
 doctor.add_to(app)
+evaluate.add_to(app)
+train.add_to(app)
 
 
 def _print_version(wanted: bool) -> None:

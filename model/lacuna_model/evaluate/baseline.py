@@ -134,15 +134,16 @@ class LeftToRight:
             fill = rule.end(data[skip:].decode("utf-8", errors="ignore"), final=final)
             if fill is None:
                 self._model.append(token)
+        fill = trim_overlap(fill, after)
         total = FillStats(
             nfe=stats.nfe + nfe,
             base_nfe=stats.base_nfe + nfe,
             steps=stats.steps + nfe,
-            tokens=stats.tokens + tokens,
+            tokens=stats.tokens + len(self._tokens.encode(fill)),
             context_tokens=stats.context_tokens + len(prompt),
             encode_ms=stats.encode_ms + encode_ms,
         )
-        return trim_overlap(fill, after), total
+        return fill, total
 
     def _next(self, pending: bytes) -> int:
         logits = self._model.logits()

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 from lacuna_model.constraint import Constraint, TokenText, Unconstrained
 from lacuna_model.params import Region
+from lacuna_model.syntax.document import parses
 from lacuna_model.syntax.languages import LANGUAGES, Language, language_for
 from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.witness import SyntaxConstraint
 
-__all__ = ["LANGUAGES", "Language", "SyntaxConstraint", "constraint_for", "language_for"]
+__all__ = ["LANGUAGES", "Language", "SyntaxConstraint", "constraint_for", "language_for", "parses"]
 
 
 def constraint_for(

@@ -8,6 +8,9 @@ from typing import Protocol
 from lacuna_model.syntax.candidates import Candidates, Fill
 from lacuna_model.syntax.document import Check
 
+# On a machine so busy that a search is late at once, a fill would else be made of swaps.
+LEAST_VERIFIES = 2
+
 
 class Verifier(Protocol):
     """Checks texts, one per gap, and remembers what it found."""
@@ -23,7 +26,7 @@ class Verifier(Protocol):
 
 @dataclass(slots=True)
 class Effort:
-    """How much a search may spend: ``verifies`` checks, none begun later than ``seconds`` after its start."""
+    """How much a search may spend: ``verifies`` checks, none but the first two begun later than ``seconds`` on."""
 
     verifies: int
     seconds: float
@@ -33,7 +36,7 @@ class Effort:
     @property
     def spent(self) -> bool:
         """Whether no further check may begin."""
-        return self.used >= self.verifies or self.late
+        return self.used >= self.verifies or (self.used >= LEAST_VERIFIES and self.late)
 
     @property
     def late(self) -> bool:
@@ -41,39 +44,49 @@ class Effort:
         return time.perf_counter() - self.started > self.seconds
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a search ended: a fill per gap (None where a gap has none), and the gaps that stand in the way."""
+
+    fills: tuple[Fill | None, ...]
+    unsolved: frozenset[int] = frozenset()
+
+    @property
+    def whole(self) -> list[Fill] | None:
+        """The fills, if they are valid together."""
+        fills = [fill for fill in self.fills if fill is not None]
+        return fills if len(fills) == len(self.fills) and not self.unsolved else None
+
+
 def joint_search(
     queues: Mapping[int, Candidates], held: Sequence[Fill | None], verifier: Verifier, effort: Effort
-) -> list[Fill] | None:
-    """Fills for all gaps that are valid together, or None where the effort or the candidates run out.
+) -> Found:
+    """Fills for all gaps that are valid together, as far as the effort and the candidates go.
 
     Gaps without a queue keep the fill they hold, and a gap whose queue runs dry goes back to it.
     """
     moving = dict(queues)
-    current: list[Fill] = []
-    for gap in range(len(held)):
-        fill = _next_fill(gap, moving, held)
-        if fill is None:
-            return None
-        current.append(fill)
-    while not effort.spent:
-        texts = tuple(fill.text for fill in current)
+    current = [_next_fill(gap, moving, held) for gap in range(len(held))]
+    unsolved = frozenset(gap for gap, fill in enumerate(current) if fill is None)
+    while not unsolved and not effort.spent:
+        fills = [fill for fill in current if fill is not None]
+        texts = tuple(fill.text for fill in fills)
         check = verifier.recall(texts)
         if check is None:
             # the model's own draft, which comes first, deserves the second opinion
             check = verifier.check(texts, thorough=effort.used == 0)
             effort.used += 1
         if check.valid:
-            return current
-        faults = {gap: offset for gap, offset in reversed(check.faults) if gap in moving}
-        for gap, offset in (faults or dict.fromkeys(moving, 0)).items():
+            return Found(tuple(current))
+        faults = {gap: offset for gap, offset in reversed(check.faults)}
+        blamed = {gap: offset for gap, offset in faults.items() if gap in moving} or dict.fromkeys(moving, 0)
+        for gap, offset in blamed.items():
             moving[gap].blame(offset)
-            fill = _next_fill(gap, moving, held)
-            if fill is None:
-                return None
-            current[gap] = fill
-        if not moving and current == list(held):
-            return None
-    return None
+            current[gap] = _next_fill(gap, moving, held)
+        unsolved = frozenset(gap for gap in faults if current[gap] is None)
+        if effort.spent or (not moving and current == list(held)):
+            unsolved = frozenset(faults)
+    return Found(tuple(current), unsolved or frozenset(moving))
 
 
 def _next_fill(gap: int, moving: dict[int, Candidates], held: Sequence[Fill | None]) -> Fill | None:

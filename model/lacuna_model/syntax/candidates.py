@@ -1,7 +1,7 @@
 """Complete fills for one gap, cheapest first: a best-first queue that learns from where a check found faults."""
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, count
 
@@ -40,31 +40,54 @@ class _Entry:
 
 
 class GapText:
-    """What is constant for one gap over a whole fill: tokens as bytes, its completions and its rules."""
+    """What is constant for one gap over a whole fill: tokens as bytes, its completions and its rules.
+
+    ``prefix`` are the bytes that every fill begins with and that the rules of the region do not speak of (the healed
+    token in front of the gap).
+    """
 
     def __init__(self, vocabulary: Vocabulary, closer: Closer | None, rules: RegionRules) -> None:
         self.vocabulary = vocabulary
         self.rules = rules
+        self.prefix = b""
         self._closer = closer
+
+    def text(self, tokens: Sequence[int]) -> bytes:
+        """The text that tokens stand for, without what the region does not take."""
+        text = self.vocabulary.text(tokens)
+        return self.prefix + self.rules.cut(text[len(self.prefix) :]) if text.startswith(self.prefix) else text
+
+    def accepts(self, text: bytes) -> bool:
+        """Whether a text is UTF-8, begins with the prefix and keeps the region's rules behind it."""
+        return is_utf8(text) and text.startswith(self.prefix) and self.rules.accepts(text[len(self.prefix) :])
 
     def fill(self, prefix: tuple[int, ...], closing: bytes, capacity: int) -> Fill | None:
         """The fill of these tokens and this completion; None where it has no room or breaks a rule of the region."""
         tokens = prefix + self.vocabulary.encode(closing) if closing else prefix
-        if len(tokens) > capacity:
+        if not self.rules.least_tokens <= len(tokens) <= capacity:
             return None
-        text = self.rules.cut(self.vocabulary.text(tokens))
-        if not is_utf8(text) or not self.rules.accepts(text):
-            return None
-        return Fill(tokens, text, len(prefix), closing)
+        text = self.text(tokens)
+        return Fill(tokens, text, len(prefix), closing) if self.accepts(text) else None
 
-    def completions(self, prefix: tuple[int, ...]) -> Iterator[bytes]:
+    def tails(self, before: Fill | None, tokens: tuple[int, ...]) -> list[bytes]:
+        """The completion of an earlier fill, if as much is open behind these tokens as was behind that fill's own."""
+        if before is None or not before.closing or self._closer is None:
+            return []
+        known = self._closer.open_ends(self.vocabulary.text(before.tokens[: before.prefix]))
+        return [before.closing] if known == self._closer.open_ends(self.vocabulary.text(tokens)) else []
+
+    def completions(self, tokens: tuple[int, ...]) -> Iterator[bytes]:
         """Completions that the rules ask for, then those that the syntax does."""
-        text = self.vocabulary.text(prefix)
-        yield from self.rules.completions(text)
-        if self._closer is not None:
-            yield from self._closer.completions(text)
-        else:
-            yield b""
+        text = self.vocabulary.text(tokens)
+        due = self.prefix[len(text) :] if self.prefix.startswith(text) else b""
+        text += due
+        for closing in self.rules.completions(text[len(self.prefix) :]):
+            yield due + closing
+        if self._closer is None:
+            yield due
+            return
+        for closing in self._closer.completions(text):
+            yield due + closing
 
 
 class Candidates:
@@ -80,21 +103,19 @@ class Candidates:
         self._free: frozenset[int] = frozenset()
         self._capacity = 0
 
-    def add(self, draft: Draft, *, base: float, tails: Iterable[bytes] = ()) -> None:
+    def add(self, draft: Draft, *, base: float, before: Fill | None = None) -> None:
         """Queues what a draft offers: itself if it is complete, and its fixed part with completions.
 
-        ``tails`` are completions that served before; ``base`` is added to every cost.
+        The completion of the fill that was valid ``before`` may serve again; ``base`` is added to every cost.
         """
         self._free, self._capacity = self._free | draft.free, draft.capacity
         if draft.complete:
             self._push(base + min(draft.doubt, 4.0), draft.tokens, b"")
         if draft.closed:
             return
-        # A fill that has not begun yet has to begin with the healed text.
-        begun = draft.tokens[: draft.kept] or self._gap.vocabulary.encode(self._view.prefix)
-        self._add_completions(base + COST_CLOSING, begun, tails)
+        self._add_completions(base + COST_CLOSING, draft.tokens[: draft.kept], before)
         if len(draft.tokens) > draft.kept and not draft.complete:
-            self._add_completions(base + COST_CLOSING + COST_CUT + draft.doubt, draft.tokens, tails)
+            self._add_completions(base + COST_CLOSING + COST_CUT + draft.doubt, draft.tokens, before)
         for end in self._plausible_ends(draft):
             self._push(base + COST_CLOSING + COST_CUT + draft.doubt, draft.tokens[:end], b"")
 
@@ -102,8 +123,9 @@ class Candidates:
         """Queues one complete fill."""
         self._push(base, tokens, b"")
 
-    def _add_completions(self, base: float, prefix: tuple[int, ...], tails: Iterable[bytes]) -> None:
-        for rank, closing in enumerate((*tails, *self._gap.completions(prefix))):
+    def _add_completions(self, base: float, prefix: tuple[int, ...], before: Fill | None) -> None:
+        closings = (*self._gap.tails(before, prefix), *self._gap.completions(prefix))
+        for rank, closing in enumerate(closings):
             self._push(base + rank * COST_RANK, prefix, closing)
 
     def _plausible_ends(self, draft: Draft) -> list[int]:
@@ -128,7 +150,7 @@ class Candidates:
         while self._heap:
             self._current = heapq.heappop(self._heap)
             fill = self._gap.fill(self._current.prefix, self._current.closing, self._capacity)
-            if fill is not None and fill.text.startswith(self._view.prefix):
+            if fill is not None:
                 return fill
             self._repair(self._current, len(self._current.prefix))
         return None

@@ -16,8 +16,10 @@ from lacuna_model.syntax.vocabulary import finish_character
 
 LIMIT = 32
 NEWLINE_RANK = 1.5
-COMMENT_RANK = 3.0
-PROSE_BONUS = 3.0
+WHOLE_LINES_RANK = 0.4
+# To turn the rest of a line into a comment is right where it was one, and else the very last resort.
+COMMENT_RANK = 8.0
+PROSE_BONUS = 7.5
 LINE_BREAKING_QUOTES = (b'"""', b"'''", b"`")
 WANTS_OPERAND = frozenset(
     b"return not and or in is import from as if elif while for with yield await lambda assert raise del global "
@@ -26,21 +28,33 @@ WANTS_OPERAND = frozenset(
 
 
 class Closer:
-    """Completions for one gap; what depends on the text around it alone is found once."""
+    """Completions for one gap; what depends on the text around it alone is found once.
 
-    def __init__(self, left: bytes, right: bytes, lexicon: Lexicon) -> None:
+    ``left`` is the text from the start of the file, ``since`` where in it the gap before this one ended, ``right``
+    the text up to the next gap.
+    """
+
+    def __init__(self, left: bytes, right: bytes, lexicon: Lexicon, since: int = 0) -> None:
         self._lexicon = lexicon
         self._left_text = left
-        self._left = scan_left(left, lexicon)
+        self._left = scan_left(left, lexicon, since)
         around = left[-2000:] + right[:2000]
         self._newline = b"\r\n" if b"\r\n" in around else b"\n"
         self._mark = b"\t" if re.search(rb"\n\t", around) else b" "
         self._unit = 1 if self._mark == b"\t" else 4
         self._right = RightSide(right, lexicon)
+        # a gap that begins a line and ends before code holds whole lines
+        whole_lines = not left[left.rfind(b"\n") + 1 :].strip() and not self._right.blank
+        self._newline_rank = WHOLE_LINES_RANK if whole_lines else NEWLINE_RANK
         self._sides = [(0.0, self._right, b"")]
         if lexicon.line_comment and not self._right.blank:
             rank = COMMENT_RANK - PROSE_BONUS * self._right.prose
             self._sides.append((rank, RightSide(right[len(self._right.rest) :], lexicon), lexicon.line_comment[0]))
+
+    def open_ends(self, fill: bytes) -> tuple[tuple[bytes, ...], bytes]:
+        """The brackets and the string that are open behind the beginning of a fill."""
+        state = scan(fill, self._lexicon, self._left)
+        return state.stack, state.inside
 
     def completions(self, fill: bytes) -> Iterator[bytes]:
         """Texts to put behind the beginning of a fill, likeliest first, without duplicates."""
@@ -62,7 +76,7 @@ class Closer:
         right, lexicon = self._right, self._lexicon
         if state.inside and right.inside and (state.inside == right.inside or len(right.inside) == 1):
             yield -1.0, b""
-        closers, openers = bridge(state.stack, right.unmatched)
+        closers, openers = bridge(state.stack, right.unmatched, lexicon)
         opening = right.opening(openers)
         for rank, operand in enumerate(self._operands(state, fill)):
             body = operand + state.inside + closers
@@ -82,7 +96,7 @@ class Closer:
             if lexicon.body.startswith(b":"):
                 bodies = [b":", lexicon.body] if self._block_follows(state) else [lexicon.body, b":"]
             tails = bodies + tails
-        return tails + [b" " + end for end in lexicon.ends]
+        return tails
 
     def _block_follows(self, state: Scan) -> bool:
         return bool(
@@ -102,7 +116,7 @@ class Closer:
         operand = (b" " if re.search(rb"[\w\x80-\xff]\Z", text) else b"") + lexicon.operand
         if state.last in WANTS_OPERAND or not re.search(rb"[\w\"'`)\]}\x80-\xff;:]\Z", state.last):
             own = self._right.starts_operand
-            return [b"", operand] if own else [operand, b""]
+            return [b"", operand, *lexicon.links] if own else [operand, b"", *lexicon.links]
         return [b"", operand, *lexicon.links]
 
     def _body_indent(self, header: bytes, fill: bytes) -> bytes:
@@ -115,9 +129,10 @@ class Closer:
     def _on_new_line(self, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         """Completions that end the statement and begin another one, which the text behind the gap goes on with."""
         right = self._right
-        if right.blank and not self._right.coming:
+        newline_rank = self._newline_rank if fill else NEWLINE_RANK
+        if right.blank and not right.coming and not right.unmatched:
             return
-        closers, openers = bridge(state.stack, right.unmatched, statement=True)
+        closers, openers = bridge(state.stack, right.unmatched, self._lexicon, statement=True)
         heads = [(0.5 * rank, 0, head) for rank, head in enumerate(right.heads(openers))]
         if right.margin and not openers:  # the blank before the rest of the line may serve as indentation
             heads.append((-0.5 if right.statement else 1.0, right.margin, b""))
@@ -127,13 +142,16 @@ class Closer:
                 for head_rank, margin, head in heads:
                     start = lead[: len(lead) - margin] if lead.endswith(self._mark * margin) else lead
                     text = operand + state.inside + closers + end + start + head
-                    yield NEWLINE_RANK + lead_rank + rank + head_rank, text
+                    yield newline_rank + lead_rank + rank + head_rank, text
 
     def _leads(self, state: Scan, fill: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Ends of the statement, each with the line breaks, headers and indentation that the coming lines need."""
         lexicon = self._lexicon
         text = self._left_text[-4000:] + fill
         opened = open_lines(text, self._unit)
+        if state.last:  # the line may have begun further up, outside of its brackets
+            own = len(state.indent)
+            opened = [*(line for line in opened[:-1] if line.column < own), Line(own, state.head)]
         if not lexicon.columns:
             yield lexicon.terminator, self._newline + self._mark * opened[-1].column
             return

@@ -8,6 +8,7 @@ from tree_sitter import Parser, Tree
 
 from lacuna_model.syntax.error_set import Fault, Splice, carried_over, tree_faults
 from lacuna_model.syntax.extent import Extent, find_extents
+from lacuna_model.syntax.frontier import Frontier
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.oracle import PROGRAM
@@ -34,8 +35,8 @@ class Document:
     """Text with gaps (ordered, disjoint byte ranges) in a language.
 
     Which errors of the original a fill may leave is settled in three stages, since a file with gaps is broken by
-    the gaps themselves: at first only those apart from the gaps' windows, checked in the windows; after ``widen`` the
-    same, checked in the whole file; after ``relax`` all of them.
+    the gaps themselves: at first only those apart from the gaps' windows, if there are any when the windows are taken
+    out; after ``widen`` the same, checked in the whole file; after ``relax`` those in the windows too.
     """
 
     def __init__(self, text: bytes, gaps: Sequence[tuple[int, int]], language: Language) -> None:
@@ -43,7 +44,7 @@ class Document:
         self._gaps = tuple(gaps)
         self._language = language
         self._original = tuple(text[start:end] for start, end in gaps)
-        extents = find_extents(text, gaps, language)
+        extents, self._sound_elsewhere = find_extents(text, gaps, language)
         self._windows = [Window(text, gaps, self._original, extent, language) for extent in extents]
         self._near = [(extent.begin, extent.stop) for extent in extents] or [(0, len(text) + 1)]
         self._relaxed = False
@@ -52,6 +53,15 @@ class Document:
     def idle(self) -> bool:
         """Whether what is broken around the gaps is tolerated, so that to fill nothing would be valid."""
         return self._relaxed and bool(self._faults)
+
+    def frontier(self, gap: int, offset: int) -> Frontier | None:
+        """What may follow the first ``offset`` bytes of a gap's fill, by the tree of the fills last found valid."""
+        for window in self._windows or [self._whole]:
+            if gap in window.gaps and window.settled:
+                start = window.spans(window.base)[gap - window.extent.first][0]
+                text = window.assemble(window.base)
+                return Frontier(self._language.grammar(), window.tree, text, start + offset)
+        return None
 
     @cached_property
     def _whole(self) -> Window:
@@ -143,12 +153,27 @@ class Document:
         known = self._faults
         if any(fault.kind == "INDENT" for fault in faults):  # finding the original's walks its whole tree
             known |= self._indent_faults
-        if not self._relaxed:
-            known = frozenset(
-                fault for fault in known if all(fault.end < begin or fault.start >= stop for begin, stop in self._near)
-            )
+        near = frozenset(fault for fault in known if self._is_near(fault))
+        far = frozenset() if self._sound_elsewhere else known - near
+        known = far | near if self._relaxed else far
         splices = [Splice(*gap, len(fill)) for gap, fill in zip(self._gaps, fills, strict=True)]
-        return Check(tuple(_nearest(self._whole, fills, faults - carried_over(known, splices))))
+        known = frozenset(fault for fault in carried_over(known, splices) if not self._at_fill(fault, fills))
+        return Check(tuple(_nearest(self._whole, fills, faults - known)))
+
+    def _is_near(self, fault: Fault) -> bool:
+        return any(fault.end >= begin and fault.start < stop for begin, stop in self._near)
+
+    def _at_fill(self, fault: Fault, fills: Sequence[bytes]) -> bool:
+        """Whether a fault begins or ends at a fill, which is then to blame whatever stood there before."""
+        return any(
+            start - 1 <= place <= end + 1 for start, end in self.spans(fills) for place in (fault.start, fault.end)
+        )
+
+
+def parses(text: bytes, language: Language) -> bool:
+    """Whether a whole text has no syntax error, indentation included."""
+    tree = Parser(language.grammar()).parse(text)
+    return not tree_faults(tree) and not (language.columns and indentation_faults(tree, text))
 
 
 def _nearest(window: Window, fills: Sequence[bytes], faults: frozenset[Fault]) -> list[tuple[int, int]]:

@@ -13,7 +13,8 @@ class Draft:
     ``tokens`` are done tokens, then per slot the fixed token or the model's best one; they end before the first
     end-of-gap. ``complete`` says that there was one (or that nothing may follow). ``kept`` is the length up to and
     including the last fixed token, ``frontier`` the first position that is free, ``capacity`` the most tokens the
-    fill may have, ``doubt`` the mean of -logp over the free slots.
+    fill may have (a fixed end-of-gap bounds it: the fill ends there or before), ``doubt`` the mean of -logp over the
+    free slots.
     """
 
     tokens: tuple[int, ...]
@@ -33,17 +34,14 @@ def lay_out(view: GapView, overlay: Mapping[int, int], eog_id: int) -> Draft | N
     end = next((slot for slot, token in enumerate(fixed) if token == eog_id), None)
     span = fixed if end is None else fixed[:end]
     last = max((slot for slot, token in enumerate(span) if token is not None), default=-1)
-    open_end = end is None and not view.closed
     tokens = list(view.done)
     free: set[int] = set()
     doubt = 0.0
-    complete = not open_end
+    complete = view.closed
     for slot, token in enumerate(span):
         if token is None:
-            if view.closed:
-                break
-            best = best_token(view, slot, eog_id, may_end=open_end and slot > last)
-            if best is None and slot < max(last, len(span) if not open_end else 0):
+            best = best_token(view, slot, eog_id, may_end=slot > last) if not view.closed else None
+            if best is None and slot < last:
                 return None
             if best is None or best[0] == eog_id:
                 complete = complete or best is not None
@@ -52,14 +50,15 @@ def lay_out(view: GapView, overlay: Mapping[int, int], eog_id: int) -> Draft | N
             free.add(done + slot)
             doubt -= logp
         tokens.append(token)
-    ran_full = len(tokens) == done + len(view.slots) and view.budget == 0
+    length = done + len(span)
+    ran_full = len(tokens) == length and (end is not None or view.budget == 0)
     return Draft(
         tokens=tuple(tokens),
         complete=complete or ran_full,
-        closed=not open_end,
-        kept=done + last + 1 if open_end else len(tokens),
+        closed=view.closed or (end is not None and last + 1 == len(span)),
+        kept=len(tokens) if view.closed else done + last + 1,
         frontier=min(free, default=len(tokens)),
-        capacity=done + len(view.slots) + view.budget,
+        capacity=length if end is not None else length + view.budget,
         free=frozenset(free),
         doubt=doubt / max(len(free), 1),
     )

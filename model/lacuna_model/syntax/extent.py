@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from tree_sitter import Node, Parser
 
+from lacuna_model.syntax.blocks import open_lines
 from lacuna_model.syntax.languages import Language
-from lacuna_model.syntax.scan import Literals, find_literals, open_quote
+from lacuna_model.syntax.scan import Literals, carried_quote, find_literals, open_quote
 
 SMALL = 3000
+GROWTHS = 4
 # A line that begins like this goes on with the statement above it.
 CONTINUATION = re.compile(
     rb"(?:else|elif|except|finally|catch|case|default|then|do|done|fi|esac|end|while)\b|[)\]}\"'`#.&|?:*/+-]"
@@ -31,18 +33,21 @@ class Extent(NamedTuple):
     column: int
 
 
-def find_extents(text: bytes, gaps: Sequence[tuple[int, int]], language: Language) -> list[Extent]:
-    """Extents over all gaps of a document, or none where no part of it can be told apart."""
+def find_extents(text: bytes, gaps: Sequence[tuple[int, int]], language: Language) -> tuple[list[Extent], bool]:
+    """Extents over all gaps of a document, or none where no part of it can be told apart.
+
+    Also whether the document is sound apart from them.
+    """
     if not language.splits:
-        return []
+        return [], False
     borders = _Borders(text, gaps, language)
     extents = _merged([borders.extent(index, index) for index in range(len(gaps))], borders)
-    for _ in range(2):
-        grown = _proved(text, extents, language)
+    for _ in range(GROWTHS):
+        grown, sound = _proved(text, extents, language)
         if grown == extents:
-            return extents
+            return extents, sound
         extents = _united(grown)
-    return []
+    return [], False
 
 
 def _merged(extents: list[Extent], borders: "_Borders") -> list[Extent]:
@@ -66,8 +71,11 @@ def _united(extents: Sequence[Extent]) -> list[Extent]:
     return united
 
 
-def _proved(text: bytes, extents: Sequence[Extent], language: Language) -> list[Extent]:
-    """Each extent as it is, if the skeleton's statement stands for it, else grown to the top-level node around it."""
+def _proved(text: bytes, extents: Sequence[Extent], language: Language) -> tuple[list[Extent], bool]:
+    """Each extent as it is, if the skeleton's statement stands for it, else grown to the top-level node around it.
+
+    Also whether the skeleton is free of errors.
+    """
     filler = language.lexicon.filler
     parts, places = [], []
     offset, size = 0, 0
@@ -93,7 +101,7 @@ def _proved(text: bytes, extents: Sequence[Extent], language: Language) -> list[
             begin = min(around.start_byte + shift, extent.begin)
             stop = max(around.end_byte + shift + stretch, extent.stop)
             proved.append(_in_whole_lines(text, extent, max(begin, 0), min(stop, len(text))))
-    return proved
+    return proved, not root.has_error
 
 
 def _in_whole_lines(text: bytes, extent: Extent, begin: int, stop: int) -> Extent:
@@ -129,10 +137,15 @@ class _Borders:
         starts = [0, *(end for _, end in gaps)]
         stops = [*(start for start, _ in gaps), len(text)]
         spans: list[tuple[int, int]] = []
+        inside = b""
         for index, (start, stop) in enumerate(zip(starts, stops, strict=True)):
             piece = text[start:stop]
-            inside = open_quote(piece, language.lexicon) if index else b""
+            if index == len(gaps):
+                inside = open_quote(piece, language.lexicon)
+            elif index:
+                inside = carried_quote(piece, inside, language.lexicon)
             found = find_literals(piece, language.lexicon, inside)
+            inside = found.inside
             spans += [(start + begin, start + end) for begin, end in found.spans]
         self._literals = Literals(tuple(spans), b"")
 
@@ -140,10 +153,12 @@ class _Borders:
         """The smallest extent that holds the statements around some gaps and the neighbours of these."""
         text, start, end = self._text, self._gaps[first][0], self._gaps[last][1]
         line = text.rfind(b"\n", 0, start) + 1
-        columns = [_indent(text[line:start])]
-        columns += [len(lead) for lead in re.findall(rb"\n([ \t]*)\S", text[start:end])]
+        between = [len(lead) for lead in re.findall(rb"\n([ \t]*)\S", text[start:end])]
+        deepest = min(between, default=len(text)) if self._columns else 0
+        if not text[line:start].strip() and line:  # an empty line says nothing of the block it stands in
+            line = text.rfind(b"\n", 0, line - 1) + 1
         extent = Extent(first, last, 0, len(text), 0)
-        for column in range(min(columns) + 1 if self._columns else 1):
+        for column in (opened.column for opened in open_lines(text[:start], 0) if opened.column <= deepest):
             begin = self._before(line, column)
             if begin is not None:
                 extent = Extent(first, last, begin, self._behind(end, column), column)

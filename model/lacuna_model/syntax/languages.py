@@ -14,8 +14,9 @@ class Lexicon:
 
     ``operand`` is the shortest expression, ``statement`` the shortest statement to write where one is due,
     ``filler`` a statement that may stand anywhere at the top level, ``body`` what turns an open
-    compound header into a statement. ``ends`` are the words that close keyword blocks, ``links``
-    what an unfinished expression of several words may lack.
+    compound header into a statement, ``links`` what an unfinished expression of several words
+    may lack. ``heads`` are what may stand in front of a block's brace, ``blocks`` the blocks that are words: what
+    opens them, what closes them, and the shortest head of one.
     """
 
     line_comment: tuple[bytes, ...] = (b"//",)
@@ -28,7 +29,8 @@ class Lexicon:
     body: bytes = b" {}"
     terminator: bytes = b";"
     headers: frozenset[bytes] = frozenset()
-    ends: tuple[bytes, ...] = ()
+    blocks: tuple[tuple[bytes, bytes, bytes], ...] = ()
+    heads: tuple[bytes, ...] = (b"",)
     links: tuple[bytes, ...] = ()
     columns: bool = False
 
@@ -65,10 +67,35 @@ _C_HEADERS = frozenset({b"if", b"for", b"while", b"switch", b"else", b"do", b"tr
 _PYTHON_HEADERS = frozenset(
     b"if elif else for while def class with try except finally async match case".split(),
 )
-_C = Lexicon(headers=_C_HEADERS)
-_SCRIPT = Lexicon(headers=_C_HEADERS | {b"function"}, quotes=(b'"', b"'", b"`"))
-_GO = Lexicon(headers=_C_HEADERS | {b"func"}, quotes=(b'"', b"'", b"`"), terminator=b"")
-_RUST = Lexicon(headers=_C_HEADERS | {b"fn", b"impl", b"match", b"loop"}, quotes=(b'"',))
+_BRACE_HEADS = (b"", b"if (x) ", b"void x() ", b"class x ", b"x = ", b"switch (x) ", b"x: ")
+_C_BLOCKS = (b"", b"void x() ", b"struct x ", b"x = ", b"switch (x) ", b"enum x ", b"if (x) ")
+_JAVA_BLOCKS = (b"", b"void x() ", b"class x ", b"switch (x) ", b"enum x ", b"x[] x = ", b"if (x) ")
+_CPP_BLOCKS = (b"", b"void x() ", b"struct x ", b"namespace x ", b"x = ", b"switch (x) ", b"auto x = [] ")
+_RUBY_WORDS = (b"def", b"class", b"module", b"if", b"unless", b"while", b"until", b"case", b"begin", b"do", b"for")
+_C_LINKS = (b" x()", b" x = x", b" x {}", b"> x")
+_JAVA_LINKS = (b" void x()", b" class x", b" x = x", b" void x() {}")
+_C = Lexicon(headers=_C_HEADERS, heads=_C_BLOCKS, links=_C_LINKS)
+_JAVA = Lexicon(headers=_C_HEADERS, heads=_JAVA_BLOCKS, links=_JAVA_LINKS)
+_CPP = Lexicon(headers=_C_HEADERS, heads=_CPP_BLOCKS, links=_C_LINKS)
+_SCRIPT = Lexicon(
+    links=(b" = x", b" x = x", b" x() {}", b": x", b" {}"),
+    heads=(b"", b"function x() ", b"class x ", b"x() ", b"x = ", b"x: ", b"switch (x) ", b"interface x ", b"enum x "),
+    headers=_C_HEADERS | {b"function"},
+    quotes=(b'"', b"'", b"`"),
+)
+_GO = Lexicon(
+    links=(b" x()", b" := x", b" x() {}", b" x"),
+    heads=(b"", b"func x() ", b"type x struct ", b"switch ", b"x = x", b"if x ", b"for ", b"select "),
+    headers=_C_HEADERS | {b"func"},
+    quotes=(b'"', b"'", b"`"),
+    terminator=b"",
+)
+_RUST = Lexicon(
+    links=(b" fn x()", b": x", b" {}", b" x = x", b" fn x() {}"),
+    heads=(b"", b"fn x() ", b"struct x ", b"impl x ", b"match x ", b"enum x ", b"x => ", b"if x "),
+    headers=_C_HEADERS | {b"fn", b"impl", b"match", b"loop"},
+    quotes=(b'"',),
+)
 _PYTHON = Lexicon(
     line_comment=_HASH,
     block_comment=(),
@@ -82,16 +109,26 @@ _PYTHON = Lexicon(
     headers=_PYTHON_HEADERS,
 )
 _BASH = Lexicon(
+    brackets=(b"[]", b"{}"),  # a lone ")" ends a pattern of a case
     line_comment=_HASH,
     block_comment=(),
     quotes=(b'"', b"'", b"`"),
     statement=b":",
     body=b" :",
     terminator=b"",
-    ends=(b"fi", b"done", b"esac", b"then :; fi", b"do :; done"),
+    blocks=(
+        (b"if", b"fi", b"if x; then"),
+        (b"do", b"done", b"while x; do"),
+        (b"case", b"esac", b"case x in"),
+    ),
 )
 _RUBY = Lexicon(
-    line_comment=_HASH, block_comment=(), quotes=(b'"', b"'", b"`"), body=b"", terminator=b"", ends=(b"end",)
+    line_comment=_HASH,
+    block_comment=(),
+    quotes=(b'"', b"'", b"`"),
+    body=b"",
+    terminator=b"",
+    blocks=tuple((word, b"end", b"if x") for word in _RUBY_WORDS),
 )
 _LUA = Lexicon(
     line_comment=(b"--",),
@@ -99,16 +136,34 @@ _LUA = Lexicon(
     operand=b"x",
     body=b"",
     terminator=b"",
-    ends=(b"end", b"then end", b"do end", b"() end"),
+    blocks=(
+        (b"function", b"end", b"function x()"),
+        (b"if", b"end", b"if x then"),
+        (b"do", b"end", b"do"),
+    ),
 )
-_PHP = Lexicon(line_comment=(b"//", b"#"), operand=b"$x", headers=_C_HEADERS | {b"function", b"foreach"})
-_JSON = Lexicon(line_comment=(), block_comment=(), quotes=(b'"',), operand=b"0", body=b"", terminator=b"")
-_CSS = Lexicon(line_comment=(), operand=b"x", statement=b"x:x;")
+_PHP = Lexicon(
+    heads=(b"", b"function x() ", b"class x ", b"switch ($x) ", b"if ($x) "),
+    line_comment=(b"//", b"#"),
+    operand=b"$x",
+    headers=_C_HEADERS | {b"function", b"foreach"},
+)
+_JSON = Lexicon(
+    heads=(b"", b'"x": ', b', "x": ', b", "),
+    line_comment=(),
+    block_comment=(),
+    quotes=(b'"',),
+    operand=b"0",
+    body=b"",
+    terminator=b"",
+)
+_CSS = Lexicon(heads=(b"x ", b"@media x "), line_comment=(), operand=b"x", statement=b"x:x;")
 _MARKUP = Lexicon(
     line_comment=(), block_comment=((b"<!--", b"-->"),), brackets=(b"<>",), body=b"", terminator=b"", operand=b"x"
 )
-_YAML = Lexicon(line_comment=_HASH, block_comment=(), operand=b"x", body=b": x", terminator=b"")
+_YAML = Lexicon(links=(b": x", b":"), line_comment=_HASH, block_comment=(), operand=b"x", body=b": x", terminator=b"")
 _TOML = Lexicon(
+    links=(b" = 0", b"]"),
     line_comment=_HASH,
     block_comment=(),
     quotes=(b'"""', b"'''", b'"', b"'"),
@@ -137,14 +192,14 @@ LANGUAGES: tuple[Language, ...] = (
     Language("tsx", (".tsx",), "tree_sitter_typescript", "language_tsx", aliases=("typescriptreact",), lexicon=_SCRIPT),
     Language("go", (".go",), "tree_sitter_go", aliases=("golang",), lexicon=_GO),
     Language("rust", (".rs",), "tree_sitter_rust", aliases=("rs",), lexicon=_RUST),
-    Language("java", (".java",), "tree_sitter_java", lexicon=_C),
+    Language("java", (".java",), "tree_sitter_java", lexicon=_JAVA),
     Language("c", (".c", ".h"), "tree_sitter_c", lexicon=_C),
     Language(
-        "cpp", (".cpp", ".cc", ".cxx", ".hpp", ".hh", ".hxx"), "tree_sitter_cpp", aliases=("c++", "cxx"), lexicon=_C
+        "cpp", (".cpp", ".cc", ".cxx", ".hpp", ".hh", ".hxx"), "tree_sitter_cpp", aliases=("c++", "cxx"), lexicon=_CPP
     ),
     Language("json", (".json",), "tree_sitter_json", splits=False, lexicon=_JSON),
     Language("bash", (".sh", ".bash"), "tree_sitter_bash", aliases=("shellscript", "sh", "shell"), lexicon=_BASH),
-    Language("csharp", (".cs",), "tree_sitter_c_sharp", aliases=("c#", "c_sharp", "cs"), lexicon=_C),
+    Language("csharp", (".cs",), "tree_sitter_c_sharp", aliases=("c#", "c_sharp", "cs"), lexicon=_JAVA),
     Language("ruby", (".rb", ".rake"), "tree_sitter_ruby", aliases=("rb",), lexicon=_RUBY),
     Language("php", (".php",), "tree_sitter_php", "language_php", splits=False, lexicon=_PHP),
     Language("lua", (".lua",), "tree_sitter_lua", lexicon=_LUA),

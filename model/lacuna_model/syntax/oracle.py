@@ -17,7 +17,7 @@ LARGEST = 200_000  # bytes; a larger file takes the compiler more than some ten 
 
 
 def python_syntax(text: bytes, spans: Sequence[tuple[int, int]]) -> Fault | None:
-    """What CPython's parser finds at the fills (byte ranges ``spans``) or on the lines beside them."""
+    """What CPython's parser finds at the fills (byte ranges ``spans``) or on the line behind them."""
     return _at_fills(text, spans, ast.PyCF_ONLY_AST)
 
 
@@ -32,7 +32,7 @@ def _at_fills(text: bytes, spans: Sequence[tuple[int, int]], flags: int) -> Faul
         return None
     line = error.lineno or 1
     for start, end in spans:
-        if text.count(b"\n", 0, start) <= line <= text.count(b"\n", 0, next_code_line(text, end)) + 1:
+        if text.count(b"\n", 0, start) < line <= text.count(b"\n", 0, next_code_line(text, end)) + 1:
             return Fault("SYNTAX", start, end)
     return None
 
@@ -50,7 +50,9 @@ def _refusal(text: bytes, flags: int) -> SyntaxError | None:
             compile(text, "<fill>", "exec", flags=flags, dont_inherit=True)
     except SyntaxError as error:
         return error
-    except (ValueError, RecursionError, MemoryError):  # null bytes, nesting beyond the compiler's own limits
+    except ValueError as error:  # null bytes
+        return SyntaxError(str(error), ("<fill>", text.count(b"\n", 0, max(text.find(b"\0"), 0)) + 1, 0, None))
+    except (RecursionError, MemoryError):  # nesting beyond the compiler's own limits, which no fill is to blame for
         return None
     return None
 

@@ -10,6 +10,7 @@ class RegionRules:
     """The rules of one region; ``after`` is the text that follows it."""
 
     def __init__(self, region: Region, after: bytes) -> None:
+        self.least_tokens = region.min_tokens
         self._line_limit = 1 if region.single_line else region.max_lines
         self._keep_last_newline = not region.single_line and not after.startswith((b"\n", b"\r"))
         self._wanted = tuple(word.encode() for word in region.must_contain)

@@ -13,7 +13,7 @@ STATEMENT = re.compile(
     rb"\s*(?:@|(?:async|await|assert|break|class|continue|def|del|for|from|global|if|import|nonlocal|pass|raise|return|"
     rb"try|while|with|yield)\b)"
 )
-PROSE = re.compile(rb"[ \t]*[\w',.()-]* [a-z'`-]+ [a-z'`,.-]+(?: |\Z)")
+PROSE = re.compile(rb" ?[\w'`,.()-]+ [a-z'`-]+ [a-z'`,.-]+(?: [a-z]|\Z)")
 BINARY = re.compile(rb"\s*(?:[-+*/%&|^<>=!?]|(?:and|or|in|is|not in|if|instanceof|as)\b)")
 POSTFIX = re.compile(rb"[.(\[,]|\w")
 
@@ -27,7 +27,7 @@ class RightSide:
     """
 
     def __init__(self, text: bytes, lexicon: Lexicon) -> None:
-        stop = TOP_LEVEL.search(text, 0, WINDOW)
+        stop = TOP_LEVEL.search(text, 0, WINDOW) if lexicon.columns else None
         window = text[: stop.start() if stop else WINDOW]
         self._lexicon = lexicon
         self.rest = text.split(b"\n", 1)[0]
@@ -51,7 +51,7 @@ class RightSide:
     @property
     def prose(self) -> bool:
         """Whether the rest of the line reads like the end of a comment."""
-        return bool(PROSE.match(self.rest)) and not self.inside
+        return bool(PROSE.match(self.rest)) and not self.inside and not self.statement
 
     @property
     def margin(self) -> int:
@@ -64,24 +64,37 @@ class RightSide:
         """Whether the rest of the line begins with an operand of its own."""
         return bool(re.match(rb"\s*[\w\"'\x80-\xff]", self.rest)) and not BINARY.match(self.rest)
 
-    def opening(self, openers: bytes) -> bytes:
-        """The brackets and the quote that the text behind the gap closes."""
+    def opening(self, openers: Sequence[bytes], head: bytes = b"") -> bytes:
+        """The brackets and the quote that the text behind the gap closes, with ``head`` before the innermost brace."""
         operand = self._lexicon.operand
-        opening = b"".join((operand if mark == ord("(") else b"") + bytes([mark]) for mark in openers)
+        last_brace = max((place for place, mark in enumerate(openers) if mark == b"{"), default=-1)
+        parts = []
+        for place, mark in enumerate(openers):
+            if mark == b"(":
+                parts.append(operand)
+            elif mark == b"{" and place == last_brace:
+                parts.append(head)
+            parts.append(mark + (b"\n" if len(mark) > 1 else b""))
         if openers and not self.inside and (self.rest[:1] == b"," or BINARY.match(self.rest)):
-            opening += operand
-        return opening + self.inside
+            parts.append(operand)
+        return b"".join(parts) + self.inside
 
-    def heads(self, openers: bytes) -> list[bytes]:
+    def block_openings(self, openers: Sequence[bytes]) -> list[bytes]:
+        """The same with each head that a block may have, likeliest first."""
+        if b"{" not in openers or not self._lexicon.heads:
+            return [self.opening(openers)]
+        return [self.opening(openers, head) for head in self._lexicon.heads]
+
+    def heads(self, openers: Sequence[bytes]) -> list[bytes]:
         """Beginnings of a statement that the rest of the line may complete, likeliest first."""
         operand = self._lexicon.operand
         if self.blank:
-            return [b""]
+            return self.block_openings(openers)
         rest, opening = self.rest, self.opening(openers)
         if self.header:
             return _header_heads(rest, opening, operand)
         if opening:
-            return [opening, operand + b" = " + opening]
+            return [*self.block_openings(openers), operand + b" = " + opening]
         if BINARY.match(rest):
             return [operand, operand + b" = " + operand]
         if rest[:1] in b"([.,:":
@@ -110,11 +123,13 @@ def _header_heads(rest: bytes, opening: bytes, operand: bytes) -> list[bytes]:
     return [b"if" + space, b"for x in" + space, b"except" + space, b"class" + space, b"with" + space, b"def" + space]
 
 
-def bridge(stack: Sequence[bytes], unmatched: Sequence[bytes], *, statement: bool = False) -> tuple[bytes, bytes]:
+def bridge(
+    stack: Sequence[bytes], unmatched: Sequence[bytes], lexicon: Lexicon, *, statement: bool = False
+) -> tuple[bytes, list[bytes]]:
     """The closers for what must not stay open and the openers for what the right side closes, fewest first.
 
     ``stack`` is outermost first, ``unmatched`` innermost first; what is left of the one must mirror what is left
-    of the other. For a new ``statement`` nothing but braces may stay open. Where the scans were cut short no pairing
+    of the other. For a new ``statement`` nothing but blocks may stay open. Where the scans were cut short no pairing
     is exact; then the inner parts that both saw must match.
     """
     inner = list(reversed(stack))
@@ -122,12 +137,20 @@ def bridge(stack: Sequence[bytes], unmatched: Sequence[bytes], *, statement: boo
         for total in range(len(inner) + len(unmatched) + 1):
             for close in range(min(total, len(inner)) + 1):
                 opened = total - close
-                if opened > len(unmatched) or (statement and any(mark != b"}" for mark in inner[close:])):
+                if opened > len(unmatched) or (statement and any(mark in b")]" for mark in inner[close:])):
                     continue
                 if _mirror(inner[close:], unmatched[opened:], exact=exact):
-                    openers = b"".join(OPENERS[mark] for mark in reversed(unmatched[:opened]))
-                    return b"".join(inner[:close]), openers
-    return b"".join(inner), b"".join(OPENERS[mark] for mark in reversed(unmatched))
+                    return _closing(inner[:close]), _opening(unmatched[:opened], lexicon)
+    return _closing(inner), _opening(unmatched, lexicon)
+
+
+def _closing(marks: Sequence[bytes]) -> bytes:
+    return b"".join(mark if len(mark) == 1 else b"\n" + mark for mark in marks)
+
+
+def _opening(unmatched: Sequence[bytes], lexicon: Lexicon) -> list[bytes]:
+    words = {closer: head for _, closer, head in reversed(lexicon.blocks)}
+    return [OPENERS.get(mark) or words[mark] for mark in reversed(unmatched)]
 
 
 def _mirror(left: Sequence[bytes], right: Sequence[bytes], *, exact: bool) -> bool:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from lacuna_model.syntax.languages import Lexicon
 
 WINDOW = 6000
-TOP_LEVEL = re.compile(rb"\n(?=[^\s)\]}\"'#])")
+TOP_LEVEL = re.compile(rb"\n(?=[^\s)\]}\"'#])(?!(?:end|else|elsif|elif|fi|done|esac|then|do)\b)")
 MULTILINE_QUOTES = (b'"""', b"'''", b"`")
 
 
@@ -110,6 +110,8 @@ class _Walk:
         self._start = state
         self._lexicon = lexicon
         self._pairs = {pair[:1]: pair[1:] for pair in lexicon.brackets}
+        self._opening_words = {opener: closer for opener, closer, _ in lexicon.blocks}
+        self._closing_words = frozenset(self._opening_words.values())
         self._stack = list(state.stack)
         self._unmatched = list(state.unmatched)
         self._inside = state.inside
@@ -154,7 +156,9 @@ class _Walk:
             self._header_open = text in self._lexicon.headers
             self._body_due = None
         self._line_start = False
-        if kind == "left":
+        if kind == "word":
+            self._block_word(text, end)
+        elif kind == "left":
             self._stack.append(self._pairs[text])
         elif kind == "right":
             if self._stack and self._stack[-1] == text:
@@ -165,6 +169,21 @@ class _Walk:
         elif text == b":" and not (self._stack and self._stack[-1] in (b")", b"]", b"}")):
             self._header_open = False
         self._last = text
+
+    def _block_word(self, word: bytes, end: int) -> None:
+        """Takes blocks of words for brackets; behind something else on its line the word may be a mere modifier."""
+        if word in self._closing_words:
+            if self._stack and self._stack[-1] == word:
+                self._stack.pop()
+            else:
+                self._unmatched.append(word)
+                self._unmatched_end = end
+        elif word in self._opening_words and (self._head == word or self._opens_anywhere(word)):
+            self._stack.append(self._opening_words[word])
+
+    def _opens_anywhere(self, word: bytes) -> bool:
+        # in Ruby a loop's head has opened the block that its "do" only announces
+        return word == b"function" or (word == b"do" and self._head not in self._opening_words)
 
     def state(self) -> Scan:
         """The frozen result."""
@@ -226,13 +245,33 @@ def open_quote(text: bytes, lexicon: Lexicon) -> bytes:
     return b""
 
 
-def scan_left(text: bytes, lexicon: Lexicon) -> Scan:
-    """The state at a gap: a scan from the last line that starts a top-level statement and is not inside a string."""
-    literals = find_literals(text, lexicon)
+def carried_quote(piece: bytes, before: bytes, lexicon: Lexicon) -> bytes:
+    """The string that a text between two gaps begins in, given the one that the text before the first gap ended in.
+
+    The gaps may have taken quotes with them: an even number of them in the text says that it begins outside, an odd
+    number that one of its ends is inside, and then it is the one that goes on from before.
+    """
+    if before not in MULTILINE_QUOTES:
+        return open_quote(piece.split(b"\n", 1)[0] + b"\n", lexicon)
+    quotes = piece.count(before)
+    return before if quotes == 0 or quotes % 2 else b""
+
+
+def scan_left(text: bytes, lexicon: Lexicon, since: int = 0) -> Scan:
+    """The state at a gap: a scan from a line in reach that starts a top-level statement and is not inside a string.
+
+    ``since`` is where the gap before this one ended: what that one lacks must not be taken for an open string here.
+    """
+    piece = text[since:]
+    before = find_literals(text[:since], lexicon).inside if since else b""
+    found = find_literals(piece, lexicon, carried_quote(piece, before, lexicon) if since else b"")
+    literals = Literals(tuple((since + begin, since + end) for begin, end in found.spans), found.inside)
     least = max(len(text) - WINDOW, 0)
     starts = [match.end() for match in TOP_LEVEL.finditer(text, least) if not literals.hold(match.end())]
     if not starts and least:  # one long statement: begin at any line that is not inside a string
         lines = (match.end() for match in re.finditer(rb"\n", text[least:]))
         starts = [next((least + place for place in lines if not literals.hold(least + place)), len(text))]
-    state = scan(text[starts[-1] if starts else 0 :], lexicon)
+    # columns close every block before the next top-level statement; braces may go round many of them
+    begin = 0 if not least and not lexicon.columns else starts[-1 if lexicon.columns else 0] if starts else 0
+    state = scan(text[begin:], lexicon)
     return replace(state, inside=literals.inside)

@@ -43,6 +43,8 @@ class Window:
         tree, reports = self._counted_parse(content, None, math.inf)
         assert tree is not None
         self.tree = tree
+        self._last_fills: tuple[bytes, ...] | None = None
+        self._last: tuple[Tree, frozenset[Fault]] | None = None
         self.settled = False  # whether the base is known to be valid
         self._effort = EFFORT_LEAST + max(EFFORT_FACTOR * reports, len(content) / BYTES_PER_REPORT)
 
@@ -72,7 +74,13 @@ class Window:
         """A parse and its faults, those of indentation near the fills.
 
         Unless it is ``fresh``, the parse is incremental and bounded: None where error recovery would take too long.
+        The last verdict is remembered, for a search that moves on in other windows.
         """
+        if fresh or tuple(fills) != self._last_fills:
+            self._last_fills, self._last = tuple(fills), self._parse(fills, fresh=fresh)
+        return self._last
+
+    def _parse(self, fills: Sequence[bytes], *, fresh: bool) -> tuple[Tree, frozenset[Fault]] | None:
         edited = self._edited(fills)
         text = self.assemble(fills)
         tree = self._parser.parse(text) if fresh else self._bounded_parse(text, edited)

@@ -14,24 +14,28 @@ from lacuna_model.syntax.beam import Effort, joint_search
 from lacuna_model.syntax.candidates import Candidates, Fill, GapText
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Check, Document
-from lacuna_model.syntax.draft import fixed_in_block, lay_out
+from lacuna_model.syntax.draft import fixed_in_block, lay_out, ranked_tokens
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.region_rules import RegionRules
-from lacuna_model.syntax.vocabulary import is_utf8, vocabulary_of
+from lacuna_model.syntax.vocabulary import vocabulary_of
 
 STEP_VERIFIES = 4
 STEP_SECONDS = 0.002
 # Without a witness nothing can be committed, and a deferral costs a whole step of the model (about 20 ms).
 FIRST_VERIFIES = 64
 FIRST_SECONDS = 0.020
+FIRST_SECONDS_MORE = 0.010  # for each further gap
 LAST_VERIFIES = 400
-LAST_SECONDS = 0.5
+LAST_SECONDS = 0.3
 LINE_CUTS = 8
 ATTEMPTS = 4
 COST_OVERLAID = 0.3
 COST_BEST_ONLY = 1.0
 COST_COMMITTED_ONLY = 1.5
 COST_ORIGINAL = 2.5
+COST_ALTERNATIVE = 0.4
+COST_ALTERNATIVE_RANK = 0.2
+ALTERNATIVES = 3
 NO_FILL = "no valid fill was found within the budget; the text stays as it was"
 
 
@@ -68,28 +72,42 @@ class Judge:
 
 
 class SyntaxConstraint:
-    """Keeps a file syntactically valid, and each region's own rules, while its gaps are denoised."""
+    """Keeps a file syntactically valid, and each region's own rules, while its gaps are denoised.
+
+    A file that is broken around its gaps is to be repaired by the fills. Where none is found that does so, errors
+    that were there before may stay, unless the constraint is ``strict``: then the answer is no_valid_fill.
+    """
 
     active = True
 
-    def __init__(self, text: bytes, regions: Sequence[Region], language: Language | None, tokens: TokenText) -> None:
+    def __init__(
+        self,
+        text: bytes,
+        regions: Sequence[Region],
+        language: Language | None,
+        tokens: TokenText,
+        *,
+        strict: bool = False,
+    ) -> None:
         self.stats = ConstraintStats()
         self._vocabulary = vocabulary_of(tokens)
         self._text = text
         spans = [(region.start, region.end) for region in regions]
         self._document = Document(text, spans, language) if language is not None else None
         self._judge = Judge(self._document, self.stats)
-        self._gaps = [
-            GapText(
-                self._vocabulary,
-                Closer(text[: region.start], text[region.end :], language.lexicon) if language is not None else None,
-                RegionRules(region, text[region.end :]),
-            )
-            for region in regions
-        ]
+        self._gaps = []
+        for index, region in enumerate(regions):
+            since = regions[index - 1].end if index else 0
+            until = regions[index + 1].start if index + 1 < len(regions) else len(text)
+            before, behind = text[: region.start], text[region.end : until]
+            closer = Closer(before, behind, language.lexicon, since) if language is not None else None
+            self._gaps.append(GapText(self._vocabulary, closer, RegionRules(region, behind)))
         self._original = [text[start:end] for start, end in spans]
         self._witness: list[Fill] | None = None
+        self._partial: list[Fill | None] = [None] * len(regions)
         self._attempts = 0
+        self._seen: tuple[GapView, ...] = ()
+        self._strict = strict
 
     @property
     def witness(self) -> tuple[str, ...] | None:
@@ -110,6 +128,8 @@ class SyntaxConstraint:
     def _admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
         if not proposal:
             return []
+        self._take_prefixes(gaps)
+        self._seen = tuple(gaps)
         stray = self._strayed(gaps)
         refused = {commit.gap for commit in proposal if not self._agrees(gaps, commit)}
         if stray:
@@ -121,13 +141,17 @@ class SyntaxConstraint:
         admitted = [commit for commit in proposal if self._agrees(gaps, commit)]
         return admitted or self._swap(gaps, proposal)
 
+    def _take_prefixes(self, gaps: Sequence[GapView]) -> None:
+        for gap, view in zip(self._gaps, gaps, strict=True):
+            gap.prefix = view.prefix
+
     def _agrees(self, gaps: Sequence[GapView], commit: Commit) -> bool:
         if self._witness is None:
             return False
         tokens = self._witness[commit.gap].tokens
         position = len(gaps[commit.gap].done) + commit.slot
-        if position == len(tokens):
-            return commit.token == self._vocabulary.eog_id
+        if commit.token == self._vocabulary.eog_id:
+            return position >= len(tokens)
         return position < len(tokens) and tokens[position] == commit.token
 
     def _strayed(self, gaps: Sequence[GapView]) -> set[int]:
@@ -144,7 +168,7 @@ class SyntaxConstraint:
         ends = {slot for slot, token in fixed.items() if token == eog}
         return (
             fill.tokens[:done] == view.done
-            and all(done + slot == len(fill.tokens) for slot in ends)
+            and all(len(fill.tokens) <= done + slot for slot in ends)
             and all(
                 fill.tokens[done + slot : done + slot + 1] == (token,)
                 for slot, token in fixed.items()
@@ -163,30 +187,32 @@ class SyntaxConstraint:
         self._attempts += 1
         if self._attempts == ATTEMPTS - 1:
             self._judge.widen()
-        if self._attempts == ATTEMPTS:
+        if self._attempts == ATTEMPTS and not self._strict:
             self._judge.relax()
-        found = self._search(gaps, proposal, which)
-        if found is not None:
-            self._witness, self._attempts = found, 0
-
-    def _search(self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: set[int]) -> list[Fill] | None:
-        held = [None if gap in which else fill for gap, fill in enumerate(self._witness or [None] * len(gaps))]
-        queues = {gap: self._queue(gaps, proposal, gap) for gap in which}
-        return joint_search(queues, held, self._judge, Effort(FIRST_VERIFIES, FIRST_SECONDS))
+        held = [None if gap in which else fill for gap, fill in enumerate(self._witness or self._partial)]
+        queues = {gap: self._queue(gaps, proposal, gap) for gap in which if held[gap] is None}
+        effort = Effort(FIRST_VERIFIES * len(queues), FIRST_SECONDS + FIRST_SECONDS_MORE * (len(queues) - 1))
+        found = joint_search(queues, held, self._judge, effort)
+        if found.whole is not None:
+            self._witness, self._attempts = found.whole, 0
+        else:  # what was found for some gaps need not be looked for again
+            partial = [None if gap in found.unsolved else fill for gap, fill in enumerate(found.fills)]
+            progress = partial.count(None) < self._partial.count(None)
+            self._attempts -= progress
+            self._partial = partial if progress else [None] * len(gaps)
 
     def _renew(self, gaps: Sequence[GapView], proposal: Sequence[Commit], refused: set[int]) -> None:
         """Looks for a witness that holds what the present one refuses, for all gaps or else for the first."""
         assert self._witness is not None
         first = next(commit.gap for commit in proposal if commit.gap in refused)
         effort = Effort(STEP_VERIFIES - (len(refused) > 1), STEP_SECONDS)
-        found = joint_search(
-            {gap: self._queue(gaps, proposal, gap) for gap in refused}, self._witness, self._judge, effort
-        )
-        if found is None and len(refused) > 1 and not effort.late:
+        queues = {gap: self._queue(gaps, proposal, gap) for gap in refused}
+        found = joint_search(queues, self._witness, self._judge, effort)
+        if found.whole is None and len(refused) > 1 and not effort.late:
             effort.verifies = STEP_VERIFIES
-            found = joint_search({first: self._queue(gaps, proposal, first)}, self._witness, self._judge, effort)
-        if found is not None:
-            self._witness = found
+            queues = {first: self._queue(gaps, proposal, first)}
+            found = joint_search(queues, self._witness, self._judge, effort)
+        self._witness = found.whole or self._witness
 
     def _queue(self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int) -> Candidates:
         """A gap's candidates: with all that is proposed, with the best of it, with only what is committed."""
@@ -195,17 +221,35 @@ class SyntaxConstraint:
         own = {commit.slot: commit.token for commit in reversed(proposal) if commit.gap == gap}
         best = dict(list(own.items())[-1:])
         fill = self._witness[gap] if self._witness is not None else None
-        tails = [fill.closing] if fill is not None and fill.closing else []
         for base, overlay in ((0.0, own), (COST_BEST_ONLY, best), (COST_COMMITTED_ONLY, {})):
             draft = lay_out(view, overlay, eog)
             if draft is None or (base and overlay == own):
                 continue
-            queue.add(draft, base=base, tails=tails)
-            if fill is not None and not draft.closed:
+            queue.add(draft, base=base, before=fill)
+            if fill is not None and not draft.closed and not fill.closing:
                 queue.add_fill(_overlaid(fill.tokens, view, overlay, eog), base=base + COST_OVERLAID)
             if draft.kept == 0 and self._original[gap]:
                 queue.add_fill(self._vocabulary.encode(self._original[gap]), base=base + COST_ORIGINAL)
+        if fill is not None:
+            self._add_alternatives(queue, view, gap, fill)
         return queue
+
+    def _add_alternatives(self, queue: Candidates, view: GapView, gap: int, fill: Fill) -> None:
+        """Queues the model's next best tokens for the first open slot, those that the parser could read there."""
+        eog, done = self._vocabulary.eog_id, len(view.done)
+        slot = next((slot for slot, token in enumerate(view.slots) if token is None), None)
+        if slot is None or done + slot > len(fill.tokens) or self._document is None:
+            return
+        frontier = self._document.frontier(gap, len(self._vocabulary.text(fill.tokens[: done + slot])))
+        if frontier is None:
+            return
+        ranked = [token for token, _ in ranked_tokens(view, slot) if token != eog]
+        fitting = [token for token in ranked if frontier.fits(self._vocabulary.piece(token))]
+        for rank, token in enumerate(fitting[:ALTERNATIVES]):
+            draft = lay_out(view, {slot: token}, eog)
+            if draft is not None:
+                base = COST_ALTERNATIVE + COST_ALTERNATIVE_RANK * rank
+                queue.add(draft, base=base, before=fill)
 
     def _swap(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
         """The witness's token for the first open slot, of the gap that was proposed first."""
@@ -228,6 +272,7 @@ class SyntaxConstraint:
         return verdict
 
     def _finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
+        self._take_prefixes(gaps)
         reason = ""
         for texts in self._endings(gaps, truncate=truncate):
             reason = self._refusal(texts)
@@ -238,42 +283,50 @@ class SyntaxConstraint:
     def _endings(self, gaps: Sequence[GapView], *, truncate: bool) -> Iterator[tuple[bytes, ...]]:
         """Complete fills in the order they are wanted; the costly search comes last."""
         eog = self._vocabulary.eog_id
-        committed = [self._vocabulary.text(fill_tokens(view, eog)) for view in gaps]
+        committed = [gap.text(fill_tokens(view, eog)) for gap, view in zip(self._gaps, gaps, strict=True)]
         open_gaps = [_is_open(view, eog) for view in gaps]
         if not any(open_gaps):
-            yield tuple(gap.rules.cut(text) for gap, text in zip(self._gaps, committed, strict=True))
+            yield tuple(committed)
         elif truncate:
             yield from _line_cuts(committed, open_gaps)
-        if not self._strayed(gaps):
-            assert self._witness is not None
+        if self._witness is not None:  # verified, even where the loop has cut a fill short since
             yield tuple(fill.text for fill in self._witness)
         yield from self._last_search(gaps)
         if self._judge.widen():
             yield from self._last_search(gaps)
-        if self._judge.relax():
+        if not self._strict and self._judge.relax():
             yield from self._last_search(gaps)
 
     def _last_search(self, gaps: Sequence[GapView]) -> Iterator[tuple[bytes, ...]]:
-        effort = Effort(LAST_VERIFIES, LAST_SECONDS)
-        queues = {gap: self._queue(gaps, (), gap) for gap in range(len(gaps))}
+        """All that a long search finds, with the marginals that were seen last."""
+        views = [_latest(view, seen) for view, seen in zip(gaps, self._seen or gaps, strict=True)]
+        effort = Effort(LAST_VERIFIES * len(gaps), LAST_SECONDS * len(gaps))
+        held: list[Fill | None] = [None] * len(gaps)
         while not effort.spent:
-            found = joint_search(queues, [None] * len(gaps), self._judge, effort)
-            if found is None:
+            queues = {gap: self._queue(views, (), gap) for gap, fill in enumerate(held) if fill is None}
+            found = joint_search(queues, held, self._judge, effort)
+            if found.whole is not None:
+                yield tuple(fill.text for fill in found.whole)
                 return
-            yield tuple(fill.text for fill in found)
+            solved = [None if gap in found.unsolved else fill for gap, fill in enumerate(found.fills)]
+            if solved.count(None) >= held.count(None):
+                return
+            held = solved
 
     def _refusal(self, texts: tuple[bytes, ...]) -> str:
         """Why these fills cannot be the result, or ""."""
-        for gap, text in zip(self._gaps, texts, strict=True):
-            if not is_utf8(text):
-                return "a fill is not whole UTF-8"
-            if not gap.rules.accepts(text):
-                return "a fill breaks a rule of its region"
+        if not all(gap.accepts(text) for gap, text in zip(self._gaps, texts, strict=True)):
+            return "a fill breaks a rule of its region"
         if self._document is None:
             return ""
         if self._document.idle and list(texts) == self._original:
             return "the file is broken around the gaps"
         return "" if self._document.check_fresh(texts).valid else "a fill adds a syntax error"
+
+
+def _latest(view: GapView, seen: GapView) -> GapView:
+    """A gap as it was seen last with its marginals, if no token came since."""
+    return seen if (seen.done, seen.slots, seen.closed) == (view.done, view.slots, view.closed) else view
 
 
 def _overlaid(tokens: tuple[int, ...], view: GapView, overlay: Mapping[int, int], eog: int) -> tuple[int, ...]:

@@ -1,12 +1,12 @@
 """What a training run needs to go on after it was stopped, written atomically."""
 
-import os
 import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
+from lacuna_model import atomic
 from lacuna_model.adapter import TrainableCanvas
 from lacuna_model.errors import WeightsError
 
@@ -19,18 +19,14 @@ COUNTERS = ("step", "seconds", "slots_seen")
 def save_checkpoint(
     path: Path, canvas: TrainableCanvas, optimizer: torch.optim.Optimizer, progress: "Progress"
 ) -> None:
-    """Write learnt weights, optimiser state and counters to ``path`` through a temporary file."""
+    """Write learnt weights, optimiser state and counters to ``path`` atomically."""
     state = {
         "canvas": canvas.state_dict(),
         "optimizer": optimizer.state_dict(),
         "progress": {name: getattr(progress, name) for name in COUNTERS},
     }
-    temporary = path.with_suffix(".part")
-    with temporary.open("wb") as file:
+    with atomic.replacing(path) as file:
         torch.save(state, file)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def load_checkpoint(path: Path, canvas: TrainableCanvas, optimizer: torch.optim.Optimizer) -> "Progress":
@@ -41,7 +37,7 @@ def load_checkpoint(path: Path, canvas: TrainableCanvas, optimizer: torch.optim.
         state = torch.load(path, weights_only=True, map_location="cpu")
         canvas.load_state_dict(state["canvas"])
         optimizer.load_state_dict(state["optimizer"])
-    except (OSError, RuntimeError, KeyError, ValueError, EOFError, pickle.UnpicklingError) as error:
-        reason = str(error).splitlines()[0]
+        return Progress(**state["progress"])
+    except (OSError, RuntimeError, LookupError, TypeError, ValueError, EOFError, pickle.UnpicklingError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise WeightsError(f"{path} is not a checkpoint of this model ({reason})") from error
-    return Progress(**state["progress"])

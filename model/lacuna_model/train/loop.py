@@ -133,7 +133,9 @@ class Trainer:
         self._optimizer.zero_grad()
         for _ in range(self.options.samples_per_step):
             sample = self._draw(rng)
-            score = sample_loss(self._base, self._canvas, sample, self._loss, self._sampling, self._tokenizer.eog_id, rng)
+            score = sample_loss(
+                self._base, self._canvas, sample, self._loss, self._sampling, self._tokenizer.eog_id, rng
+            )
             (score.loss / self.options.samples_per_step).backward()  # type: ignore[no-untyped-call]  # torch's own
             self.progress.add(score)
         for group in self._optimizer.param_groups:
@@ -174,9 +176,7 @@ class Trainer:
 
     def _done(self) -> bool:
         options = self.options
-        return (
-            self._stop or self.progress.step >= options.max_steps or self.progress.seconds >= options.minutes * 60
-        )
+        return self._stop or self.progress.step >= options.max_steps or self.progress.seconds >= options.minutes * 60
 
     def _ask_to_stop(self, signum: int, frame: FrameType | None) -> None:
         self._stop = True

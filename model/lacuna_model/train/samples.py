@@ -60,10 +60,7 @@ def draw_sample(text: str, tokenizer: Tokenizer, options: SampleOptions, rng: ra
     )
     fills = [window[begin:end] for begin, end in spans]
     size = rng.choice(options.block_sizes)
-    rows = [
-        block_targets(gap.prefix, fill, tokenizer, size)
-        for gap, fill in zip(layout.gaps, fills, strict=True)
-    ]
+    rows = [block_targets(gap.prefix, fill, tokenizer, size) for gap, fill in zip(layout.gaps, fills, strict=True)]
     return Sample(layout, torch.tensor([row for row, _ in rows]), torch.tensor([real for _, real in rows]))
 
 
@@ -146,5 +143,3 @@ def corrupt(sample: Sample, mask: Tensor, share: float, vocab_size: int, rng: ra
                 neighbour = int(sample.targets[gap, rng.randrange(size)])
                 ids[gap, slot] = neighbour if rng.random() < 0.5 else rng.randrange(vocab_size)
     return ids
-
-

@@ -41,7 +41,7 @@ def read_sample(base: Transformer, sample: Sample) -> Reading:
     ids = [*layout.before.ids, *layout.after.ids]
     positions = [*layout.before.positions, *layout.after.positions]
     num_before, num_context = len(layout.before), len(ids)
-    gaps, size = sample.targets.shape
+    size = sample.targets.shape[1]
     offsets = []
     for gap, targets in zip(layout.gaps, sample.targets.tolist(), strict=True):
         offsets.append((num_before if gap.parent == "after" else 0, gap.parent_len))

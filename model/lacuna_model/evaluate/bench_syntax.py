@@ -1,0 +1,235 @@
+"""``lacuna bench syntax``: what the syntax constraint reaches, and what it costs, with models that know nothing."""
+
+import itertools
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import msgspec
+import numpy as np
+from rich.table import Table
+
+from lacuna_model.canvas import Canvas
+from lacuna_model.constraint import Constraint, TokenText, Unconstrained, Verdict
+from lacuna_model.context import Gap
+from lacuna_model.denoise import denoise
+from lacuna_model.evaluate.syntax_oracles import oracle_for
+from lacuna_model.evaluate.synthetic import Case, Shape, SyntheticModel, cut_case
+from lacuna_model.params import DecodeOptions
+from lacuna_model.syntax import Language, SyntaxConstraint, parses
+from lacuna_model.syntax.languages import language_for
+
+Mode = Literal["off", "retry", "witness"]
+MODES: tuple[Mode, ...] = ("off", "retry", "witness")
+RETRIES = 3
+BLOCK = 16
+STEP_MS = 20.0  # what a step of the embedded model takes on two cores
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One row of the table.
+
+    Shares are of all cases: ``clean`` of files without any syntax error by tree-sitter, ``accepted`` of results that
+    are clean or an honest ``no_valid_fill`` (``refused``), ``oracle`` of the delivered files that the language's own
+    compiler accepts (NaN where there is none). Times are milliseconds a step; ``share`` is p95 over a step of 20 ms.
+    """
+
+    mode: Mode
+    language: str
+    gaps: int
+    slots: int
+    cases: int
+    clean: float
+    accepted: float
+    refused: float
+    oracle: float
+    steps: float
+    ms_p50: float
+    ms_p95: float
+    ms_p99: float
+    share: float
+    deferred: float
+
+
+@dataclass(slots=True)
+class _Tally:
+    cases: int = 0
+    clean: int = 0
+    refused: int = 0
+    oracle: list[bool] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+    step_ms: list[float] = field(default_factory=list)
+    deferred: int = 0
+    proposed: int = 0
+
+    def cell(self, mode: Mode, language: str, gaps: int, slots: int) -> Cell:
+        p50, p95, p99 = np.percentile(self.step_ms or [0.0], [50, 95, 99])
+        return Cell(
+            mode=mode,
+            language=language,
+            gaps=gaps,
+            slots=slots,
+            cases=self.cases,
+            clean=self.clean / self.cases,
+            accepted=(self.clean + self.refused) / self.cases,
+            refused=self.refused / self.cases,
+            oracle=float(np.mean(self.oracle)) if self.oracle else float("nan"),
+            steps=float(np.mean(self.steps)),
+            ms_p50=float(p50),
+            ms_p95=float(p95),
+            ms_p99=float(p99),
+            share=float(p95) / STEP_MS,
+            deferred=self.deferred / max(self.proposed, 1),
+        )
+
+
+def run(
+    files: Mapping[str, Sequence[bytes]],
+    tokens: TokenText,
+    *,
+    modes: Sequence[Mode] = MODES,
+    gaps: Sequence[int] = (1, 2, 3, 8),
+    slots: Sequence[int] = (4, 16, 48),
+    cases: int = 25,
+    noise: float = 0.15,
+    shape: Shape = "lines",
+    seed: int = 0,
+) -> Iterator[Cell]:
+    """Cells for every language (name to its files' texts), number of gaps, size of gap and mode, as they are done.
+
+    ``noise`` is the share of slots whose best token is wrong; 1 means that the model knows nothing at all.
+    """
+    for (name, texts), num_gaps, num_slots in itertools.product(files.items(), gaps, slots):
+        language = language_for(name=name)
+        if language is None:
+            continue
+        found = list(_cases(texts, language, tokens, seed, gaps=num_gaps, slots=num_slots, count=cases, shape=shape))
+        for mode in modes:
+            tally = _Tally()
+            for index, case in enumerate(found):
+                _measure(case, tokens, mode, noise, np.random.default_rng([seed, index]), tally)
+            if tally.cases:
+                yield tally.cell(mode, name, num_gaps, num_slots)
+
+
+def _cases(
+    texts: Sequence[bytes],
+    language: Language,
+    tokens: TokenText,
+    seed: int,
+    *,
+    gaps: int,
+    slots: int,
+    count: int,
+    shape: Shape,
+) -> Iterator[Case]:
+    rng = np.random.default_rng([seed, gaps, slots])
+    sound = [text for text in texts if parses(text, language)]
+    for index in range(count if sound else 0):
+        case = cut_case(sound[index % len(sound)], language, tokens, rng, gaps=gaps, slots=slots, shape=shape)
+        if case is not None:
+            yield case
+
+
+def _measure(case: Case, tokens: TokenText, mode: Mode, noise: float, rng: np.random.Generator, tally: _Tally) -> None:
+    model = SyntheticModel(case.truths, tokens, rng, noise=noise)
+    for _ in range(RETRIES if mode == "retry" else 1):
+        constraint: Constraint = (
+            SyntaxConstraint(case.text, case.regions, case.language, tokens, strict=True)
+            if mode == "witness"
+            else Unconstrained(tokens)
+        )
+        verdict, steps, step_ms = _fill(case, model, constraint, tokens)
+        started = time.perf_counter()
+        filled = _assembled(case, verdict)
+        clean = filled is not None and parses(filled, case.language)
+        if mode == "retry":
+            tally.step_ms.append((time.perf_counter() - started) * 1e3 / max(steps, 1))
+        tally.steps.append(steps)
+        if clean:
+            break
+    tally.cases += 1
+    tally.clean += clean
+    tally.step_ms += step_ms
+    tally.deferred += constraint.stats.vetoes
+    tally.proposed += constraint.stats.vetoes + steps
+    if filled is None or (mode == "retry" and not clean):
+        tally.refused += 1
+        return
+    oracle = oracle_for(case.language.name)
+    if oracle is not None:
+        tally.oracle.append(oracle(filled))
+
+
+def _fill(
+    case: Case, model: SyntheticModel, constraint: Constraint, tokens: TokenText
+) -> tuple[Verdict, int, list[float]]:
+    """The verdict, the steps it took, and the milliseconds that the constraint took in each."""
+    canvases = [Canvas(Gap("before", 0, 0), BLOCK, region.max_tokens) for region in case.regions]
+    options = DecodeOptions(schedule="confidence", confidence=0.85, corrections=0)
+    loop = denoise(model, canvases, constraint, tokens, options, cancelled=lambda: False, deadline=None)
+    step_ms: list[float] = []
+    asked = 0
+    while True:
+        try:
+            next(loop)
+        except StopIteration as end:
+            return end.value.verdict, end.value.counts.steps, step_ms
+        step_ms.append(sum(constraint.stats.step_ms[asked:]))
+        asked = len(constraint.stats.step_ms)
+
+
+def _assembled(case: Case, verdict: Verdict) -> bytes | None:
+    if verdict.fills is None:
+        return None
+    parts, offset = [], 0
+    for region, fill in zip(case.regions, verdict.fills, strict=True):
+        parts += [case.text[offset : region.start], fill.encode()]
+        offset = region.end
+    return b"".join([*parts, case.text[offset:]])
+
+
+def grown(text: bytes, lines: int) -> bytes:
+    """A text repeated until it has so many lines."""
+    own = max(text.count(b"\n"), 1)
+    return (text.rstrip(b"\n") + b"\n\n\n") * -(-lines // own)
+
+
+def table(cells: Sequence[Cell]) -> Table:
+    """The cells as a table, one row each."""
+    grid = Table(title="Syntax constraint", caption=f"share: p95 over a step of {STEP_MS:.0f} ms")
+    for name in Cell.__struct_fields__:
+        grid.add_column(name, justify="left" if name in ("mode", "language") else "right")
+    percentages = {"clean", "accepted", "refused", "oracle", "share", "deferred"}
+    for cell in cells:
+        values = msgspec.structs.asdict(cell)
+        grid.add_row(
+            *(
+                f"{100 * value:.1f} %"
+                if name in percentages
+                else f"{value:.2f}"
+                if isinstance(value, float)
+                else str(value)
+                for name, value in values.items()
+            )
+        )
+    return grid
+
+
+def totals(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells of each mode, gaps and slots averaged over the languages; times are the medians of theirs."""
+    groups: dict[tuple[Mode, int, int], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        groups[cell.mode, cell.gaps, cell.slots].append(cell)
+    averaged = []
+    for (mode, gaps, slots), group in groups.items():
+        figures = {
+            name: float(np.nanmedian([getattr(cell, name) for cell in group]))
+            if name.startswith("ms") or name == "share"
+            else float(np.nanmean([getattr(cell, name) for cell in group]))
+            for name in Cell.__struct_fields__[5:]
+        }
+        averaged.append(Cell(mode, "all", gaps, slots, sum(cell.cases for cell in group), **figures))
+    return averaged

@@ -1,0 +1,65 @@
+"""Independent oracles of syntax for benchmarks: the languages' own compilers, as far as they are at hand."""
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import tomllib
+import warnings
+from collections.abc import Callable, Sequence
+
+Oracle = Callable[[bytes], bool]
+SECONDS = 20
+C_PARSE_ERROR = re.compile(rb"error: (?:expected|unterminated|stray|missing terminating|unbalanced|extraneous)")
+
+
+def oracle_for(language: str) -> Oracle | None:
+    """Whether a text of that language is well-formed, or None where nothing on this machine can say."""
+    builtin: dict[str, Oracle] = {"python": _python, "json": _json, "toml": _toml}
+    if language in builtin:
+        return builtin[language]
+    commands: dict[str, Sequence[str]] = {
+        "javascript": ("node", "--check", "-"),
+        "go": ("gofmt", "-e"),
+        "bash": ("bash", "-n"),
+        "c": ("gcc", "-fsyntax-only", "-w", "-x", "c", "-"),
+        "cpp": ("g++", "-fsyntax-only", "-w", "-x", "c++", "-"),
+    }
+    command = commands.get(language)
+    if command is None or shutil.which(command[0]) is None:
+        return None
+    return lambda text: _command(command, text)
+
+
+def _command(command: Sequence[str], text: bytes) -> bool:
+    done = subprocess.run(command, input=text, capture_output=True, timeout=SECONDS, check=False)
+    if command[0] in ("gcc", "g++"):  # what is undeclared or of the wrong type is no matter of syntax
+        return C_PARSE_ERROR.search(done.stderr) is None
+    return done.returncode == 0
+
+
+def _python(text: bytes) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(ast.parse(text), "<case>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def _json(text: bytes) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _toml(text: bytes) -> bool:
+    try:
+        tomllib.loads(text.decode())
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,18 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from lacuna_model import models
+from lacuna_model.errors import LacunaError
+
+
+@pytest.fixture(scope="session")
+def gguf_path() -> Path:
+    """The real base model. `make test` fetches it; without it these tests are skipped, but never in CI."""
+    try:
+        return models.path(models.find(models.DEFAULT_MODEL))
+    except LacunaError as error:
+        if os.environ.get("CI"):
+            pytest.fail(f"CI has to have the base model: {error}")
+        pytest.skip(str(error))

@@ -1,0 +1,42 @@
+import pytest
+import torch
+
+from lacuna_kernels import attention, fold_mask, reference
+
+SHAPES = [(1, 1, 1, 1, 1, 8), (1, 9, 3, 17, 17, 64), (2, 6, 2, 17, 300, 16), (1, 6, 6, 5, 33, 8), (3, 8, 1, 2, 64, 32)]
+
+
+def shape_id(shape: tuple[int, ...]) -> str:
+    return "-".join(f"{name}{size}" for name, size in zip("BHGRKD", shape, strict=True))
+
+
+@pytest.mark.parametrize("masked", ["open", "masked", "masked-per-batch"])
+@pytest.mark.parametrize("shape", SHAPES, ids=shape_id)
+def test_equals_the_reference(shape: tuple[int, ...], masked: str) -> None:
+    batch, heads, groups, rows, keys, width = shape
+    generator = torch.Generator().manual_seed(0)
+    query = torch.randn((batch, heads, rows, width), generator=generator)
+    key, value = torch.randn((2, batch, groups, keys, width), generator=generator)
+    mask = None
+    if masked != "open":
+        size = (batch, 1, rows, keys) if masked == "masked-per-batch" else (rows, keys)
+        mask = torch.rand(size, generator=generator) < 0.5
+        mask[..., 0] = True  # a row that sees nothing has no softmax
+    folded = None if mask is None else fold_mask(mask, heads // groups, query.dtype)
+    got = attention(query, key, value, folded)
+    torch.testing.assert_close(got, reference.attention(query, key, value, mask), atol=1e-5, rtol=1e-5)
+
+
+def test_masked_keys_have_no_influence() -> None:
+    query, key, value = torch.randn((3, 1, 2, 4, 8), generator=torch.Generator().manual_seed(0))
+    mask = fold_mask(torch.ones((4, 4), dtype=torch.bool).tril(), 1, query.dtype)
+    expected = attention(query, key, value, mask)
+    key[:, :, 3], value[:, :, 3] = 100.0, -100.0
+    assert torch.equal(attention(query, key, value, mask)[:, :, :3], expected[:, :, :3])
+
+
+def test_takes_half_precision() -> None:
+    query, key, value = torch.randn((3, 1, 2, 4, 8), generator=torch.Generator().manual_seed(0))
+    got = attention(query.bfloat16(), key.bfloat16(), value.bfloat16())
+    assert got.dtype == torch.bfloat16
+    torch.testing.assert_close(got.float(), reference.attention(query, key, value), atol=0.05, rtol=0.05)

@@ -1,0 +1,48 @@
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lacuna_kernels import rotary
+
+WIDTH = 16
+FREQUENCIES = 10_000.0 ** -(torch.arange(0, WIDTH, 2, dtype=torch.float64) / WIDTH)
+POSITIONS = st.integers(0, 4000)
+
+
+def turned(x: torch.Tensor, position: int) -> torch.Tensor:
+    angles = (position * FREQUENCIES).repeat(2)
+    return rotary(x, angles.cos(), angles.sin())
+
+
+def vectors() -> torch.Tensor:
+    return torch.randn((2, WIDTH), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+
+def test_position_zero_turns_nothing() -> None:
+    x, _ = vectors()
+    assert torch.equal(turned(x, 0), x)
+
+
+@settings(deadline=None)
+@given(POSITIONS, POSITIONS, POSITIONS)
+def test_products_depend_on_differences_of_positions_alone(first: int, second: int, shift: int) -> None:
+    query, key = vectors()
+    here = turned(query, first) @ turned(key, second)
+    there = turned(query, first + shift) @ turned(key, second + shift)
+    torch.testing.assert_close(here, there, atol=1e-9, rtol=1e-9)
+
+
+@settings(deadline=None)
+@given(POSITIONS, st.integers(-4000, 4000))
+def test_turning_is_additive_and_can_be_undone(position: int, shift: int) -> None:
+    x, _ = vectors()
+    moved = turned(turned(x, position), shift)
+    torch.testing.assert_close(moved, turned(x, position + shift), atol=1e-9, rtol=1e-9)
+    torch.testing.assert_close(turned(moved, -shift), turned(x, position), atol=1e-9, rtol=1e-9)
+
+
+def test_every_row_has_its_own_position() -> None:
+    x = torch.randn((2, 3, WIDTH), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    angles = torch.outer(torch.tensor([5.0, 0.0, 700.0], dtype=torch.float64), FREQUENCIES).repeat(1, 2)
+    expected = torch.stack([turned(x[:, i], at) for i, at in enumerate((5, 0, 700))], dim=1)
+    torch.testing.assert_close(rotary(x, angles.cos(), angles.sin()), expected)

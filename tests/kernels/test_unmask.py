@@ -1,0 +1,34 @@
+import pytest
+import torch
+
+from lacuna_kernels import unmask
+
+
+@pytest.mark.parametrize(
+    ("rows", "vocab", "num_candidates"), [(1, 5, 5), (16, 301, 12), (3, 49152, 1)], ids=["R1-V5-C5", "R16-V301-C12",
+    "R3-V49152-C1"],
+)  # fmt: skip
+def test_equals_a_plain_softmax(rows: int, vocab: int, num_candidates: int) -> None:
+    logits = 5 * torch.randn((rows, vocab), generator=torch.Generator().manual_seed(0))
+    ids, logp, entropy = unmask(logits, num_candidates)
+    probabilities = logits.double().softmax(-1)
+    best = probabilities.sort(-1, descending=True)
+    assert torch.equal(ids, best.indices[:, :num_candidates])
+    torch.testing.assert_close(logp.double(), best.values[:, :num_candidates].log(), atol=1e-5, rtol=1e-5)
+    expected = -(probabilities * probabilities.log()).sum(-1)
+    torch.testing.assert_close(entropy.double(), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_ruled_out_tokens_leave_the_entropy_finite() -> None:
+    logits = torch.full((1, 100), -1e4)
+    logits[0, 7] = 1.0
+    ids, logp, entropy = unmask(logits, 3)
+    assert ids[0, 0] == 7
+    torch.testing.assert_close(logp[0, 0], torch.tensor(0.0))
+    torch.testing.assert_close(entropy, torch.zeros(1), atol=1e-4, rtol=0.0)
+
+
+def test_takes_half_precision() -> None:
+    ids, logp, entropy = unmask(torch.randn((2, 50), generator=torch.Generator().manual_seed(0)).half(), 4)
+    assert ids.shape == logp.shape == (2, 4)
+    assert logp.dtype == entropy.dtype == torch.float32

@@ -1,0 +1,65 @@
+"""A canvas model that wants given texts, and a constraint under orders: the loop around them is what is tested."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from lacuna_model.canvas import Canvas, Marginals
+from lacuna_model.constraint import Commit, GapView, Unconstrained, Verdict
+from lacuna_model.tokenizer import Tokenizer
+
+SECOND = 3  # the token that every slot would take as its second choice
+
+
+def sure(tokens: Sequence[int], entropy: Sequence[float] | None = None, exact: int = 0) -> Marginals:
+    """Marginals that want ``tokens`` with a probability of 0.95."""
+    ids = np.array([[token, SECOND] for token in tokens])
+    logp = np.log(np.array([[0.95, 0.04]] * len(tokens), dtype=np.float32))
+    return Marginals(ids, logp, np.array(entropy or [0.1] * len(tokens), dtype=np.float32), exact)
+
+
+class Scripted:
+    """Wants one text a gap, then end-of-gap; counts its passes."""
+
+    def __init__(self, tokenizer: Tokenizer, *texts: str, entropy: float = 0.1) -> None:
+        self.passes = 0
+        self.blocks = 0
+        self.on_pass: Callable[[int], None] = lambda passes: None
+        self._entropy = entropy
+        self._wanted = [[*tokenizer.encode(text), *[tokenizer.eog_id] * 100] for text in texts]
+
+    def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
+        self.passes += 1
+        self.on_pass(self.passes)
+        return [
+            None if canvas.closed else self._marginals(canvas, wanted)
+            for canvas, wanted in zip(canvases, self._wanted, strict=True)
+        ]
+
+    def _marginals(self, canvas: Canvas, wanted: Sequence[int]) -> Marginals:
+        first, size = len(canvas.done), len(canvas.slots)
+        return sure(wanted[first : first + size], [self._entropy] * size)
+
+    def finish_block(self, canvases: Sequence[Canvas]) -> None:
+        self.blocks += 1
+
+
+class Strict(Unconstrained):
+    """Lets through what ``allow`` says of a proposed commit."""
+
+    active = True
+
+    def __init__(self, tokenizer: Tokenizer, allow: Callable[[Commit], bool]) -> None:
+        super().__init__(tokenizer)
+        self.asked = 0
+        self._allow = allow
+
+    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
+        self.asked += 1
+        return [commit for commit in proposal if self._allow(commit)]
+
+    def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
+        verdict = super().finish(gaps, truncate=truncate)
+        if all(gap.closed for gap in gaps) or truncate:
+            return verdict
+        return Verdict("no_valid_fill", None, "nothing may stand here")

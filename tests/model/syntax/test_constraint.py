@@ -1,0 +1,176 @@
+"""The properties a constraint promises, over all languages."""
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lacuna_model.constraint import Commit, Constraint, GapView, Unconstrained
+from lacuna_model.params import Region
+from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint, constraint_for, parses
+from lacuna_model.syntax.document import Document
+
+from .conftest import SmallTokens
+from .drive import certain, fill, noisy
+
+PARTIALS = int(os.environ.get("LACUNA_PARTIALS", "12"))  # per language; 10,000 for the full run
+Samples = dict[str, tuple[Language, bytes]]
+NAMES = [language.name for language in LANGUAGES]
+PROPERTY = settings(
+    max_examples=PARTIALS, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
+)
+
+
+def cut(
+    text: bytes, tokens: SmallTokens, seed: int, gaps: int, slots: int
+) -> tuple[bytes, list[Region], list[list[int]]]:
+    """Random gaps between tokens: the text without them, their regions and what was there."""
+    ids = tokens.encode(text.decode())
+    rng = np.random.default_rng(seed)
+    share = len(ids) // gaps
+    pieces, regions, truths, size, position = [], [], [], 0, 0
+    for gap in range(gaps):
+        start = int(rng.integers(gap * share, max((gap + 1) * share - slots, gap * share + 1)))
+        end = min(start + int(rng.integers(0, slots + 1)), (gap + 1) * share)
+        start, end = whole(ids, tokens, start), whole(ids, tokens, end)
+        pieces.append(tokens.decode_bytes(ids[position:start]))
+        size += len(pieces[-1])
+        regions.append(Region(size, size, max_tokens=max(end - start, 4)))
+        truths.append(ids[start:end])
+        position = end
+    pieces.append(tokens.decode_bytes(ids[position:]))
+    return b"".join(pieces), regions, truths
+
+
+def whole(ids: list[int], tokens: SmallTokens, place: int) -> int:
+    """The first place from here on that splits no character."""
+    while place < len(ids) and tokens.token_bytes(ids[place])[0] & 0xC0 == 0x80:
+        place += 1
+    return place
+
+
+def filled(text: bytes, regions: list[Region], fills: tuple[str, ...]) -> bytes:
+    parts, offset = [], 0
+    for region, fill_text in zip(regions, fills, strict=True):
+        parts += [text[offset : region.start], fill_text.encode()]
+        offset = region.end
+    return b"".join([*parts, text[offset:]])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_samples_are_sound(samples: Samples, name: str) -> None:
+    language, text = samples[name]
+    assert parses(text, language)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@PROPERTY
+@given(seed=st.integers(0, 2**32), gaps=st.integers(1, 3))
+def test_true_fill_is_never_vetoed(samples: Samples, tokens: SmallTokens, name: str, seed: int, gaps: int) -> None:
+    language, text = samples[name]
+    hollow, regions, truths = cut(text, tokens, seed, gaps, 12)
+    constraint = SyntaxConstraint(hollow, regions, language, tokens)
+
+    def nothing_refused(asked: Constraint, views: object, admitted: list[Commit]) -> None:
+        assert asked.stats.vetoes == 0
+        assert admitted
+
+    model = certain(truths, tokens.eog_id)
+    budgets = [region.max_tokens for region in regions]
+    rng = np.random.default_rng(seed)
+    verdict = fill(constraint, model, budgets, tokens.eog_id, rng=rng, watch=nothing_refused)
+    assert verdict.status == "ok"
+    assert verdict.fills is not None
+    assert filled(hollow, regions, verdict.fills) == text
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("noise", [0.2, 1.0])
+@settings(PROPERTY, max_examples=max(PARTIALS // 4, 3))
+@given(seed=st.integers(0, 2**32), gaps=st.integers(1, 3))
+def test_bad_model_breaks_nothing(
+    samples: Samples, tokens: SmallTokens, name: str, noise: float, seed: int, gaps: int
+) -> None:
+    language, text = samples[name]
+    hollow, regions, truths = cut(text, tokens, seed, gaps, 12)
+    constraint = SyntaxConstraint(hollow, regions, language, tokens)
+    rng = np.random.default_rng(seed)
+    model = noisy(truths, tokens, rng, noise)
+    budgets = [region.max_tokens for region in regions]
+    verdict = fill(constraint, model, budgets, tokens.eog_id, rng=rng, watch=keeps_a_witness(tokens))
+    if verdict.status == "no_valid_fill":
+        assert verdict.fills is None
+        assert "no valid fill" in verdict.message
+        return
+    assert verdict.fills is not None
+    spans = [(region.start, region.end) for region in regions]
+    fresh = Document(hollow, spans, language)
+    fresh.relax()
+    assert fresh.check_fresh([text.encode() for text in verdict.fills]).valid
+
+
+def keeps_a_witness(tokens: SmallTokens):  # type: ignore[no-untyped-def]  # a closure for ``watch``
+    def watch(constraint: SyntaxConstraint, views: list[GapView], admitted: list[Commit]) -> None:
+        if not admitted:
+            return
+        assert constraint.witness is not None
+        for gap, view in enumerate(views):
+            slots = list(view.slots)
+            for commit in admitted:
+                if commit.gap == gap:
+                    slots[commit.slot] = commit.token
+            text = constraint.witness[gap].encode()
+            run = [*view.done, *slots[: slots.index(None) if None in slots else len(slots)]]
+            ends = tokens.eog_id in run
+            known = tokens.decode_bytes(run[: run.index(tokens.eog_id)] if ends else run)
+            assert text == known if ends else text.startswith(known)
+
+    return watch
+
+
+@pytest.mark.parametrize("name", NAMES)
+@PROPERTY
+@given(seed=st.integers(0, 2**32), gaps=st.integers(1, 3))
+def test_incremental_and_fresh_agree(samples: Samples, tokens: SmallTokens, name: str, seed: int, gaps: int) -> None:
+    language, text = samples[name]
+    hollow, regions, truths = cut(text, tokens, seed, gaps, 12)
+    spans = [(region.start, region.end) for region in regions]
+    document = Document(hollow, spans, language)
+    rng = np.random.default_rng(seed)
+    for _ in range(4):
+        fills = [tokens.decode_bytes(truth[: int(rng.integers(0, len(truth) + 1))]) for truth in truths]
+        if any(not valid_utf8(text) for text in fills):
+            continue
+        if document.check(fills).valid:
+            assert document.check_fresh(fills).valid
+    true_fills = [tokens.decode_bytes(truth) for truth in truths]
+    assert document.check(true_fills, thorough=True).valid
+    assert document.check_fresh(true_fills).valid
+
+
+def valid_utf8(text: bytes) -> bool:
+    return text.decode(errors="replace").encode() == text
+
+
+def test_first_step_costs_one_verify(samples: Samples, tokens: SmallTokens) -> None:
+    language, text = samples["python"]
+    hollow, regions, truths = cut(text, tokens, 7, 1, 12)
+    constraint = SyntaxConstraint(hollow, regions, language, tokens)
+    fill(constraint, certain(truths, tokens.eog_id), [regions[0].max_tokens], tokens.eog_id)
+    assert constraint.stats.verifies == 1
+
+
+def test_unknown_language_is_unconstrained(tokens: SmallTokens) -> None:
+    constraint = constraint_for(b"a ( b", [Region(1, 1)], "notes.xyz", "", tokens, syntax=True)
+    assert isinstance(constraint, Unconstrained)
+    assert not constraint.active
+
+
+def test_syntax_off_is_unconstrained(tokens: SmallTokens) -> None:
+    assert not constraint_for(b"x = ", [Region(4, 4)], "a.py", "", tokens, syntax=False).active
+
+
+def test_language_by_name_beats_extension(tokens: SmallTokens) -> None:
+    assert constraint_for(b"x = ", [Region(4, 4)], "a.xyz", "Python", tokens, syntax=True).active

@@ -1,0 +1,169 @@
+"""Texts that are easy to get wrong: line ends, tabs, other scripts, gaps inside literals, broken files."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from lacuna_model.params import Region
+from lacuna_model.syntax import SyntaxConstraint, constraint_for, language_for
+from lacuna_model.syntax.document import Document
+from lacuna_model.syntax.error_set import Splice, carried_over, tree_faults
+from lacuna_model.syntax.vocabulary import finish_character, unfinished_character
+
+from .conftest import SmallTokens
+from .drive import certain, fill, noisy
+from .test_constraint import filled
+
+PYTHON = {
+    "crlf": ("def f(x):\r\n    if x:\r\n        ", "return 1\r\n    y = 2", "\r\n    return y\r\n"),
+    "tabs": ("class A:\n\tdef f(self):\n\t\t", "for x in self:\n\t\t\tprint(x)", "\n\t\treturn 1\n"),
+    "form feed": ("x = 1\n\f\ndef f():\n    ", "return x", "\n\f\ny = 2\n"),
+    "utf-8": ('name = "', "größe → 数", '"\nprint(name)\n'),
+    "bom": ("\ufeffx = ", "1", "\n"),
+    "string": ('print("a', "b {c} ", 'd", 1)\n'),
+    "docstring": ('def f():\n    """Does', " a thing.\n\n    And", ' more."""\n    return 1\n'),
+    "comment": ("x = 1  # a", " remark", " here\ny = 2\n"),
+    "f-string": ('x = f"{a', ":>{w}} {b!r", '} c"\n'),
+    "decorator": ("import a\n\n@", "a.b(1)\n@a", ".c\ndef f():\n    pass\n"),
+    "start of file": ("", "import os", "\nprint(os)\n"),
+    "end of file": ("def f():\n    ", "return 1", ""),
+    "empty file": ("", "x = 1\n", ""),
+    "whole block": ("try:\n", "    x()\nexcept E:\n    y()", "\nz()\n"),
+    "lambda": ("f(key=lambda x: ", "x[0], y=(1,", "))\n"),
+    "continuation": ("x = 1 + \\\n    ", "2 + \\\n    3", "\ny = x\n"),
+    "empty fill": ("f(a, b", "", ")\n"),
+}
+
+
+def run(before: str, truth: str, after: str, tokens: SmallTokens, noise: float = 0.0, seed: int = 0) -> tuple[str, str]:
+    text = (before + after).encode()
+    start = len(before.encode())
+    ids = tokens.encode(truth)
+    region = Region(start, start, max_tokens=len(ids) + 6)
+    language = language_for("a.py")
+    assert language is not None
+    constraint = SyntaxConstraint(text, [region], language, tokens)
+    rng = np.random.default_rng(seed)
+    model = noisy([ids], tokens, rng, noise) if noise else certain([ids], tokens.eog_id)
+    verdict = fill(constraint, model, [region.max_tokens], tokens.eog_id, rng=rng)
+    if verdict.fills is None:
+        return verdict.status, ""
+    return verdict.status, filled(text, [region], verdict.fills).decode()
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_true_fill_passes(tokens: SmallTokens, name: str) -> None:
+    before, truth, after = PYTHON[name]
+    assert run(before, truth, after, tokens) == ("ok", before + truth + after)
+
+
+@pytest.mark.parametrize("noise", [0.3, 1.0])
+@pytest.mark.parametrize("name", PYTHON)
+def test_noise_gives_python_or_nothing(tokens: SmallTokens, name: str, noise: float) -> None:
+    before, truth, after = PYTHON[name]
+    for seed in range(3):
+        status, text = run(before, truth, after, tokens, noise, seed)
+        if status == "ok":
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a random string may hold an odd escape
+                compile(text.removeprefix("\ufeff"), "<filled>", "exec")
+        else:
+            assert status == "no_valid_fill"
+
+
+def test_broken_elsewhere_stays_as_broken(tokens: SmallTokens) -> None:
+    before = "def broken(:\n    pass\n\n\n" + "x = 1\n\n\n" * 30 + "y = "
+    status, text = run(before, "foo(1)", "\nz = 3\n", tokens)
+    assert (status, text) == ("ok", before + "foo(1)" + "\nz = 3\n")
+
+
+def test_broken_at_the_gap_is_repaired(tokens: SmallTokens) -> None:
+    status, text = run("print(max(1, 2", "", "\nx = 3\n", tokens, noise=1.0)
+    assert status == "ok"
+    compile(text, "<filled>", "exec")
+
+
+def test_broken_beside_the_gap_may_stay(tokens: SmallTokens) -> None:
+    before = "def f():\n    a = = 1\n    b = "
+    status, text = run(before, "foo(2)", "\n    return b\n", tokens)
+    assert (status, text) == ("ok", before + "foo(2)" + "\n    return b\n")
+
+
+def test_indentation_is_checked() -> None:
+    language = language_for("a.py")
+    assert language is not None
+    before, after = b"def f(x):\n    if x:\n", b"\n    return 1\n"
+    document = Document(before + after, [(len(before), len(before))], language)
+    good = [b"        y = 1", b"        y = 1\n        z = 2", b"        pass  # done"]
+    bad = [b"    y = 1", b"        y = 1\n      z = 2", b"        # nothing", b"", b"        y = 1\n            z = 2"]
+    for text in good:
+        assert document.check([text]).valid
+    for text in bad:
+        assert not document.check([text]).valid
+        assert not document.check_fresh([text]).valid
+
+
+def test_carried_over_shifts_and_drops() -> None:
+    language = language_for("a.js")
+    assert language is not None
+    text = b"let a = ;\nlet b = 1;\nlet c = = 2;\n"
+    faults = tree_faults(Document(text, [(0, 0)], language)._original_tree)
+    gap = text.index(b"1;")
+    moved = carried_over(faults, [Splice(gap, gap + 1, 5)])
+    after = tree_faults(Document(text.replace(b"1;", b"12345;"), [(0, 0)], language)._original_tree)
+    assert after == moved
+    assert carried_over(faults, [Splice(0, len(text), 3)]) <= {fault for fault in moved if fault.start == 0}
+
+
+@pytest.mark.parametrize(
+    ("data", "missing"), [(b"a\xe2\x86", 2), (b"\xf0", 1), (b"\xc3", 1), ("ä".encode(), 0), (b"", 0), (b"abc", 0)]
+)
+def test_half_characters(data: bytes, missing: int) -> None:
+    assert unfinished_character(data) == missing
+    (data + finish_character(data)).decode()
+
+
+@pytest.mark.parametrize("lead", range(0xC2, 0xF5))
+def test_every_lead_byte_can_be_finished(lead: int) -> None:
+    (bytes([lead]) + finish_character(bytes([lead]))).decode()
+
+
+def test_fill_begins_with_the_healed_prefix(tokens: SmallTokens) -> None:
+    before, after = "x = fo", "\ny = 2\n"
+    text = (before + after).encode()
+    region = Region(len(before) - 2, len(before), max_tokens=12)
+    language = language_for("a.py")
+    assert language is not None
+    for noise in (0.0, 1.0):
+        constraint = SyntaxConstraint(text, [region], language, tokens)
+        ids = tokens.encode("foo(1)")
+        rng = np.random.default_rng(1)
+        model = noisy([ids], tokens, rng, noise) if noise else certain([ids], tokens.eog_id)
+        verdict = fill(constraint, model, [region.max_tokens], tokens.eog_id, prefixes=[b"fo"])
+        assert verdict.fills is not None
+        assert verdict.fills[0].startswith("fo")
+
+
+def test_no_room_is_an_honest_refusal(tokens: SmallTokens) -> None:
+    text = b"def f(a, b"
+    constraint = constraint_for(text, [Region(10, 10, max_tokens=1)], "a.py", "", tokens, syntax=True)
+    model = noisy([[5]], tokens, np.random.default_rng(0), 1.0)
+    verdict = fill(constraint, model, [1], tokens.eog_id)
+    assert verdict.status == "no_valid_fill"
+    assert verdict.fills is None
+    assert "\n" not in verdict.message
+
+
+def test_unfinished_fill_is_cut_at_a_line(tokens: SmallTokens) -> None:
+    before, truth, after = "def f():\n", "    x = 1\n    y = foo(2,\n            3)\n", "    return x\n"
+    text, ids = (before + after).encode(), tokens.encode(truth)
+    region = Region(len(before), len(before), max_tokens=len(ids))
+    constraint = constraint_for(text, [region], "a.py", "", tokens, syntax=True)
+    keep = next(n for n in range(len(ids)) if b"foo(2" in tokens.decode_bytes(ids[:n]))
+    verdict = fill(constraint, certain([ids], 0), [len(ids)], 0, max_steps=keep // 2 + 1)
+    assert verdict.status == "ok"
+    assert verdict.fills is not None
+    compile(filled(text, [region], verdict.fills), "<filled>", "exec")
+    assert truth.startswith(verdict.fills[0])
+    assert verdict.fills[0].endswith("\n")

@@ -1,0 +1,161 @@
+"""The parts of the witness search on their own."""
+
+import re
+
+import pytest
+from tree_sitter import Parser
+
+from lacuna_model.params import Region
+from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint, language_for
+from lacuna_model.syntax.blocks import Line, lay_lines, open_lines, render
+from lacuna_model.syntax.closing import Closer
+from lacuna_model.syntax.document import Document
+from lacuna_model.syntax.error_set import tree_faults
+from lacuna_model.syntax.extent import find_extents
+from lacuna_model.syntax.frontier import Frontier
+from lacuna_model.syntax.oracle import python_program, python_syntax
+from lacuna_model.syntax.scan import scan
+from lacuna_model.syntax.vocabulary import Vocabulary, vocabulary_of
+
+from .conftest import SmallTokens
+
+Samples = dict[str, tuple[Language, bytes]]
+
+
+def python() -> Language:
+    language = language_for("a.py")
+    assert language is not None
+    return language
+
+
+@pytest.mark.parametrize(
+    ("before", "fill", "after"),
+    [
+        ("x = foo(a, ", "b", "\ny = 1\n"),
+        ("x = [1, {2: ", "", "\ny = 1\n"),
+        ("if a", "", "\ny = 1\n"),
+        ("def f(self, a", "", "\n    return a\n"),
+        ('x = "abc', " d", "\n"),
+        ("class A:\n    def f(self):\n        if x:\n", "", "        return 1\n"),
+        ("try:\n    x = 1\n", "", "y = 2\n"),
+        ("try:\n    ", "x()", "\nexcept E:\n    pass\n"),
+        ("for x in y:\n    ", "a = 1\n", "print(a)\n"),
+        ("x = (", "", ", 3)\n"),
+        ("def f():\n    a = 1\n    ", "", " in x:\n        print(1)\n"),
+    ],
+)
+def test_completion_is_found(before: str, fill: str, after: str) -> None:
+    left, right = before.encode(), after.encode()
+    document = Document(left + right, [(len(left), len(left))], python())
+    closer = Closer(left, right, python().lexicon)
+    texts = [fill.encode() + closing for closing in closer.completions(fill.encode())]
+    assert any(document.check([text]).valid for text in texts)
+    assert len(set(texts)) == len(texts)
+
+
+def test_scan_sees_what_is_open() -> None:
+    lexicon = python().lexicon
+    state = scan(b'if f(a, [b, "c', lexicon)
+    assert state.stack == (b")", b"]")
+    assert state.inside == b'"'
+    assert state.header_open
+    assert scan(b'd"]):\n', lexicon, state).body_due == b""
+    assert scan(b"x) + y]\n", lexicon).unmatched == (b")", b"]")
+
+
+def test_layout_opens_the_blocks_that_come() -> None:
+    opened = [Line(0, b"def"), Line(4, b"x")]
+    layout = lay_lines(opened, [Line(8, b"y"), Line(4, b"except")], header=False, unit=4)
+    assert render(layout, b"\n", b" ") == b"\n    try:\n        "
+    assert open_lines(b"class A:\n    def f():\n        x", 4) == [
+        Line(0, b"class"),
+        Line(4, b"def"),
+        Line(8, b"x"),
+    ]
+
+
+def test_extents_are_small_and_grow_out_of_literals() -> None:
+    body = "".join(f"def f{i}(x):\n    return x + {i}\n\n\n" for i in range(200))
+    place = body.index("return x + 100")
+    extents, sound = find_extents(body.encode(), [(place, place)], python())
+    assert sound
+    assert extents[0].stop - extents[0].begin < 200
+    listing = "data = {\n" + "".join(f"'{i}': [\n{i}],\n" for i in range(300)) + "}\n"
+    text = ("a = 1\n" * 50 + listing + "b = 2\n" * 50).encode()
+    place = text.index(b"'150'")
+    extents, _ = find_extents(text, [(place, place)], python())
+    assert (
+        text[extents[0].begin : extents[0].stop].startswith(b"a = 1\ndata")
+        or b"data = {" in text[extents[0].begin : extents[0].stop]
+    )
+
+
+@pytest.mark.parametrize("name", ["python", "javascript", "typescript", "go", "rust", "java", "c", "json"])
+def test_true_token_fits_the_frontier(samples: Samples, tokens: SmallTokens, name: str) -> None:
+    language, text = samples[name]
+    grammar = language.grammar()
+    tree = Parser(grammar).parse(text)
+    offset, fitting, seen = 0, 0, 0
+    for token in tokens.encode(text.decode()):
+        piece = tokens.token_bytes(token)
+        fitting += Frontier(grammar, tree, text, offset).fits(piece)
+        offset += len(piece)
+        seen += 1
+    assert fitting >= 0.98 * seen  # a state's list is a hint
+
+
+def test_frontier_tells_wrong_tokens() -> None:
+    text = b"def f(a):\n    pass\n"
+    grammar = python().grammar()
+    frontier = Frontier(grammar, Parser(grammar).parse(text), text, len(b"def f"))
+    assert frontier.fits(b"(")
+    assert frontier.fits(b"oo")
+    assert not frontier.fits(b"]")
+    assert not frontier.fits(b" class")
+
+
+def test_vocabulary_spells_any_bytes(tokens: SmallTokens) -> None:
+    vocabulary = Vocabulary(tokens)
+    for data in (b"return x", "größe → 数".encode(), b"\xff\xfe\x00", b"\n\t"):
+        assert vocabulary.text(vocabulary.encode(data)) == data
+    below = vocabulary.below(b"ret")
+    assert below
+    assert all(vocabulary.piece(token).startswith(b"ret") for token in below)
+    assert vocabulary_of(tokens) is vocabulary_of(tokens)
+
+
+def test_oracle_speaks_for_the_fill_alone() -> None:
+    text = b"print 1\nx = (2\ny = 3\n"
+    assert python_syntax(text, [(17, 18)]) is None
+    assert python_syntax(b"x = 1\ny = (2]\n", [(6, 13)]) is not None
+    assert python_syntax(b"def f():\n    return 1\n", [(9, 21)]) is None
+    assert python_program(b"return 1\n", [(0, 8)]) is not None
+    assert python_syntax(b"x = '\0'\n", [(0, 7)]) is not None
+
+
+def test_languages_are_told_apart() -> None:
+    names = [language.name for language in LANGUAGES]
+    assert len(names) == len(set(names)) == 19
+    extensions = [extension for language in LANGUAGES for extension in language.extensions]
+    assert len(extensions) == len(set(extensions))
+    assert language_for("x/A.TSX") is not None
+    assert language_for("x.py", name="nothing") is None
+    for language in LANGUAGES:
+        tree = Parser(language.grammar()).parse(b"")
+        assert re.fullmatch(r"[a-z]+", language.name)
+        assert isinstance(tree_faults(tree), frozenset)
+
+
+def test_strict_constraint_leaves_no_error(tokens: SmallTokens) -> None:
+    text = b"def f():\n    a = = 1\n    b = \n    return b\n"
+    place = text.index(b"b = ") + 4
+    constraint = SyntaxConstraint(text, [Region(place, place, max_tokens=8)], python(), tokens, strict=True)
+    assert constraint.finish([_closed(tokens, "1")], truncate=False).status == "no_valid_fill"
+    constraint = SyntaxConstraint(text, [Region(place, place, max_tokens=8)], python(), tokens)
+    assert constraint.finish([_closed(tokens, "1")], truncate=False).fills == ("1",)
+
+
+def _closed(tokens: SmallTokens, text: str):  # type: ignore[no-untyped-def]  # a GapView
+    from lacuna_model.constraint import GapView
+
+    return GapView(tuple(tokens.encode(text)), (), closed=True)

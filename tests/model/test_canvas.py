@@ -1,0 +1,139 @@
+import pytest
+
+from lacuna_model.canvas import Canvas
+from lacuna_model.constraint import fill_text, fill_tokens
+from lacuna_model.context import Gap
+from lacuna_model.stopping import StopRule
+from lacuna_model.tokenizer import Tokenizer
+
+from .scripted import sure
+
+EOG = 2
+
+
+def opened(block_size: int = 4, budget: int = 10, **options: object) -> Canvas:
+    canvas = Canvas(Gap("before", 5, 5), block_size, budget, **options)
+    canvas.open_block()
+    return canvas
+
+
+def test_blocks_follow_each_other_until_the_budget_is_used_up() -> None:
+    canvas = opened(block_size=4, budget=10)
+    sizes = []
+    while not canvas.closed:
+        sizes.append((len(canvas.slots), canvas.budget, canvas.position))
+        for slot in range(len(canvas.slots)):
+            canvas.commit(slot, 10 + slot, EOG)
+        canvas.open_block()
+    assert sizes == [(4, 6, 5), (4, 2, 9), (2, 0, 13)]
+    assert canvas.tokens() == [10, 11, 12, 13, 10, 11, 12, 13, 10, 11]
+
+
+def test_the_frontier_is_the_first_open_slot() -> None:
+    canvas = opened()
+    assert canvas.frontier == 0
+    canvas.commit(1, 11, EOG)
+    assert (canvas.frontier, canvas.tokens()) == (0, [])
+    canvas.commit(0, 10, EOG)
+    assert (canvas.frontier, canvas.tokens()) == (2, [10, 11])
+    canvas.commit(3, 13, EOG)
+    canvas.commit(2, 12, EOG)
+    assert (canvas.frontier, canvas.is_full, canvas.closed) == (4, True, False)
+
+
+def test_end_of_gap_cuts_the_block_and_closes_it_once_all_before_is_filled() -> None:
+    canvas = opened()
+    canvas.commit(3, 13, EOG)
+    canvas.commit(2, EOG, EOG)
+    assert (canvas.slots, canvas.closed) == ([None, None, EOG], False)
+    canvas.commit(0, 10, EOG)
+    canvas.commit(1, 11, EOG)
+    assert (canvas.slots, canvas.closed, canvas.budget) == ([10, 11], True, 0)
+    assert canvas.tokens() == [10, 11]
+
+
+def test_a_nearer_end_of_gap_cuts_again() -> None:
+    canvas = opened()
+    canvas.commit(2, EOG, EOG)
+    canvas.commit(0, EOG, EOG)
+    assert (canvas.slots, canvas.closed, canvas.tokens()) == ([], True, [])
+
+
+def test_a_view_shows_what_a_constraint_needs() -> None:
+    canvas = opened(budget=6)
+    canvas.commit(1, EOG, EOG)
+    view = canvas.view(sure([7, EOG]))
+    assert (view.done, view.slots, view.budget, view.closed, view.prefix) == ((), (None, EOG), 2, False, b"")
+    assert view.ids[:, 0].tolist() == [7, EOG]
+    assert canvas.view(None).ids.shape == (0, 0)
+    canvas.commit(0, 7, EOG)
+    assert fill_tokens(canvas.view(None), EOG) == [7]
+
+
+@pytest.mark.parametrize(
+    ("text", "closed", "kept"),
+    [
+        ("    y = x\n    return y\n", False, "    y = x\n"),
+        ("    y = x\n    return y", False, None),
+        ("    y = x\n    return y", True, "    y = x\n"),
+        ("    y = x\nprint(", False, "    y = x\n"),
+        ("    y = x\n", True, None),
+    ],
+    ids=["next-line", "unfinished", "last", "leaves-block", "nothing-to-cut"],
+)
+def test_a_fill_ends_where_it_repeats_what_follows(
+    tokenizer: Tokenizer, text: str, closed: bool, kept: str | None
+) -> None:
+    canvas = opened(100, 200, stop=StopRule.between("def f(x):\n", "    return y\n"))
+    for slot, token in enumerate(tokenizer.encode(text)):
+        canvas.commit(slot, token, EOG)
+    canvas.closed = closed
+    canvas.stop_at_repeat(tokenizer)
+    assert tokenizer.decode(canvas.tokens()) == (text if kept is None else kept)
+    assert canvas.closed is (closed or kept is not None)
+
+
+def test_a_repeat_is_found_behind_the_healed_text(tokenizer: Tokenizer) -> None:
+    canvas = Canvas(
+        Gap("before", 5, 5, prefix=b"    "), 100, 100, stop=StopRule.between("if x:\n    ", "\n    y = 1\n")
+    )
+    canvas.open_block()
+    for slot, token in enumerate(tokenizer.encode("    x = 1\n    y = 1\n")):
+        canvas.commit(slot, token, EOG)
+    canvas.stop_at_repeat(tokenizer)
+    assert tokenizer.decode(canvas.tokens()) == "    x = 1\n"
+    assert canvas.closed
+
+
+def test_no_repeat_ends_a_fill_before_its_least_length(tokenizer: Tokenizer) -> None:
+    text = "    y = x\n    return y\n"
+    canvas = opened(100, 100, min_tokens=40, stop=StopRule.between("def f(x):\n", "    return y\n"))
+    for slot, token in enumerate(tokenizer.encode(text)):
+        canvas.commit(slot, token, EOG)
+    canvas.stop_at_repeat(tokenizer)
+    assert not canvas.closed
+    assert tokenizer.decode(canvas.tokens()) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "closed", "truncate", "expected"),
+    [
+        ("x = 1\ny =", False, True, "x = 1\n"),
+        ("x = 1\ny =", True, True, "x = 1\ny ="),
+        ("x = 1\ny =", False, False, "x = 1\ny ="),
+        ("x =", False, True, ""),
+    ],
+)
+def test_the_text_of_a_fill(tokenizer: Tokenizer, text: str, closed: bool, truncate: bool, expected: str) -> None:
+    canvas = opened(100, 100)
+    for slot, token in enumerate(tokenizer.encode(text)):
+        canvas.commit(slot, token, EOG)
+    canvas.closed = closed
+    assert fill_text(canvas.view(None), tokenizer, truncate=truncate) == expected
+
+
+def test_half_a_character_at_the_end_is_dropped(tokenizer: Tokenizer) -> None:
+    canvas = opened(8, 8)
+    for slot, token in enumerate(tokenizer.encode("x\U0001f600")[:3]):
+        canvas.commit(slot, token, EOG)
+    assert fill_text(canvas.view(None), tokenizer, truncate=False) == "x"

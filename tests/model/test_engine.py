@@ -1,0 +1,358 @@
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lacuna_model import engine as engine_module
+from lacuna_model.canvas import Marginals
+from lacuna_model.engine import MAX_SESSIONS, Engine
+from lacuna_model.errors import RequestError
+from lacuna_model.loader import LoadedModel
+from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Region, Snapshot, Snippet
+from lacuna_model.regions import MAX_SPAN_BYTES, splice
+from lacuna_model.two_sided import PassCounts
+
+from . import tiny
+from .scripted import Scripted, Strict
+
+MARK = "<<fill>>"
+
+
+def request(text: str, *, options: DecodeOptions | None = None, path: str = "", **region: object) -> InfillRequest:
+    """A request with one region for every marker in ``text``; the marker is what is replaced."""
+    data, regions, at = text.encode(), [], 0
+    region = {"max_tokens": 12} | region
+    while (start := data.find(MARK.encode(), at)) >= 0:
+        at = start + len(MARK)
+        regions.append(Region(start, at, **region))
+    return InfillRequest(text, tuple(regions), path=path, options=options or DecodeOptions(syntax=False))
+
+
+def run(engine: Engine, asked: InfillRequest, last: int = 1000) -> tuple[list[Snapshot], InfillResult]:
+    """All snapshots and the result; cancels after ``last`` of them."""
+    snapshots: list[Snapshot] = []
+    stream = engine.stream(asked, cancelled=lambda: len(snapshots) >= last)
+    while True:
+        try:
+            snapshots.append(next(stream))
+        except StopIteration as end:
+            return snapshots, end.value
+
+
+def shown(snapshot: Snapshot) -> tuple[str, ...]:
+    """A snapshot's fills but for bytes that are no text: the tiny model writes any bytes."""
+    return tuple(fill.replace("\ufffd", "") for fill in snapshot.fills)
+
+
+@pytest.fixture
+def engine(model: LoadedModel) -> Engine:
+    return Engine(model)
+
+
+class ScriptedModel(Scripted):
+    """Stands where the engine has its transformer; every gap gets its healed text and what the script says."""
+
+    script: tuple[str, ...] = ()
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        *_, layout, _ = args
+        texts = (gap.prefix.decode() + text for gap, text in zip(layout.gaps, self.script, strict=True))
+        super().__init__(self.tokenizer, *texts)
+        self.counts = PassCounts()
+
+    def read(self, canvases: object) -> list[Marginals | None]:
+        self.counts.canvas += 1
+        return super().read(canvases)
+
+
+@pytest.fixture
+def script(model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> type[ScriptedModel]:
+    monkeypatch.setattr(ScriptedModel, "tokenizer", model.tokenizer, raising=False)
+    monkeypatch.setattr(engine_module, "TwoSidedModel", ScriptedModel)
+    return ScriptedModel
+
+
+ONE = "def area(radius):\n    return <<fill>>\n\n\nprint(area(2))\n"
+THREE = "import <<fill>>\n\n\ndef total(values):\n    x = <<fill>>\n    return x<<fill>>\n"
+
+
+@pytest.mark.parametrize("schedule", ["entropy", "confidence", "single"])
+@pytest.mark.parametrize("guidance", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("text", [ONE, THREE], ids=["one-gap", "three-gaps"])
+def test_the_result_is_the_text_with_its_fills(engine: Engine, text: str, guidance: float, schedule: str) -> None:
+    asked = request(text, options=DecodeOptions(syntax=False, guidance=guidance, schedule=schedule))
+    snapshots, result = run(engine, asked)
+    assert result.status == "ok"
+    assert len(result.fills) == len(asked.regions)
+    assert result.text.encode() == splice(text.encode(), asked.regions, result.fills)
+    assert MARK not in result.text
+    assert shown(snapshots[-1]) == result.fills
+    assert [snapshot.step for snapshot in snapshots] == list(range(1, result.stats.steps + 1))
+
+
+def test_stats_add_up(engine: Engine, model: LoadedModel) -> None:
+    passes = 0
+    draft = model.canvas.hidden
+
+    def counted(*args: object) -> object:
+        nonlocal passes
+        passes += 1
+        return draft(*args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model.canvas, "hidden", counted)
+        snapshots, result = run(engine, request(THREE))
+    stats = result.stats
+    assert stats.nfe - stats.base_nfe == passes == stats.steps == len(snapshots)
+    assert stats.tokens == sum(len(model.tokenizer.encode(fill)) for fill in result.fills)
+    assert stats.context_tokens > 0
+    assert stats.cached_tokens == 0
+    assert 0 < stats.encode_ms <= stats.ms
+    assert not stats.constrained
+    again = engine.fill(request(THREE))
+    assert again.stats.cached_tokens == again.stats.context_tokens == stats.context_tokens
+    assert (again.fills, again.text) == (result.fills, result.text)
+
+
+def test_steps_of_one_fill_in_one_pass(engine: Engine) -> None:
+    result = engine.fill(request(THREE, options=DecodeOptions(syntax=False, steps=1)))
+    assert (result.stats.steps, result.stats.nfe) == (1, 2)
+
+
+def test_a_scripted_fill_arrives_as_it_is(engine: Engine, script: type[ScriptedModel]) -> None:
+    script.script = ("math", "0\n    x = x + 1", " + 1")
+    snapshots, result = run(engine, request(THREE))
+    assert result.fills == script.script
+    assert result.text == "import math\n\n\ndef total(values):\n    x = 0\n    x = x + 1\n    return x + 1\n"
+    for snapshot in snapshots:
+        assert all(
+            "".join(slot.text for slot in slots) == fill
+            for fill, slots in zip(snapshot.fills, snapshot.slots, strict=True)
+        )
+
+
+def test_an_empty_fill_is_one(engine: Engine, script: type[ScriptedModel]) -> None:
+    script.script = ("",)
+    _, result = run(engine, request("x = [1, <<fill>>]\n"))
+    assert (result.status, result.fills, result.text) == ("ok", ("",), "x = [1, ]\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "fill"),
+    [
+        ("def f(x):\n    <<fill>>\n    return x\n", "x = 1\n    return x\n", "x = 1\n"),
+        ("def f(x):\n<<fill>>    return x\n", "    x = 1\n    return x\n", "    x = 1\n"),
+        ("print(<<fill>>)\n", "x)\n", "x"),
+        ("def f(x):\n    <<fill>>\n", "x = 1\nprint(f)\n", "x = 1\n"),
+    ],
+    ids=["next-line", "whole-line", "closing-bracket", "leaves-block"],
+)
+def test_a_fill_does_not_repeat_what_follows(
+    engine: Engine, script: type[ScriptedModel], text: str, wanted: str, fill: str
+) -> None:
+    script.script = (wanted,)
+    result = engine.fill(request(text, max_tokens=60))
+    assert result.fills == (fill,)
+    assert result.text == text.replace(MARK, fill)
+
+
+@pytest.mark.parametrize("before", ["", "x = va", "x = \U0001f600", "s = 'caf\u00e9", "a\r\n", "    ", "x = '\u6771"])
+@pytest.mark.parametrize("guidance", [0.0, 0.5])
+def test_the_text_before_a_gap_is_no_part_of_its_fill(
+    engine: Engine, model: LoadedModel, before: str, guidance: float
+) -> None:
+    asked = request(f"{before}<<fill>>\n", min_tokens=6, options=DecodeOptions(syntax=False, guidance=guidance))
+    snapshots, result = run(engine, asked)
+    assert result.text == f"{before}{result.fills[0]}\n"
+    # What was healed away is written again first and left out of every text that is shown.
+    assert len(snapshots[-1].slots[0]) >= 6
+    assert shown(snapshots[-1]) == result.fills
+
+
+def test_far_regions_see_what_the_earlier_ones_became(engine: Engine) -> None:
+    filler = "x = 1\n" * (MAX_SPAN_BYTES // 6 + 1)
+    text = f"a = <<fill>>\n{filler}b = <<fill>>\n{filler}c = <<fill>>\n"
+    asked = request(text, max_tokens=5)
+    snapshots, result = run(engine, asked)
+    assert result.status == "ok"
+    assert result.text.encode() == splice(text.encode(), asked.regions, result.fills)
+    assert all(len(snapshot.fills) == len(snapshot.slots) == 3 for snapshot in snapshots)
+    seen = [shown(snapshot) for snapshot in snapshots]
+    assert seen[0][1:] == ("", "")
+    assert seen[-1] == result.fills
+    assert any(fills[0] == result.fills[0] and fills[2] == "" for fills in seen)
+
+
+def test_more_regions_than_a_window_takes(engine: Engine) -> None:
+    asked = request("".join(f"x{i} = <<fill>>\n" for i in range(11)), max_tokens=3)
+    result = engine.fill(asked)
+    assert len(result.fills) == 11
+    assert result.text.encode() == splice(asked.text.encode(), asked.regions, result.fills)
+
+
+@pytest.mark.parametrize("last", [0, 1, 3])
+def test_cancelling_leaves_the_text_as_it_was(engine: Engine, last: int) -> None:
+    asked = request(THREE, options=DecodeOptions(syntax=False, schedule="single"))
+    snapshots, result = run(engine, asked, last)
+    assert len(snapshots) == last
+    assert (result.status, result.text, result.fills) == ("cancelled", THREE, (MARK,) * 3)
+    assert run(engine, asked)[1].status == "ok"
+
+
+def clock(monkeypatch: pytest.MonkeyPatch, engine: Engine, seconds_a_pass: float) -> None:
+    """Let time pass only with the canvas side's passes."""
+    now = 1000.0
+    hidden = engine.model.canvas.hidden
+
+    def slow(*args: object) -> object:
+        nonlocal now
+        now += seconds_a_pass
+        return hidden(*args)
+
+    monkeypatch.setattr(engine.model.canvas, "hidden", slow)
+    monkeypatch.setattr(engine_module.time, "monotonic", lambda: now)
+
+
+def test_a_deadline_returns_what_there_is(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock(monkeypatch, engine, seconds_a_pass=0.1)
+    options = DecodeOptions(syntax=False, schedule="single", deadline_ms=450)
+    asked = request(THREE, options=options, max_tokens=30, min_tokens=30)
+    snapshots, result = run(engine, asked)
+    assert (result.status, len(snapshots)) == ("deadline", 5)
+    assert result.text.encode() == splice(THREE.encode(), asked.regions, result.fills)
+    assert all(fill == "" or fill.endswith("\n") for fill in result.fills)
+
+
+def test_a_deadline_leaves_later_groups_as_they_were(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock(monkeypatch, engine, seconds_a_pass=0.1)
+    text = f"a = <<fill>>\n{'x = 1' * 1000}\nb = <<fill>>\n"
+    options = DecodeOptions(syntax=False, schedule="single", deadline_ms=250)
+    result = engine.fill(request(text, options=options, max_tokens=30, min_tokens=30))
+    assert (result.status, result.fills[1]) == ("deadline", MARK)
+    assert result.stats.steps == 3
+
+
+def test_a_seed_reproduces_a_drawn_fill(engine: Engine) -> None:
+    def drawn(seed: int) -> tuple[str, ...]:
+        options = DecodeOptions(syntax=False, temperature=1.5, seed=seed)
+        return engine.fill(request(ONE, options=options, min_tokens=8)).fills
+
+    assert drawn(1) == drawn(1)
+    assert len({drawn(seed) for seed in range(5)}) > 1
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 16, 17, 40])
+def test_fills_have_the_length_that_is_asked_for(engine: Engine, model: LoadedModel, size: int) -> None:
+    text = "x = \U0001f600<<fill>>"  # nothing is healed behind an emoji: all tokens are the fill's own
+    snapshots, _ = run(engine, request(text, max_tokens=size, min_tokens=size))
+    assert len(snapshots[-1].slots[0]) == size
+    assert len(run(engine, request(text, max_tokens=size))[0][-1].slots[0]) <= size
+
+
+@pytest.mark.parametrize(
+    ("text", "regions"),
+    [
+        ("x = 1\n", ()),
+        ("x = 1\n", (Region(3, 99),)),
+        ("x = 1\n", (Region(3, 5), Region(4, 5))),
+        ("\U0001f600", (Region(1, 1),)),
+        ("x = 1\n", (Region(0, 0, max_tokens=0),)),
+    ],
+    ids=["none", "outside", "overlap", "within-a-character", "no-room"],
+)
+def test_a_bad_request_is_refused(engine: Engine, text: str, regions: tuple[Region, ...]) -> None:
+    with pytest.raises(RequestError):
+        engine.fill(InfillRequest(text, regions))
+
+
+def test_more_tokens_than_the_model_has_positions_are_refused(engine: Engine) -> None:
+    with pytest.raises(RequestError, match="max_tokens"):
+        engine.fill(request(ONE, max_tokens=tiny.CONFIG.max_positions))
+
+
+def test_snippets_change_what_is_said(engine: Engine) -> None:
+    plain = request(ONE, min_tokens=8)
+    other = InfillRequest(plain.text, plain.regions, snippets=(Snippet("a.py", tiny.CODE),), options=plain.options)
+    assert engine.fill(plain).fills != engine.fill(other).fills
+
+
+def test_typing_reuses_the_context(engine: Engine) -> None:
+    engine.fill(request(tiny.CODE + "x = <<fill>>\n" + tiny.CODE))
+    stats = engine.fill(request(tiny.CODE + "x = val<<fill>>\n" + tiny.CODE)).stats
+    assert stats.context_tokens - stats.cached_tokens <= 4
+
+
+def test_only_the_last_documents_are_kept(engine: Engine) -> None:
+    first = engine.session("0")
+    for i in range(MAX_SESSIONS):
+        engine.session(str(i))
+    assert engine.session("0") is first
+    engine.session("one more")  # makes room by dropping "1", the least recently used
+    assert engine.session("0") is first
+    kept = engine.session("2")
+    engine.session("1")
+    assert engine.session("2") is kept
+
+
+def test_a_file_of_20000_lines(engine: Engine) -> None:
+    lines = [f"value_{i} = total({i})\n" for i in range(20_000)]
+    text = "".join([*lines[:10_000], "x = <<fill>>\n", *lines[10_000:]])
+    result = engine.fill(request(text))
+    head, tail = text.split(MARK)
+    assert result.text == head + result.fills[0] + tail
+    assert result.stats.context_tokens <= 768 * 4 // 3 + 320
+
+
+def test_python_stays_valid(engine: Engine) -> None:
+    result = engine.fill(request(ONE, path="a.py", options=DecodeOptions(), max_tokens=8))
+    assert result.stats.constrained
+    if result.status == "ok":
+        compile(result.text, "a.py", "exec")
+    else:
+        assert (result.status, result.text) == ("no_valid_fill", ONE)
+
+
+def test_where_nothing_valid_is_found_the_text_stays(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    strict = Strict(engine.model.tokenizer, lambda commit: False)
+    monkeypatch.setattr(engine_module, "constraint_for", lambda *args, **options: strict)
+    result = engine.fill(request(THREE))
+    assert (result.status, result.text, result.fills) == ("no_valid_fill", THREE, (MARK,) * 3)
+    assert result.message == "nothing may stand here"
+
+
+PIECES = st.sampled_from(
+    [
+        "x = 1",
+        "\n",
+        "\r\n",
+        "\t",
+        "\ufeff",
+        "\U0001f468\u200d\U0001f4bb",
+        "e\u0301",
+        "caf\u00e9",
+        "\u6771",
+        "    ",
+        "<|im_end|>",
+    ]
+)
+TEXTS = st.lists(PIECES | st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=8).map("".join)
+
+
+@pytest.fixture(scope="module")
+def shared(model: LoadedModel) -> Iterator[Engine]:
+    return Engine(model)
+
+
+@settings(deadline=None, max_examples=60)
+@given(texts=st.lists(TEXTS, min_size=2, max_size=4), guidance=st.sampled_from([0.0, 0.5]))
+def test_the_text_outside_the_gaps_survives_byte_for_byte(shared: Engine, texts: list[str], guidance: float) -> None:
+    regions, at = [], 0
+    for text in texts[:-1]:
+        at += len(text.encode())
+        regions.append(Region(at, at, max_tokens=5))
+    asked = InfillRequest("".join(texts), tuple(regions), options=DecodeOptions(syntax=False, guidance=guidance))
+    result = shared.fill(asked)
+    woven = [piece for pair in zip(texts, [*result.fills, ""], strict=True) for piece in pair]
+    assert result.text == "".join(woven)
+    assert result.status == "ok"

@@ -1,0 +1,147 @@
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from lacuna_model import loader, models
+from lacuna_model.adapter import save_adapter
+from lacuna_model.engine import Engine
+from lacuna_model.errors import ModelNotFoundError, WeightsError
+from lacuna_model.loader import LoadedModel, load_model
+from lacuna_model.params import InfillRequest, Region, Snippet
+from lacuna_model.transformer import NoStore, Transformer
+
+from . import gguf_files, tiny
+
+NAME = "smollm2-135m"
+
+
+@pytest.fixture
+def adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An adapter of the tiny model in the place of the one that ships, and a cache of the test's own."""
+    file = tmp_path / "adapter.safetensors"
+    save_adapter(file, tiny.adapter(), {})
+    monkeypatch.setattr(models, "adapter_path", lambda info: file)
+    monkeypatch.setenv(models.CACHE_VARIABLE, str(tmp_path / "cache"))
+    # Threads are the whole process's.
+    monkeypatch.setattr(loader, "choose_threads", torch.get_num_threads)
+    return file
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Path:
+    return gguf_files.write(tmp_path / "tiny.gguf")
+
+
+def prepared() -> list[Path]:
+    return sorted((models.cache_dir() / "prepared").glob("*"))
+
+
+def hidden(model: Transformer) -> torch.Tensor:
+    ids = torch.randint(tiny.CONFIG.vocab_size, (1, 30), generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        return model.hidden(model.embed(ids), torch.arange(30), NoStore())
+
+
+def assert_same(one: LoadedModel, other: LoadedModel) -> None:
+    for side in ("base", "canvas"):
+        assert torch.equal(hidden(getattr(one, side)), hidden(getattr(other, side)))
+    assert torch.equal(one.mask_embedding, other.mask_embedding)
+    assert one.tokenizer.fingerprint == other.tokenizer.fingerprint
+
+
+def test_both_sides_are_what_their_files_say(weights: Path, adapter: Path) -> None:
+    model = load_model(NAME, path=weights, precision="float32")
+    assert torch.equal(hidden(model.base), hidden(tiny.transformer()))
+    expected = hidden(tiny.loaded().canvas)
+    # The adapter was stored in 8 bit.
+    assert (hidden(model.canvas) - expected).norm() / expected.norm() < 0.05
+    assert model.canvas.head is model.base.head
+
+
+def test_8_bit_is_close_to_float32(weights: Path, adapter: Path) -> None:
+    exact, fast = (load_model(NAME, path=weights, precision=precision) for precision in ("float32", "int8"))
+    for side in ("base", "canvas"):
+        expected, got = (hidden(getattr(model, side)) for model in (exact, fast))
+        assert (got - expected).norm() / expected.norm() < 0.05
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_the_second_load_only_reads_what_the_first_prepared(
+    weights: Path, adapter: Path, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = load_model(NAME, path=weights, precision=precision)
+    assert len(prepared()) == 1
+    monkeypatch.setattr(loader, "_prepare", None)  # whoever calls it now fails
+    assert_same(load_model(NAME, path=weights, precision=precision), first)
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "garbage", "foreign"])
+def test_a_damaged_prepared_file_is_made_anew(weights: Path, adapter: Path, damage: str) -> None:
+    first = load_model(NAME, path=weights, precision="int8")
+    (file,) = prepared()
+    data = file.read_bytes()
+    if damage == "foreign":
+        save_adapter(file, tiny.adapter(), {"about": "{}"})
+    else:
+        file.write_bytes({"empty": b"", "cut": data[: len(data) // 2], "garbage": b"\xff" * 4000}[damage])
+    assert_same(load_model(NAME, path=weights, precision="int8"), first)
+    assert prepared() == [file]
+    assert file.read_bytes() == data
+
+
+@pytest.mark.parametrize("changed", ["weights", "adapter", "precision"])
+def test_a_prepared_file_of_other_files_is_replaced(weights: Path, adapter: Path, changed: str) -> None:
+    load_model(NAME, path=weights, precision="int8")
+    (old,) = prepared()
+    if changed == "adapter":
+        save_adapter(adapter, tiny.adapter(seed=5), {})
+    if changed != "precision":
+        file = weights if changed == "weights" else adapter
+        os.utime(file, ns=(1, 1))
+    load_model(NAME, path=weights, precision="float32" if changed == "precision" else "int8")
+    (new,) = prepared()
+    assert new != old
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(weights: Path, adapter: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "prepared").write_text("a file where the folder should be")
+    assert load_model(NAME, path=weights, precision="float32").config == load_model(NAME, path=weights).config
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff" * 4000], ids=["empty", "garbage"])
+def test_a_damaged_adapter_is_refused(weights: Path, adapter: Path, content: bytes) -> None:
+    adapter.write_bytes(content)
+    with pytest.raises(WeightsError, match=r"adapter\.safetensors is not a readable adapter"):
+        load_model(NAME, path=weights)
+
+
+def test_damaged_weights_are_refused(weights: Path, adapter: Path) -> None:
+    weights.write_bytes(weights.read_bytes()[:5000])
+    with pytest.raises(WeightsError, match=r"tiny\.gguf"):
+        load_model(NAME, path=weights)
+
+
+def test_an_unknown_model_is_refused() -> None:
+    with pytest.raises(ModelNotFoundError, match=r"unknown model 'none'"):
+        load_model("none")
+
+
+def test_an_engine_loads_and_fills(weights: Path, adapter: Path) -> None:
+    engine = Engine.load(NAME, path=weights)
+    result = engine.fill(InfillRequest("x = \n", (Region(4, 4, max_tokens=4),)))
+    assert result.status == "ok"
+    assert result.text == f"x = {result.fills[0]}\n"
+
+
+def test_snippets_are_read_under_their_paths(model: LoadedModel) -> None:
+    snippets = (Snippet("a.py", "x = 1"), Snippet("b/c.py", "y = 2\n"))
+    assert model.join_snippets(snippets) == "# a.py\nx = 1\n# b/c.py\ny = 2\n\n"
+    assert model.join_snippets(()) == ""
+
+
+def test_precision_and_threads_suit_the_machine() -> None:
+    assert loader.default_precision() in ("int8", "float32")
+    assert 1 <= loader.choose_threads() <= 8

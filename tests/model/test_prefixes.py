@@ -1,0 +1,20 @@
+import pytest
+
+from lacuna_model.loader import LoadedModel
+
+
+@pytest.mark.parametrize("prefix", [b"d", b"de", b" ", b"    ", b"\n", b" def", b"\xf0", b"def"])
+def test_finds_exactly_the_tokens_that_begin_with_it(model: LoadedModel, prefix: bytes) -> None:
+    tokenizer = model.tokenizer
+    expected = {i for i in range(tokenizer.vocab_size) if tokenizer.token_bytes(i).startswith(prefix)}
+    assert set(model.prefixes.starting_with(prefix).tolist()) == expected
+    assert expected
+
+
+def test_special_tokens_are_never_among_them(model: LoadedModel) -> None:
+    found = set(model.prefixes.starting_with(b"").tolist())
+    assert found == set(range(model.tokenizer.vocab_size)) - model.tokenizer.special_ids
+
+
+def test_nothing_begins_with_it(model: LoadedModel) -> None:
+    assert model.prefixes.starting_with(b"no token").tolist() == []

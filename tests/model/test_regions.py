@@ -1,0 +1,121 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lacuna_model.errors import RequestError
+from lacuna_model.params import Region
+from lacuna_model.regions import MAX_GAPS, MAX_SPAN_BYTES, check, grouped, moved, splice
+
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> tuple[str, list[Region]]:
+    """A text and good regions in it."""
+    pieces = draw(st.lists(ANY_TEXT, min_size=3, max_size=13))
+    regions, at = [], 0
+    for i, piece in enumerate(pieces):
+        end = at + len(piece.encode())
+        if i % 2:
+            regions.append(Region(at, end))
+        at = end
+    return "".join(pieces), regions
+
+
+@pytest.mark.parametrize(
+    ("regions", "message"),
+    [
+        ([], "no region"),
+        ([Region(3, 2)], "outside"),
+        ([Region(-1, 2)], "outside"),
+        ([Region(2, 99)], "outside the text of 12 bytes"),
+        ([Region(0, 4), Region(3, 5)], "3..5 overlaps the one before or is out of order"),
+        ([Region(4, 8), Region(0, 1)], "out of order"),
+        ([Region(5, 7)], "offset 5 lies within a character"),
+        ([Region(3, 6)], "offset 6 lies within a character"),
+        ([Region(0, 1, max_tokens=0)], "may hold no token"),
+    ],
+)
+def test_bad_regions_are_refused(regions: list[Region], message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        check(regions, "abcd\U0001f600efgh".encode())
+
+
+@pytest.mark.parametrize("regions", [[Region(0, 0)], [Region(12, 12)], [Region(4, 8)], [Region(2, 2), Region(2, 2)]])
+def test_good_regions_pass(regions: list[Region]) -> None:
+    check(regions, "abcd\U0001f600efgh".encode())
+
+
+@settings(deadline=None)
+@given(documents())
+def test_regions_between_characters_pass(document: tuple[str, list[Region]]) -> None:
+    text, regions = document
+    check(regions, text.encode())
+
+
+@settings(deadline=None)
+@given(ANY_TEXT, st.lists(st.tuples(st.integers(-3, 60), st.integers(-3, 60)), max_size=4))
+def test_what_passes_can_be_spliced(text: str, spans: list[tuple[int, int]]) -> None:
+    regions = [Region(start, end) for start, end in spans]
+    data = text.encode()
+    try:
+        check(regions, data)
+    except RequestError:
+        return
+    kept = [data[region.start : region.end].decode() for region in regions]
+    assert splice(data, regions, kept) == data
+    splice(data, regions, [""] * len(regions)).decode()
+
+
+@settings(deadline=None)
+@given(documents(), st.data())
+def test_splicing_changes_nothing_outside_the_regions(document: tuple[str, list[Region]], data: st.DataObject) -> None:
+    text, regions = document
+    fills = [data.draw(ANY_TEXT) for _ in regions]
+    ends = [0, *(region.end for region in regions)]
+    starts = [*(region.start for region in regions), len(text.encode())]
+    outside = [text.encode()[end:start] for end, start in zip(ends, starts, strict=True)]
+    woven = [piece for pair in zip(outside, [*(fill.encode() for fill in fills), b""], strict=True) for piece in pair]
+    assert splice(text.encode(), regions, fills) == b"".join(woven)
+
+
+class TestGrouped:
+    def test_near_regions_share_a_window(self) -> None:
+        assert [*grouped([Region(i, i) for i in range(5)], b"x" * 9)] == [range(5)]
+
+    def test_no_group_is_larger_than_training_had(self) -> None:
+        groups = [*grouped([Region(i, i) for i in range(20)], b"x" * 99)]
+        assert [len(group) for group in groups] == [MAX_GAPS, MAX_GAPS, 4]
+        assert [i for group in groups for i in group] == [*range(20)]
+
+    def test_far_regions_are_filled_apart(self) -> None:
+        regions = [Region(0, 5), Region(5 + MAX_SPAN_BYTES, 9000), Region(9001, 9001)]
+        assert [*grouped(regions, b"x" * 9999)] == [range(2), range(2, 3)]
+
+    def test_a_large_region_does_not_part_its_group(self) -> None:
+        assert [*grouped([Region(0, 9000), Region(9001, 9001)], b"x" * 9999)] == [range(2)]
+
+
+@settings(deadline=None)
+@given(documents(), st.data())
+def test_filling_group_by_group_equals_filling_at_once(document: tuple[str, list[Region]], data: st.DataObject) -> None:
+    text, regions = document
+    cut = data.draw(st.integers(0, len(regions)))
+    fills: list[str] = []
+    for group in (range(cut), range(cut, len(regions))):
+        if not group:
+            continue
+        current, shifted = moved(text.encode(), regions, fills, group)
+        check(shifted, current)
+        # Every region of the group stands on the text it stood on; those filled before show their fills.
+        for region, origin in zip(shifted, (regions[i] for i in group), strict=True):
+            assert current[region.start : region.end] == text.encode()[origin.start : origin.end]
+        assert current[: shifted[0].start] == splice(
+            text.encode()[: regions[group.start].start], regions[: group.start], fills
+        )
+        # What stands in the regions still to come is not to be read.
+        end = regions[group.stop - 1].end
+        later = [Region(region.start - end, region.end - end) for region in regions[group.stop :]]
+        assert current[shifted[-1].end :] == splice(text.encode()[end:], later, [""] * len(later))
+        fills += [data.draw(ANY_TEXT) for _ in group]
+    assert len(fills) == len(regions)

@@ -1,0 +1,113 @@
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+import torch
+import transformers
+from torch import Tensor
+
+from lacuna_model.assembly import build_transformer, fuse
+from lacuna_model.config import ModelConfig
+from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.transformer import NoStore, Transformer
+from lacuna_model.weights import GgufFile
+
+from . import tiny
+
+# Our names of a layer's parts, by those of transformers.
+PARTS = {
+    "attn_norm": "input_layernorm",
+    "mlp_norm": "post_attention_layernorm",
+    "q_norm": "self_attn.q_norm",
+    "k_norm": "self_attn.k_norm",
+} | {name: f"self_attn.{name}" for name in ("q_proj", "k_proj", "v_proj", "o_proj")}
+PARTS |= {name: f"mlp.{name}" for name in ("gate_proj", "up_proj", "down_proj")}
+
+FAMILIES = {
+    "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM, {}),
+    "llama-untied": (transformers.LlamaConfig, transformers.LlamaForCausalLM, {"tie_embeddings": False}),
+    "qwen2": (transformers.Qwen2Config, transformers.Qwen2ForCausalLM, {"attention_bias": True, "rope_theta": 1e6}),
+    "qwen3": (transformers.Qwen3Config, transformers.Qwen3ForCausalLM, {"qk_norm": True, "rms_norm_eps": 1e-6}),
+}
+
+
+def reference_model(family: str, config: ModelConfig, state: Mapping[str, Tensor]) -> transformers.PreTrainedModel:
+    """The model of `transformers` with the weights of ``state``."""
+    make_config, make_model, _ = FAMILIES[family]
+    options = make_config(
+        vocab_size=config.vocab_size,
+        hidden_size=config.hidden_size,
+        intermediate_size=config.intermediate_size,
+        num_hidden_layers=config.num_layers,
+        num_attention_heads=config.num_heads,
+        num_key_value_heads=config.num_kv_heads,
+        head_dim=config.head_dim,
+        rms_norm_eps=config.rms_norm_eps,
+        rope_parameters={"rope_type": "default", "rope_theta": config.rope_theta},
+        max_position_embeddings=config.max_positions,
+        tie_word_embeddings=config.tie_embeddings,
+        attention_dropout=0.0,
+    )
+    with torch.device("meta"):
+        model = make_model(options)
+    named = {"model.embed_tokens.weight": state["embedding"], "model.norm.weight": state["final_norm"]}
+    named["lm_head.weight"] = state["embedding" if config.tie_embeddings else "head"]
+    for name, tensor in state.items():
+        if name.startswith("layers."):
+            _, layer, part, *bias = name.split(".")
+            named[f"model.layers.{layer}.{PARTS[part]}.{'bias' if bias else 'weight'}"] = tensor
+    model.load_state_dict(named, strict=True, assign=True)
+    # What is no parameter has no place in the state: it is worked out again, off the meta device.
+    model.model.rotary_emb = type(model.model.rotary_emb)(options)
+    return model.eval()
+
+
+def logits_of(model: Transformer, ids: list[int]) -> Tensor:
+    mask = torch.ones((len(ids), len(ids)), dtype=torch.bool).tril()
+    with torch.inference_mode():
+        hidden = model.hidden(model.embed(torch.tensor([ids])), torch.arange(len(ids)), NoStore(), mask)
+        return model.head(hidden)[0]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_logits_equal_those_of_transformers(family: str) -> None:
+    config = msgspec.structs.replace(tiny.CONFIG, **FAMILIES[family][2])
+    state = tiny.state(config)
+    ids = torch.randint(config.vocab_size, (200,), generator=torch.Generator().manual_seed(0)).tolist()
+    with torch.inference_mode():
+        expected = reference_model(family, config, state)(torch.tensor([ids])).logits[0]
+    got = logits_of(build_transformer(config, fuse(state, config)), ids)
+    torch.testing.assert_close(got, expected, atol=1e-4, rtol=1e-4)
+
+
+def test_logits_of_the_real_weights_equal_those_of_transformers(gguf: GgufFile, real_tokenizer: Tokenizer) -> None:
+    config, state = gguf.config(), gguf.state()
+    ids = [real_tokenizer.document_id, *real_tokenizer.encode(tiny.CODE)][:300]
+    ids += real_tokenizer.encode(tiny.CODE)[: 300 - len(ids)]
+    with torch.inference_mode():
+        expected = reference_model("llama", config, state)(torch.tensor([ids])).logits[0]
+    got = logits_of(build_transformer(config, fuse(state, config)), ids)
+    torch.testing.assert_close(got, expected, atol=1e-4, rtol=1e-4)
+    # The weights mean what they should: code is predictable to them.
+    nll = torch.nn.functional.cross_entropy(got[:-1], torch.tensor(ids[1:]))
+    assert nll < 2.5
+
+
+def test_a_batch_gives_what_its_rows_give_alone() -> None:
+    model = tiny.transformer()
+    ids = torch.randint(tiny.CONFIG.vocab_size, (3, 20), generator=torch.Generator().manual_seed(0))
+    mask = torch.ones((20, 20), dtype=torch.bool).tril()
+    with torch.inference_mode():
+        together = model.head(model.hidden(model.embed(ids), torch.arange(20), NoStore(), mask))
+    for row, expected in zip(ids.tolist(), together, strict=True):
+        torch.testing.assert_close(logits_of(model, row), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_every_row_of_a_batch_may_have_positions_of_its_own() -> None:
+    model = tiny.transformer()
+    ids = torch.randint(tiny.CONFIG.vocab_size, (2, 9), generator=torch.Generator().manual_seed(0))
+    positions = torch.stack((torch.arange(9), torch.arange(9) * 7 + 40))
+    with torch.inference_mode():
+        together = model.hidden(model.embed(ids), positions, NoStore())
+        alone = [model.hidden(model.embed(ids[i : i + 1]), positions[i], NoStore())[0] for i in range(2)]
+    torch.testing.assert_close(together, torch.stack(alone), atol=1e-5, rtol=1e-5)

@@ -1,0 +1,180 @@
+import numpy as np
+import pytest
+import torch
+
+from lacuna_model.canvas import Canvas
+from lacuna_model.constraint import Unconstrained
+from lacuna_model.context import Layout, lay_out
+from lacuna_model.denoise import denoise
+from lacuna_model.engine import never
+from lacuna_model.evaluate.base_stream import BaseStream
+from lacuna_model.kv_cache import ContextCache
+from lacuna_model.loader import LoadedModel
+from lacuna_model.params import DecodeOptions
+from lacuna_model.transformer import NoStore
+from lacuna_model.two_sided import NUM_CANDIDATES, TwoSidedModel
+
+from . import tiny
+
+SEGMENTS = tuple(tiny.CODE[a:b] for a, b in ((0, 60), (60, 200), (205, 300), (310, None)))
+
+
+def context(model: LoadedModel, *segments: str) -> tuple[ContextCache, Layout]:
+    layout = lay_out(segments, model.tokenizer, reserve=lambda _: 64, hole=64)
+    cache = ContextCache(model.base)
+    cache.update(layout)
+    return cache, layout
+
+
+def decode(model: LoadedModel, reader: TwoSidedModel, canvases: list[Canvas], **options: object) -> None:
+    tokenizer = model.tokenizer
+    constraint = Unconstrained(tokenizer)
+    decoding = DecodeOptions(**options)
+    for _ in denoise(reader, canvases, constraint, tokenizer, decoding, cancelled=never, deadline=None):
+        pass
+
+
+@torch.inference_mode()
+def greedy(model: LoadedModel, ids: list[int], positions: list[int], prefix: bytes, count: int) -> list[int]:
+    """The base's own continuation, its first token beginning with ``prefix``, without end-of-gap."""
+    tokens: list[int] = []
+    while len(tokens) < count:
+        line = torch.tensor([ids + tokens])
+        where = torch.tensor(positions + [positions[-1] + 1 + i for i in range(len(tokens))])
+        mask = torch.ones((line.shape[1], line.shape[1]), dtype=torch.bool).tril()
+        logits = model.base.head(model.base.hidden(model.base.embed(line), where, NoStore(), mask)[0, -1])
+        logits[model.tokenizer.eog_id] = -torch.inf
+        allowed = torch.arange(len(logits)) if tokens else model.prefixes.starting_with(prefix)
+        tokens.append(int(allowed[logits[allowed].argmax()]))
+    return tokens
+
+
+@pytest.mark.parametrize("block_size", [1, 4, 16])
+@pytest.mark.parametrize("num_gaps", [1, 3])
+@pytest.mark.parametrize(
+    "options",
+    [{"schedule": "single"}, {"schedule": "confidence", "confidence": 2.0}],
+    ids=["slot-by-slot", "as-far-as-verified"],
+)
+def test_full_guidance_writes_what_the_base_would(
+    model: LoadedModel, options: dict[str, object], num_gaps: int, block_size: int
+) -> None:
+    cache, layout = context(model, *SEGMENTS[:num_gaps], SEGMENTS[num_gaps])
+    canvases = tiny.canvases(layout, block_size, budget=20, min_tokens=20)
+    decode(model, tiny.reader(model, cache, layout, guidance=1.0), canvases, corrections=0, **options)
+    streams = {"before": layout.before, "after": layout.after}
+    for canvas in canvases:
+        gap, stream = canvas.gap, streams[canvas.gap.parent]
+        ids, positions = (list(part[: gap.parent_len]) for part in (stream.ids, stream.positions))
+        assert canvas.tokens() == greedy(model, ids, positions, gap.prefix, 20)
+
+
+def test_full_guidance_equals_the_left_to_right_baseline(model: LoadedModel) -> None:
+    cache, layout = context(model, *SEGMENTS[:2])
+    (canvas,) = tiny.canvases(layout, block_size=8, budget=30, min_tokens=30)
+    decode(model, tiny.reader(model, cache, layout, guidance=1.0), [canvas], corrections=0, schedule="single")
+    first, *rest = canvas.tokens()
+    stream = BaseStream(model.base)
+    stream.reset([*layout.before.ids, first])
+    for token in rest:
+        logits = stream.logits()
+        logits[model.tokenizer.eog_id] = -np.inf
+        assert token == logits.argmax()
+        stream.append(token)
+
+
+@pytest.mark.parametrize("guidance", [0.0, 0.5])
+def test_the_first_token_begins_with_the_healed_text(model: LoadedModel, guidance: float) -> None:
+    cache, layout = context(model, *SEGMENTS)
+    assert all(gap.prefix for gap in layout.gaps)
+    canvases = tiny.canvases(layout)
+    decode(model, tiny.reader(model, cache, layout, guidance), canvases)
+    for canvas in canvases:
+        assert model.tokenizer.decode_bytes(canvas.tokens()).startswith(canvas.gap.prefix)
+
+
+@pytest.mark.parametrize("min_tokens", [0, 1, 5, 11, 12])
+@pytest.mark.parametrize("guidance", [0.0, 0.5, 1.0])
+def test_no_end_comes_before_the_least_length(
+    model: LoadedModel, guidance: float, min_tokens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def eager(hidden: torch.Tensor) -> torch.Tensor:
+        logits = model.base.head(hidden)
+        logits[..., model.tokenizer.eog_id] = 100.0  # a canvas side that wants to end everywhere
+        return logits
+
+    monkeypatch.setattr(model.canvas, "head", eager)
+    cache, layout = context(model, *SEGMENTS)
+    canvases = tiny.canvases(layout, block_size=4, budget=12, min_tokens=min_tokens)
+    decode(model, tiny.reader(model, cache, layout, guidance), canvases, steps=1)
+    # The healed token in front of a gap is none of the fill's own.
+    assert [len(canvas.tokens()) for canvas in canvases] == [min(min_tokens + 1, 12)] * 3
+
+
+def test_marginals_are_sorted_and_of_every_slot(model: LoadedModel) -> None:
+    cache, layout = context(model, *SEGMENTS)
+    reader = tiny.reader(model, cache, layout, guidance=0.5)
+    canvases = tiny.canvases(layout)
+    for canvas in canvases:
+        canvas.open_block()
+    canvases[1].closed = True
+    first, closed, third = reader.read(canvases)
+    assert closed is None
+    for seen in (first, third):
+        assert seen is not None
+        assert seen.ids.shape == seen.logp.shape == (6, NUM_CANDIDATES)
+        assert (seen.logp[:, :-1] >= seen.logp[:, 1:]).all()
+        assert seen.entropy.shape == (6,)
+        assert 1 <= seen.exact <= 6
+    assert (reader.counts.canvas, reader.counts.base) == (1, 1)
+
+
+def test_without_guidance_the_base_is_not_asked(model: LoadedModel) -> None:
+    cache, layout = context(model, *SEGMENTS)
+    reader = tiny.reader(model, cache, layout)
+    canvases = tiny.canvases(layout)
+    decode(model, reader, canvases)
+    assert reader.counts.base == 0
+    assert reader.counts.canvas > 0
+
+
+def test_gaps_see_each_other(model: LoadedModel) -> None:
+    cache, layout = context(model, *SEGMENTS)
+    reader = tiny.reader(model, cache, layout)
+    canvases = tiny.canvases(layout)
+    for canvas in canvases:
+        canvas.open_block()
+    with torch.inference_mode():
+        undecided = reader._draft(canvases)[2]
+        canvases[0].slots[:3] = [40, 41, 42]
+        decided = reader._draft(canvases)[2]
+    assert not torch.allclose(undecided, decided)
+
+
+def test_finished_blocks_are_part_of_the_context(model: LoadedModel) -> None:
+    """A block behind a finished one is read as if its tokens stood in the text (but for the healed beginning)."""
+    cache, layout = context(model, "\U0001f600", SEGMENTS[3])  # nothing to heal behind an emoji
+    (gap,) = layout.gaps
+    assert gap.prefix == b""
+    written = model.tokenizer.encode("def total")
+    canvas = Canvas(gap, len(written), len(written) + 4)
+    canvas.open_block()
+    canvas.slots = list(written)
+    reader = tiny.reader(model, cache, layout)
+    reader.finish_block([canvas])
+    canvas.block_size = 4
+    canvas.open_block()
+    with torch.inference_mode():
+        got = reader._draft([canvas])[0]
+        guided = reader._verify([canvas], [[5, 6, 7, 8]])[0]
+    before = type(layout.before)((*layout.before.ids, *written), tuple(range(len(layout.before) + len(written))))
+    moved = type(gap)("before", len(before), len(before))
+    typed = Layout(before, layout.after, (moved,))
+    anew = ContextCache(model.base)
+    anew.update(typed)
+    other = Canvas(moved, 4, 4)
+    other.open_block()
+    fresh = tiny.reader(model, anew, typed)
+    with torch.inference_mode():
+        torch.testing.assert_close(got, fresh._draft([other])[0], atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(guided, fresh._verify([other], [[5, 6, 7, 8]])[0], atol=1e-4, rtol=1e-4)

@@ -1,0 +1,143 @@
+import random
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.model import tiny
+
+from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.train.samples import Sample, SampleOptions, block_targets, corrupt, draw_mask, draw_sample, draw_spans
+
+OPTIONS = SampleOptions(window_chars=300)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("ab \n"), max_size=80)
+
+
+def drawn(tokenizer: Tokenizer, seed: int, options: SampleOptions = OPTIONS) -> Sample:
+    sample = draw_sample(tiny.CODE, tokenizer, options, random.Random(seed))
+    assert sample is not None
+    return sample
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_seed_reproduces(tokenizer: Tokenizer, seed: int) -> None:
+    one, other = drawn(tokenizer, seed), drawn(tokenizer, seed)
+    assert one.layout == other.layout
+    assert torch.equal(one.targets, other.targets)
+    assert torch.equal(one.num_real, other.num_real)
+    assert drawn(tokenizer, seed + 100).layout != one.layout
+
+
+def test_sizes_are_drawn_from_the_options(tokenizer: Tokenizer) -> None:
+    samples = [drawn(tokenizer, seed) for seed in range(200)]
+    assert {sample.targets.shape[1] for sample in samples} == set(OPTIONS.block_sizes)
+    assert {len(sample.layout.gaps) for sample in samples} == set(range(1, OPTIONS.max_gaps + 1))
+    for sample in samples:
+        reserve = sample.layout.after.positions[0] - len(sample.layout.before)
+        assert OPTIONS.reserve[0] <= reserve <= OPTIONS.reserve[1]
+
+
+def test_every_block_has_room_before_the_text_behind_it(tokenizer: Tokenizer) -> None:
+    for seed in range(100):
+        sample = drawn(tokenizer, seed)
+        taken = {*sample.layout.before.positions, *sample.layout.after.positions}
+        for gap in sample.layout.gaps:
+            own = set(range(gap.position, gap.position + sample.targets.shape[1]))
+            assert not own & taken
+            taken |= own
+
+
+def test_targets_are_the_text_that_was_cut_out(tokenizer: Tokenizer) -> None:
+    """With blocks that hold everything, context and targets together give the window back."""
+    options = SampleOptions(block_sizes=(600,), window_chars=300)
+    for seed in range(100):
+        sample = drawn(tokenizer, seed, options)
+        streams = {"before": sample.layout.before.ids, "after": sample.layout.after.ids}
+        starts, text = {"before": 0, "after": 0}, b""
+        for gap, targets, real in zip(sample.layout.gaps, sample.targets.tolist(), sample.num_real, strict=True):
+            text += tokenizer.decode_bytes(streams[gap.parent][starts[gap.parent] : gap.parent_len])
+            starts[gap.parent] = gap.parent_len
+            assert targets[int(real) - 1 :] == [tokenizer.eog_id] * (600 - int(real) + 1)
+            fill = tokenizer.decode_bytes(targets[: int(real) - 1])
+            assert fill.startswith(gap.prefix)
+            text += fill
+        text += tokenizer.decode_bytes(streams["after"][starts["after"] :])
+        assert text.decode() in tiny.CODE
+        assert len(text) == 300
+
+
+def test_the_first_target_begins_with_the_healed_text(tokenizer: Tokenizer) -> None:
+    for seed in range(100):
+        sample = drawn(tokenizer, seed)
+        for gap, targets in zip(sample.layout.gaps, sample.targets.tolist(), strict=True):
+            assert tokenizer.token_bytes(targets[0]).startswith(gap.prefix)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "fill", "size", "text", "num_text", "num_real"),
+    [
+        (b"x", " = 1", 8, "x = 1", 4, 5),
+        (b"va", "lue", 4, "value", 1, 2),
+        (b"", "", 4, "", 0, 1),
+        (b"x", "", 4, "x", 1, 2),
+        (b"", "x" * 20, 4, "xxxx", 4, 4),
+        (b"", "x" * 4, 4, "xxxx", 4, 4),
+        (b"", "x" * 3, 4, "xxx", 3, 4),
+        (b"  ", "x", 4, "  x", 2, 3),
+    ],
+    ids=["healed", "grown", "nothing", "nothing-new", "cut", "full", "end-of-gap-last", "token-kept"],
+)
+def test_block_targets(
+    tokenizer: Tokenizer, prefix: bytes, fill: str, size: int, text: str, num_text: int, num_real: int
+) -> None:
+    targets, real = block_targets(prefix, fill, tokenizer, size)
+    assert (tokenizer.decode(targets), real, len(targets)) == (text, num_real, size)
+    assert targets.count(tokenizer.eog_id) == size - num_text
+
+
+@settings(deadline=None)
+@given(TEXTS, st.integers(1, 8), st.integers())
+def test_spans_are_ordered_disjoint_and_apart(text: str, count: int, seed: int) -> None:
+    spans = draw_spans(text, count, random.Random(seed))
+    assert len(spans) <= count
+    assert all(0 <= begin <= end <= len(text) for begin, end in spans)
+    assert all(end < begin for (_, end), (begin, _) in pairwise(spans))
+
+
+@settings(deadline=None)
+@given(TEXTS, st.integers())
+def test_any_text_can_be_sampled(tokenizer: Tokenizer, text: str, seed: int) -> None:
+    sample = draw_sample(text, tokenizer, OPTIONS, random.Random(seed))
+    if sample is not None:
+        assert len(sample.targets) == len(sample.num_real) == len(sample.layout.gaps)
+        assert (sample.num_real >= 1).all()
+        assert (sample.num_real <= sample.targets.shape[1]).all()
+
+
+def test_masks_always_mask_something_real(tokenizer: Tokenizer) -> None:
+    starts = 0
+    for seed in range(300):
+        sample = drawn(tokenizer, seed)
+        mask = draw_mask(sample, random.Random(seed))
+        slots = torch.arange(mask.shape[1])
+        real = slots < sample.num_real[:, None]
+        assert mask.shape == sample.targets.shape
+        assert (mask & real).any(dim=1).all()
+        # What stands behind the end tells nothing and is never shown.
+        assert mask[~real].all()
+        starts += int(mask.all(dim=1).sum())
+    assert starts > 0
+
+
+def test_corruption_touches_a_share_of_the_visible_slots_alone(tokenizer: Tokenizer) -> None:
+    visible = changed = 0
+    for seed in range(200):
+        sample, rng = drawn(tokenizer, seed), random.Random(seed)
+        mask = draw_mask(sample, rng)
+        ids = corrupt(sample, mask, 0.3, tokenizer.vocab_size, rng)
+        assert torch.equal(ids[mask], sample.targets[mask])
+        visible += int((~mask).sum())
+        changed += int((ids != sample.targets).sum())
+        assert torch.equal(corrupt(sample, mask, 0.0, tokenizer.vocab_size, rng), sample.targets)
+    assert 0.2 < changed / visible <= 0.3
