@@ -83,6 +83,11 @@ def load_model(name: str, *, threads: int = 0, path: Path | None = None, precisi
     return LoadedModel(name, about.config, tokenizer, base, canvas, tensors["mask_embedding"], PrefixTable(tokenizer))
 
 
+def load_tokenizer(name: str) -> Tokenizer:
+    """The tokenizer of a model alone."""
+    return Tokenizer(GgufFile(models.path(models.find(name))).vocabulary())
+
+
 def _prepare(weights: Path, adapter_file: Path, precision: str) -> tuple[dict[str, Tensor], Preparation]:
     """Both sides' tensors, those they share once, in the wanted precision."""
     file = GgufFile(weights)

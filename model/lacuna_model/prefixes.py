@@ -15,6 +15,8 @@ class PrefixTable:
     def __init__(self, tokenizer: Tokenizer) -> None:
         texts = ((tokenizer.token_bytes(i), i) for i in range(tokenizer.vocab_size) if i not in tokenizer.special_ids)
         self._sorted = sorted(texts)
+        self._special_ids = tokenizer.special_ids
+        self.specials_but = lru_cache(maxsize=4)(self._specials_but)
         self.starting_with = lru_cache(maxsize=256)(self._starting_with)
 
     def _starting_with(self, prefix: bytes) -> Tensor:
@@ -26,3 +28,7 @@ class PrefixTable:
                 break
             found.append(token)
         return torch.tensor(found, dtype=torch.long)
+
+    def _specials_but(self, kept: int) -> Tensor:
+        """Ids [N] of the special tokens other than ``kept``: none of them is text."""
+        return torch.tensor(sorted(self._special_ids - {kept}), dtype=torch.long)

@@ -138,8 +138,9 @@ class TwoSidedModel:
         return list(logits.split_with_sizes([len(canvas.slots) for canvas in opened]))
 
     def _restrict(self, canvas: Canvas, logits: Tensor) -> Tensor:
-        """Rule out what cannot stand: a first token that does not begin with the healed text, an end too early."""
+        """Rule out what cannot stand: tokens that are no text, a start without the healed text, an end too early."""
         healed = bool(canvas.gap.prefix) and not canvas.done
+        logits.index_fill_(1, self._prefixes.specials_but(self._eog_id), RULED_OUT)
         early = canvas.least - len(canvas.done)
         if early > 0:
             logits[:early, self._eog_id] = RULED_OUT

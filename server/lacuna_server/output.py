@@ -2,7 +2,8 @@
 
 import difflib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from lacuna_server.files import Document
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
 CONTEXT_LINES = 5
@@ -35,6 +37,25 @@ def print_exact(text: str) -> None:
 def print_json(value: Any) -> None:
     """One JSON object on one line."""
     print_exact(msgspec.json.encode(value).decode() + "\n")
+
+
+def print_table(table: "Table") -> None:
+    """A table, as wide as the terminal; 160 columns where there is none."""
+    from rich.console import Console
+
+    console = Console()
+    Console(width=console.width if console.is_terminal else 160).print(table)
+
+
+@contextmanager
+def counting(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """A progress bar on stderr; the block calls what it is given once for each thing done."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)
 
 
 def report(result: InfillResult, file: Path, model: str) -> dict[str, object]:

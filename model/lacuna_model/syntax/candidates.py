@@ -1,8 +1,9 @@
 """Complete fills for one gap, cheapest first: a best-first queue that learns from where a check found faults."""
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate, count
 
 from lacuna_model.constraint import GapView
@@ -33,10 +34,13 @@ class Fill:
 
 @dataclass(order=True, slots=True)
 class _Entry:
+    """A fill to try, or, with ``source``, the next of the completions of a prefix, which are not worked out before."""
+
     cost: float
     serial: int
     prefix: tuple[int, ...] = field(compare=False)
-    closing: bytes = field(compare=False)
+    closing: bytes = field(compare=False, default=b"")
+    source: Iterator[bytes] | None = field(compare=False, default=None)
 
 
 class GapText:
@@ -46,11 +50,16 @@ class GapText:
     token in front of the gap).
     """
 
-    def __init__(self, vocabulary: Vocabulary, closer: Closer | None, rules: RegionRules) -> None:
+    def __init__(self, vocabulary: Vocabulary, closer: Callable[[], Closer] | None, rules: RegionRules) -> None:
         self.vocabulary = vocabulary
         self.rules = rules
         self.prefix = b""
-        self._closer = closer
+        self._make_closer = closer
+
+    @cached_property
+    def _closer(self) -> Closer | None:
+        """Made when first asked for: a fill whose drafts are valid needs none."""
+        return self._make_closer() if self._make_closer is not None else None
 
     def text(self, tokens: Sequence[int]) -> bytes:
         """The text that tokens stand for, without what the region does not take."""
@@ -124,9 +133,11 @@ class Candidates:
         self._push(base, tokens, b"")
 
     def _add_completions(self, base: float, prefix: tuple[int, ...], before: Fill | None) -> None:
-        closings = (*self._gap.tails(before, prefix), *self._gap.completions(prefix))
-        for rank, closing in enumerate(closings):
-            self._push(base + rank * COST_RANK, prefix, closing)
+        heapq.heappush(self._heap, _Entry(base, next(self._serial), prefix, source=self._closings(prefix, before)))
+
+    def _closings(self, prefix: tuple[int, ...], before: Fill | None) -> Iterator[bytes]:
+        yield from self._gap.tails(before, prefix)
+        yield from self._gap.completions(prefix)
 
     def _plausible_ends(self, draft: Draft) -> list[int]:
         """Positions behind the fixed part where the draft ends a line or the model gives end-of-gap some chance."""
@@ -148,12 +159,27 @@ class Candidates:
     def pop(self) -> Fill | None:
         """The cheapest fill that fits and keeps the region's rules; None when there is no more."""
         while self._heap:
-            self._current = heapq.heappop(self._heap)
-            fill = self._gap.fill(self._current.prefix, self._current.closing, self._capacity)
+            entry = heapq.heappop(self._heap)
+            if entry.source is not None and not self._draw(entry, entry.source):
+                continue
+            self._current = entry
+            fill = self._gap.fill(entry.prefix, entry.closing, self._capacity)
             if fill is not None:
                 return fill
-            self._repair(self._current, len(self._current.prefix))
+            self._repair(entry, len(entry.prefix))
         return None
+
+    def _draw(self, entry: _Entry, source: Iterator[bytes]) -> bool:
+        """Gives an entry the next completion of its source, which goes back to wait; False if it is known or none."""
+        closing = next(source, None)
+        if closing is None:
+            return False
+        heapq.heappush(self._heap, _Entry(entry.cost + COST_RANK, next(self._serial), entry.prefix, source=source))
+        entry.closing = closing
+        if (entry.prefix, closing) in self._seen:
+            return False
+        self._seen.add((entry.prefix, closing))
+        return True
 
     def blame(self, offset: int) -> None:
         """A check found a fault ``offset`` bytes into the last fill: queue its neighbours with another token there."""

@@ -21,6 +21,7 @@ CHUNK = 1 << 14
 EFFORT_FACTOR = 1.5
 EFFORT_LEAST = 10
 BYTES_PER_REPORT = 150
+SMALL_TEXT = 8000
 ENCLOSING = b"class x:\n"
 
 
@@ -97,6 +98,8 @@ class Window:
 
     def _bounded_parse(self, text: bytes, old: Tree) -> Tree | None:
         """An incremental parse or else a fresh one: to reuse a tree full of errors can cost more than it saves."""
+        if not self.settled and len(text) <= SMALL_TEXT:
+            return self._counted_parse(text, None, self._effort)[0]
         return self._counted_parse(text, old, self._effort)[0] or self._counted_parse(text, None, self._effort)[0]
 
     def _counted_parse(self, text: bytes, old: Tree | None, limit: float) -> tuple[Tree | None, int]:

@@ -7,14 +7,16 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, TokenText, Verdict, fill_tokens
 from lacuna_model.params import Region
 from lacuna_model.syntax.beam import Effort, joint_search
 from lacuna_model.syntax.candidates import Candidates, Fill, GapText
 from lacuna_model.syntax.closing import Closer
-from lacuna_model.syntax.document import Check, Document
+from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.draft import fixed_in_block, lay_out, ranked_tokens
+from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.vocabulary import vocabulary_of
@@ -37,38 +39,6 @@ COST_ALTERNATIVE = 0.4
 COST_ALTERNATIVE_RANK = 0.2
 ALTERNATIVES = 3
 NO_FILL = "no valid fill was found within the budget; the text stays as it was"
-
-
-class Judge:
-    """Verifies texts for all gaps against the document, once each."""
-
-    def __init__(self, document: Document | None, stats: ConstraintStats) -> None:
-        self._document = document
-        self._stats = stats
-        self._known: dict[tuple[bytes, ...], Check] = {}
-
-    def recall(self, texts: tuple[bytes, ...]) -> Check | None:
-        """What an earlier check of these texts found."""
-        return self._known.get(texts)
-
-    def check(self, texts: tuple[bytes, ...], *, thorough: bool) -> Check:
-        """One incremental check of these texts."""
-        self._stats.verifies += 1
-        check = self._document.check(texts, thorough=thorough) if self._document is not None else Check(())
-        self._known[texts] = check
-        return check
-
-    def widen(self) -> bool:
-        """Checks in the whole document from now on; False if it did before."""
-        return self._document is not None and self._document.widen() and self._forget()
-
-    def relax(self) -> bool:
-        """Tolerates the original's faults near the gaps; False if there are none, or they were tolerated before."""
-        return self._document is not None and self._document.relax() and self._forget()
-
-    def _forget(self) -> bool:
-        self._known.clear()
-        return True
 
 
 class SyntaxConstraint:
@@ -100,7 +70,7 @@ class SyntaxConstraint:
             since = regions[index - 1].end if index else 0
             until = regions[index + 1].start if index + 1 < len(regions) else len(text)
             before, behind = text[: region.start], text[region.end : until]
-            closer = Closer(before, behind, language.lexicon, since) if language is not None else None
+            closer = partial(Closer, before, behind, language.lexicon, since) if language is not None else None
             self._gaps.append(GapText(self._vocabulary, closer, RegionRules(region, behind)))
         self._original = [text[start:end] for start, end in spans]
         self._witness: list[Fill] | None = None
@@ -196,10 +166,13 @@ class SyntaxConstraint:
         if found.whole is not None:
             self._witness, self._attempts = found.whole, 0
         else:  # what was found for some gaps need not be looked for again
-            partial = [None if gap in found.unsolved else fill for gap, fill in enumerate(found.fills)]
-            progress = partial.count(None) < self._partial.count(None)
+            solved = [None if gap in found.unsolved else fill for gap, fill in enumerate(found.fills)]
+            progress = solved.count(None) < self._partial.count(None)
             self._attempts -= progress
-            self._partial = partial if progress else [None] * len(gaps)
+            if progress or self._attempts % 2:
+                self._partial = solved
+            else:  # one of them may be to blame for what the others lack
+                self._partial = [None] * len(gaps)
 
     def _renew(self, gaps: Sequence[GapView], proposal: Sequence[Commit], refused: set[int]) -> None:
         """Looks for a witness that holds what the present one refuses, for all gaps or else for the first."""

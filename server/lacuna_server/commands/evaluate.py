@@ -8,6 +8,7 @@ import typer
 from lacuna_model import models
 from lacuna_model.errors import RequestError
 from lacuna_model.models import DEFAULT_MODEL
+from lacuna_server import output
 from lacuna_server.commands.options import JsonOption, ModelOption
 
 RecordsOption = Annotated[Path | None, typer.Option("--records", help="Write every single result to this JSONL file.")]
@@ -64,6 +65,54 @@ def bench(
         busy=busy,
         as_json=json_output,
     )
+
+
+@bench_app.command("syntax")
+def bench_syntax(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Source files; the language goes by the name.")
+    ],
+    gaps: Annotated[str, typer.Option(help="Gaps of a case.")] = "1,2,3,8",
+    slots: Annotated[str, typer.Option(help="Slots of a gap.")] = "4,16,48",
+    cases: Annotated[int, typer.Option(min=1, help="Cases of a cell.")] = 25,
+    noise: Annotated[float, typer.Option(min=0.0, max=1.0, help="Slots with a wrong best token; 1: all.")] = 0.15,
+    lines: Annotated[int, typer.Option(min=0, help="Repeat each file until it has so many lines.")] = 0,
+    by_language: Annotated[bool, typer.Option("--by-language", help="A row for every language.")] = False,
+    json_output: JsonOption = False,
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Fill gaps with a model that knows little, with and without the constraint: validity, cost and oracles."""
+    from lacuna_model.evaluate import bench_syntax as benchmark
+    from lacuna_model.loader import load_tokenizer
+
+    texts = source_texts(files, lines)
+    gap_counts, slot_counts = [int(n) for n in gaps.split(",")], [int(n) for n in slots.split(",")]
+    cells = []
+    with output.counting("syntax", len(texts) * len(gap_counts) * len(slot_counts) * len(benchmark.MODES)) as advance:
+        for cell in benchmark.run(
+            texts, load_tokenizer(model), cases=cases, noise=noise, gaps=gap_counts, slots=slot_counts
+        ):
+            cells.append(cell)
+            advance()
+    shown = cells if by_language else benchmark.totals(cells)
+    if json_output:
+        output.print_json({"cells": shown})
+    else:
+        output.print_table(benchmark.table(shown))
+
+
+def source_texts(paths: list[Path], lines: int) -> dict[str, list[bytes]]:
+    """The files' texts by language, each repeated until it has ``lines`` lines; unknown languages are refused."""
+    from lacuna_model.evaluate.bench_syntax import grown
+    from lacuna_model.syntax import language_for
+
+    texts: dict[str, list[bytes]] = {}
+    for path in paths:
+        language = language_for(str(path))
+        if language is None:
+            raise RequestError(f"{path}: no language is known for this name")
+        texts.setdefault(language.name, []).append(grown(path.read_bytes(), lines))
+    return texts
 
 
 def add_to(app: typer.Typer) -> None:

@@ -12,6 +12,7 @@ from lacuna_server.commands.options import JsonOption, ModelOption
 
 app = typer.Typer(name="train", help="Train the canvas side of a model.", invoke_without_command=True)
 CORPUS = models.cache_dir() / "corpus"
+OUT = models.cache_dir() / "train"
 CorpusOption = Annotated[Path, typer.Option("--corpus", help="The folder that `lacuna train corpus` made.")]
 
 
@@ -19,8 +20,7 @@ CorpusOption = Annotated[Path, typer.Option("--corpus", help="The folder that `l
 def train(
     context: typer.Context,
     corpus: CorpusOption = CORPUS,
-    out: Annotated[Path, typer.Option("--out", help="Where checkpoint, adapter and log go.")] = models.cache_dir()
-    / "train",
+    out: Annotated[Path, typer.Option("--out", help="Where checkpoint, adapter and log go.")] = OUT,
     minutes: Annotated[float, typer.Option(min=0.0, help="Wall time, resumed runs counted in.")] = 60.0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in --out.")] = False,
     rank: Annotated[int, typer.Option(min=1, help="Rank of the update.")] = 64,

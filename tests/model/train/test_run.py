@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.model import tiny
 
 from lacuna_model.adapter import load_adapter
 from lacuna_model.assembly import build_transformer, fuse
@@ -10,8 +11,6 @@ from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.train import run
 from lacuna_model.train.documents import Document, DocumentWriter
 from lacuna_model.train.loop import TrainOptions
-
-from .. import tiny
 
 OPTIONS = TrainOptions(minutes=5.0, max_steps=3, rank=4, samples_per_step=1, report_steps=1)
 

@@ -1,11 +1,10 @@
 import pytest
+from tests.model import tiny
 
 from lacuna_model.loader import LoadedModel
 from lacuna_model.train.loop import Trainer, TrainOptions
 from lacuna_model.train.samples import SampleOptions
 from lacuna_model.train.validation import validate
-
-from .. import tiny
 
 DOCUMENTS = (tiny.CODE,)
 
