@@ -23,6 +23,8 @@ from lacuna_model.syntax.vocabulary import vocabulary_of
 
 STEP_VERIFIES = 4
 STEP_SECONDS = 0.002
+INSIST_VERIFIES = 24
+INSIST_SECONDS = 0.010
 # Without a witness nothing can be committed, and a deferral costs a whole step of the model (about 20 ms).
 FIRST_VERIFIES = 64
 FIRST_SECONDS = 0.020
@@ -109,7 +111,7 @@ class SyntaxConstraint:
         if self._witness is None:
             return []
         admitted = [commit for commit in proposal if self._agrees(gaps, commit)]
-        return admitted or self._swap(gaps, proposal)
+        return admitted or self._insist(gaps, proposal) or self._swap(gaps, proposal)
 
     def _take_prefixes(self, gaps: Sequence[GapView]) -> None:
         for gap, view in zip(self._gaps, gaps, strict=True):
@@ -175,17 +177,26 @@ class SyntaxConstraint:
                 self._partial = [None] * len(gaps)
 
     def _renew(self, gaps: Sequence[GapView], proposal: Sequence[Commit], refused: set[int]) -> None:
-        """Looks for a witness that holds what the present one refuses, for all gaps or else for the first."""
+        """Looks for a witness that holds what the present one refuses, gap after gap: one's trouble is not another's."""
+        for gap in dict.fromkeys(commit.gap for commit in proposal if commit.gap in refused):
+            self._renew_gap(gaps, proposal, gap, Effort(STEP_VERIFIES, STEP_SECONDS))
+
+    def _renew_gap(self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, effort: Effort) -> None:
         assert self._witness is not None
-        first = next(commit.gap for commit in proposal if commit.gap in refused)
-        effort = Effort(STEP_VERIFIES - (len(refused) > 1), STEP_SECONDS)
-        queues = {gap: self._queue(gaps, proposal, gap) for gap in refused}
-        found = joint_search(queues, self._witness, self._judge, effort)
-        if found.whole is None and len(refused) > 1 and not effort.late:
-            effort.verifies = STEP_VERIFIES
-            queues = {first: self._queue(gaps, proposal, first)}
-            found = joint_search(queues, self._witness, self._judge, effort)
+        found = joint_search({gap: self._queue(gaps, proposal, gap)}, self._witness, self._judge, effort)
         self._witness = found.whole or self._witness
+
+    def _insist(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
+        """A longer search for a gap's best commit alone, where a step would else take nothing of what was proposed.
+
+        A token of the witness's own costs the fill its sense, and a step lost costs more than this search.
+        """
+        for gap in dict.fromkeys(commit.gap for commit in proposal):
+            best = next(commit for commit in proposal if commit.gap == gap)
+            self._renew_gap(gaps, [best], gap, Effort(INSIST_VERIFIES, INSIST_SECONDS))
+            if self._agrees(gaps, best):
+                return [best]
+        return []
 
     def _queue(self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int) -> Candidates:
         """A gap's candidates: with all that is proposed, with the best of it, with only what is committed."""
