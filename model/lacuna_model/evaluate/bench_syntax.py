@@ -159,7 +159,9 @@ def _measure(case: Case, tokens: TokenText, mode: Mode, noise: float, rng: np.ra
         tally.refused += 1
         return
     oracle = oracle_for(case.language.name)
-    if oracle is not None:
+    truth = Verdict("ok", tuple(tokens.decode_bytes(truth).decode() for truth in case.truths))
+    original = _assembled(case, truth)
+    if oracle is not None and original is not None and oracle(original):
         tally.oracle.append(oracle(filled))
 
 

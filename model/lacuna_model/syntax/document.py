@@ -7,11 +7,11 @@ from functools import cached_property
 from tree_sitter import Parser, Tree
 
 from lacuna_model.syntax.error_set import Fault, Splice, carried_over, tree_faults
-from lacuna_model.syntax.extent import Extent, find_extents
+from lacuna_model.syntax.extent import Extent, find_extents, skeleton
 from lacuna_model.syntax.frontier import Frontier
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language
-from lacuna_model.syntax.oracle import PROGRAM
+from lacuna_model.syntax.oracle import COMPILES, PROGRAM
 from lacuna_model.syntax.window import Window
 
 
@@ -45,6 +45,7 @@ class Document:
         self._language = language
         self._original = tuple(text[start:end] for start, end in gaps)
         extents, self._sound_elsewhere = find_extents(text, gaps, language)
+        self._extents = extents
         self._windows = [Window(text, gaps, self._original, extent, language) for extent in extents]
         self._near = [(extent.begin, extent.stop) for extent in extents] or [(0, len(text) + 1)]
         self._relaxed = False
@@ -143,8 +144,21 @@ class Document:
         assert outcome is not None
         check = self._judge(fills, outcome[1])
         oracle = PROGRAM.get(self._language.name)
-        fault = oracle(self.assemble(fills), self.spans(fills)) if oracle and check.valid else None
+        if oracle is None or not check.valid:
+            return check
+        text, spans = self.assemble(fills), self.spans(fills)
+        fault = oracle(text, spans)
+        if fault is None and not self._relaxed and self._extents and self._spoils(text):
+            fault = Fault("SYNTAX", *spans[0])
         return check if fault is None else Check(tuple(_nearest(self._whole, fills, frozenset({fault}))))
+
+    def _spoils(self, text: bytes) -> bool:
+        """Whether a text does not compile though the document without the fills' statements does."""
+        return not COMPILES[self._language.name](text) and self._compiles_elsewhere
+
+    @cached_property
+    def _compiles_elsewhere(self) -> bool:
+        return COMPILES[self._language.name](skeleton(self._text, self._extents, self._language)[0])
 
     def _judge(self, fills: Sequence[bytes], faults: frozenset[Fault]) -> Check:
         """The faults that the original does not have, or has only near the gaps, where they are to be repaired."""

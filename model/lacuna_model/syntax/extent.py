@@ -76,18 +76,9 @@ def _proved(text: bytes, extents: Sequence[Extent], language: Language) -> tuple
 
     Also whether the skeleton is free of errors.
     """
+    content, places = skeleton(text, extents, language)
     filler = language.lexicon.filler
-    parts, places = [], []
-    offset, size = 0, 0
-    for extent in extents:
-        indent = text[extent.begin : extent.begin + extent.column]
-        parts += [text[offset : extent.begin], indent + filler + b"\n"]
-        size += extent.begin - offset
-        places.append(size + len(indent))
-        size += len(parts[-1])
-        offset = extent.stop
-    parts.append(text[offset:])
-    root = Parser(language.grammar()).parse(b"".join(parts)).root_node
+    root = Parser(language.grammar()).parse(content).root_node
     proved = []
     for extent, place in zip(extents, places, strict=True):
         around = _top_level(root, place)
@@ -102,6 +93,21 @@ def _proved(text: bytes, extents: Sequence[Extent], language: Language) -> tuple
             stop = max(around.end_byte + shift + stretch, extent.stop)
             proved.append(_in_whole_lines(text, extent, max(begin, 0), min(stop, len(text))))
     return proved, not root.has_error
+
+
+def skeleton(text: bytes, extents: Sequence[Extent], language: Language) -> tuple[bytes, list[int]]:
+    """The text with one plain statement in place of each extent, and where these statements stand."""
+    parts: list[bytes] = []
+    places: list[int] = []
+    offset = size = 0
+    for extent in extents:
+        indent = text[extent.begin : extent.begin + extent.column]
+        parts += [text[offset : extent.begin], indent + language.lexicon.filler + b"\n"]
+        size += extent.begin - offset
+        places.append(size + len(indent))
+        size += len(parts[-1])
+        offset = extent.stop
+    return b"".join([*parts, text[offset:]]), places
 
 
 def _in_whole_lines(text: bytes, extent: Extent, begin: int, stop: int) -> Extent:

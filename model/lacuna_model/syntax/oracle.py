@@ -1,7 +1,7 @@
 """Strict oracles: what the language itself says of a text, where asking costs a fraction of a millisecond.
 
-Only CPython's own parser is that close. It speaks up for errors at the fills alone: what else it dislikes (another
-version's syntax, say) was there before.
+Only CPython's own parser is that close. It speaks up for errors at the fills: what else it dislikes (another
+version's syntax, say) was there before, unless it has no objection to the document without the fills' statements.
 """
 
 import ast
@@ -24,6 +24,11 @@ def python_syntax(text: bytes, spans: Sequence[tuple[int, int]]) -> Fault | None
 def python_program(text: bytes, spans: Sequence[tuple[int, int]]) -> Fault | None:
     """The same of CPython's compiler, which also knows where ``return`` or ``await`` may stand."""
     return _at_fills(text, spans, 0) if len(text) <= LARGEST else None
+
+
+def python_compiles(text: bytes) -> bool:
+    """Whether CPython compiles a text; one too large to ask about counts as compiled."""
+    return len(text) > LARGEST or _refusal(text, 0) is None
 
 
 def _at_fills(text: bytes, spans: Sequence[tuple[int, int]], flags: int) -> Fault | None:
@@ -59,3 +64,4 @@ def _refusal(text: bytes, flags: int) -> SyntaxError | None:
 
 SYNTAX: dict[str, Oracle] = {"python": python_syntax}
 PROGRAM: dict[str, Oracle] = {"python": python_program}
+COMPILES: dict[str, Callable[[bytes], bool]] = {"python": python_compiles}

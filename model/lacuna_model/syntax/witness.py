@@ -177,7 +177,7 @@ class SyntaxConstraint:
                 self._partial = [None] * len(gaps)
 
     def _renew(self, gaps: Sequence[GapView], proposal: Sequence[Commit], refused: set[int]) -> None:
-        """Looks for a witness that holds what the present one refuses, gap after gap: one's trouble is not another's."""
+        """Looks for a witness that holds what this one refuses, gap after gap: one's trouble is not another's."""
         for gap in dict.fromkeys(commit.gap for commit in proposal if commit.gap in refused):
             self._renew_gap(gaps, proposal, gap, Effort(STEP_VERIFIES, STEP_SECONDS))
 
