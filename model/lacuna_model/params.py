@@ -18,7 +18,8 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``start`` and ``end`` are byte offsets; the bytes between them are replaced. ``max_tokens`` bounds the fill, no
     end is accepted before ``min_tokens``; ``max_lines`` bounds it too where it is not 0, and a single-line fill ends
-    before the first newline. ``regex`` (``re`` syntax, whole fill), ``json_schema`` and the word lists constrain the
+    before the first newline. ``regex`` (whole fill; linear, so
+    without look-around and back-references), ``json_schema`` and the word lists constrain the
     text of this region beside the syntax of its file.
     """
 
