@@ -25,9 +25,9 @@ LAYER_NAMES = {
     "down_proj": "ffn_down",
 }
 DOCUMENT_ID = 0  # <|endoftext|>: what SmolLM2 saw between documents
+EOG_ID = 2  # <|im_end|>: ends a message, here a gap; text never encodes to it
 # Slots a pass opens at once: a young adapter commits one or two of them, and on a CPU a pass costs by the slot.
 BLOCK_SIZE = 8
-EOG_ID = 2  # <|im_end|>: ends a message, here a gap; text never encodes to it
 
 
 class GgufFile:

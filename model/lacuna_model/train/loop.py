@@ -104,8 +104,16 @@ class Trainer:
         self._optimizer = torch.optim.AdamW(canvas.parameters(), betas=(0.9, 0.95), weight_decay=0.0)
         self._stop = False
 
-    def run(self, folder: Path, report: Callable[[dict[str, float]], None]) -> None:
-        """Train until the minutes or steps are used up or a signal asks to stop; checkpoint into ``folder``."""
+    def run(
+        self,
+        folder: Path,
+        report: Callable[[dict[str, float]], None],
+        on_checkpoint: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Train until the minutes or steps are used up or a signal asks to stop; checkpoint into ``folder``.
+
+        ``on_checkpoint`` is called behind every one but the last, outside the minutes that count.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         previous = {name: signal.signal(name, self._ask_to_stop) for name in (signal.SIGINT, signal.SIGTERM)}
         saved = time.monotonic()
@@ -118,6 +126,7 @@ class Trainer:
                     report(self.progress.report())
                 if time.monotonic() - saved > self.options.checkpoint_minutes * 60:
                     self.save(folder)
+                    on_checkpoint()
                     saved = time.monotonic()
         finally:
             for name, handler in previous.items():

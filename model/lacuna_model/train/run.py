@@ -21,6 +21,9 @@ from lacuna_model.train.validation import ValidationReport, validate
 from lacuna_model.transformer import Transformer
 from lacuna_model.weights import GgufFile
 
+# Few, so that a checkpoint costs seconds; the same gaps every time.
+CHECKPOINT_SAMPLES = 16
+
 
 def train_main(
     corpus: Path,
@@ -34,6 +37,7 @@ def train_main(
     """Train an adapter for ``model`` on ``corpus/python/train.jsonl.zst``, checkpointing into ``out``.
 
     Runs on a GPU where torch sees one. Stops cleanly on SIGINT or SIGTERM; ``resume`` goes on where ``out`` stopped.
+    ``out/log.jsonl`` gets a line every few steps, and one of held-out figures at every checkpoint.
     """
     if threads:
         torch.set_num_threads(threads)
@@ -42,7 +46,7 @@ def train_main(
         raise WeightsError(f"{checkpoint} is there already; go on with --resume, or choose another --out")
     config, tokenizer, fused, base = frozen_base(model)
     canvas = TrainableCanvas(config, fused, rank=options.rank, dtype=torch.bfloat16, seed=options.seed)
-    documents = [document.text for document in read_documents(corpus / "python" / "train.jsonl.zst")]
+    documents, held_out = texts(corpus, "train"), texts(corpus, "held_out")
     trainer = Trainer(base, canvas.to(base.final_norm.device), tokenizer, documents, options)
     if resume:
         trainer.resume(out)
@@ -51,6 +55,10 @@ def train_main(
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task("training", total=options.minutes)
 
+        def note(figures: object) -> None:
+            with log.open("ab") as file:
+                file.write(msgspec.json.encode(figures) + b"\n")
+
         def report(means: dict[str, float]) -> None:
             progress.update(
                 task,
@@ -58,10 +66,18 @@ def train_main(
                 description=f"step {means['step']:.0f}  loss {means['loss']:.3f}  "
                 f"masked accuracy {means['masked_accuracy']:.1%}  {means['slots_seen']:,.0f} slots",
             )
-            with log.open("ab") as file:
-                file.write(msgspec.json.encode(means) + b"\n")
+            note(means)
 
-        trainer.run(out, report)
+        def score() -> None:
+            found = validate(base, canvas, tokenizer, held_out, num_samples=CHECKPOINT_SAMPLES)
+            note({"step": trainer.progress.step, "held_out": found})
+
+        trainer.run(out, report, score)
+
+
+def texts(corpus: Path, split: str) -> list[str]:
+    """The texts of one split of a corpus."""
+    return [document.text for document in read_documents(corpus / "python" / f"{split}.jsonl.zst")]
 
 
 def validate_main(
@@ -70,8 +86,7 @@ def validate_main(
     """Score an adapter on the held-out files of ``corpus`` and print the figures."""
     config, tokenizer, fused, base = frozen_base(model)
     canvas = load_canvas(config, fused, adapter)
-    documents = [document.text for document in read_documents(corpus / "python" / "held_out.jsonl.zst")]
-    found = validate(base, canvas, tokenizer, documents, num_samples=num_samples)
+    found = validate(base, canvas, tokenizer, texts(corpus, "held_out"), num_samples=num_samples)
     if as_json:
         sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
     else:

@@ -104,8 +104,10 @@ def _add(
     masks[1] = torch.arange(size) >= sample.num_real[:, None]
     reading = read_sample(base, sample)
     wanted = torch.ones_like(masks)
-    logits = canvas_logits(canvas, sample, reading, torch.stack((targets, planted)), masks, wanted)
-    logits = logits.view(2, gaps, size, -1)
+    device = base.final_norm.device
+    ids = torch.stack((targets, planted))
+    logits = canvas_logits(canvas, sample, reading, ids.to(device), masks.to(device), wanted.to(device))
+    logits = logits.view(2, gaps, size, -1).cpu()
     best = logits.argmax(-1)
     real = torch.arange(size) < sample.num_real[:, None]
     sums.gaps += gaps
@@ -114,7 +116,7 @@ def _add(
     sums.nll += float(F.cross_entropy(logits[0][real], targets[real], reduction="sum"))
     sums.frontier_correct += int((best[0, :, 0] == targets[:, 0]).sum())
     sums.frontier_nll += float(F.cross_entropy(logits[0, :, 0], targets[:, 0], reduction="sum"))
-    said = base.head(reading.slot_hidden[:, 0]).float()
+    said = base.head(reading.slot_hidden[:, 0]).float().cpu()
     sums.base_correct += int((said.argmax(-1) == targets[:, 0]).sum())
     sums.base_nll += float(F.cross_entropy(said, targets[:, 0], reduction="sum"))
     ended = (targets == tokenizer.eog_id).any(dim=1)

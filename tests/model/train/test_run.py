@@ -40,6 +40,14 @@ def test_training_leaves_adapter_checkpoint_and_log(corpus: Path, tmp_path: Path
     assert "mask_embedding" in tensors
 
 
+def test_a_checkpoint_scores_held_out_files(corpus: Path, tmp_path: Path) -> None:
+    options = TrainOptions(minutes=5.0, max_steps=2, rank=4, samples_per_step=1, report_steps=9, checkpoint_minutes=0.0)
+    run.train_main(corpus, tmp_path / "out", options=options)
+    log = [json.loads(line) for line in (tmp_path / "out" / "log.jsonl").read_bytes().splitlines()]
+    assert [entry["step"] for entry in log] == [1, 2]
+    assert all(0 <= entry["held_out"]["masked_accuracy"] <= 1 for entry in log)
+
+
 def test_a_finished_folder_is_not_overwritten_but_resumed(corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     run.train_main(corpus, out, options=OPTIONS)
