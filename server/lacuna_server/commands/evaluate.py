@@ -67,6 +67,24 @@ def bench(
     )
 
 
+@bench_app.command("passes")
+def bench_passes(
+    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each.")] = 15,
+    json_output: JsonOption = False,
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Time single forward passes over 4 to 32 slots, and the encoding of 1,024 tokens of context."""
+    from lacuna_model.evaluate import bench_passes as benchmark
+    from lacuna_model.loader import load_model
+
+    costs = benchmark.bench_passes(load_model(model, threads=threads), runs=runs)
+    if json_output:
+        output.print_json({"passes": costs})
+    else:
+        output.print_table(benchmark.table(costs))
+
+
 @bench_app.command("syntax")
 def bench_syntax(
     files: Annotated[

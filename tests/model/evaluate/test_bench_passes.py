@@ -1,0 +1,13 @@
+from tests.model import tiny
+
+from lacuna_model.evaluate import bench_passes
+from lacuna_model.loader import LoadedModel
+
+
+def test_every_size_is_timed_over_the_same_context() -> None:
+    model: LoadedModel = tiny.loaded()
+    costs = bench_passes.bench_passes(model, context_tokens=300, runs=2)
+    assert [cost.slots for cost in costs] == [0, *bench_passes.SLOTS]
+    assert len({cost.context_tokens for cost in costs}) == 1
+    assert all(0 < cost.ms_p50 <= cost.ms_p95 for cost in costs)
+    assert bench_passes.table(costs).row_count == len(costs)
