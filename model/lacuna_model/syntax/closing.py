@@ -114,6 +114,8 @@ class Closer:
             return [b"", lexicon.statement or lexicon.operand]
         text = fill or self._left_text
         operand = (b" " if re.search(rb"[\w\x80-\xff]\Z", text) else b"") + lexicon.operand
+        if state.last == b"for" and lexicon.links:  # a loop's head wants two operands at once
+            return [operand + lexicon.links[0], operand, b"", *lexicon.links]
         if state.last in WANTS_OPERAND or not re.search(rb"[\w\"'`)\]}\x80-\xff;:]\Z", state.last):
             own = self._right.starts_operand
             return [b"", operand, *lexicon.links] if own else [operand, b"", *lexicon.links]
@@ -158,12 +160,15 @@ class Closer:
         line = text[text.rfind(b"\n") + 1 :]
         if not line.strip() and not state.inside:
             yield b"", self._lead(opened, written=len(line))
+        child = opened[-1].column + self._unit
+        floor = 0 if self._right.blank else child
         if state.header_open:
             params = b"()" if state.head == b"def" and b"(" not in text[text.rfind(b"def") :] else b""
-            child = opened[-1].column + self._unit
-            yield params + b":", self._lead([*opened, Line(child, b"")], floor=0 if self._right.blank else child)
+            yield params + b":", self._lead([*opened, Line(child, b"")], floor=floor)
             yield params + lexicon.body, self._lead(opened)
         else:
+            if state.last == b":" and not state.stack:  # the header is whole: its block follows behind the gap
+                yield b"", self._lead([*opened, Line(child, b"")], floor=floor)
             yield b"", self._lead(opened)
         yield lexicon.body if state.header_open else b"", self._newline + self._mark * opened[-1].column
 

@@ -57,7 +57,9 @@ class RightSide:
     def margin(self) -> int:
         """How many spaces the rest of the line begins with, before a statement that can begin there."""
         blank = len(self.rest) - len(self.rest.lstrip(b" "))
-        return blank if not self.blank and not self.inside and not BINARY.match(self.rest) else 0
+        # An indented "if" begins a statement; one blank in front of it is what a conditional expression has.
+        operator = BINARY.match(self.rest) and not (blank > 1 and self.statement)
+        return blank if not self.blank and not self.inside and not operator else 0
 
     @property
     def starts_operand(self) -> bool:
