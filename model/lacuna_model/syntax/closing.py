@@ -47,6 +47,9 @@ class Closer:
         whole_lines = not left[left.rfind(b"\n") + 1 :].strip() and not self._right.blank
         self._newline_rank = WHOLE_LINES_RANK if whole_lines else NEWLINE_RANK
         self._sides = [(0.0, self._right, b"")]
+        if lexicon.columns and self._right.margin > 1:
+            # What follows is a line of its own: the fill may end as it would at a line's end, with a newline behind it.
+            self._sides.append((WHOLE_LINES_RANK, RightSide(self._newline + right, lexicon), self._newline))
         if lexicon.line_comment and not self._right.blank:
             rank = COMMENT_RANK - PROSE_BONUS * self._right.prose
             self._sides.append((rank, RightSide(right[len(self._right.rest) :], lexicon), lexicon.line_comment[0]))
