@@ -117,7 +117,6 @@ class _GroupFill:
     """One group of regions that share a window: context, canvases, loop."""
 
     def __init__(self, engine: Engine, request: InfillRequest, text: bytes, regions: Sequence[Region]) -> None:
-        self._text = text
         self._request = request
         model, options = engine.model, request.options
         session = engine.session(request.path)
