@@ -44,6 +44,13 @@ class Snippet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     score: float = 0.0
 
 
+class Diagnostic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a compiler or linter says about a line, counted from 0."""
+
+    line: int
+    message: str
+
+
 class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the denoise loop decodes.
 
@@ -67,10 +74,14 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A document and the regions to fill in it, ordered and disjoint."""
+    """A document and the regions to fill in it, ordered and disjoint.
+
+    ``candidates`` asks for so many different sets of fills, best first.
+    """
 
     text: str
     regions: tuple[Region, ...]
+    candidates: int = 1
     path: str = ""
     language: str = ""
     snippets: tuple[Snippet, ...] = ()
@@ -117,10 +128,15 @@ class FillStats(msgspec.Struct, frozen=True):
 
 
 class InfillResult(msgspec.Struct, frozen=True):
-    """The end of a fill: ``fills`` has one text per region; ``text`` is the whole document after filling."""
+    """The end of a fill: ``fills`` has one text per region; ``text`` is the whole document after filling.
+
+    ``alternatives`` are further sets of fills, next best first, where the request asked for several candidates; there
+    may be fewer than asked for.
+    """
 
     status: Status
     text: str
     fills: tuple[str, ...]
     stats: FillStats
     message: str = ""
+    alternatives: tuple[tuple[str, ...], ...] = ()
