@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 
 from lacuna_model.syntax.blocks import Line, lay_lines, open_lines, render
 from lacuna_model.syntax.languages import Lexicon
-from lacuna_model.syntax.right_side import RightSide, bridge
+from lacuna_model.syntax.right_side import Bridge, RightSide, bridges
 from lacuna_model.syntax.scan import Scan, scan, scan_left
 from lacuna_model.syntax.vocabulary import finish_character
 
 LIMIT = 32
 NEWLINE_RANK = 1.5
 WHOLE_LINES_RANK = 0.4
+REOPENED_RANK = 1.0
 # To turn the rest of a line into a comment is right where it was one, and else the very last resort.
 COMMENT_RANK = 8.0
 PROSE_BONUS = 7.5
@@ -31,10 +32,10 @@ class Closer:
     """Completions for one gap; what depends on the text around it alone is found once.
 
     ``left`` is the text from the start of the file, ``since`` where in it the gap before this one ended, ``right``
-    the text up to the next gap.
+    the text up to the next gap, or ``to_the_end``.
     """
 
-    def __init__(self, left: bytes, right: bytes, lexicon: Lexicon, since: int = 0) -> None:
+    def __init__(self, left: bytes, right: bytes, lexicon: Lexicon, since: int = 0, *, to_the_end: bool = True) -> None:
         self._lexicon = lexicon
         self._left_text = left
         self._left = scan_left(left, lexicon, since)
@@ -42,17 +43,20 @@ class Closer:
         self._newline = b"\r\n" if b"\r\n" in around else b"\n"
         self._mark = b"\t" if re.search(rb"\n\t", around) else b" "
         self._unit = 1 if self._mark == b"\t" else 4
-        self._right = RightSide(right, lexicon)
+        self._right = RightSide(right, lexicon, to_the_end=to_the_end)
         # a gap that begins a line and ends before code holds whole lines
         whole_lines = not left[left.rfind(b"\n") + 1 :].strip() and not self._right.blank
         self._newline_rank = WHOLE_LINES_RANK if whole_lines else NEWLINE_RANK
         self._sides = [(0.0, self._right, b"")]
         if lexicon.columns and self._right.margin > 1:
             # What follows is a line of its own: the fill may end as it would at a line's end, with a newline behind it.
-            self._sides.append((WHOLE_LINES_RANK, RightSide(self._newline + right, lexicon), self._newline))
+            self._sides.append(
+                (WHOLE_LINES_RANK, RightSide(self._newline + right, lexicon, to_the_end=to_the_end), self._newline)
+            )
         if lexicon.line_comment and not self._right.blank:
+            behind = RightSide(right[len(self._right.rest) :], lexicon, to_the_end=to_the_end)
             rank = COMMENT_RANK - PROSE_BONUS * self._right.prose
-            self._sides.append((rank, RightSide(right[len(self._right.rest) :], lexicon), lexicon.line_comment[0]))
+            self._sides.append((rank, behind, lexicon.line_comment[0]))
 
     def open_ends(self, fill: bytes) -> tuple[tuple[bytes, ...], bytes]:
         """The brackets and the string that are open behind the beginning of a fill."""
@@ -76,19 +80,26 @@ class Closer:
 
     def _inline(self, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         """Completions that go on in the line behind the gap."""
-        right, lexicon = self._right, self._lexicon
+        right = self._right
         if state.inside and right.inside and (state.inside == right.inside or len(right.inside) == 1):
             yield -1.0, b""
-        closers, openers = bridge(state.stack, right.unmatched, lexicon)
-        opening = right.opening(openers)
+        for extra, way in enumerate(bridges(state, right, self._lexicon)):
+            for rank, text in self._over(way, state, fill):
+                yield rank + REOPENED_RANK * extra, text
+
+    def _over(self, way: Bridge, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
+        right, lexicon = self._right, self._lexicon
+        opening = right.opening(way.openers)
         for rank, operand in enumerate(self._operands(state, fill)):
-            body = operand + state.inside + closers
+            body = operand + state.inside + way.closers
             for tail_rank, tail in enumerate(self._tails(state)):
                 yield rank + tail_rank, body + tail + opening
-            if right.inside or openers:
+            if right.inside or way.openers:
                 yield rank + 0.5, body + (b", " if right.inside else b" ") + opening
                 if lexicon.terminator:
                     yield rank + 1.0, body + lexicon.terminator + b" " + opening
+            elif way.closers and lexicon.braces:  # an element of a list that goes on behind the gap
+                yield rank + 1.5, body + b","
 
     def _tails(self, state: Scan) -> list[bytes]:
         """What ends the statement; the text behind the gap may do so itself."""
@@ -99,6 +110,8 @@ class Closer:
             if lexicon.body.startswith(b":"):
                 bodies = [b":", lexicon.body] if self._block_follows(state) else [lexicon.body, b":"]
             tails = bodies + tails
+        if lexicon.choice and self._right.follows_choice:
+            tails = [lexicon.choice, *tails]
         return tails
 
     def _block_follows(self, state: Scan) -> bool:
@@ -137,7 +150,12 @@ class Closer:
         newline_rank = self._newline_rank if fill else NEWLINE_RANK
         if right.blank and not right.coming and not right.unmatched:
             return
-        closers, openers = bridge(state.stack, right.unmatched, self._lexicon, statement=True)
+        for extra, way in enumerate(bridges(state, right, self._lexicon, statement=True)):
+            for rank, text in self._over_lines(way, state, fill):
+                yield newline_rank + rank + REOPENED_RANK * extra, text
+
+    def _over_lines(self, way: Bridge, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
+        right, openers = self._right, way.openers
         heads = [(0.5 * rank, 0, head) for rank, head in enumerate(right.heads(openers))]
         if right.margin and not openers:  # the blank before the rest of the line may serve as indentation
             heads.append((-0.5 if right.statement else 1.0, right.margin, b""))
@@ -146,8 +164,8 @@ class Closer:
             for rank, operand in enumerate(operands):
                 for head_rank, margin, head in heads:
                     start = lead[: len(lead) - margin] if lead.endswith(self._mark * margin) else lead
-                    text = operand + state.inside + closers + end + start + head
-                    yield newline_rank + lead_rank + rank + head_rank, text
+                    text = operand + state.inside + way.closers + end + start + head
+                    yield lead_rank + rank + head_rank, text
 
     def _leads(self, state: Scan, fill: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Ends of the statement, each with the line breaks, headers and indentation that the coming lines need."""

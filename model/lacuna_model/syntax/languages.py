@@ -16,7 +16,9 @@ class Lexicon:
     ``filler`` a statement that may stand anywhere at the top level, ``body`` what turns an open
     compound header into a statement, ``links`` what an unfinished expression of several words
     may lack. ``heads`` are what may stand in front of a block's brace, ``blocks`` the blocks that are words: what
-    opens them, what closes them, and the shortest head of one.
+    opens them, what closes them, and the shortest head of one. ``atoms`` are patterns of literals that no quote
+    tells: regular expressions, characters. ``function`` is the head of an anonymous function, ``choice`` what comes
+    before the second half of a choice between two values.
     """
 
     line_comment: tuple[bytes, ...] = (b"//",)
@@ -32,7 +34,19 @@ class Lexicon:
     blocks: tuple[tuple[bytes, bytes, bytes], ...] = ()
     heads: tuple[bytes, ...] = (b"",)
     links: tuple[bytes, ...] = ()
+    atoms: tuple[bytes, ...] = ()
+    function: bytes = b""
+    choice: bytes = b""
     columns: bool = False
+
+    @property
+    def braces(self) -> bool:
+        """Whether blocks stand in braces, as lists of elements do."""
+        return b"{}" in self.brackets and not self.columns
+
+    def opener_of(self, closer: bytes) -> bytes:
+        """What begins the string or comment that ``closer`` ends; "" for none."""
+        return next((begin for begin, end in self.block_comment if end == closer), closer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,29 +86,38 @@ _C_BLOCKS = (b"", b"void x() ", b"struct x ", b"x = ", b"switch (x) ", b"enum x 
 _JAVA_BLOCKS = (b"", b"void x() ", b"class x ", b"switch (x) ", b"enum x ", b"x[] x = ", b"if (x) ")
 _CPP_BLOCKS = (b"", b"void x() ", b"struct x ", b"namespace x ", b"x = ", b"switch (x) ", b"auto x = [] ")
 _RUBY_WORDS = (b"def", b"class", b"module", b"if", b"unless", b"while", b"until", b"case", b"begin", b"do", b"for")
-_C_LINKS = (b" x()", b" x = x", b" x {}", b"> x")
-_JAVA_LINKS = (b" void x()", b" class x", b" x = x", b" void x() {}")
-_C = Lexicon(headers=_C_HEADERS, heads=_C_BLOCKS, links=_C_LINKS)
-_JAVA = Lexicon(headers=_C_HEADERS, heads=_JAVA_BLOCKS, links=_JAVA_LINKS)
-_CPP = Lexicon(headers=_C_HEADERS, heads=_CPP_BLOCKS, links=_C_LINKS)
+_C_LINKS = (b" x()", b" x = x", b" x {}", b"> x", b"case x:", b"x,")
+_JAVA_LINKS = (b" void x()", b" class x", b" x = x", b" void x() {}", b"case x:", b"x,")
+_CHOICE = b" ? x"
+# A slash where an operand is due; without one in front of it, or with a space between.
+_REGEX_AT = rb"(?:(?<=[(,=:!&|?;\[{}])|(?<=[(,=:!&|?;\[{}] )|(?<=return ))"
+_REGEX = _REGEX_AT + rb"/(?![*/])(?:\\.|\[(?:\\.|[^\]\n])*\]|[^/\n\\\[])+/"
+_CHARACTER = rb"'(?:\\[^'\n]{1,10}|\\'|[^'\\\n]{1,4})'"
+_C = Lexicon(headers=_C_HEADERS, heads=_C_BLOCKS, links=_C_LINKS, choice=_CHOICE)
+_JAVA = Lexicon(headers=_C_HEADERS, heads=_JAVA_BLOCKS, links=_JAVA_LINKS, choice=_CHOICE, function=b"() -> ")
+_CPP = Lexicon(headers=_C_HEADERS, heads=_CPP_BLOCKS, links=_C_LINKS, choice=_CHOICE, function=b"[] ")
 _SCRIPT = Lexicon(
     links=(b" = x", b" x = x", b" x() {}", b": x", b" {}"),
     heads=(b"", b"function x() ", b"class x ", b"x() ", b"x = ", b"x: ", b"switch (x) ", b"interface x ", b"enum x "),
     headers=_C_HEADERS | {b"function"},
     quotes=(b'"', b"'", b"`"),
+    atoms=(_REGEX,),
 )
 _GO = Lexicon(
-    links=(b" x()", b" := x", b" x() {}", b" x"),
+    links=(b" x()", b" := x", b" x() {}", b" x", b"case x:", b"x,"),
+    function=b"func() ",
     heads=(b"", b"func x() ", b"type x struct ", b"switch ", b"x = x", b"if x ", b"for ", b"select "),
     headers=_C_HEADERS | {b"func"},
     quotes=(b'"', b"'", b"`"),
     terminator=b"",
 )
 _RUST = Lexicon(
-    links=(b" fn x()", b": x", b" {}", b" x = x", b" fn x() {}"),
+    links=(b" fn x()", b": x", b" {}", b" x = x", b" fn x() {}", b"x,"),
+    function=b"|| ",
     heads=(b"", b"fn x() ", b"struct x ", b"impl x ", b"match x ", b"enum x ", b"x => ", b"if x "),
     headers=_C_HEADERS | {b"fn", b"impl", b"match", b"loop"},
     quotes=(b'"',),
+    atoms=(_CHARACTER,),
 )
 _PYTHON = Lexicon(
     line_comment=_HASH,

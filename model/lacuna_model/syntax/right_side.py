@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from lacuna_model.syntax.blocks import coming_lines
 from lacuna_model.syntax.languages import Lexicon
-from lacuna_model.syntax.scan import TOP_LEVEL, open_quote, scan, string_end
+from lacuna_model.syntax.scan import FAR, TOP_LEVEL, Scan, open_comment, open_quote, scan, scan_brackets, string_end
 
 WINDOW = 4000
 OPENERS = {b")": b"(", b"]": b"[", b"}": b"{", b">": b"<"}
@@ -15,6 +16,7 @@ STATEMENT = re.compile(
 )
 PROSE = re.compile(rb" ?[\w'`,.()-]+ [a-z'`-]+ [a-z'`,.-]+(?: [a-z]|\Z)")
 BINARY = re.compile(rb"\s*(?:[-+*/%&|^<>=!?]|(?:and|or|in|is|not in|if|instanceof|as)\b)")
+CHOICE = re.compile(rb"\s*:(?!:)")
 POSTFIX = re.compile(rb"[.(\[,]|\w")
 
 
@@ -23,19 +25,24 @@ class RightSide:
 
     ``unmatched`` are its closers without an opener, innermost first; ``inside`` is the quote of a string that the
     text begins in; ``header`` whether the line is the header of an indented block; ``after_statement`` is the text
-    from where the statement closes its last bracket, ``coming`` the lines behind that.
+    from where the statement closes its last bracket, ``coming`` the lines behind that. ``whole`` says whether all is
+    seen that could close a bracket, which it is not in front of another gap.
     """
 
-    def __init__(self, text: bytes, lexicon: Lexicon) -> None:
+    def __init__(self, text: bytes, lexicon: Lexicon, *, to_the_end: bool = True) -> None:
         stop = TOP_LEVEL.search(text, 0, WINDOW) if lexicon.columns else None
         window = text[: stop.start() if stop else WINDOW]
         self._lexicon = lexicon
         self.rest = text.split(b"\n", 1)[0]
-        self.inside = open_quote(text, lexicon)
+        self.inside = open_comment(text, lexicon) or open_quote(text, lexicon)
         start = string_end(window, self.inside) or 0 if self.inside else 0
         clean = window[start:]
         state = scan(clean, lexicon)
+        self.whole = to_the_end
         self.unmatched = state.unmatched
+        if not lexicon.columns and len(text) > WINDOW:
+            self.unmatched = scan_brackets(text[start:FAR], lexicon).unmatched
+            self.whole &= len(text) <= FAR
         self.after_statement = text[start + state.unmatched_end :] if lexicon.columns else text
         line = self.after_statement.split(b"\n", 1)[0]
         code = scan(line, lexicon)
@@ -47,6 +54,11 @@ class RightSide:
     def statement(self) -> bool:
         """Whether the rest of the line begins as only a statement does."""
         return bool(STATEMENT.match(self.rest))
+
+    @property
+    def follows_choice(self) -> bool:
+        """Whether the text goes on with the second half of a choice, as in ``x ? y : z``."""
+        return bool(CHOICE.match(self.after_statement))
 
     @property
     def prose(self) -> bool:
@@ -76,10 +88,12 @@ class RightSide:
                 parts.append(operand)
             elif mark == b"{" and place == last_brace:
                 parts.append(head)
+            elif mark == b"{" and place and openers[place - 1] == b"(":
+                parts.append(self._lexicon.function)  # of an argument that goes on with calls
             parts.append(mark + (b"\n" if len(mark) > 1 else b""))
         if openers and not self.inside and (self.rest[:1] == b"," or BINARY.match(self.rest)):
             parts.append(operand)
-        return b"".join(parts) + self.inside
+        return b"".join(parts) + self._lexicon.opener_of(self.inside)
 
     def block_openings(self, openers: Sequence[bytes]) -> list[bytes]:
         """The same with each head that a block may have, likeliest first."""
@@ -125,25 +139,39 @@ def _header_heads(rest: bytes, opening: bytes, operand: bytes) -> list[bytes]:
     return [b"if" + space, b"for x in" + space, b"except" + space, b"class" + space, b"with" + space, b"def" + space]
 
 
-def bridge(
-    stack: Sequence[bytes], unmatched: Sequence[bytes], lexicon: Lexicon, *, statement: bool = False
-) -> tuple[bytes, list[bytes]]:
-    """The closers for what must not stay open and the openers for what the right side closes, fewest first.
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """The closers for what must not stay open, and the openers for what the right side closes."""
 
-    ``stack`` is outermost first, ``unmatched`` innermost first; what is left of the one must mirror what is left
-    of the other. For a new ``statement`` nothing but blocks may stay open. Where the scans were cut short no pairing
-    is exact; then the inner parts that both saw must match.
+    closers: bytes
+    openers: list[bytes]
+
+
+def bridges(state: Scan, right: RightSide, lexicon: Lexicon, *, statement: bool = False) -> list[Bridge]:
+    """Ways over from what is open on the left to what the right side closes: fewest brackets first, two at most.
+
+    The stack is outermost first, what is unmatched innermost first; what is left of the one must mirror what is left
+    of the other. For a new ``statement`` nothing but blocks may stay open. Of a side that was not seen whole the
+    outer part is unknown; where even so nothing fits, the inner parts that both saw must match. The second way ends
+    a block and begins another, for a block may be of the wrong kind.
     """
-    inner = list(reversed(stack))
+    inner, unmatched = list(reversed(state.stack)), right.unmatched
+    found: list[Bridge] = []
     for exact in (True, False):
         for total in range(len(inner) + len(unmatched) + 1):
             for close in range(min(total, len(inner)) + 1):
                 opened = total - close
                 if opened > len(unmatched) or (statement and any(mark in b")]" for mark in inner[close:])):
                     continue
-                if _mirror(inner[close:], unmatched[opened:], exact=exact):
-                    return _closing(inner[:close]), _opening(unmatched[:opened], lexicon)
-    return _closing(inner), _opening(unmatched, lexicon)
+                kept, closed = inner[close:], unmatched[opened:]
+                fits = (len(kept) <= len(closed) or not right.whole) and (len(closed) <= len(kept) or not state.whole)
+                if _mirror(kept, closed) and (fits or not exact) and (not found or (close and opened)):
+                    found.append(Bridge(_closing(inner[:close]), _opening(unmatched[:opened], lexicon)))
+                    if len(found) == 2 or not unmatched:
+                        return found
+        if found:
+            return found
+    return [Bridge(_closing(inner), _opening(unmatched, lexicon))]
 
 
 def _closing(marks: Sequence[bytes]) -> bytes:
@@ -155,6 +183,7 @@ def _opening(unmatched: Sequence[bytes], lexicon: Lexicon) -> list[bytes]:
     return [OPENERS.get(mark) or words[mark] for mark in reversed(unmatched)]
 
 
-def _mirror(left: Sequence[bytes], right: Sequence[bytes], *, exact: bool) -> bool:
+def _mirror(left: Sequence[bytes], right: Sequence[bytes]) -> bool:
+    """Whether what both hold, from the inside out, is the same."""
     shared = min(len(left), len(right))
-    return list(left[:shared]) == list(right[:shared]) and (not exact or len(left) == len(right))
+    return list(left[:shared]) == list(right[:shared])

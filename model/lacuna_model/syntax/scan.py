@@ -11,7 +11,9 @@ from functools import lru_cache
 
 from lacuna_model.syntax.languages import Lexicon
 
+# Read token by token; what lies further away is read for its brackets alone, up to FAR.
 WINDOW = 6000
+FAR = 64_000
 TOP_LEVEL = re.compile(rb"\n(?=[^\s)\]}\"'#])(?!(?:end|else|elsif|elif|fi|done|esac|then|do)\b)")
 MULTILINE_QUOTES = (b'"""', b"'''", b"`")
 
@@ -24,7 +26,8 @@ class Scan:
     opener; ``inside`` the closer of a string or comment that is open. ``last`` is the last token that is no space
     (empty at the start of a line), ``head`` the first word of the line that is not inside parentheses. ``body_due``
     is the indentation of a header whose block has not begun, ``indent`` that of the line. ``unclosed`` says whether a
-    line ended in a string, ``unmatched_end`` where the last closer without an opener ended.
+    line ended in a string, ``unmatched_end`` where the last closer without an opener ended, ``whole`` whether brackets
+    were counted from where none is open.
     """
 
     stack: tuple[bytes, ...] = ()
@@ -37,6 +40,7 @@ class Scan:
     indent: bytes = b""
     unclosed: bool = False
     unmatched_end: int = 0
+    whole: bool = True
 
 
 @lru_cache(maxsize=32)
@@ -50,6 +54,7 @@ def _literals(lexicon: Lexicon) -> tuple[re.Pattern[bytes], tuple[bytes, ...]]:
         closers.append(end)
     for mark in lexicon.line_comment:
         parts.append(b"(?P<note%d>%s[^\\n]*)" % (len(parts), re.escape(mark)))
+    parts += [b"(?P<atom%d>%s)" % (len(parts) + place, atom) for place, atom in enumerate(lexicon.atoms)]
     for quote in lexicon.quotes:
         plain = rb"(?:\\.|(?!%s).)*" if quote in MULTILINE_QUOTES else rb"(?:\\.|(?!%s)[^\n])*"
         body = re.escape(quote) + plain % re.escape(quote)
@@ -75,6 +80,30 @@ def _pattern(lexicon: Lexicon) -> re.Pattern[bytes]:
         rb"(?P<mark>.)",
     ]
     return re.compile(b"|".join(parts), re.DOTALL)
+
+
+@lru_cache(maxsize=32)
+def _bracket_pattern(lexicon: Lexicon) -> re.Pattern[bytes]:
+    """Literals, brackets and nothing else: between them the search runs at the speed of ``re``."""
+    return re.compile(_literals(lexicon)[0].pattern + b"|[%s]" % re.escape(b"".join(lexicon.brackets)), re.DOTALL)
+
+
+def scan_brackets(text: bytes, lexicon: Lexicon) -> Scan:
+    """The brackets that are open behind a text, and its closers without an opener; nothing else is looked at."""
+    pairs = {pair[:1]: pair[1:] for pair in lexicon.brackets}
+    stack: list[bytes] = []
+    unmatched: list[bytes] = []
+    for match in _bracket_pattern(lexicon).finditer(text):
+        if match.lastgroup is not None:
+            continue
+        mark = match.group()
+        if mark in pairs:
+            stack.append(pairs[mark])
+        elif stack and stack[-1] == mark:
+            stack.pop()
+        else:
+            unmatched.append(mark)
+    return Scan(stack=tuple(stack), unmatched=tuple(unmatched))
 
 
 def scan(text: bytes, lexicon: Lexicon, before: Scan | None = None) -> Scan:
@@ -198,6 +227,7 @@ class _Walk:
             indent=self._indent,
             unclosed=self._unclosed,
             unmatched_end=self._unmatched_end,
+            whole=self._start.whole,
         )
 
 
@@ -229,6 +259,15 @@ def find_literals(text: bytes, lexicon: Lexicon, inside: bytes = b"") -> Literal
         if b"\n" in match.group():
             spans.append(match.span())
     return Literals(tuple(spans), open_end)
+
+
+def open_comment(text: bytes, lexicon: Lexicon) -> bytes:
+    """The closer of a comment that a text begins in: it comes before any opener that is not in a string."""
+    for begin, end in lexicon.block_comment:
+        place = text.find(end, 0, WINDOW)
+        if place >= 0 and begin not in text[:place] and not scan(text[:place], lexicon).inside:
+            return end
+    return b""
 
 
 def open_quote(text: bytes, lexicon: Lexicon) -> bytes:
@@ -266,12 +305,27 @@ def scan_left(text: bytes, lexicon: Lexicon, since: int = 0) -> Scan:
     before = find_literals(text[:since], lexicon).inside if since else b""
     found = find_literals(piece, lexicon, carried_quote(piece, before, lexicon) if since else b"")
     literals = Literals(tuple((since + begin, since + end) for begin, end in found.spans), found.inside)
-    least = max(len(text) - WINDOW, 0)
-    starts = [match.end() for match in TOP_LEVEL.finditer(text, least) if not literals.hold(match.end())]
-    if not starts and least:  # one long statement: begin at any line that is not inside a string
-        lines = (match.end() for match in re.finditer(rb"\n", text[least:]))
-        starts = [next((least + place for place in lines if not literals.hold(least + place)), len(text))]
-    # columns close every block before the next top-level statement; braces may go round many of them
-    begin = 0 if not least and not lexicon.columns else starts[-1 if lexicon.columns else 0] if starts else 0
-    state = scan(text[begin:], lexicon)
+    near = max(len(text) - WINDOW, 0)
+    if lexicon.columns:  # columns close every block before the next top-level statement
+        begin, far = _last_statement(text, near, literals), None
+    else:
+        begin = _line_outside(text, near, literals)
+        first = _line_outside(text, max(begin - FAR, 0), literals)
+        outer = scan_brackets(text[first:begin], lexicon)
+        far = Scan(stack=outer.stack, whole=first == 0)
+    state = scan(text[begin:], lexicon, far)
     return replace(state, inside=literals.inside)
+
+
+def _last_statement(text: bytes, near: int, literals: Literals) -> int:
+    """Where the last top-level statement starts; in one that is very long, where a line does."""
+    starts = [match.end() for match in TOP_LEVEL.finditer(text, near) if not literals.hold(match.end())]
+    return starts[-1] if starts else _line_outside(text, near, literals)
+
+
+def _line_outside(text: bytes, offset: int, literals: Literals) -> int:
+    """The first start of a line from an offset on that is not inside a string."""
+    if offset == 0:
+        return 0
+    lines = (match.end() for match in re.finditer(rb"\n", text[offset:]))
+    return next((offset + place for place in lines if not literals.hold(offset + place)), len(text))

@@ -72,7 +72,9 @@ class SyntaxConstraint:
             since = regions[index - 1].end if index else 0
             until = regions[index + 1].start if index + 1 < len(regions) else len(text)
             before, behind = text[: region.start], text[region.end : until]
-            closer = partial(Closer, before, behind, language.lexicon, since) if language is not None else None
+            closer = None
+            if language is not None:
+                closer = partial(Closer, before, behind, language.lexicon, since, to_the_end=until == len(text))
             self._gaps.append(GapText(self._vocabulary, closer, RegionRules(region, behind)))
         self._original = [text[start:end] for start, end in spans]
         self._witness: list[Fill] | None = None
