@@ -26,12 +26,15 @@ class Verifier(Protocol):
 
 @dataclass(slots=True)
 class Effort:
-    """How much a search may spend: ``verifies`` checks, none but the first two begun later than ``seconds`` on."""
+    """How much a search may spend: ``verifies`` checks, none but the first two begun after ``seconds`` of this thread.
+
+    The thread's own time, not the clock's: what else the machine does must not change a result.
+    """
 
     verifies: int
     seconds: float
     used: int = 0
-    started: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=time.thread_time)
 
     @property
     def spent(self) -> bool:
@@ -41,7 +44,7 @@ class Effort:
     @property
     def late(self) -> bool:
         """Whether the time is up."""
-        return time.perf_counter() - self.started > self.seconds
+        return time.thread_time() - self.started > self.seconds
 
 
 @dataclass(frozen=True, slots=True)

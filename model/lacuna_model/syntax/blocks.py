@@ -70,7 +70,31 @@ class Layout(NamedTuple):
     column: int
 
 
-def lay_lines(opened: Sequence[Line], coming: Sequence[Line], *, header: bool, unit: int, floor: int = 0) -> Layout:
+class Needs(NamedTuple):
+    """The headers that the coming lines need around them: of any block, and of one at the top level."""
+
+    block: bytes = b"if x:"
+    top_level: bytes = b"if x:"
+
+
+def needs(text: bytes) -> Needs:
+    """What the lines up to the next top-level statement may stand in, by the words that they hold."""
+    words = set(re.findall(rb"\b(?:continue|break|return|yield|await)\b", text))
+    block = b"while x:" if words & {b"continue", b"break"} else b"if x:"
+    if words & {b"return", b"yield", b"await"}:
+        return Needs(block, b"async def x():" if b"await" in words else b"def x():")
+    return Needs(block, block)
+
+
+def lay_lines(
+    opened: Sequence[Line],
+    coming: Sequence[Line],
+    *,
+    header: bool,
+    unit: int,
+    floor: int = 0,
+    needs: Needs = Needs(),  # noqa: B008 (a constant)
+) -> Layout:
     """The lines that lead from open blocks to a statement behind which the coming lines can follow.
 
     ``header`` says that this statement is itself the header of the block that comes, ``floor`` how deep it must
@@ -90,9 +114,10 @@ def lay_lines(opened: Sequence[Line], coming: Sequence[Line], *, header: bool, u
     for target in targets:
         if target.column not in columns and target.column > 0:
             parent = max((known for known in columns if known < target.column), default=0)
-            lines.append((parent, b"if x:"))
+            head = needs.block if parent else needs.top_level
+            lines.append((parent, head))
             columns = [known for known in columns if known <= parent] + [target.column]
-            heads = {known: word for known, word in heads.items() if known < parent} | {parent: b"if"}
+            heads = {known: word for known, word in heads.items() if known < parent} | {parent: head.split(b" ")[0]}
         if target.word in CLAUSES and not _continues(heads.get(target.column), target.word):
             lines.append((target.column, CLAUSES[target.word]))
             columns = [known for known in columns if known <= target.column] + [target.column + unit]

@@ -14,7 +14,7 @@ from lacuna_model.syntax.right_side import Bridge, RightSide, bridges
 from lacuna_model.syntax.scan import Scan, scan, scan_left
 from lacuna_model.syntax.vocabulary import finish_character
 
-LIMIT = 32
+LIMIT = 96
 NEWLINE_RANK = 1.5
 WHOLE_LINES_RANK = 0.4
 REOPENED_RANK = 1.0
@@ -98,7 +98,7 @@ class Closer:
                 yield rank + 0.5, body + (b", " if right.inside else b" ") + opening
                 if lexicon.terminator:
                     yield rank + 1.0, body + lexicon.terminator + b" " + opening
-            elif way.closers and lexicon.braces:  # an element of a list that goes on behind the gap
+            elif lexicon.braces:  # an element of a list that goes on behind the gap
                 yield rank + 1.5, body + b","
 
     def _tails(self, state: Scan) -> list[bytes]:
@@ -111,7 +111,7 @@ class Closer:
                 bodies = [b":", lexicon.body] if self._block_follows(state) else [lexicon.body, b":"]
             tails = bodies + tails
         if lexicon.choice and self._right.follows_choice:
-            tails = [lexicon.choice, *tails]
+            tails = [lexicon.choice, lexicon.terminator + b" " + lexicon.operand + lexicon.choice, *tails]
         return tails
 
     def _block_follows(self, state: Scan) -> bool:
@@ -191,11 +191,15 @@ class Closer:
             if state.last == b":" and not state.stack:  # the header is whole: its block follows behind the gap
                 yield b"", self._lead([*opened, Line(child, b"")], floor=floor)
             yield b"", self._lead(opened)
+        if self._right.coming:  # what is open there may be of the wrong kind
+            outer = [line for line in opened if line.column < self._right.coming[0].column]
+            yield lexicon.body if state.header_open else b"", self._lead(outer or opened[:1])
         yield lexicon.body if state.header_open else b"", self._newline + self._mark * opened[-1].column
 
     def _lead(self, opened: Sequence[Line], *, written: int = -1, floor: int = 0) -> bytes:
         """The lines that lead to the text behind the gap; ``written`` is how many spaces an empty current one has."""
-        layout = lay_lines(opened, self._right.coming, header=self._right.header, unit=self._unit, floor=floor)
+        right = self._right
+        layout = lay_lines(opened, right.coming, header=right.header, unit=self._unit, floor=floor, needs=right.needs)
         lead = render(layout, self._newline, self._mark)
         first = layout.lines[0][0] if layout.lines else layout.column
         if first >= written >= 0:

@@ -23,6 +23,10 @@ class Judge:
         self._known[texts] = check
         return check
 
+    def refuse(self, texts: tuple[bytes, ...]) -> None:
+        """Remember that these texts are not to be had, whatever an incremental check says."""
+        self._known[texts] = Check(tuple((gap, 0) for gap in range(len(texts))))
+
     def widen(self) -> bool:
         """Checks in the whole document from now on; False if it did before."""
         return self._document is not None and self._document.widen() and self._forget()

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lacuna_model.syntax.blocks import coming_lines
+from lacuna_model.syntax.blocks import coming_lines, needs
 from lacuna_model.syntax.languages import Lexicon
 from lacuna_model.syntax.scan import FAR, TOP_LEVEL, Scan, open_comment, open_quote, scan, scan_brackets, string_end
 
@@ -25,7 +25,8 @@ class RightSide:
 
     ``unmatched`` are its closers without an opener, innermost first; ``inside`` is the quote of a string that the
     text begins in; ``header`` whether the line is the header of an indented block; ``after_statement`` is the text
-    from where the statement closes its last bracket, ``coming`` the lines behind that. ``whole`` says whether all is
+    from where the statement closes its last bracket, ``coming`` the lines behind that and ``needs``
+    the blocks that they must stand in. ``whole`` says whether all is
     seen that could close a bracket, which it is not in front of another gap.
     """
 
@@ -49,6 +50,7 @@ class RightSide:
         self.header = lexicon.columns and code.last == b":" and not code.stack
         self.blank = not self.rest.strip()
         self.coming = coming_lines(self.after_statement)
+        self.needs = needs(window)
 
     @property
     def statement(self) -> bool:

@@ -264,6 +264,7 @@ class SyntaxConstraint:
             reason = self._refusal(texts)
             if not reason:
                 return Verdict("ok", tuple(text.decode() for text in texts))
+            self._judge.refuse(texts)
         return Verdict("no_valid_fill", None, f"{NO_FILL} ({reason})" if reason else NO_FILL)
 
     def _endings(self, gaps: Sequence[GapView], *, truncate: bool) -> Iterator[tuple[bytes, ...]]:
@@ -293,7 +294,8 @@ class SyntaxConstraint:
             found = joint_search(queues, held, self._judge, effort)
             if found.whole is not None:
                 yield tuple(fill.text for fill in found.whole)
-                return
+                held = [None] * len(gaps)  # it was refused, and is not found again
+                continue
             solved = [None if gap in found.unsolved else fill for gap, fill in enumerate(found.fills)]
             if solved.count(None) >= held.count(None):
                 return
