@@ -128,6 +128,14 @@ class Candidates:
         for end in self._plausible_ends(draft):
             self._push(base + COST_CLOSING + COST_CUT + draft.doubt, draft.tokens[:end], b"")
 
+    def add_bare(self, draft: Draft | None) -> None:
+        """Queues the fixed part of a draft with completions, and nothing else."""
+        if draft is not None:
+            self._capacity = draft.capacity
+            self._push(0.0, draft.tokens[: draft.kept], b"")
+            if not draft.closed:
+                self._add_completions(0.0, draft.tokens[: draft.kept], None)
+
     def add_fill(self, tokens: tuple[int, ...], *, base: float) -> None:
         """Queues one complete fill."""
         self._push(base, tokens, b"")

@@ -82,9 +82,29 @@ _PYTHON_HEADERS = frozenset(
     b"if elif else for while def class with try except finally async match case".split(),
 )
 _BRACE_HEADS = (b"", b"if (x) ", b"void x() ", b"class x ", b"x = ", b"switch (x) ", b"x: ")
-_C_BLOCKS = (b"", b"void x() ", b"struct x ", b"x = ", b"switch (x) ", b"enum x ", b"if (x) ")
-_JAVA_BLOCKS = (b"", b"void x() ", b"class x ", b"switch (x) ", b"enum x ", b"x[] x = ", b"if (x) ")
-_CPP_BLOCKS = (b"", b"void x() ", b"struct x ", b"namespace x ", b"x = ", b"switch (x) ", b"auto x = [] ")
+_C_BLOCKS = (b"", b"void x() ", b"struct x ", b"x = ", b"switch (x) ", b"enum x ", b"if (x) ", b"do ")
+_JAVA_BLOCKS = (
+    b"",
+    b"void x() ",
+    b"class x ",
+    b"switch (x) ",
+    b"enum x ",
+    b"x[] x = ",
+    b"if (x) ",
+    b"try ",
+    b"x = new x() ",
+)
+_CPP_BLOCKS = (
+    b"",
+    b"void x() ",
+    b"struct x ",
+    b"namespace x ",
+    b"x = ",
+    b"switch (x) ",
+    b"if (x) ",
+    b"auto x = [] ",
+    b"try ",
+)
 _RUBY_WORDS = (b"def", b"class", b"module", b"if", b"unless", b"while", b"until", b"case", b"begin", b"do", b"for")
 _C_LINKS = (b" x()", b" x = x", b" x {}", b"> x", b"case x:", b"x,")
 _JAVA_LINKS = (b" void x()", b" class x", b" x = x", b" void x() {}", b"case x:", b"x,")
@@ -98,7 +118,19 @@ _JAVA = Lexicon(headers=_C_HEADERS, heads=_JAVA_BLOCKS, links=_JAVA_LINKS, choic
 _CPP = Lexicon(headers=_C_HEADERS, heads=_CPP_BLOCKS, links=_C_LINKS, choice=_CHOICE, function=b"[] ")
 _SCRIPT = Lexicon(
     links=(b" = x", b" x = x", b" x() {}", b": x", b" {}"),
-    heads=(b"", b"function x() ", b"class x ", b"x() ", b"x = ", b"x: ", b"switch (x) ", b"interface x ", b"enum x "),
+    heads=(
+        b"",
+        b"function x() ",
+        b"class x ",
+        b"if (x) ",
+        b"x() ",
+        b"x = ",
+        b"x: ",
+        b"switch (x) ",
+        b"try ",
+        b"interface x ",
+        b"enum x ",
+    ),
     headers=_C_HEADERS | {b"function"},
     quotes=(b'"', b"'", b"`"),
     atoms=(_REGEX,),
@@ -114,7 +146,7 @@ _GO = Lexicon(
 _RUST = Lexicon(
     links=(b" fn x()", b": x", b" {}", b" x = x", b" fn x() {}", b"x,"),
     function=b"|| ",
-    heads=(b"", b"fn x() ", b"struct x ", b"impl x ", b"match x ", b"enum x ", b"x => ", b"if x "),
+    heads=(b"", b"fn x() ", b"struct x ", b"impl x ", b"match x ", b"enum x ", b"x => ", b"if x ", b"x = x "),
     headers=_C_HEADERS | {b"fn", b"impl", b"match", b"loop"},
     quotes=(b'"',),
     atoms=(_CHARACTER,),

@@ -164,7 +164,10 @@ class SyntaxConstraint:
         if self._attempts == ATTEMPTS and not self._strict:
             self._judge.relax()
         held = [None if gap in which else fill for gap, fill in enumerate(self._witness or self._partial)]
-        queues = {gap: self._queue(gaps, proposal, gap) for gap in which if held[gap] is None}
+        bare = self._attempts % 2 == 0
+        queues = {
+            gap: self._queue(gaps, () if bare else proposal, gap, bare=bare) for gap in which if held[gap] is None
+        }
         effort = Effort(FIRST_VERIFIES * len(queues), FIRST_SECONDS + FIRST_SECONDS_MORE * (len(queues) - 1))
         found = joint_search(queues, held, self._judge, effort)
         if found.whole is not None:
@@ -200,10 +203,18 @@ class SyntaxConstraint:
                 return [best]
         return []
 
-    def _queue(self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int) -> Candidates:
-        """A gap's candidates: with all that is proposed, with the best of it, with only what is committed."""
+    def _queue(
+        self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, *, bare: bool = False
+    ) -> Candidates:
+        """A gap's candidates: with all that is proposed, with the best of it, with only what is committed.
+
+        ``bare`` ones are completions of what is committed, without anything of the model's draft.
+        """
         view, eog = gaps[gap], self._vocabulary.eog_id
         queue = Candidates(view, self._gaps[gap])
+        if bare:
+            queue.add_bare(lay_out(view, {}, eog))
+            return queue
         own = {commit.slot: commit.token for commit in reversed(proposal) if commit.gap == gap}
         best = dict(list(own.items())[-1:])
         fill = self._witness[gap] if self._witness is not None else None
@@ -287,14 +298,18 @@ class SyntaxConstraint:
     def _last_search(self, gaps: Sequence[GapView]) -> Iterator[tuple[bytes, ...]]:
         """All that a long search finds, with the marginals that were seen last."""
         views = [_latest(view, seen) for view, seen in zip(gaps, self._seen or gaps, strict=True)]
-        effort = Effort(LAST_VERIFIES * len(gaps), LAST_SECONDS * len(gaps))
-        held: list[Fill | None] = [None] * len(gaps)
+        for bare in (True, False):
+            effort = Effort(LAST_VERIFIES // 2 * len(gaps), LAST_SECONDS / 2 * len(gaps))
+            yield from self._search(views, effort, bare=bare)
+
+    def _search(self, views: Sequence[GapView], effort: Effort, *, bare: bool) -> Iterator[tuple[bytes, ...]]:
+        held: list[Fill | None] = [None] * len(views)
         while not effort.spent:
-            queues = {gap: self._queue(views, (), gap) for gap, fill in enumerate(held) if fill is None}
+            queues = {gap: self._queue(views, (), gap, bare=bare) for gap, fill in enumerate(held) if fill is None}
             found = joint_search(queues, held, self._judge, effort)
             if found.whole is not None:
                 yield tuple(fill.text for fill in found.whole)
-                held = [None] * len(gaps)  # it was refused, and is not found again
+                held = [None] * len(views)  # it was refused, and is not found again
                 continue
             solved = [None if gap in found.unsolved else fill for gap, fill in enumerate(found.fills)]
             if solved.count(None) >= held.count(None):
