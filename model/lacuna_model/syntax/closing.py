@@ -129,13 +129,26 @@ class Closer:
         if not state.last:
             return [b"", lexicon.statement or lexicon.operand]
         text = fill or self._left_text
-        operand = (b" " if re.search(rb"[\w\x80-\xff]\Z", text) else b"") + lexicon.operand
+        space = b" " if re.search(rb"[\w\x80-\xff]\Z", text) else self._continuation(state, fill)
+        operand = space + lexicon.operand
         if state.last == b"for" and lexicon.links:  # a loop's head wants two operands at once
             return [operand + lexicon.links[0], operand, b"", *lexicon.links]
         if state.last in WANTS_OPERAND or not re.search(rb"[\w\"'`)\]}\x80-\xff;:]\Z", state.last):
             own = self._right.starts_operand
             return [b"", operand, *lexicon.links] if own else [operand, b"", *lexicon.links]
         return [b"", operand, *lexicon.links]
+
+    def _continuation(self, state: Scan, fill: bytes) -> bytes:
+        """What an empty line inside of brackets lacks to stand as deep as the one above.
+
+        tree-sitter's Python grammar takes the end of an indentation for an error even there.
+        """
+        above, newline, line = (self._left_text[-2000:] + fill).rpartition(b"\n")
+        if not (self._lexicon.columns and state.stack and newline) or line.strip():
+            return b""
+        above = above[above.rfind(b"\n") + 1 :]
+        indent = above[: len(above) - len(above.lstrip(b" \t"))]
+        return indent[len(line) :] if indent.startswith(line) else b""
 
     def _body_indent(self, header: bytes, fill: bytes) -> bytes:
         """The spaces that bring the current line deeper than its header."""

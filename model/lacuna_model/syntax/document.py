@@ -133,7 +133,7 @@ class Document:
         outcome = self._whole.parse(fills, fresh=self._relaxed)
         if outcome is None:
             return Check(tuple((gap, 0) for gap in self._whole.gaps))
-        check = self._judge(fills, outcome[1])
+        check = self._compiled(fills, self._judge(fills, outcome[1]))
         if check.valid:
             self._whole.rebase(fills, outcome[0])
         return check
@@ -142,7 +142,10 @@ class Document:
         """The verdict of a fresh, unbounded parse of the whole document and of the language's own compiler."""
         outcome = self._whole.parse(fills, fresh=True)
         assert outcome is not None
-        check = self._judge(fills, outcome[1])
+        return self._compiled(fills, self._judge(fills, outcome[1]))
+
+    def _compiled(self, fills: Sequence[bytes], check: Check) -> Check:
+        """A verdict, with what the language's own compiler has against fills that are valid otherwise."""
         oracle = PROGRAM.get(self._language.name)
         if oracle is None or not check.valid:
             return check
