@@ -69,7 +69,10 @@ class ConstraintStats:
 class Constraint(Protocol):
     """Decides which proposed commits may happen, so that the end result holds what it promises."""
 
-    stats: ConstraintStats
+    @property
+    def stats(self) -> ConstraintStats:
+        """What this fill's checks took so far."""
+        ...
 
     @property
     def active(self) -> bool:

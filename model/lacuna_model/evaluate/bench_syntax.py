@@ -1,9 +1,9 @@
-"""``lacuna bench syntax``: what the syntax constraint reaches, and what it costs, with models that know nothing."""
+"""``lacuna bench syntax``: what the syntax constraint reaches and costs, with made-up models or the real one."""
 
 import itertools
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -17,12 +17,14 @@ from lacuna_model.context import Gap
 from lacuna_model.denoise import denoise
 from lacuna_model.evaluate.syntax_oracles import oracle_for
 from lacuna_model.evaluate.synthetic import Case, Shape, SyntheticModel, cut_case
-from lacuna_model.params import DecodeOptions
+from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult
 from lacuna_model.syntax import Language, SyntaxConstraint, parses
 from lacuna_model.syntax.languages import language_for
 
-Mode = Literal["off", "retry", "witness"]
+Mode = Literal["off", "retry", "witness", "engine-off", "engine"]
 MODES: tuple[Mode, ...] = ("off", "retry", "witness")
+ENGINE_MODES: tuple[Mode, ...] = ("engine-off", "engine")
+Fill = Callable[[InfillRequest], InfillResult]
 RETRIES = 3
 BLOCK = 16
 STEP_MS = 20.0  # what a step of the embedded model takes on two cores
@@ -33,7 +35,9 @@ class Cell(msgspec.Struct, frozen=True):
 
     Shares are of all cases: ``clean`` of files without any syntax error by tree-sitter, ``accepted`` of results that
     are clean or an honest ``no_valid_fill`` (``refused``), ``oracle`` of the delivered files that the language's own
-    compiler accepts (NaN where there is none). Times are milliseconds a step; ``share`` is p95 over a step of 20 ms.
+    compiler accepts (NaN where there is none). Times are milliseconds a step; ``share`` is p95 of the constraint's
+    part of a step: of one of 20 ms with models that take no time, of the engine's own with the engine, where each
+    fill gives one mean.
     """
 
     mode: Mode
@@ -61,6 +65,7 @@ class _Tally:
     oracle: list[bool] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
     step_ms: list[float] = field(default_factory=list)
+    shares: list[float] = field(default_factory=list)
     deferred: int = 0
     proposed: int = 0
 
@@ -80,7 +85,7 @@ class _Tally:
             ms_p50=float(p50),
             ms_p95=float(p95),
             ms_p99=float(p99),
-            share=float(p95) / STEP_MS,
+            share=float(np.percentile(self.shares, 95)) if self.shares else float(p95) / STEP_MS,
             deferred=self.deferred / max(self.proposed, 1),
         )
 
@@ -89,7 +94,7 @@ def run(
     files: Mapping[str, Sequence[bytes]],
     tokens: TokenText,
     *,
-    modes: Sequence[Mode] = MODES,
+    fill: Fill | None = None,
     gaps: Sequence[int] = (1, 2, 3, 8),
     slots: Sequence[int] = (4, 16, 48),
     cases: int = 25,
@@ -99,17 +104,21 @@ def run(
 ) -> Iterator[Cell]:
     """Cells for every language (name to its files' texts), number of gaps, size of gap and mode, as they are done.
 
-    ``noise`` is the share of slots whose best token is wrong; 1 means that the model knows nothing at all.
+    ``noise`` is the share of slots whose best token is wrong; 1 means that the model knows nothing at all. With
+    ``fill`` the gaps are filled by that engine instead, without and with its constraint.
     """
     for (name, texts), num_gaps, num_slots in itertools.product(files.items(), gaps, slots):
         language = language_for(name=name)
         if language is None:
             continue
         found = list(_cases(texts, language, tokens, seed, gaps=num_gaps, slots=num_slots, count=cases, shape=shape))
-        for mode in modes:
+        for mode in ENGINE_MODES if fill is not None else MODES:
             tally = _Tally()
             for index, case in enumerate(found):
-                _measure(case, tokens, mode, noise, np.random.default_rng([seed, index]), tally)
+                if fill is not None:
+                    _measure_engine(case, tokens, fill, mode, tally)
+                else:
+                    _measure(case, tokens, mode, noise, np.random.default_rng([seed, index]), tally)
             if tally.cases:
                 yield tally.cell(mode, name, num_gaps, num_slots)
 
@@ -150,14 +159,31 @@ def _measure(case: Case, tokens: TokenText, mode: Mode, noise: float, rng: np.ra
         tally.steps.append(steps)
         if clean:
             break
-    tally.cases += 1
-    tally.clean += clean
     tally.step_ms += step_ms
     tally.deferred += constraint.stats.vetoes
     tally.proposed += constraint.stats.vetoes + steps
-    if filled is None or (mode == "retry" and not clean):
+    _judge(case, tokens, filled if clean or mode != "retry" else None, tally)
+
+
+def _measure_engine(case: Case, tokens: TokenText, fill: Fill, mode: Mode, tally: _Tally) -> None:
+    options = DecodeOptions(syntax=mode == "engine")
+    result = fill(InfillRequest(case.text.decode(), case.regions, language=case.language.name, options=options))
+    stats = result.stats
+    tally.steps.append(stats.steps)
+    tally.step_ms.append(stats.constraint_ms / max(stats.steps, 1))
+    tally.shares.append(stats.constraint_ms / max(stats.ms - stats.encode_ms, 1e-3))
+    tally.deferred += stats.vetoes
+    tally.proposed += stats.vetoes + stats.tokens
+    _judge(case, tokens, result.text.encode() if result.status == "ok" else None, tally)
+
+
+def _judge(case: Case, tokens: TokenText, filled: bytes | None, tally: _Tally) -> None:
+    """Count what became of a case; ``filled`` is None where the answer was an honest refusal."""
+    tally.cases += 1
+    if filled is None:
         tally.refused += 1
         return
+    tally.clean += parses(filled, case.language)
     oracle = oracle_for(case.language.name)
     truth = Verdict("ok", tuple(tokens.decode_bytes(truth).decode() for truth in case.truths))
     original = _assembled(case, truth)
@@ -196,7 +222,7 @@ def _assembled(case: Case, verdict: Verdict) -> bytes | None:
 def grown(text: bytes, lines: int) -> bytes:
     """A text repeated until it has so many lines."""
     own = max(text.count(b"\n"), 1)
-    return (text.rstrip(b"\n") + b"\n\n\n") * -(-lines // own)
+    return (text.rstrip(b"\n") + b"\n\n\n") * -(-lines // own) if lines > own else text
 
 
 def table(cells: Sequence[Cell]) -> Table:

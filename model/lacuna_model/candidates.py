@@ -1,0 +1,60 @@
+"""Several candidates for the same gaps, denoised side by side in one batch: each keeps its own constraint.
+
+The canvases of candidate c are those from ``c * num_gaps`` on. They read the same context and never each other; what
+makes them differ is their first token, of which each takes the next best.
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+from lacuna_model.constraint import Commit, Constraint, ConstraintStats, GapView, Verdict
+
+
+class SideBySide:
+    """The constraints of all candidates as one; its verdict is that of the first candidate that found a fill."""
+
+    def __init__(self, constraints: Sequence[Constraint], num_gaps: int) -> None:
+        self._constraints = constraints
+        self._num_gaps = num_gaps
+        self.others: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is checked at all; the candidates share one language."""
+        return self._constraints[0].active
+
+    @property
+    def stats(self) -> ConstraintStats:
+        """The sums over all candidates."""
+        total = ConstraintStats()
+        for constraint in self._constraints:
+            for field in fields(ConstraintStats):
+                setattr(total, field.name, getattr(total, field.name) + getattr(constraint.stats, field.name))
+        return total
+
+    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
+        """What each candidate's constraint lets through of its own commits."""
+        admitted: list[Commit] = []
+        for index, constraint in enumerate(self._constraints):
+            first = index * self._num_gaps
+            own = [replace(commit, gap=commit.gap - first) for commit in proposal if self._of(commit) == index]
+            passed = constraint.admit(self._views(gaps, index), own) if own else []
+            admitted += [replace(commit, gap=commit.gap + first) for commit in passed]
+        return admitted
+
+    def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
+        """The first candidate's verdict that is no refusal; the fills of the others go to ``others``."""
+        verdicts = [
+            constraint.finish(self._views(gaps, index), truncate=truncate)
+            for index, constraint in enumerate(self._constraints)
+        ]
+        best = next((verdict for verdict in verdicts if verdict.fills is not None), verdicts[0])
+        found = dict.fromkeys(verdict.fills for verdict in verdicts if verdict.fills is not None)
+        self.others = tuple(fills for fills in found if fills != best.fills)
+        return best
+
+    def _of(self, commit: Commit) -> int:
+        return commit.gap // self._num_gaps
+
+    def _views(self, gaps: Sequence[GapView], index: int) -> Sequence[GapView]:
+        return gaps[index * self._num_gaps : (index + 1) * self._num_gaps]

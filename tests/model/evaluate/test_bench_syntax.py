@@ -1,0 +1,49 @@
+import math
+from pathlib import Path
+
+import pytest
+from tests.model import tiny
+
+from lacuna_model.evaluate import bench_syntax
+from lacuna_model.params import FillStats, InfillRequest, InfillResult
+from lacuna_model.syntax import parses
+from lacuna_model.syntax.languages import language_for
+from lacuna_model.tokenizer import Tokenizer
+
+TEXT = (Path(__file__).parents[2] / "data" / "syntax" / "ledger.py").read_bytes()
+TOKENS = Tokenizer(tiny.vocabulary())
+
+
+@pytest.mark.parametrize("lines", [0, 10, 64, 200])
+def test_a_text_is_grown_to_so_many_lines_and_still_parses(lines: int) -> None:
+    grown = bench_syntax.grown(TEXT, lines)
+    assert grown.count(b"\n") >= max(lines, TEXT.count(b"\n"))
+    assert grown.startswith(TEXT.rstrip(b"\n"))
+    assert parses(grown, language_for(name="python"))
+
+
+def test_the_witness_never_delivers_what_does_not_parse() -> None:
+    cells = list(bench_syntax.run({"python": [TEXT]}, TOKENS, gaps=(1, 2), slots=(4,), cases=6))
+    assert [(cell.mode, cell.gaps) for cell in cells] == [(mode, n) for n in (1, 2) for mode in bench_syntax.MODES]
+    witness = [cell for cell in cells if cell.mode == "witness"]
+    assert all(cell.accepted == 1.0 and cell.cases for cell in witness)
+    assert all(math.isnan(cell.oracle) or cell.oracle == 1.0 for cell in witness)
+
+
+def test_an_engine_is_measured_by_what_its_results_say() -> None:
+    asked: list[InfillRequest] = []
+
+    def fill(request: InfillRequest) -> InfillResult:
+        asked.append(request)
+        stats = FillStats(steps=2, ms=50.0, encode_ms=10.0, constraint_ms=4.0, tokens=3)
+        broken = request.text.replace("def ", "def (", 1)
+        if request.options.syntax:
+            return InfillResult("no_valid_fill", request.text, ("",), stats)
+        return InfillResult("ok", broken, ("",), stats)
+
+    off, on = bench_syntax.run({"python": [TEXT]}, TOKENS, fill=fill, gaps=(1,), slots=(4,), cases=3)
+    assert (off.clean, off.refused, off.oracle) == (0.0, 0.0, 0.0)
+    assert (on.refused, on.accepted) == (1.0, 1.0)
+    assert on.share == pytest.approx(0.1)
+    assert on.ms_p50 == pytest.approx(2.0)
+    assert {request.options.syntax for request in asked} == {False, True}
