@@ -4,19 +4,17 @@ import ast
 import re
 from pathlib import PurePosixPath
 
-from lacuna_model.train.credentials import holds_credential
 from lacuna_model.train.languages import parses, python_tree
 from lacuna_model.train.licences import copyleft_header
+from lacuna_model.workspace.credentials import holds_credential
+from lacuna_model.workspace.generated import generated_head, generated_name, minified
 
 MIN_BYTES = 200
 MAX_BYTES = 200_000
-_MAX_LINE = 1000
-_MAX_MEAN_LINE = 100
 _MAX_DIGITS = 0.2
 _MIN_LETTERS = 0.25
 _LITERAL_ITEMS = 24
 _LITERAL_SHARE = 0.6
-_HEAD_CHARACTERS = 1000
 _SPACE = re.compile(r"\s")
 _DIGIT = re.compile(r"\d")
 _NOT_LETTER = re.compile(r"[\d_]|[^\w\s]")
@@ -24,15 +22,6 @@ _NOT_LETTER = re.compile(r"[\d_]|[^\w\s]")
 _VENDORED = re.compile(
     r"(?i)(^|.*/)(_?vendor(ed|s)?|_vendored|contrib_vendor|third[-_]?party|3rd[-_]?party|externs?|externals?|node_modules"
     r"|bower_components|site-packages|bundled|deps|\.pc)/"
-)
-_GENERATED_NAME = re.compile(
-    r".*_pb2(_grpc)?\.py|parsetab\.py|lextab\.py|_version\.py|versioneer\.py|.*\.pb(\.gw|\.cc|-c)?\.(go|h|c|cc)"
-    r"|.*_generated\.\w+|zz_generated.*|.*\.generated\.\w+|.*[.-]min\.\w+"
-    r"|.*\.(bundle|umd|iife|production|prod|development|global)(\.min)?\.[cm]?js"
-)
-_GENERATED_HEAD = re.compile(
-    r"(?i)\b(auto(matically)?[- ]?generated|(is|was|been|file|code) (machine[- ])?generated (by|from|with)"
-    r"|generated (by|from)\b|do not (edit|modify)\b|don't edit\b|machine generated)|@generated\b"
 )
 # What compilers and bundlers leave in JavaScript is no example of how to write it.
 _COMPILED = re.compile(
@@ -46,7 +35,7 @@ def drop_reason(path: str, data: bytes, language: str) -> str | None:
     file = PurePosixPath(path)
     if _VENDORED.match(path):
         return "vendored"
-    if _GENERATED_NAME.fullmatch(file.name):
+    if generated_name(file.name):
         return "generated"
     if not MIN_BYTES <= len(data) <= MAX_BYTES:
         return "too small" if len(data) < MIN_BYTES else "too large"
@@ -56,7 +45,7 @@ def drop_reason(path: str, data: bytes, language: str) -> str | None:
 
 def text_reason(text: str, language: str) -> str | None:
     """Return why a text is left out, or None; cheap checks come first."""
-    if _GENERATED_HEAD.search(text[:_HEAD_CHARACTERS]) or (language == "javascript" and _COMPILED.search(text)):
+    if generated_head(text) or (language == "javascript" and _COMPILED.search(text)):
         return "generated"
     if copyleft_header(text):
         return "licence of the file"
@@ -78,12 +67,6 @@ def decode(data: bytes) -> str | None:
     except UnicodeDecodeError:
         return None
     return None if "\0" in text else text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def minified(text: str) -> bool:
-    """Whether the lines are too long to have been written by hand."""
-    lines = text.splitlines() or [""]
-    return max(map(len, lines)) > _MAX_LINE or len(text) / len(lines) > _MAX_MEAN_LINE
 
 
 def _python_reason(text: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Secrets that must not be learned: private keys, service tokens and random-looking passwords."""
+"""Secrets inside a text, neither to be learned nor quoted: private keys, service tokens, random-looking passwords."""
 
 import math
 import re

@@ -1,0 +1,1 @@
+"""What the model should read beside the open file: definitions, recent edits, similar code and diagnostics."""

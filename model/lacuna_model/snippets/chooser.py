@@ -1,0 +1,146 @@
+"""Chooses what the model should read beside the open file."""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from lacuna_model.context import TextTokenizer
+from lacuna_model.params import Diagnostic, Snippet
+from lacuna_model.snippets.defined import Definitions
+from lacuna_model.snippets.diagnostics import diagnostics_snippet
+from lacuna_model.snippets.format import TokenCounts
+from lacuna_model.snippets.index import WorkspaceIndex
+from lacuna_model.snippets.recent import RecentChunks
+from lacuna_model.snippets.references import ROWS_ABOVE, ROWS_BELOW
+from lacuna_model.snippets.selection import Selection, select
+from lacuna_model.snippets.words import plain, words
+from lacuna_model.syntax.languages import language_for
+from lacuna_model.workspace.files import WorkspaceSettings, is_secret
+
+# Rows around the cursor that similar code is looked for with, and how many chunks are looked at.
+_QUERY_ABOVE = 12
+_QUERY_BELOW = 4
+_NUM_SIMILAR = 8
+_SIMILAR_SCORE = 0.9
+_OPEN_BONUS = 1.2
+# Diagnostics change often and are read last; they have a share of the budget of their own.
+_DIAGNOSTICS_SHARE = 8
+_MAX_DOCUMENTS = 32
+
+
+class SnippetChooser:
+    """Chooses snippets for the documents of one workspace.
+
+    The workspace is read in the background, unless ``background`` is false and :meth:`refresh` is called. Paths are
+    absolute or those in the workspace. Nothing is quoted of files that the workspace's rules leave out, open or not.
+    """
+
+    def __init__(self, root: Path, settings: WorkspaceSettings | None = None, *, background: bool = True) -> None:
+        self.index = WorkspaceIndex(root, settings or WorkspaceSettings())
+        self._recent = RecentChunks()
+        self._selections: OrderedDict[str, Selection] = OrderedDict()
+        self._counts = TokenCounts()
+        if background:
+            self.index.start()
+
+    def close(self) -> None:
+        """End the work in the background."""
+        self.index.stop()
+
+    def refresh(self) -> None:
+        """Read the workspace now; only where it is not done in the background."""
+        self.index.refresh()
+
+    def update(self, path: str, text: str) -> None:
+        """A document is open in the editor with this text."""
+        name = self.index.name(path)
+        if not self.index.is_open(name) and self.index.admits(name):
+            self._recent.note(name, text, 0, "open in the editor")
+        self.index.open(name, text)
+
+    def edited(self, path: str, text: str, offset: int) -> None:
+        """An open document was edited at ``offset`` (bytes) and has this text now."""
+        name = self.index.name(path)
+        if self.index.admits(name):
+            self._recent.note(name, text, offset, "edited a short while ago")
+        self.index.open(name, text)
+
+    def remove(self, path: str) -> None:
+        """A document is no longer open."""
+        name = self.index.name(path)
+        self.index.close(name)
+        self._selections.pop(name, None)
+
+    def changed(self, path: str) -> None:
+        """A file has changed on disk; without being told, it is seen some minutes later."""
+        self.index.changed(self.index.name(path))
+
+    def choose(
+        self,
+        text: str,
+        at: int,
+        path: str,
+        language: str = "",
+        *,
+        diagnostics: Sequence[Diagnostic] = (),
+        tokenizer: TextTokenizer,
+        budget: int,
+    ) -> tuple[Snippet, ...]:
+        """The snippets to read for a cursor at ``at`` (bytes) of a document, in the order in which they are read.
+
+        All together they take at most ``budget`` tokens. Takes what is known of the workspace so far. The same
+        snippets come in the same order until others are clearly better.
+        """
+        name = self.index.name(path)
+        if is_secret(name):
+            return ()
+        self.index.touch()
+        known = language_for(name, language)
+        language = known.name if known else ""
+        row = plain(text.encode()[:at].decode("utf-8", errors="ignore")).count("\n")
+        lines = plain(text).split("\n")
+
+        count = self._counts.by(tokenizer)
+        reported = diagnostics_snippet(
+            diagnostics, name, language, row, lambda one: count(one) <= budget // _DIAGNOSTICS_SHARE
+        )
+        selection = select(
+            self._still_there(name),
+            self._candidates(lines, row, name, language),
+            row,
+            "\n".join(lines[max(0, row - ROWS_ABOVE) : row + ROWS_BELOW + 1]),
+            count,
+            budget - budget // _DIAGNOSTICS_SHARE,
+        )
+        self._remember(name, selection)
+        return (*selection.snippets, reported) if reported else selection.snippets
+
+    def _candidates(self, lines: list[str], row: int, path: str, language: str) -> Iterator[Snippet]:
+        query = words("\n".join(lines[max(0, row - _QUERY_ABOVE) : row + _QUERY_BELOW + 1]))
+        yield from Definitions(self.index.sources, lines, row, path, language).candidates()
+        yield from self._recent.candidates(path, set(query), self.index.sources.files)
+        yield from self._similar(lines, row, path, query)
+
+    def _similar(self, lines: list[str], row: int, path: str, query: list[str]) -> Iterator[Snippet]:
+        """Similar code, that of the document itself aside where the model reads it anyhow."""
+        for chunk, score in self.index.similar.nearest(query, _NUM_SIMILAR):
+            source = self.index.sources.files.get(chunk.path)
+            if source is None or (chunk.path == path and abs(chunk.first - row) < ROWS_ABOVE + ROWS_BELOW):
+                continue
+            there = set(chunk.words)
+            shared = [f"`{word}`" for word in dict.fromkeys(reversed(query)) if word in there and len(word) > 2]
+            reason = f"similar to the code around line {row + 1}: {', '.join(shared[:3])}"
+            bonus = _OPEN_BONUS if self.index.is_open(chunk.path) else 1.0
+            yield Snippet(chunk.path, chunk.text, reason, min(1.0, score * _SIMILAR_SCORE * bonus))
+
+    def _still_there(self, name: str) -> Selection:
+        """What was chosen for a document last, without files that are gone since."""
+        old = self._selections.get(name, Selection())
+        there = tuple(one for one in old.snippets if one.path in self.index.sources.files)
+        return Selection(there, old.row)
+
+    def _remember(self, name: str, selection: Selection) -> None:
+        self._selections[name] = selection
+        self._selections.move_to_end(name)
+        while len(self._selections) > _MAX_DOCUMENTS:
+            self._selections.popitem(last=False)

@@ -1,0 +1,109 @@
+"""Definitions of the names that the code around the cursor refers to."""
+
+from collections.abc import Iterator
+
+from lacuna_model.params import Snippet
+from lacuna_model.snippets.definitions import Definition, quote
+from lacuna_model.snippets.imports import Import, imports, module_file
+from lacuna_model.snippets.references import ROWS_ABOVE, ROWS_BELOW, Reference, references
+from lacuna_model.snippets.sources import Source, Sources
+
+# How sure it is that the definition is the one that is meant.
+_IMPORTED = 1.0
+_SAME_FILE = 0.9
+_ONLY_ONE = 0.7
+_MEMBER = 0.3
+# A name defined in more files than this says nothing.
+_MAX_PLACES = 4
+# A file may pass a name on that it imports itself, as the __init__ of a package does.
+_MAX_HOPS = 3
+# One language's code may use what is defined in another of its family.
+_FAMILIES = (frozenset({"javascript", "typescript", "tsx"}), frozenset({"c", "cpp"}))
+
+
+class Definitions:
+    """Finds the definitions for one cursor: ``lines`` are those of the file ``path``, ``row`` the cursor's."""
+
+    def __init__(self, sources: Sources, lines: list[str], row: int, path: str, language: str) -> None:
+        self._sources = sources
+        self._lines = lines
+        self._row = row
+        self._view = frozenset(lines[max(0, row - ROWS_ABOVE) : row + ROWS_BELOW + 1])
+        self._path = path
+        self._language = language
+        self._imports = imports("\n".join(lines), language)
+        self._stars = [one for one in self._imports.values() if one.name == "*"]
+
+    def candidates(self) -> Iterator[Snippet]:
+        """A snippet for every definition found, with the reason and a score in 0..1."""
+        for use in references(self._lines, self._row, self._language):
+            for source, one, sure in self._meant(use):
+                if self._in_view(source, one):
+                    continue
+                reason = f"defines `{one.name}`, used at line {use.row + 1}"
+                yield Snippet(source.path, quote(source.lines, one), reason, sure * (0.3 + 0.7 * use.weight))
+
+    def _meant(self, use: Reference) -> Iterator[tuple[Source, Definition, float]]:
+        """The definitions that a use may mean, and how surely each."""
+        imported = self._imports.get(use.qualifier or use.name)
+        if imported is not None:
+            yield from self._imported(use, imported)
+            return
+        for star in self._stars:
+            for source, one in self._in_module(Import(star.module, use.name), self._path, _MAX_HOPS):
+                yield source, one, _IMPORTED
+        yield from self._by_name(use)
+
+    def _imported(self, use: Reference, imported: Import) -> Iterator[tuple[Source, Definition, float]]:
+        if not use.qualifier:
+            found = self._in_module(imported, self._path, _MAX_HOPS) if imported.name else ()
+            yield from ((source, one, _IMPORTED) for source, one in found)
+            return
+        file = module_file(imported, self._path, self._language, self._sources.by_stem)
+        for source, one in self._sources.definitions_in(file or "", use.name):
+            # A member is that of an imported class perhaps, of another in the same file perhaps.
+            yield source, one, _IMPORTED if one.parent < 0 else _MEMBER
+
+    def _in_module(self, wanted: Import, path: str, hops: int) -> Iterator[tuple[Source, Definition]]:
+        """The definitions of an imported name, through files that only pass it on."""
+        file = module_file(wanted, path, self._language, self._sources.by_stem)
+        source = self._sources.files.get(file or "")
+        if source is None:
+            return
+        name = _default(source) if wanted.name == "default" else wanted.name
+        found = [(source, one) for source, one in self._sources.definitions_in(source.path, name) if one.parent < 0]
+        yield from found
+        if found or not hops:
+            return
+        for local, one in source.imports.items():
+            if local == name or one.name == "*":
+                yield from self._in_module(
+                    Import(one.module, one.name if local == name else name), source.path, hops - 1
+                )
+
+    def _by_name(self, use: Reference) -> Iterator[tuple[Source, Definition, float]]:
+        """All definitions of a name that the workspace has, if they are few."""
+        if not use.telling:
+            return
+        places = [path for path in self._sources.places(use.name) if self._akin(path)]
+        if not 0 < len(places) <= _MAX_PLACES:
+            return
+        for path in places:
+            for source, one in self._sources.definitions_in(path, use.name):
+                member = one.parent >= 0 and use.qualifier not in ("self", "this", "cls")
+                sure = _SAME_FILE if path == self._path else _ONLY_ONE / len(places)
+                yield source, one, min(sure, _MEMBER / len(places)) if member else sure
+
+    def _akin(self, path: str) -> bool:
+        source = self._sources.files.get(path)
+        other = source.language if source else ""
+        return other == self._language or any({other, self._language} <= family for family in _FAMILIES)
+
+    def _in_view(self, source: Source, one: Definition) -> bool:
+        """Whether the model reads the definition anyhow, for it stands near the cursor."""
+        return source.path == self._path and source.lines[one.row] in self._view
+
+
+def _default(source: Source) -> str:
+    """The name that a script exports by default, which is taken to be that of its first class or function."""
+    return next((one.name for one in source.definitions if one.kind != "value"), "")

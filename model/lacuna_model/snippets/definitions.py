@@ -1,0 +1,160 @@
+"""The definitions of a file, found by tree-sitter, and how each is quoted: what a caller of it has to know."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+import tree_sitter
+from tree_sitter import Node, Query, QueryCursor
+
+from lacuna_model.syntax.languages import Language
+
+Kind = Literal["function", "class", "value"]
+KINDS: tuple[Kind, ...] = ("function", "class", "value")
+
+# Query files by language; what a language takes over from another stands first.
+QUERIES = {
+    "python": ("python",),
+    "javascript": ("javascript",),
+    "typescript": ("javascript", "typescript"),
+    "tsx": ("javascript", "typescript"),
+    "go": ("go",),
+    "rust": ("rust",),
+    "java": ("java",),
+    "c": ("c",),
+    "cpp": ("c", "cpp"),
+}
+# Nodes that belong to the definition inside them: decorators, `export`, `template <...>`, `typedef`.
+_WRAPPERS = frozenset({"decorated_definition", "export_statement", "template_declaration", "type_definition"})
+_COMMENT_STARTS = ("//", "/*", "*")
+
+# How many rows are quoted of a definition, of a constructor among a class's members, and of a text that documents it.
+_FUNCTION_ROWS = 10
+_CLASS_ROWS = 24
+_CONSTRUCTOR_ROWS = 6
+_DOCUMENTATION_ROWS = 3
+_VALUE_ROWS = 4
+_CONSTRUCTORS = frozenset({"__init__", "constructor", "new"})
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A named definition of a file.
+
+    Its name stands in ``row`` (from 0) and ``quoted`` are the rows that quote it; ``parent`` is the row of the class
+    that it is a member of, -1 for none.
+    """
+
+    name: str
+    kind: Kind
+    row: int
+    quoted: tuple[int, ...]
+    parent: int = -1
+
+
+@dataclass(slots=True)
+class _Found:
+    """A definition as the query found it: ``row`` has its name, its signature ends at row ``signature``."""
+
+    name: str
+    kind: Kind
+    span: tuple[int, int]
+    first: int
+    row: int
+    signature: int
+    last: int
+
+
+def definitions(text: str, language: Language) -> tuple[Definition, ...]:
+    """The definitions of a file that can be named from outside: not what is local to a function.
+
+    Empty for a language without a query.
+    """
+    if language.name not in QUERIES:
+        return ()
+    lines = text.split("\n")
+    found, documentation = _find(text.encode(), language)
+    found.sort(key=lambda one: (one.span[0], -one.span[1]))
+    outer: list[_Found] = []
+    inner: dict[int, list[_Found]] = {}
+    named: list[tuple[_Found, int]] = []
+    for one in found:
+        while outer and outer[-1].span[1] <= one.span[0]:
+            outer.pop()
+        if any(other.kind != "class" for other in outer):
+            continue
+        if outer:
+            inner.setdefault(id(outer[-1]), []).append(one)
+        named.append((one, outer[-1].row if outer else -1))
+        outer.append(one)
+    hidden = {row for first, last in documentation for row in range(first + _DOCUMENTATION_ROWS, last + 1)}
+    return tuple(
+        Definition(one.name, one.kind, one.row, _quoted(one, inner.get(id(one), ()), hidden, lines), parent)
+        for one, parent in named
+    )
+
+
+def quote(lines: Sequence[str], definition: Definition) -> str:
+    """The text that quotes a definition: its rows, where it is a member below its class's first one."""
+    rows = [definition.parent, *definition.quoted] if definition.parent >= 0 else list(definition.quoted)
+    indent = min((len(lines[row]) - len(lines[row].lstrip()) for row in rows if lines[row].strip()), default=0)
+    return "".join(f"{lines[row][indent:].rstrip()}\n" for row in rows)
+
+
+def _quoted(one: _Found, members: Iterable[_Found], hidden: set[int], lines: Sequence[str]) -> tuple[int, ...]:
+    """The rows of a definition that are quoted: of a class its own rows and its members' signatures."""
+    left_out = set(hidden)
+    for member in members:
+        constructor = member.name in _CONSTRUCTORS or member.name == one.name
+        signature = member.signature + (_CONSTRUCTOR_ROWS if constructor else 0)
+        left_out.update(range(signature + 1, member.last + 1))
+    limit = {"function": _FUNCTION_ROWS, "class": _CLASS_ROWS, "value": _VALUE_ROWS}[one.kind]
+    limit = max(limit, min(one.signature - one.first + 1, _CLASS_ROWS))
+    rows = [row for row in range(one.first, one.last + 1) if row not in left_out and lines[row].strip()]
+    return (*_comment_above(one.first, lines), *rows[:limit])
+
+
+def _comment_above(first: int, lines: Sequence[str]) -> Iterable[int]:
+    """The first rows of the comment that stands right above a definition."""
+    start = first
+    while start > 0 and lines[start - 1].lstrip().startswith(_COMMENT_STARTS):
+        start -= 1
+    return range(start, min(first, start + _DOCUMENTATION_ROWS))
+
+
+def _find(source: bytes, language: Language) -> tuple[list[_Found], list[tuple[int, int]]]:
+    """All definitions, and the first and last row of every text that documents one."""
+    root = tree_sitter.Parser(language.grammar()).parse(source).root_node
+    found: dict[tuple[str, int], _Found] = {}
+    documentation = []
+    for _, captures in QueryCursor(_query(language)).matches(root):
+        if "doc" in captures:
+            documentation.append((captures["doc"][0].start_point.row, captures["doc"][0].end_point.row))
+            continue
+        kind = next(kind for kind in KINDS if kind in captures)
+        one = _found(kind, captures)
+        # The patterns overlap (a constant may be a function); the first that tells of a definition counts.
+        found.setdefault((one.name, one.first), one)
+    return list(found.values()), documentation
+
+
+def _found(kind: Kind, captures: dict[str, list[Node]]) -> _Found:
+    node, name = captures[kind][0], captures["name"][0]
+    while node.parent is not None and node.parent.type in _WRAPPERS:
+        node = node.parent
+    first, last = node.start_point.row, node.end_point.row
+    if last > first and node.end_point.column == 0:  # some grammars count the line's end in
+        last -= 1
+    before_body = captures["body"][0].prev_sibling if "body" in captures else None
+    signature = before_body.end_point.row if before_body is not None else last
+    span = node.start_byte, node.end_byte
+    return _Found((name.text or b"").decode(), kind, span, first, name.start_point.row, signature, last)
+
+
+@cache
+def _query(language: Language) -> Query:
+    folder = resources.files("lacuna_model.snippets").joinpath("queries")
+    text = "".join(folder.joinpath(f"{name}.scm").read_text("utf-8") for name in QUERIES[language.name])
+    return Query(language.grammar(), text)

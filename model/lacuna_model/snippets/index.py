@@ -1,0 +1,169 @@
+"""Keeps what is known of a workspace's sources up to date, in the background or at once."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from lacuna_model.snippets.similar import MAX_CHUNKS, SimilarCode
+from lacuna_model.snippets.sources import Chunk, Sources
+from lacuna_model.workspace.files import WorkspaceSettings, admits, quotable, read_source, scan
+
+# Files on disk are looked at again after this time, and the index over chunks is built anew at most so often: seconds.
+RESCAN_AFTER = 120.0
+REINDEX_AFTER = 5.0
+# The number of files after which others get their turn to run.
+_BREATH = 20
+
+
+class WorkspaceIndex:
+    """The sources of a workspace, on disk and as they are open in the editor, and the index over their chunks.
+
+    What is open counts, not what the disk has of it. In the background one thread does all the work: readers never
+    wait for it, they see what is there so far.
+    """
+
+    def __init__(self, root: Path, settings: WorkspaceSettings) -> None:
+        self.root = root.absolute()
+        self.sources = Sources()
+        self.similar = SimilarCode(())
+        self._settings = settings
+        self._stamps: dict[str, tuple[int, int]] = {}
+        self._open: dict[str, str] = {}
+        self._changed: dict[str, str | None] = {}
+        self._admitted: dict[str, bool] = {}
+        self._stale = False
+        self._scanned_at = self._indexed_at = float("-inf")
+        self._wake = threading.Event()
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    def name(self, path: str | Path) -> str:
+        """The path of a file in the workspace, with forward slashes; as it is where it lies outside."""
+        absolute = self.root / path
+        return absolute.relative_to(self.root).as_posix() if absolute.is_relative_to(self.root) else absolute.as_posix()
+
+    def admits(self, name: str) -> bool:
+        """Whether a file may be read; what is ignored, secret or outside may not, even if it is open."""
+        known = self._admitted.get(name)
+        if known is None:
+            known = self._admitted[name] = admits(self.root, self.root / name, self._settings)
+        return known
+
+    def open(self, name: str, text: str) -> None:
+        """An editor has the file open, with this text."""
+        if self._open.get(name) != text and self.admits(name):
+            self._open[name] = text
+            self._changed[name] = text
+            self._wake.set()
+
+    def close(self, name: str) -> None:
+        """No editor has the file open any more: what is on disk counts again."""
+        if self._open.pop(name, None) is not None:
+            self.changed(name)
+
+    def changed(self, name: str) -> None:
+        """A file has changed on disk, or is gone from it."""
+        if name not in self._open:
+            self._changed[name] = None
+            self._wake.set()
+
+    def is_open(self, name: str) -> bool:
+        """Whether an editor has the file open."""
+        return name in self._open
+
+    def touch(self) -> None:
+        """The workspace is in use: let the disk be looked at again if that was long ago."""
+        if time.monotonic() - self._scanned_at > RESCAN_AFTER:
+            self._wake.set()
+
+    def refresh(self, progress: Callable[[], None] = lambda: None, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Bring everything up to date now, as far as ``stopped`` allows; ``progress`` is called once for every file."""
+        self._admitted.clear()
+        self._scan(progress, stopped)
+        self._take_changes()
+        self._reindex()
+
+    def start(self) -> None:
+        """Work in the background from now on."""
+        self._thread = threading.Thread(target=self._work, name="lacuna-snippets", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the work in the background."""
+        self._closed = True
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        while not self._closed:
+            if time.monotonic() - self._scanned_at > RESCAN_AFTER:
+                self._admitted.clear()
+                self._scan(lambda: None, lambda: self._closed)
+            self._take_changes()
+            due = self._indexed_at + REINDEX_AFTER - time.monotonic()
+            if self._stale and due <= 0:
+                self._reindex()
+            self._wake.wait(max(0.0, due) if self._stale else None)
+            self._wake.clear()
+
+    def _scan(self, progress: Callable[[], None], stopped: Callable[[], bool]) -> None:
+        """Read every file that is new or has another time or size, and forget those that are gone."""
+        seen = set()
+        for number, file in enumerate(scan(self.root, self._settings)):
+            if stopped():
+                return
+            name = self.name(file.path)
+            seen.add(name)
+            stamp = (file.size, file.mtime_ns)
+            if name not in self._open and self._stamps.get(name) != stamp:
+                self._put(name, read_source(file.path))
+            self._stamps[name] = stamp
+            progress()
+            if number % _BREATH == 0:
+                self._take_changes()
+                time.sleep(0)
+        for name in set(self._stamps) - seen:
+            del self._stamps[name]
+        for name in set(self.sources.files) - seen - set(self._open):
+            self._put(name, None)
+        self._scanned_at = time.monotonic()
+
+    def _take_changes(self) -> None:
+        while self._changed:
+            name, text = self._changed.popitem()
+            if text is None:
+                self._stamps.pop(name, None)
+                text = self._on_disk(name)
+            elif len(text) > self._settings.max_file_bytes or not quotable(text):
+                text = None
+            self._put(name, text)
+
+    def _on_disk(self, name: str) -> str | None:
+        """What may be read of a file on disk."""
+        file = self.root / name
+        try:
+            small = file.stat().st_size <= self._settings.max_file_bytes
+        except OSError:  # gone
+            return None
+        return read_source(file) if small and self.admits(name) else None
+
+    def _put(self, name: str, text: str | None) -> None:
+        if text is None:
+            self.sources.drop(name)
+        else:
+            self.sources.put(name, text)
+        self._stale = True
+
+    def _reindex(self) -> None:
+        if not self._stale:
+            return
+        self._stale = False
+        chunks: list[Chunk] = []
+        for name in sorted(self.sources.files):
+            chunks += self.sources.files[name].chunks
+            if len(chunks) >= MAX_CHUNKS:
+                break
+        self.similar = SimilarCode(chunks)
+        self._indexed_at = time.monotonic()

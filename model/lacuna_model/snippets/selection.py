@@ -1,0 +1,78 @@
+"""Which candidates are read: the best that fit the budget, and the same ones until others are clearly better."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from lacuna_model.params import Snippet
+from lacuna_model.snippets.words import similarity
+
+# Texts more alike than this say the same twice.
+_SAME = 0.5
+_MAX_SNIPPETS = 8
+_MIN_SCORE = 0.12
+# What is read is exchanged when the scores of other snippets are this many times those of the ones in use, and that
+# much more: then all has to be encoded anew. On the line that is being written more is asked for.
+_CLEAR_GAIN = (1.25, 0.1)
+_CLEAR_GAIN_IN_LINE = (1.6, 0.3)
+# Where there is room, one this good is read behind the rest, which costs no more than its own tokens.
+_WORTH_ADDING = 0.5
+
+Count = Callable[[Snippet], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is read of a document's candidates, in the order in which it is read, and the row it was chosen for."""
+
+    snippets: tuple[Snippet, ...] = ()
+    row: int = -1
+
+
+def select(
+    old: Selection, candidates: Iterable[Snippet], row: int, surroundings: str, count: Count, budget: int
+) -> Selection:
+    """Choose for a cursor in ``row``; the old selection stands until the gain is clear.
+
+    ``count`` says how many tokens a snippet takes. What stays keeps its place at the front and what is new comes
+    behind it, the best last: so the cache of the tokens in front stays right.
+    """
+    ranked = sorted(candidates, key=lambda one: (-one.score, one.path, one.text))
+    best = _pick(ranked, (), surroundings, count, budget)
+    scores = {_key(one): one.score for one in reversed(ranked)}
+    taken = sum(map(count, old.snippets))
+    kept = old.snippets if taken <= budget else ()
+    factor, margin = _CLEAR_GAIN_IN_LINE if row == old.row else _CLEAR_GAIN
+    value = sum(scores.get(_key(one), 0.0) for one in kept)
+    if kept and sum(one.score for one in best) <= factor * value + margin:
+        good = [one for one in ranked if one.score >= _WORTH_ADDING]
+        added = _pick(good, kept, surroundings, count, budget - taken)
+        return Selection((*kept, *reversed(added)), row)
+    wanted = {_key(one) for one in best}
+    staying = [one for one in kept if _key(one) in wanted]
+    coming = [one for one in reversed(best) if _key(one) not in set(map(_key, staying))]
+    return Selection((*staying, *coming), row)
+
+
+def _pick(
+    ranked: Sequence[Snippet], have: Sequence[Snippet], surroundings: str, count: Count, budget: int
+) -> list[Snippet]:
+    """The best that fit beside those there are, best first, without what is read at the cursor or in another anyhow."""
+    picked: list[Snippet] = []
+    for one in ranked:
+        if len(have) + len(picked) >= _MAX_SNIPPETS or one.score < _MIN_SCORE:
+            break
+        if any(_alike(one.text, text) for text in (surroundings, *(other.text for other in (*have, *picked)))):
+            continue
+        tokens = count(one)
+        if tokens <= budget:
+            picked.append(one)
+            budget -= tokens
+    return picked
+
+
+def _alike(text: str, other: str) -> bool:
+    return text in other or similarity(text, other) > _SAME
+
+
+def _key(snippet: Snippet) -> tuple[str, str]:
+    return snippet.path, snippet.text

@@ -1,0 +1,36 @@
+"""Similar code: the chunks of the workspace that share the most telling words with the cursor's surroundings (BM25)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import bm25s  # type: ignore[import-untyped]  # has no stubs
+import numpy as np
+from numpy.typing import NDArray
+
+from lacuna_model.snippets.sources import Chunk
+
+# The index is held in memory: about 9 MB of text.
+MAX_CHUNKS = 12_000
+
+
+class SimilarCode:
+    """An index over chunks; it never changes, a new one takes its place."""
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self.chunks = [chunk for chunk in chunks if chunk.words][:MAX_CHUNKS]
+        self._index: Any = None
+        if self.chunks:
+            self._index = bm25s.BM25(method="lucene")
+            self._index.index([chunk.words for chunk in self.chunks], show_progress=False)
+            scores = self._index.scores
+            # The most that a word can add to a score, by which scores become shares of the best thinkable one.
+            self._most: NDArray[np.float32] = np.maximum.reduceat(scores["data"], scores["indptr"][:-1])
+
+    def nearest(self, query: Sequence[str], count: int) -> list[tuple[Chunk, float]]:
+        """The ``count`` chunks most like a query of words, best first, each with a score in 0..1."""
+        ids = self._index.get_tokens_ids(sorted(set(query))) if self._index is not None else []
+        if not ids:
+            return []
+        scores = self._index.get_scores_from_ids(ids) / self._most[ids].sum()
+        best = np.argsort(-scores, kind="stable")[:count]
+        return [(self.chunks[i], float(scores[i])) for i in best if scores[i] > 0]

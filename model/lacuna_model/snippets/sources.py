@@ -1,0 +1,118 @@
+"""The sources of a workspace as snippets are taken from them: what each file defines, imports and consists of."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from lacuna_model.snippets.definitions import Definition, definitions
+from lacuna_model.snippets.imports import Import, imports, stem
+from lacuna_model.snippets.words import plain, words
+from lacuna_model.syntax.languages import language_for
+
+# A chunk ends at the first empty line from the smaller number of rows on, and at the larger number anyhow.
+CHUNK_ROWS = (12, 24)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Consecutive rows of a file, ``last`` not among them, and their words; ``lines`` are all of the file."""
+
+    path: str
+    lines: list[str]
+    first: int
+    last: int
+    words: list[str]
+
+    @property
+    def text(self) -> str:
+        """The rows, without empty ones around them."""
+        rows = (line.rstrip() for line in self.lines[self.first : self.last])
+        return "\n".join(rows).strip("\n") + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file: its rows, and what is in them."""
+
+    path: str
+    language: str
+    lines: list[str]
+    definitions: tuple[Definition, ...]
+    imports: dict[str, Import]
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(slots=True)
+class Sources:
+    """All files of a workspace that are known so far.
+
+    One thread puts and drops files; others may look names up meanwhile: they see a file before or after, never between.
+    """
+
+    files: dict[str, Source] = field(default_factory=dict)
+    by_name: dict[str, set[str]] = field(default_factory=dict)
+    by_stem: dict[str, set[str]] = field(default_factory=dict)
+
+    def put(self, path: str, text: str) -> None:
+        """Take in a file, in place of what was known of it; ``path`` is that in the workspace."""
+        self.drop(path)
+        source = read(path, text)
+        self.files[path] = source
+        for one in source.definitions:
+            self.by_name.setdefault(one.name, set()).add(path)
+        self.by_stem.setdefault(_last_part(path), set()).add(path)
+
+    def drop(self, path: str) -> None:
+        """Forget a file; one that is not known is none to forget."""
+        source = self.files.pop(path, None)
+        if source is None:
+            return
+        for name in {one.name for one in source.definitions}:
+            _discard(self.by_name, name, path)
+        _discard(self.by_stem, _last_part(path), path)
+
+    def places(self, name: str) -> list[str]:
+        """The paths of the files that define a name."""
+        return sorted(tuple(self.by_name.get(name, ())))
+
+    def definitions_in(self, path: str, name: str) -> Iterator[tuple[Source, Definition]]:
+        """The definitions of a name in one file."""
+        source = self.files.get(path)
+        if source is not None:
+            yield from ((source, one) for one in source.definitions if one.name == name)
+
+
+def read(path: str, text: str) -> Source:
+    """What is in a file."""
+    text = plain(text)
+    language = language_for(path)
+    lines = text.split("\n")
+    return Source(
+        path,
+        language.name if language else "",
+        lines,
+        definitions(text, language) if language else (),
+        imports(text, language.name) if language else {},
+        tuple(Chunk(path, lines, *rows, words("\n".join(lines[slice(*rows)]))) for rows in chunk_rows(lines)),
+    )
+
+
+def chunk_rows(lines: list[str]) -> Iterator[tuple[int, int]]:
+    """Cut a text into chunks, at empty lines where it has them; those without a word are left out."""
+    least, most = CHUNK_ROWS
+    first = 0
+    for row in range(1, len(lines) + 1):
+        at_end = row == len(lines)
+        if at_end or row - first >= most or (row - first >= least and not lines[row].strip()):
+            if any(line.strip() for line in lines[first:row]):
+                yield first, row
+            first = row
+
+
+def _last_part(path: str) -> str:
+    return stem(path).rpartition("/")[2]
+
+
+def _discard(table: dict[str, set[str]], key: str, path: str) -> None:
+    table[key].discard(path)
+    if not table[key]:
+        del table[key]

@@ -1,0 +1,153 @@
+"""What the engine knows of one workspace: the prior's index and the snippets, kept up with disk and editor."""
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Thread
+
+from watchfiles import watch
+
+from lacuna_model.context import TextTokenizer
+from lacuna_model.params import InfillRequest, Snippet
+from lacuna_model.prior import store
+from lacuna_model.prior.encoding import FileTokenizer, LineEncoder
+from lacuna_model.prior.index import Index, Segment
+from lacuna_model.prior.indexing import Progress, name_of, refresh
+from lacuna_model.snippets.chooser import SnippetChooser
+from lacuna_model.workspace.files import WorkspaceSettings, admits, quotable, read_source
+
+# Changed tokens from which on the files at rest are indexed anew: sorting that many takes some hundredths of a second.
+MERGE_TOKENS = 200_000
+# The system may drop changes where there are very many: a look at all files now and then (ms).
+RESCAN_MS = 600_000
+
+
+class Project:
+    """One workspace. What is open in the editor outranks the disk; what may not be read is never taken in."""
+
+    def __init__(self, root: Path, tokenizer: FileTokenizer, settings: WorkspaceSettings) -> None:
+        self.root = root.absolute()
+        self.settings = settings
+        self.progress = Progress()
+        self._index = Index.for_vocabulary(tokenizer.vocab_size)
+        self._snippets = SnippetChooser(self.root, settings, background=False)
+        self._tokenizer = tokenizer
+        self._encoder = LineEncoder(tokenizer)
+        self._kept = store.location(self.root, tokenizer.fingerprint)
+        self._files: store.IndexedFiles | None = None
+        self._open: set[str] = set()
+        self._stop = Event()
+        self._thread: Thread | None = None
+
+    def read(self, seconds: float) -> None:
+        """Bring everything up to date with the disk now, for at most so long: for a command that ends."""
+        until = time.monotonic() + seconds
+
+        def is_late() -> bool:
+            return time.monotonic() >= until
+
+        self._refresh(is_late)
+        self._snippets.index.refresh(stopped=is_late)
+
+    def follow(self) -> None:
+        """Read the workspace and keep up with it in the background, until :meth:`close`."""
+        if self._thread is None:
+            self._thread = Thread(target=self._follow, name="lacuna-workspace", daemon=True)
+            self._thread.start()
+            self._snippets.index.start()
+
+    def close(self) -> None:
+        """Stop following."""
+        self._stop.set()
+        self._snippets.close()
+        if self._thread is not None:
+            self._thread.join()
+
+    def opened(self, path: str, text: str) -> None:
+        """A document is open in the editor and has this text."""
+        self._open.add(self.name(path))
+        self._take(path, text)
+        self._snippets.update(path, text)
+
+    def edited(self, path: str, text: str, offset: int) -> None:
+        """An open document was changed at a byte offset and has this text now."""
+        self._open.add(self.name(path))
+        self._take(path, text)
+        self._snippets.edited(path, text, offset)
+
+    def closed(self, path: str) -> None:
+        """A document is open no more: what is on disk counts again."""
+        self._open.discard(self.name(path))
+        self._snippets.remove(path)
+        self._look(path)
+
+    def segments(self, path: str) -> list[Segment]:
+        """What the prior looks in beside the document itself."""
+        return self._index.segments(self.name(path) if path else "")
+
+    def choose(self, request: InfillRequest, tokenizer: TextTokenizer, budget: int) -> tuple[Snippet, ...]:
+        """What the model should read beside the document, within a budget of tokens."""
+        return self._snippets.choose(
+            request.text,
+            request.regions[0].start,
+            str(Path(request.path).absolute()),
+            request.language,
+            diagnostics=request.diagnostics,
+            tokenizer=tokenizer,
+            budget=budget,
+        )
+
+    def name(self, path: str) -> str:
+        """A document's name in the index: its path from the root, or its whole path where it lies elsewhere."""
+        absolute = Path(path).absolute()
+        return name_of(self.root, absolute) if absolute.is_relative_to(self.root) else absolute.as_posix()
+
+    def _follow(self) -> None:
+        self._refresh(self._stop.is_set)
+        changes = watch(
+            self.root, stop_event=self._stop, rust_timeout=RESCAN_MS, yield_on_timeout=True, raise_interrupt=False
+        )
+        for changed in changes:
+            for _, path in changed:
+                self._look(path)
+            if not changed or self._index.num_changed > MERGE_TOKENS:
+                self._refresh(self._stop.is_set)
+
+    def _refresh(self, stopped: Callable[[], bool]) -> None:
+        """Bring the files at rest up to date with the disk, and keep them for the next run."""
+        if self._files is None:
+            self._files = store.load(self._kept, self._tokenizer.fingerprint)
+            if self._files is not None:
+                self._index.settle(self._files.documents, self._open.__contains__)
+        known = self._files
+        self._files = refresh(self.root, self.settings, self._tokenizer, known, advance=self._advance, stopped=stopped)
+        if self._files is not known:
+            self._index.settle(self._files.documents, self._open.__contains__)
+            # A cache that cannot be written is done without: the next run reads the files again.
+            with contextlib.suppress(OSError):
+                store.save(self._kept, self._files, self._tokenizer.fingerprint)
+        self._advance(dataclasses.replace(self.progress, ready=True))
+
+    def _advance(self, progress: Progress) -> None:
+        self.progress = progress
+
+    def _look(self, path: str) -> None:
+        """Take in what is on disk of a path, unless the editor has it open."""
+        if self.name(path) in self._open:
+            return
+        file = Path(path).absolute()
+        try:
+            small = file.stat().st_size <= self.settings.max_file_bytes
+        except OSError:  # gone
+            small = False
+        self._take(path, read_source(file) if small else None)
+
+    def _take(self, path: str, text: str | None) -> None:
+        """A document has this text in the index, or none that may be read."""
+        name = self.name(path)
+        if text is not None and admits(self.root, Path(path).absolute(), self.settings) and quotable(text):
+            self._index.update(name, self._encoder.encode(text))
+        else:
+            self._index.remove(name)

@@ -1,0 +1,57 @@
+"""The workspaces that an engine reads, those used last."""
+
+from collections import OrderedDict
+from pathlib import Path
+from threading import Lock
+
+from lacuna_model.prior.encoding import FileTokenizer
+from lacuna_model.workspace.files import WorkspaceSettings
+from lacuna_model.workspace.project import Project
+
+MAX_PROJECTS = 4
+
+
+class Workspaces:
+    """Projects by their root folder; the one not used for longest makes room. Safe to use from several threads."""
+
+    def __init__(self, tokenizer: FileTokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._projects: OrderedDict[Path, Project] = OrderedDict()
+        self._lock = Lock()
+
+    def follow(self, root: str, settings: WorkspaceSettings | None = None) -> Project:
+        """The project at ``root``; one that is new is read in the background and kept up with from now on.
+
+        ``settings`` other than those it has make it anew.
+        """
+        project, is_new = self._find(Path(root).absolute(), settings)
+        if is_new:
+            project.follow()
+        return project
+
+    def read(self, root: str, seconds: float, settings: WorkspaceSettings | None = None) -> Project:
+        """The project at ``root``, read anew for at most so long and then left as it is: for a command that ends."""
+        project, _ = self._find(Path(root).absolute(), settings)
+        project.read(seconds)
+        return project
+
+    def close(self) -> None:
+        """Stop following all of them."""
+        with self._lock:
+            for project in self._projects.values():
+                project.close()
+            self._projects.clear()
+
+    def _find(self, root: Path, settings: WorkspaceSettings | None) -> tuple[Project, bool]:
+        with self._lock:
+            project = self._projects.get(root)
+            is_new = project is None or settings not in (None, project.settings)
+            if is_new:
+                if project is not None:
+                    project.close()
+                project = self._projects[root] = Project(root, self._tokenizer, settings or WorkspaceSettings())
+            assert project is not None
+            self._projects.move_to_end(root)
+            while len(self._projects) > MAX_PROJECTS:
+                self._projects.popitem(last=False)[1].close()
+            return project, is_new

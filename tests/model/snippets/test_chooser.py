@@ -1,0 +1,200 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.model import tiny
+
+from lacuna_model.params import Diagnostic, Snippet
+from lacuna_model.snippets.chooser import SnippetChooser
+from lacuna_model.snippets.format import join
+from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.workspace.files import WorkspaceSettings
+
+TOKENIZER = Tokenizer(tiny.VOCABULARY)
+BUDGET = 2000
+
+MODELS = '''\
+"""Accounts."""
+
+
+class Account:
+    """Money that someone owns."""
+
+    def __init__(self, owner):
+        self.owner = owner
+
+    def deposit(self, amount):
+        self.balance += amount
+
+
+def open_account(owner, opening):
+    """A new account with an opening balance."""
+    return Account(owner)
+'''
+TRANSFERS = """\
+def refund_order(order, ledger):
+    for entry in ledger.entries_of(order):
+        entry.refund_amount(order.total_amount)
+    ledger.close_order(order)
+    return ledger.summary_of(order)
+"""
+MAIN = """\
+from shop import open_account
+
+
+def main(ledger, order):
+    account = open_account("me", 1)
+    for entry in ledger.entries_of(order):
+        entry.refund_amount(
+"""
+FILES = {
+    "shop/__init__.py": "from shop.models import *\nfrom .models import open_account\n",
+    "shop/models.py": MODELS,
+    "shop/transfers.py": TRANSFERS,
+    "other/models.py": "def open_account():\n    raise NotImplementedError\n",
+    "main.py": MAIN,
+    ".env": "OPEN_ACCOUNT_TOKEN=1\n",
+    "keys.py": f"def entries_of():\n    pass\n\n{'-----BEGIN PRIVATE KEY-----'}\n",
+}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.fixture
+def chooser(root: Path) -> SnippetChooser:
+    chooser = SnippetChooser(root, background=False)
+    chooser.refresh()
+    return chooser
+
+
+def choose(
+    chooser: SnippetChooser,
+    text: str = MAIN,
+    at: int = -1,
+    path: str = "main.py",
+    diagnostics: tuple[Diagnostic, ...] = (),
+    budget: int = BUDGET,
+) -> tuple[Snippet, ...]:
+    offset = len(text.encode()) if at < 0 else at
+    return chooser.choose(text, offset, path, diagnostics=diagnostics, tokenizer=TOKENIZER, budget=budget)
+
+
+def test_definitions_are_found_through_imports(chooser: SnippetChooser) -> None:
+    found = {one.path: one for one in choose(chooser)}
+    assert found["shop/models.py"].text.startswith("def open_account(owner, opening):\n")
+    assert found["shop/models.py"].reason == "defines `open_account`, used at line 5"
+    assert "other/models.py" not in found
+
+
+def test_similar_code_is_found(chooser: SnippetChooser) -> None:
+    similar = next(one for one in choose(chooser) if one.path == "shop/transfers.py")
+    assert similar.text == TRANSFERS
+    assert similar.reason.startswith("similar to the code around line 8: `")
+
+
+def test_secrets_are_never_quoted_open_or_not(chooser: SnippetChooser, root: Path) -> None:
+    chooser.update(".env", "entries_of = open_account\n")
+    chooser.edited("keys.py", FILES["keys.py"], 0)
+    chooser.update("/elsewhere/x.py", "def open_account(): pass\n")
+    chooser.refresh()
+    paths = {one.path for one in choose(chooser)}
+    assert paths >= {"shop/models.py", "shop/transfers.py"}
+    assert not paths & {".env", "keys.py", "/elsewhere/x.py"}
+    assert choose(chooser, path=".env") == ()
+
+
+def test_a_file_that_becomes_secret_is_dropped_at_once(chooser: SnippetChooser) -> None:
+    assert "shop/transfers.py" in {one.path for one in choose(chooser)}
+    chooser.edited("shop/transfers.py", TRANSFERS + "-----BEGIN RSA PRIVATE KEY-----\n", 0)
+    chooser.refresh()
+    assert "shop/transfers.py" not in {one.path for one in choose(chooser)}
+
+
+def test_edits_elsewhere_are_read_until_the_document_is_in_the_way(chooser: SnippetChooser) -> None:
+    text = "def freshly_typed(order):\n    return order.total_of(ledger)\n"
+    chooser.edited("new.py", text, 3)
+    chooser.refresh()
+    recent = next(one for one in choose(chooser) if one.path == "new.py")
+    assert (recent.text, recent.reason) == (text, "edited a short while ago")
+    near = "def main(ledger, order):\n" + text
+    assert "new.py" not in {one.path for one in choose(chooser, near, path="near.py")}
+
+
+def test_diagnostics_are_read_last_as_comments(chooser: SnippetChooser) -> None:
+    plain = choose(chooser)
+    *others, reported = choose(chooser, diagnostics=(Diagnostic(6, "'(' was\n never  closed"), Diagnostic(0, "unused")))
+    assert tuple(others) == plain
+    assert reported.path == "main.py"
+    assert reported.text == "# line 1: unused\n# line 7: '(' was never closed\n"
+
+
+def test_line_ends_make_no_difference(root: Path) -> None:
+    answers = []
+    for text in (MAIN, MAIN.replace("\n", "\r\n")):
+        chooser = SnippetChooser(root, background=False)
+        chooser.refresh()
+        answers.append(choose(chooser, text))
+    assert answers[0] == answers[1] != ()
+
+
+def test_nothing_is_known_of_a_workspace_that_is_switched_off(root: Path) -> None:
+    chooser = SnippetChooser(root, WorkspaceSettings(enabled=False), background=False)
+    chooser.update("shop/models.py", MODELS)
+    chooser.refresh()
+    assert choose(chooser) == ()
+
+
+@pytest.fixture(scope="module")
+def shared(root: Path) -> SnippetChooser:
+    """A chooser for many examples; each begins by closing its document."""
+    chooser = SnippetChooser(root, background=False)
+    chooser.refresh()
+    return chooser
+
+
+@settings(max_examples=50, deadline=None)
+@given(budget=st.integers(0, 900), row=st.integers(0, 6), messages=st.lists(st.text(max_size=60), max_size=4))
+def test_all_together_keep_to_the_budget(shared: SnippetChooser, budget: int, row: int, messages: list[str]) -> None:
+    shared.remove("main.py")
+    at = len("\n".join(MAIN.split("\n")[:row]))
+    reported = tuple(Diagnostic(row, message) for message in messages)
+    chosen = choose(shared, at=at, budget=budget, diagnostics=reported)
+    assert len(TOKENIZER.encode(join(chosen))) <= budget
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(alphabet="abxy_(). =é", max_size=20))
+def test_typing_in_a_line_keeps_what_is_read(shared: SnippetChooser, typed: str) -> None:
+    shared.remove("main.py")
+    before = choose(shared)
+    for length in range(len(typed)):
+        assert choose(shared, MAIN + typed[: length + 1]) == before
+
+
+def test_a_new_name_brings_its_definition_behind_the_rest(chooser: SnippetChooser) -> None:
+    text = "from shop.models import Account\n\n\ndef main(order, ledger):\n    ledger.close_order(order)\n"
+    before = choose(chooser, text, path="pay.py")
+    after = choose(chooser, text + "    account = Account(", path="pay.py")
+    assert "shop/models.py" not in {one.path for one in before} != set()
+    assert after[: len(before)] == before
+    assert after[-1].reason == "defines `Account`, used at line 6"
+
+
+@pytest.fixture
+def background(root: Path) -> Iterator[SnippetChooser]:
+    chooser = SnippetChooser(root)
+    yield chooser
+    chooser.close()
+
+
+def test_choosing_never_waits_for_the_background(background: SnippetChooser) -> None:
+    assert all(one.path in FILES for one in choose(background))

@@ -1,0 +1,137 @@
+from pathlib import Path
+
+import pytest
+
+from lacuna_model.snippets.definitions import QUERIES, definitions, quote
+from lacuna_model.syntax.languages import language_for
+
+SAMPLES = Path(__file__).parents[2] / "data" / "syntax"
+
+PYTHON = '''\
+import functools
+
+LIMIT = 10
+
+
+@functools.cache
+def load(name):
+    """Load it.
+
+    A second paragraph,
+    and more of it.
+    """
+    def inner():
+        return 1
+    return inner()
+
+
+class Account(Base):
+    """One account."""
+
+    owner: str
+
+    def __init__(self, owner):
+        self.owner = owner
+
+    @property
+    def label(self):
+        found = []
+        return found
+
+    async def close(
+        self,
+    ):
+        pass
+'''
+
+
+def quotes(text: str, path: str) -> dict[str, str]:
+    language = language_for(path)
+    assert language is not None
+    lines = text.split("\n")
+    return {one.name: quote(lines, one) for one in definitions(text, language)}
+
+
+def test_a_python_file_is_quoted_by_what_its_callers_need() -> None:
+    quoted = quotes(PYTHON, "a.py")
+    assert list(quoted) == ["LIMIT", "load", "Account", "__init__", "label", "close"]
+    assert quoted["LIMIT"] == "LIMIT = 10\n"
+    assert quoted["load"] == (
+        '@functools.cache\ndef load(name):\n    """Load it.\n    A second paragraph,\n'
+        "    def inner():\n        return 1\n    return inner()\n"
+    )
+    assert quoted["Account"] == (
+        'class Account(Base):\n    """One account."""\n    owner: str\n    def __init__(self, owner):\n'
+        "        self.owner = owner\n    @property\n    def label(self):\n    async def close(\n        self,\n    ):\n"
+    )
+    assert quoted["label"] == (
+        "class Account(Base):\n    @property\n    def label(self):\n        found = []\n        return found\n"
+    )
+
+
+def test_long_definitions_are_cut() -> None:
+    body = "".join(f"    x{i} = {i}\n" for i in range(80))
+    members = "".join(f"    def m{i}(self):\n        return {i}\n" for i in range(80))
+    quoted = quotes(f"def f():\n{body}\nclass C:\n{members}", "a.py")
+    assert quoted["f"].count("\n") == 10
+    assert quoted["C"].count("\n") == 24
+    assert "return" not in quoted["C"]
+
+
+NAMES = {
+    "ledger.py": "Entry label Ledger __init__ add total by_note main",
+    "queue.js": "EMPTY TaskQueue constructor add drain byName half",
+    "shapes.ts": "Shape Named area Canvas constructor add largest Level levels",
+    "Panel.tsx": "Props Panel",
+    "cache.go": "ErrMissing entry Cache New Get Put Sweep",
+    "stack.rs": "Token Stack Stack new apply name Stack fmt",
+    "Account.java": "Account Account withdraw average compareTo",
+    "table.c": "BUCKETS node hash table_put main",
+    "vector.cpp": "Vec3 length longest main",
+}
+
+
+@pytest.mark.parametrize("file", NAMES)
+def test_every_language_has_its_definitions(file: str) -> None:
+    language = language_for(file)
+    assert language is not None
+    found = definitions((SAMPLES / file).read_text(), language)
+    assert " ".join(one.name for one in found) == NAMES[file]
+
+
+def test_all_queries_have_a_sample() -> None:
+    languages = [language_for(file) for file in NAMES]
+    assert {language.name for language in languages if language} == set(QUERIES)
+
+
+def test_a_class_of_braces_is_quoted_with_comment_fields_and_signatures() -> None:
+    quoted = quotes((SAMPLES / "Account.java").read_text(), "Account.java")
+    assert quoted["average"] == (
+        "public final class Account implements Comparable<Account> {\n    public long average() {\n"
+        "        return history.isEmpty() ? 0L : history.stream().mapToLong(value -> value).sum() / history.size();\n"
+        "    }\n"
+    )
+    quoted = quotes((SAMPLES / "cache.go").read_text(), "cache.go")
+    assert quoted["Cache"] == (
+        "// Cache is safe for concurrent use.\ntype Cache struct {\n"
+        "\tmu      sync.RWMutex\n\tentries map[string]entry\n}\n"
+    )
+    quoted = quotes((SAMPLES / "shapes.ts").read_text(), "shapes.ts")
+    assert "add(shape: T, ...more: T[]): this {\n" in quoted["Canvas"]
+    assert "this.shapes.push" not in quoted["Canvas"]
+
+
+@pytest.mark.parametrize("path", ["a.json", "a.html"])
+def test_other_languages_have_none(path: str) -> None:
+    assert quotes('{"a": 1}', path) == {}
+
+
+def test_broken_code_still_defines() -> None:
+    assert "close" in quotes(PYTHON.replace("found = []", "found = [("), "a.py")
+    assert quotes("", "a.py") == {}
+
+
+def test_definitions_may_share_a_line() -> None:
+    assert list(quotes("class A { one() { return 1; } two() {} }\nfunction f() { function g() {} }\n", "a.js")) == [
+        "A", "one", "two", "f",
+    ]  # fmt: skip

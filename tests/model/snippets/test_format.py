@@ -1,0 +1,46 @@
+import pytest
+
+from lacuna_model.params import Diagnostic, Snippet
+from lacuna_model.snippets.diagnostics import diagnostics_snippet
+from lacuna_model.snippets.format import TokenCounts, comment, join
+from lacuna_model.tokenizer import Tokenizer
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("a.py", "# x\n"),
+        ("a.ts", "// x\n"),
+        ("a.lua", "-- x\n"),
+        ("a.css", "/* x */\n"),
+        ("a.html", "<!-- x -->\n"),
+        ("a.json", "# x\n"),
+        ("Makefile", "# x\n"),
+    ],
+)
+def test_a_comment_is_one_of_the_language(path: str, line: str) -> None:
+    assert comment("x", path) == line
+
+
+def test_no_text_ends_a_comment_early() -> None:
+    assert comment("a */ b", "a.css") == "/* a  b */\n"
+
+
+def test_snippets_stand_below_their_paths(tokenizer: Tokenizer) -> None:
+    snippets = (Snippet("a.py", "x = 1\n"), Snippet("b/c.go", "var y = 2 \n\n"))
+    assert join(snippets) == "# a.py\nx = 1\n// b/c.go\nvar y = 2\n"
+    assert join(()) == ""
+    count = TokenCounts().by(tokenizer)
+    assert sum(map(count, snippets)) == len(tokenizer.encode(join(snippets)))
+
+
+def test_the_nearest_messages_that_fit_are_shown_in_order() -> None:
+    reported = [Diagnostic(line, f"message {line}") for line in (40, 2, 9, 11)]
+
+    def shown(most: int) -> str:
+        found = diagnostics_snippet(reported, "a.go", "", 10, lambda one: one.text.count("\n") <= most)
+        return found.text if found else ""
+
+    assert shown(2) == "// line 10: message 9\n// line 12: message 11\n"
+    assert shown(9).count("\n") == 4
+    assert shown(0) == ""

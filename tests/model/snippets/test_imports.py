@@ -1,0 +1,75 @@
+import pytest
+
+from lacuna_model.snippets.imports import Import, imports, module_file, stem
+
+FILES = [
+    "src/shop/__init__.py", "src/shop/models.py", "src/shop/cart/__init__.py", "src/shop/cart/items.py",
+    "tools/models.py", "web/index.ts", "web/ui/button.tsx", "web/ui/index.js", "web/lib/dates.ts",
+    "web/lib/dates.test.ts",
+]  # fmt: skip
+BY_STEM: dict[str, list[str]] = {}
+for _file in FILES:
+    BY_STEM.setdefault(stem(_file).rpartition("/")[2], []).append(_file)
+
+
+def test_python_imports_are_read() -> None:
+    text = (
+        "import os, shop.models as m\nimport shop.cart.items\r\nfrom . import models\nfrom .cart import (\n"
+        "    Cart,  # the one\n    Item as Thing,\n)\nfrom shop import *\n"
+    )
+    assert imports(text, "python") == {
+        "os": Import("os"),
+        "m": Import("shop.models"),
+        "shop": Import("shop"),
+        "items": Import("shop.cart.items"),
+        "models": Import(".", "models"),
+        "Cart": Import(".cart", "Cart"),
+        "Thing": Import(".cart", "Item"),
+        "*shop": Import("shop", "*"),
+    }
+
+
+def test_script_imports_are_read() -> None:
+    text = (
+        "import React, { useState as state, type Ref } from 'react';\nimport * as dates from \"./lib/dates\";\n"
+        "import type { Day } from './lib/dates.js';\nexport * from './ui';\nconst { join } = require('path');\n"
+        "const fs = require('fs');\nexport { Button } from './ui/button'\n"
+    )
+    assert imports(text, "typescript") == {
+        "React": Import("react", "default"),
+        "state": Import("react", "useState"),
+        "Ref": Import("react", "Ref"),
+        "dates": Import("./lib/dates"),
+        "Day": Import("./lib/dates.js", "Day"),
+        "*./ui": Import("./ui", "*"),
+        "join": Import("path", "join"),
+        "fs": Import("fs"),
+        "Button": Import("./ui/button", "Button"),
+    }
+
+
+def test_other_languages_are_left_to_names() -> None:
+    assert imports('import "fmt"\n', "go") == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "module", "name", "file"),
+    [
+        ("src/shop/cart/items.py", ".", "Cart", "src/shop/cart/__init__.py"),
+        ("src/shop/cart/items.py", "..models", "Account", "src/shop/models.py"),
+        ("src/shop/cart/items.py", "..", "models", "src/shop/models.py"),
+        ("main.py", "shop.models", "Account", "src/shop/models.py"),
+        ("main.py", "shop", "cart", "src/shop/cart/__init__.py"),
+        ("tools/run.py", "models", "x", "tools/models.py"),
+        ("main.py", "numpy", "array", None),
+        ("web/index.ts", "./lib/dates", "Day", "web/lib/dates.ts"),
+        ("web/index.ts", "./lib/dates.js", "Day", "web/lib/dates.ts"),
+        ("web/index.ts", "./ui", "Button", "web/ui/index.js"),
+        ("web/lib/dates.ts", "../ui/button", "Button", "web/ui/button.tsx"),
+        ("web/index.ts", "@/lib/dates", "Day", "web/lib/dates.ts"),
+        ("web/index.ts", "react", "useState", None),
+    ],
+)
+def test_imports_are_found_among_the_files(path: str, module: str, name: str, file: str | None) -> None:
+    language = "python" if path.endswith(".py") else "typescript"
+    assert module_file(Import(module, name), path, language, BY_STEM) == file

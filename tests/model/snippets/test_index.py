@@ -1,0 +1,105 @@
+import os
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lacuna_model.snippets.index import WorkspaceIndex
+from lacuna_model.workspace.files import WorkspaceSettings
+
+NAMES = st.sampled_from(["a.py", "b.py", "pkg/a.py", ".env", "ignored.py"])
+TEXTS = st.sampled_from(["def f(): pass\n", "class A:\n    x = 1\n", "-----BEGIN RSA PRIVATE KEY-----\n", "x = 1\r\n"])
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), NAMES, TEXTS),
+        st.tuples(st.just("delete"), NAMES, st.just("")),
+        st.tuples(st.just("open"), NAMES, TEXTS),
+        st.tuples(st.just("close"), NAMES, st.just("")),
+        st.tuples(st.just("refresh"), NAMES, st.just("")),
+    ),
+    max_size=12,
+)
+
+
+def build(root: Path) -> WorkspaceIndex:
+    return WorkspaceIndex(root, WorkspaceSettings())
+
+
+@settings(max_examples=40, deadline=None)
+@given(STEPS)
+def test_after_any_steps_the_index_is_one_built_afresh(steps: list[tuple[str, str, str]]) -> None:
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "pkg").mkdir()
+        (root / ".gitignore").write_text("ignored.py\n")
+        index, opened = build(root), dict[str, str]()
+        for number, (step, name, text) in enumerate(steps):
+            if step == "write":
+                (root / name).write_bytes(text.encode())
+                os.utime(root / name, ns=(number, number))  # clocks may be too coarse to tell two writes apart
+            elif step == "delete":
+                (root / name).unlink(missing_ok=True)
+            elif step == "open":
+                index.open(name, text)
+                opened[name] = text
+            elif step == "close":
+                index.close(name)
+                opened.pop(name, None)
+            else:
+                index.refresh()
+        index.refresh()
+        fresh = build(root)
+        for name, text in opened.items():
+            fresh.open(name, text)
+        fresh.refresh()
+        assert index.sources == fresh.sources
+        query = ["pass", "x", "f"]
+        assert index.similar.nearest(query, 9) == fresh.similar.nearest(query, 9)
+        assert not {".env", "ignored.py"} & set(index.sources.files)
+        assert not any("PRIVATE" in line for source in index.sources.files.values() for line in source.lines)
+
+
+def wait_for(index: WorkspaceIndex, name: str, line: str) -> None:
+    """Waits until the background has taken a line in."""
+    for _ in range(2000):
+        source = index.sources.files.get(name)
+        if source and line in source.lines and any(chunk.path == name for chunk in index.similar.chunks):
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{name} was not read")
+
+
+def test_the_background_reads_the_workspace_and_what_is_open(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("first = 1\n")
+    index = build(tmp_path)
+    index.start()
+    try:
+        wait_for(index, "a.py", "first = 1")
+        index.open("a.py", "second = 2\n")
+        wait_for(index, "a.py", "second = 2")
+        index.close("a.py")
+        wait_for(index, "a.py", "first = 1")
+        (tmp_path / "a.py").write_text("third = 3\n")
+        index.changed("a.py")
+        wait_for(index, "a.py", "third = 3")
+    finally:
+        index.stop()
+
+
+def test_documents_over_the_limit_are_not_read(tmp_path: Path) -> None:
+    index = WorkspaceIndex(tmp_path, WorkspaceSettings(max_file_bytes=20))
+    (tmp_path / "b.py").write_text("long_name = 'long value'\n")
+    index.open("a.py", "long_name = 'long value'\n")
+    index.changed("b.py")
+    index.refresh()
+    assert not index.sources.files
+
+
+def test_names_are_those_in_the_workspace(tmp_path: Path) -> None:
+    index = build(tmp_path)
+    assert index.name("pkg/a.py") == index.name(tmp_path / "pkg" / "a.py") == "pkg/a.py"
+    assert index.name("/elsewhere/a.py") == "/elsewhere/a.py"
+    assert index.admits("pkg/a.py")
+    assert not index.admits("/elsewhere/a.py")

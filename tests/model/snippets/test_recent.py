@@ -1,0 +1,51 @@
+from lacuna_model.snippets.recent import NUM_CHUNKS, RecentChunks
+
+TEXT = "".join(f"value_{i} = {i}\n" for i in range(100))
+
+
+def chunks(ring: RecentChunks, path: str = "", query: str = "", known: str = "") -> list[tuple[str, str, float]]:
+    names = known.split() or [f"{i}.py" for i in range(50)]
+    return [(one.path, one.text, one.score) for one in ring.candidates(path, set(query.split()), names)]
+
+
+def test_the_rows_around_an_edit_are_kept_the_newest_first() -> None:
+    ring = RecentChunks()
+    ring.note("1.py", TEXT, TEXT.index("value_50"), "edited")
+    ring.note("2.py", TEXT.replace("\n", "\r\n"), 0, "edited")
+    (newer, older) = chunks(ring)
+    assert (newer[0], older[0]) == ("2.py", "1.py")
+    assert older[1] == "".join(f"value_{i} = {i}\n" for i in range(38, 62))
+    assert newer[1] == "".join(f"value_{i} = {i}\n" for i in range(12))
+    assert newer[2] > older[2]
+
+
+def test_typing_on_renews_a_chunk() -> None:
+    ring = RecentChunks()
+    for length in range(20):
+        ring.note(
+            "1.py", TEXT.replace("value_50 ", f"value_50{'x' * length} "), TEXT.index("value_50") + length, "edited"
+        )
+    ((_, text, _),) = chunks(ring)
+    assert f"value_50{'x' * 19} " in text
+
+
+def test_the_ring_is_bounded_and_leaves_the_open_file_and_unknown_ones_out() -> None:
+    ring = RecentChunks()
+    for i in range(NUM_CHUNKS + 5):
+        ring.note(f"{i}.py", f"name_{i} = {i}\n", 0, "edited")
+    assert [path for path, _, _ in chunks(ring)] == [f"{i}.py" for i in range(NUM_CHUNKS + 4, 4, -1)]
+    assert [path for path, _, _ in chunks(ring, path="19.py", known="19.py 20.py")] == ["20.py"]
+
+
+def test_shared_words_count() -> None:
+    ring = RecentChunks()
+    ring.note("1.py", "open_account(owner)\n", 0, "edited")
+    assert chunks(ring, query="account owner")[0][2] > chunks(ring, query="other words")[0][2]
+
+
+def test_rows_with_a_credential_and_empty_ones_are_not_kept() -> None:
+    ring = RecentChunks()
+    ring.note("1.py", f'password = "{"a1B2c3D4e5F6g7H8"}"\n', 0, "edited")
+    ring.note("1.py", "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n", 0, "edited")
+    ring.note("1.py", "\n\n", 0, "edited")
+    assert chunks(ring) == []

@@ -1,0 +1,47 @@
+from lacuna_model.snippets.references import Reference, references
+
+
+def found(text: str, row: int, language: str = "python") -> dict[str, Reference]:
+    return {f"{one.qualifier}.{one.name}".lstrip("."): one for one in references(text.split("\n"), row, language)}
+
+
+CODE = '''\
+far = Other()
+
+def pay(account: Account, amount):
+    """Pay with a Docstring."""
+    ledger.note(amount)  # as Comment says
+    name = "Quoted()"
+    account.
+    total = later
+
+def next_one(): pass
+'''
+
+
+def test_the_names_of_the_block_are_referred_to() -> None:
+    names = found(CODE, 6)
+    assert {"Account", "account", "amount", "ledger", "ledger.note", "total", "later"} <= set(names)
+    assert not {"pay", "Docstring", "Comment", "Quoted", "far", "Other", "next_one"} & set(names)
+    assert names["Account"].telling
+    assert names["ledger.note"].telling
+    assert not names["total"].telling
+
+
+def test_the_nearer_a_use_the_more_it_counts() -> None:
+    names = found(CODE, 6)
+    assert names["account"].row == 6
+    assert names["account"].weight == 1.0
+    assert names["ledger.note"].weight > names["Account"].weight > 0
+
+
+def test_other_languages_have_their_comments() -> None:
+    names = found('fn pay() {\n    // Not this\n    Account::open(store->size, "Nor this");\n}\n', 2, "rust")
+    assert {"Account.open", "Account", "store.size"} <= set(names)
+    assert "Not" not in names
+    assert "Nor" not in names
+
+
+def test_any_row_of_any_text_will_do() -> None:
+    assert found("", 0) == {}
+    assert set(found("abc", 0)) == {"abc"}

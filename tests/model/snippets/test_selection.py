@@ -1,0 +1,89 @@
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lacuna_model.params import Snippet
+from lacuna_model.snippets.selection import Selection, select
+
+
+def snippet(name: str, score: float, size: int = 3) -> Snippet:
+    return Snippet(f"{name}.py", "".join(f"{name}_{i} = {i}\n" for i in range(size)), score=score)
+
+
+def count(one: Snippet) -> int:
+    return len(one.text.split())
+
+
+def chosen(
+    candidates: Sequence[Snippet], old: Selection | None = None, row: int = 0, text: str = "", budget: int = 100
+) -> Selection:
+    return select(old or Selection(), candidates, row, text, count, budget)
+
+
+CANDIDATES = st.lists(
+    st.builds(snippet, st.sampled_from("abcdefghijkl"), st.floats(0, 1), st.integers(1, 6)),
+    max_size=12,
+    unique_by=lambda one: one.path,
+)
+
+
+@given(CANDIDATES, CANDIDATES, st.integers(0, 60), st.integers(0, 60), st.integers(0, 1))
+def test_the_budget_is_never_exceeded(
+    first: list[Snippet], second: list[Snippet], budget: int, other: int, row: int
+) -> None:
+    old = chosen(first, budget=budget)
+    assert sum(map(count, old.snippets)) <= budget
+    assert sum(map(count, chosen(second, old, row, budget=other).snippets)) <= other
+
+
+@given(CANDIDATES, CANDIDATES, st.integers(0, 60), st.integers(0, 1))
+def test_what_is_read_changes_only_for_a_clear_gain(
+    first: list[Snippet], second: list[Snippet], budget: int, row: int
+) -> None:
+    old = chosen(first, budget=budget)
+    new = chosen(second, old, row, budget=budget)
+    scores = {(one.path, one.text): one.score for one in second}
+
+    def worth(selection: Selection) -> float:
+        return sum(scores.get((one.path, one.text), 0.0) for one in selection.snippets)
+
+    if new.snippets[: len(old.snippets)] != old.snippets:
+        assert worth(new) > 1.25 * worth(old)
+    elif old.snippets:
+        assert all(one.score >= 0.5 for one in new.snippets[len(old.snippets) :])
+    staying = [one for one in old.snippets if one in new.snippets]
+    assert list(new.snippets[: len(staying)]) == staying
+
+
+@given(CANDIDATES, st.integers(0, 60), st.integers(0, 9))
+def test_the_same_candidates_give_the_same_whatever_their_order(
+    candidates: list[Snippet], budget: int, row: int
+) -> None:
+    old = chosen(candidates, budget=budget)
+    assert chosen(candidates[::-1], budget=budget) == old
+    assert chosen(candidates, old, row, budget=budget).snippets == old.snippets
+
+
+def test_the_best_are_taken_and_the_best_is_read_last() -> None:
+    candidates = [snippet(name, score) for name, score in (("a", 0.9), ("b", 0.3), ("c", 0.6), ("d", 0.05))]
+    assert [one.path for one in chosen(candidates).snippets] == ["b.py", "c.py", "a.py"]
+    assert [one.path for one in chosen(candidates, budget=20).snippets] == ["c.py", "a.py"]
+
+
+def test_what_says_the_same_twice_or_stands_at_the_cursor_is_left_out() -> None:
+    one = snippet("a", 0.9, 4)
+    copy = Snippet("copy.py", "    a_0 = 0\n    a_1 = 1\n    a_2 = 2\nother = 1\n", score=0.8)
+    assert chosen([one, copy]).snippets == (one,)
+    assert chosen([one, copy], text="x = 1\na_0 = 0\na_1 = 1\na_2 = 2\ny = 1\n").snippets == ()
+    assert chosen([one, copy], text="a_0 = 0\na_1 = 1\n").snippets == (one,)
+
+
+def test_new_ones_come_behind_those_that_stay_and_a_line_is_stubborn() -> None:
+    a, b, c, d = snippet("a", 0.5), snippet("b", 0.4), snippet("c", 0.45), snippet("d", 0.6)
+    old = chosen([a, b])
+    assert [one.path for one in old.snippets] == ["b.py", "a.py"]
+    assert chosen([a, b, c], old, row=0).snippets == old.snippets
+    assert [one.path for one in chosen([a, b, c], old, row=1).snippets] == ["b.py", "a.py", "c.py"]
+    assert [one.path for one in chosen([a, b, d], old, row=0).snippets] == ["b.py", "a.py", "d.py"]
+    assert chosen([a, b, d], old, row=0, budget=20).snippets == old.snippets

@@ -1,0 +1,178 @@
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from lacuna_model.params import InfillRequest, Region
+from lacuna_model.prior.matching import match_left
+from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.workspace.files import WorkspaceSettings
+from lacuna_model.workspace.project import Project
+from lacuna_model.workspace.root import find_root
+from lacuna_model.workspace.workspaces import MAX_PROJECTS, Workspaces
+
+PATIENCE = 30.0
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "shapes.py").write_text("def area(radius):\n    return radius * radius\n")
+    return folder
+
+
+@pytest.fixture
+def project(root: Path, tokenizer: Tokenizer) -> Iterator[Project]:
+    project = Project(root, tokenizer, WorkspaceSettings())
+    yield project
+    project.close()
+
+
+@pytest.fixture
+def follows(tokenizer: Tokenizer) -> Callable[[Project, str, str], str]:
+    """The text that a project has behind another, "" where it has not got that one."""
+
+    def found(project: Project, text: str, path: str = "") -> str:
+        context = tokenizer.encode(text)
+        match = match_left(project.segments(path), context)
+        if match is None or match.length < len(context):
+            return ""
+        return tokenizer.decode([token for token in (int(match.tokens(ahead)[0]) for ahead in range(4)) if token >= 0])
+
+    return found
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for what happens in the background."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+def test_files_are_read_and_kept(
+    project: Project, root: Path, tokenizer: Tokenizer, cache: Path, follows: Callable[..., str]
+) -> None:
+    project.read(PATIENCE)
+    assert project.progress.ready
+    assert follows(project, "def area").startswith("(")
+    (kept,) = (cache / "workspaces").iterdir()
+    again = Project(root, tokenizer, WorkspaceSettings())
+    again.read(0.0)  # no time to read a file: what was kept is there all the same
+    assert follows(again, "def area").startswith("(")
+    kept.write_bytes(b"damaged")
+    third = Project(root, tokenizer, WorkspaceSettings())
+    third.read(PATIENCE)
+    assert follows(third, "def area").startswith("(")
+
+
+def test_a_document_is_not_matched_with_itself(project: Project, root: Path, follows: Callable[..., str]) -> None:
+    project.read(PATIENCE)
+    assert follows(project, "def area", str(root / "shapes.py")) == ""
+    assert follows(project, "def area", str(root / "other.py")) != ""
+
+
+def test_what_is_open_outranks_the_disk(project: Project, root: Path, follows: Callable[..., str]) -> None:
+    project.read(PATIENCE)
+    path = root / "shapes.py"
+    project.opened(str(path), "def area[T]\n")
+    assert follows(project, "def area").startswith("[")
+    project.edited(str(path), "def area{}\n", 8)
+    assert follows(project, "def area").startswith("{")
+    project.read(PATIENCE)
+    assert follows(project, "def area").startswith("{")
+    project.closed(str(path))
+    assert follows(project, "def area").startswith("(")
+    path.unlink()
+    project.closed(str(path))
+    assert follows(project, "def area") == ""
+
+
+def test_secrets_and_the_outside_are_never_taken_in(project: Project, root: Path, follows: Callable[..., str]) -> None:
+    project.opened(str(root / ".env"), "name = value value")
+    project.opened(str(root / "leak.py"), "name = value\n# -----BEGIN RSA PRIVATE KEY-----\n")
+    project.opened(str(root.parent / "outside.py"), "name = value value")
+    assert follows(project, "name") == ""
+
+
+def test_changes_on_disk_are_followed(project: Project, root: Path, follows: Callable[..., str]) -> None:
+    project.follow()
+    until(lambda: project.progress.ready)
+    # The watch may begin a moment after the first reading, so the change is made until it is seen.
+    number = 0
+
+    def written() -> bool:
+        nonlocal number
+        number += 1
+        (root / "new.py").write_text(f"value = total + {number}\n")
+        return follows(project, "value =").startswith(" total")
+
+    until(written)
+    (root / "new.py").unlink()
+    until(lambda: follows(project, "value =") == "")
+
+
+def test_switched_off_nothing_is_read(root: Path, tokenizer: Tokenizer, follows: Callable[..., str]) -> None:
+    project = Project(root, tokenizer, WorkspaceSettings(enabled=False))
+    project.read(PATIENCE)
+    project.opened(str(root / "shapes.py"), "def area(radius)")
+    assert follows(project, "def area") == ""
+
+
+def test_snippets_are_chosen_from_the_project(project: Project, root: Path, tokenizer: Tokenizer) -> None:
+    project.read(PATIENCE)
+    text = "from shapes import area\n\n\nprint(area())\n"
+    request = InfillRequest(
+        text, (Region(len(text) - 2, len(text) - 2),), path=str(root / "main.py"), workspace=str(root)
+    )
+    chosen = project.choose(request, tokenizer, 200)
+    assert [snippet.path for snippet in chosen] == ["shapes.py"]
+
+
+def test_few_projects_are_kept(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    workspaces = Workspaces(tokenizer)
+    folders = [tmp_path / str(number) for number in range(MAX_PROJECTS + 1)]
+    for folder in folders:
+        folder.mkdir()
+    projects = [workspaces.read(str(folder), PATIENCE) for folder in folders]
+    assert workspaces.read(str(folders[-1]), PATIENCE) is projects[-1]
+    assert workspaces.read(str(folders[0]), PATIENCE) is not projects[0]
+    off = WorkspaceSettings(enabled=False)
+    assert workspaces.read(str(folders[-1]), PATIENCE, off) is not projects[-1]
+    assert workspaces.read(str(folders[-1]), PATIENCE).settings == off
+    workspaces.close()
+
+
+def test_a_followed_project_is_read_in_the_background(
+    root: Path, tokenizer: Tokenizer, follows: Callable[..., str]
+) -> None:
+    workspaces = Workspaces(tokenizer)
+    project = workspaces.follow(str(root))
+    until(lambda: follows(project, "def area") != "")
+    assert workspaces.follow(str(root)) is project
+    workspaces.close()
+
+
+@pytest.mark.parametrize("mark", [".git", "pyproject.toml", "package.json"])
+def test_the_workspace_of_a_file(tmp_path: Path, mark: str) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    file = inner / "code.py"
+    if mark == ".git":
+        (tmp_path / ".git").mkdir()
+        (inner / "pyproject.toml").touch()  # a repository counts more than a package in it
+    else:
+        (tmp_path / mark).touch()
+    assert find_root(file) == tmp_path.resolve()
+
+
+def test_a_file_may_have_no_workspace(tmp_path: Path) -> None:
+    assert find_root(tmp_path / "code.py") is None

@@ -1,0 +1,70 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.model import tiny
+
+from lacuna_model import loader, models
+from lacuna_model.tokenizer import Tokenizer
+from lacuna_server import cli
+
+MAIN = "from shop.models import Account\n\n\ndef main(name):\n    account: Account = \n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop/models.py").write_text('class Account:\n    """Money \x1b[31m."""\n\n    owner: str\n')
+    (tmp_path / "main.py").write_bytes(MAIN.replace("\n", "\r\n").encode())
+    (tmp_path / ".env").write_text("ACCOUNT=1\n")
+    return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def _tiny_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "path", lambda info: Path("weights.gguf"))
+    monkeypatch.setattr(loader, "load_tokenizer", lambda name: Tokenizer(tiny.VOCABULARY))
+
+
+def lacuna(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["context", *map(str, arguments)])
+    out, err = capfd.readouterr()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code, out, err
+
+
+def test_what_would_be_read_is_reported(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = lacuna(capfd, project / "main.py", "--at", "5:23", "--json", "--budget", "300")
+    answer = json.loads(out)
+    assert (code, answer["workspace"], answer["budget"]) == (0, str(project), 300)
+    (only,) = answer["snippets"]
+    assert (only["path"], only["reason"]) == ("shop/models.py", "defines `Account`, used at line 5")
+    assert only["text"] == 'class Account:\n    """Money \x1b[31m."""\n    owner: str\n'
+    assert 0 < only["tokens"] == answer["tokens"] <= 300
+
+
+def test_what_would_be_read_is_shown(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = lacuna(capfd, project / "main.py", "--at", "5:23", "--workspace", project)
+    assert code == 0
+    assert "shop/models.py  score " in out
+    assert "defines `Account`, used at line 5" in out
+    assert "class Account:" in out
+    assert "\x1b[31m." not in out
+    assert f"of 512 tokens, from {project}" in out.replace("\n", "")
+
+
+def test_a_file_outside_of_its_workspace_is_refused(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, err = lacuna(capfd, project / "main.py", "--at", "1:0", "--workspace", project / "shop")
+    assert (code, out) == (2, "")
+    assert err == f"lacuna: {project / 'main.py'} is not inside the workspace {project / 'shop'}\n"
+
+
+def test_the_real_command_refuses_a_place_outside_the_file(project: Path) -> None:
+    command = [sys.executable, "-m", "lacuna_server", "context", str(project / "main.py"), "--at", "9:0"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "line 9 is outside" in ended.stderr
