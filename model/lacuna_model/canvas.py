@@ -29,7 +29,8 @@ class Canvas:
     """One gap's slots while it is filled.
 
     ``done`` are the tokens of finished blocks, ``slots`` the current block (None: open). ``budget`` is how many
-    tokens may follow behind this block.
+    tokens may follow behind this block. Of several candidates for one gap each has a canvas; ``candidate`` n begins
+    with the n-th next best token.
     """
 
     gap: Gap
@@ -37,6 +38,7 @@ class Canvas:
     budget: int
     min_tokens: int = 0
     stop: StopRule | None = None
+    candidate: int = 0
     done: list[int] = field(default_factory=list)
     slots: list[int | None] = field(default_factory=list)
     closed: bool = False

@@ -61,16 +61,20 @@ class Layout:
     snippets: Stream = Stream()
 
 
-def heal(ids: list[int], tokenizer: TextTokenizer) -> bytes:
-    """Take the last token off ``ids`` and return its bytes, so that a single token can begin with them.
+def heal(text: str, tokenizer: TextTokenizer) -> tuple[list[int], bytes]:
+    """The tokens in front of a gap, and the bytes at its end that no natural token would end at: the fill has them.
 
-    A token that ends a character begun in another (of an emoji, say) stays, and nothing is healed.
+    They are the last token's, so that a single token can begin with them. Of white space in front of a word only the
+    last character belongs to the word's own token (as in ``\\n   `` + `` return``), so only that is given back. A token
+    that ends a character begun in another (of an emoji, say) stays, and nothing is healed.
     """
+    if text[-1:] in (" ", "\t") and text[-2:-1].isspace():
+        return tokenizer.encode(text[:-1]), text[-1].encode()
+    ids = tokenizer.encode(text)
     prefix = tokenizer.token_bytes(ids[-1]) if ids else b""
     if prefix and prefix[0] & 0xC0 == 0x80:
-        return b""
-    del ids[-1:]
-    return prefix
+        return ids, b""
+    return ids[:-1], prefix
 
 
 def lay_out(
@@ -85,16 +89,15 @@ def lay_out(
 
     ``reserve`` says how many free positions follow a *before* of so many tokens; every further gap has ``hole``.
     """
-    before = [tokenizer.document_id, *tokenizer.encode(segments[0])]
-    prefix = heal(before, tokenizer) if len(before) > 1 else b""
+    body, prefix = heal(segments[0], tokenizer)
+    before = [tokenizer.document_id, *body]
     gaps = [Gap("before", len(before), len(before), prefix)]
     cursor = len(before) + reserve(len(before))
     ids, positions = [tokenizer.document_id], [cursor]
     cursor += 1
     for index, segment in enumerate(segments[1:], start=1):
-        body = tokenizer.encode(segment)
         last = index == len(segments) - 1
-        prefix = heal(body, tokenizer) if not last and body else b""
+        body, prefix = (tokenizer.encode(segment), b"") if last else heal(segment, tokenizer)
         ids += body
         positions += range(cursor, cursor + len(body))
         cursor += len(body)

@@ -88,7 +88,7 @@ def denoise(
             canvas.stop_at_repeat(tokens)
         counts.steps += 1
         step_in_block += 1
-        yield snapshot(counts.steps, canvases, marginals, tokens)
+        yield snapshot(counts, canvases, marginals, tokens)
         if all(canvas.closed or canvas.is_full for canvas in canvases):
             _next_block(model, canvases)
             step_in_block = 0
@@ -137,7 +137,7 @@ def _next_block(model: CanvasModel, canvases: Sequence[Canvas]) -> None:
 
 
 def snapshot(
-    step: int, canvases: Sequence[Canvas], marginals: Sequence[Marginals | None], tokens: TokenText
+    counts: Counts, canvases: Sequence[Canvas], marginals: Sequence[Marginals | None], tokens: TokenText
 ) -> Snapshot:
     """What stands on the canvases now: committed tokens, and the best draft of every open slot."""
     fills, slots = [], []
@@ -155,7 +155,7 @@ def snapshot(
                 break
         fills.append(tokens.decode_bytes(ids).decode("utf-8", errors="replace"))
         slots.append(tuple(views))
-    return Snapshot(step, tuple(fills), tuple(slots))
+    return Snapshot(counts.steps, tuple(fills), tuple(slots), corrections=counts.corrections)
 
 
 def _text(tokens: TokenText, token: int) -> str:

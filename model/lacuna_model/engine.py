@@ -1,29 +1,31 @@
 """The engine: a request in, snapshots and a result out."""
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from lacuna_model import regions as region_groups
+from lacuna_model.candidates import SideBySide
 from lacuna_model.canvas import Canvas
 from lacuna_model.constraint import Verdict
 from lacuna_model.context import Layout, lay_out
 from lacuna_model.denoise import Ending, denoise
 from lacuna_model.errors import RequestError
-from lacuna_model.kv_cache import ContextCache, UpdateCounts
+from lacuna_model.kv_cache import UpdateCounts
 from lacuna_model.loader import LoadedModel, load_model
 from lacuna_model.params import FillStats, InfillRequest, InfillResult, Region, SlotView, Snapshot
+from lacuna_model.prior.canvas_prior import CanvasPrior
+from lacuna_model.prior.encoding import LineEncoder
+from lacuna_model.prior.index import Documents, Segment, Tokens
+from lacuna_model.sessions import CACHE_BYTES, Session, Sessions
 from lacuna_model.syntax import constraint_for
 from lacuna_model.two_sided import TwoSidedModel
 from lacuna_model.window import Window, WindowOptions
+from lacuna_model.workspace.workspaces import Workspaces
 
-# Free positions kept in front of *after*, and behind every further gap beyond what its fill may take.
-RESERVE = 384
-MAX_RESERVE = 1024
-MAX_SESSIONS = 4
+MAX_CANDIDATES = 8
 
 
 def never() -> bool:
@@ -31,32 +33,34 @@ def never() -> bool:
     return False
 
 
-class Session:
-    """What the engine remembers of one document: its window and its context's keys and values."""
-
-    def __init__(self, model: LoadedModel, options: WindowOptions) -> None:
-        self.window = Window(options)
-        self.cache = ContextCache(model.base, dtype=model.cache_dtype)
-
-    def reserve(self, num_before: int, needed: int) -> int:
-        """Free positions behind *before*: what is left of those in use, while that is enough."""
-        after = self.cache.stream("after").stream
-        left = after.positions[0] - num_before if after.ids else 0
-        return left if needed <= left <= MAX_RESERVE else max(RESERVE, needed)
-
-
 class Engine:
-    """Fills gaps with one loaded model; keeps the context of the last few documents."""
+    """Fills gaps with one loaded model; keeps the context of the documents used last, up to ``cache_bytes``."""
 
-    def __init__(self, model: LoadedModel, *, window: WindowOptions | None = None) -> None:
+    def __init__(
+        self,
+        model: LoadedModel,
+        *,
+        window: WindowOptions | None = None,
+        cache_bytes: int = CACHE_BYTES,
+        workspaces: Workspaces | None = None,
+    ) -> None:
         self.model = model
-        self._window = window or WindowOptions()
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self.workspaces = workspaces or Workspaces(model.tokenizer)
+        self._encoder = LineEncoder(model.tokenizer)
+        self._snippet_budget = window.snippets if window else WindowOptions().snippets
+        self.sessions = Sessions(model, window or WindowOptions(), cache_bytes)
 
     @classmethod
-    def load(cls, model: str = "smollm2-135m", *, threads: int = 0, path: Path | None = None) -> "Engine":
+    def load(
+        cls,
+        model: str = "smollm2-135m",
+        *,
+        threads: int = 0,
+        path: Path | None = None,
+        cache_bytes: int = CACHE_BYTES,
+    ) -> "Engine":
         """Load a model by name, or a GGUF file at ``path``; raises ModelNotFoundError or WeightsError."""
-        return cls(load_model(model, threads=threads, path=path))
+        return cls(load_model(model, threads=threads, path=path), cache_bytes=cache_bytes)
 
     def fill(self, request: InfillRequest) -> InfillResult:
         """Fill every region and return the result."""
@@ -69,30 +73,47 @@ class Engine:
                 return result
 
     def stream(
-        self, request: InfillRequest, cancelled: Callable[[], bool] = never
+        self, request: InfillRequest, cancelled: Callable[[], bool] = never, *, document: str = ""
     ) -> Generator[Snapshot, None, InfillResult]:
         """Fill every region, yielding the canvas after each step; the generator's value is the result.
 
         Regions too far apart for one window are filled group after group, each seeing what the earlier ones became.
-        Raises RequestError for regions that overlap, lie outside the text or cut a character.
+        ``document`` names the context that is kept for later requests (by default the request's path). Raises
+        RequestError for regions that overlap, lie outside the text or cut a character, and for a second fill of the
+        same document at the same time.
         """
         started = time.monotonic()
         text = request.text.encode()
         region_groups.check(request.regions, text)
+        if not 1 <= request.candidates <= MAX_CANDIDATES:
+            raise RequestError(f"{request.candidates} candidates were asked for; 1 to {MAX_CANDIDATES} are possible")
         deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
         fills: list[str] = []
         stats = FillStats()
         ending: Ending | None = None
-        for group in region_groups.grouped(request.regions, text):
-            current, moved = region_groups.moved(text, request.regions, fills, group)
-            fill = _GroupFill(self, request, current, moved)
-            ending = yield from fill.run(len(fills), len(request.regions), tuple(fills), cancelled, deadline)
-            stats = _add(stats, fill.stats(ending))
-            if ending.verdict.fills is None:
-                break
-            fills += ending.verdict.fills
-            if ending.outcome == "deadline":
-                break
+        project = self.workspaces.follow(request.workspace) if request.workspace else None
+        if project is not None and self._snippet_budget and not request.snippets:
+            chosen = project.choose(request, self.model.tokenizer, self._snippet_budget)
+            request = msgspec.structs.replace(request, snippets=chosen)
+        elsewhere = project.segments(request.path) if project is not None else []
+        with self.sessions.running(document or request.path) as session:
+            groups = list(region_groups.grouped(request.regions, text))
+            # Further groups go on from what the first became, of which there is one.
+            candidates = request.candidates if len(groups) == 1 else 1
+            others: tuple[tuple[str, ...], ...] = ()
+            for group in groups:
+                current, moved = region_groups.moved(text, request.regions, fills, group)
+                here = Documents.index(self._encoded(current, moved), self._encoder.kind)
+                known = [*elsewhere, Segment(here)]
+                fill = _GroupFill(self.model, session, request, current, moved, known, candidates)
+                ending = yield from fill.run(len(fills), len(request.regions), tuple(fills), cancelled, deadline)
+                stats = _add(stats, fill.stats(ending))
+                others = tuple(found for found in fill.others if found != ending.verdict.fills)
+                if ending.verdict.fills is None:
+                    break
+                fills += ending.verdict.fills
+                if ending.outcome == "deadline":
+                    break
         assert ending is not None
         stats = msgspec.structs.replace(stats, ms=(time.monotonic() - started) * 1e3)
         if ending.verdict.fills is None:
@@ -101,25 +122,31 @@ class Engine:
         # A deadline may leave later groups untouched: they keep what they had.
         fills += [text[region.start : region.end].decode() for region in request.regions[len(fills) :]]
         filled = region_groups.splice(text, request.regions, fills).decode()
-        return InfillResult(ending.outcome, filled, tuple(fills), stats, ending.verdict.message)
+        return InfillResult(ending.outcome, filled, tuple(fills), stats, ending.verdict.message, others)
 
-    def session(self, key: str) -> Session:
-        """The session of a document, the least recently used one making room for a new one."""
-        if key not in self._sessions:
-            self._sessions[key] = Session(self.model, self._window)
-        self._sessions.move_to_end(key)
-        while len(self._sessions) > MAX_SESSIONS:
-            self._sessions.popitem(last=False)
-        return self._sessions[key]
+    def _encoded(self, text: bytes, regions: Sequence[Region]) -> dict[str, Tokens]:
+        """The open document as the prior reads it: the texts between the gaps, each a document of its own."""
+        return {
+            str(index): self._encoder.encode(piece.decode())
+            for index, piece in enumerate(region_groups.pieces(text, regions))
+        }
 
 
 class _GroupFill:
-    """One group of regions that share a window: context, canvases, loop."""
+    """One group of regions that share a window: context, canvases, loop; ``known`` is what the prior looks in."""
 
-    def __init__(self, engine: Engine, request: InfillRequest, text: bytes, regions: Sequence[Region]) -> None:
+    def __init__(
+        self,
+        model: LoadedModel,
+        session: Session,
+        request: InfillRequest,
+        text: bytes,
+        regions: Sequence[Region],
+        known: Sequence[Segment],
+        candidates: int,
+    ) -> None:
         self._request = request
-        model, options = engine.model, request.options
-        session = engine.session(request.path)
+        options = request.options
         began = time.monotonic()
         segments = _segments(text, regions, session.window, model)
         block = model.config.block_size
@@ -140,14 +167,16 @@ class _GroupFill:
             for region, gap in zip(regions, layout.gaps, strict=True)
         ]
         self._prefixes = [gap.prefix for gap in layout.gaps]
-        self._constraint = constraint_for(
-            text, self._healed, request.path, request.language, model.tokenizer, syntax=options.syntax
-        )
+        constraints = [
+            constraint_for(text, self._healed, request.path, request.language, model.tokenizer, syntax=options.syntax)
+            for _ in range(candidates)
+        ]
+        self._constraint = SideBySide(constraints, len(regions))
+        rules = [region_groups.stop_rule(text, region) for region in regions]
         self._canvases = [
-            Canvas(
-                gap, block, region.max_tokens, min_tokens=region.min_tokens, stop=region_groups.stop_rule(text, region)
-            )
-            for gap, region in zip(layout.gaps, regions, strict=True)
+            Canvas(gap, block, region.max_tokens, min_tokens=region.min_tokens, stop=rule, candidate=candidate)
+            for candidate in range(candidates)
+            for gap, region, rule in zip(layout.gaps, regions, rules, strict=True)
         ]
         self._model = TwoSidedModel(
             model.base,
@@ -158,6 +187,7 @@ class _GroupFill:
             model.prefixes,
             eog_id=model.tokenizer.eog_id,
             guidance=options.guidance,
+            prior=CanvasPrior(known, layout, eog_id=model.tokenizer.eog_id) if options.prior else None,
         )
         self._tokenizer = model.tokenizer
 
@@ -179,22 +209,37 @@ class _GroupFill:
             cancelled=cancelled,
             deadline=deadline,
         )
-        after = total - first - len(self._canvases)
+        count = len(self._prefixes)
+        after = total - first - count
         while True:
             try:
                 seen = next(loop)
             except StopIteration as end:
                 ending: Ending = end.value
                 break
-            yield Snapshot(
-                seen.step,
-                (*before, *map(self._without_prefix, range(len(seen.fills)), seen.fills), *("",) * after),
-                (*((),) * first, *map(self._slots_without_prefix, range(len(seen.slots)), seen.slots), *((),) * after),
+            shown = map(self._without_prefix, range(count), seen.fills)  # of the first candidate
+            slots = map(self._slots_without_prefix, range(count), seen.slots)
+            passes, checks = self._model.counts, self._constraint.stats
+            yield msgspec.structs.replace(
+                seen,
+                fills=(*before, *shown, *("",) * after),
+                slots=(*((),) * first, *slots, *((),) * after),
+                nfe=passes.canvas + passes.base,
+                vetoes=checks.vetoes,
+                deferrals=checks.deferrals,
             )
         if ending.verdict.fills is not None:
-            fills = tuple(map(self._without_prefix, range(len(self._canvases)), ending.verdict.fills))
+            fills = self._delivered(ending.verdict.fills)
             ending.verdict = Verdict(ending.verdict.status, fills, ending.verdict.message)
         return ending
+
+    @property
+    def others(self) -> tuple[tuple[str, ...], ...]:
+        """The fills of the further candidates, once the loop has ended."""
+        return tuple(dict.fromkeys(map(self._delivered, self._constraint.others)))
+
+    def _delivered(self, fills: Sequence[str]) -> tuple[str, ...]:
+        return tuple(map(self._without_prefix, range(len(fills)), fills))
 
     def stats(self, ending: Ending) -> FillStats:
         """What this group took."""
@@ -241,12 +286,10 @@ def _check_room(layout: Layout, needed: int, max_positions: int) -> None:
 
 def _segments(text: bytes, regions: Sequence[Region], window: Window, model: LoadedModel) -> list[str]:
     """The texts between the gaps, the first and the last cut to the window."""
-    ends = [0, *(region.end for region in regions)]
-    starts = [*(region.start for region in regions), len(text)]
-    pieces = [text[end:start] for end, start in zip(ends, starts, strict=True)]
-    pieces[0] = window.before(pieces[0], model.tokenizer)
-    pieces[-1] = window.after(pieces[-1], model.tokenizer)
-    return [piece.decode() for piece in pieces]
+    texts = region_groups.pieces(text, regions)
+    texts[0] = window.before(texts[0], model.tokenizer)
+    texts[-1] = window.after(texts[-1], model.tokenizer)
+    return [text.decode() for text in texts]
 
 
 def _add(total: FillStats, part: FillStats) -> FillStats:

@@ -17,10 +17,10 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One gap with its options.
 
     ``start`` and ``end`` are byte offsets; the bytes between them are replaced. ``max_tokens`` bounds the fill, no
-    end is accepted before ``min_tokens``; ``max_lines`` bounds it too where it is not 0, and a single-line fill ends
-    before the first newline. ``regex`` (whole fill; linear, so
-    without look-around and back-references), ``json_schema`` and the word lists constrain the
-    text of this region beside the syntax of its file.
+    end is accepted before ``min_tokens``; ``max_lines`` bounds it too where it is not 0, and with ``single_line`` it
+    ends before the first newline. ``regex`` (whole fill; linear, so without look-around and back-references),
+    ``json_schema`` and the word lists ``must_contain`` and ``must_not_contain`` constrain the text of this region
+    beside the syntax of its file.
     """
 
     start: int
@@ -36,7 +36,10 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Snippet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Text of another file that the model reads as context, and why it was chosen."""
+    """The ``text`` of another file, ``path``, that the model reads as context.
+
+    ``reason`` says why it was chosen, and ``score`` how well it fits: more is better.
+    """
 
     path: str
     text: str
@@ -45,7 +48,7 @@ class Snippet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Diagnostic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a compiler or linter says about a line, counted from 0."""
+    """The ``message`` of a compiler or linter about ``line``, counted from 0."""
 
     line: int
     message: str
@@ -55,10 +58,11 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the denoise loop decodes.
 
     ``steps`` bounds the forward passes per block of slots (0: as many as the schedule needs; 1: everything in one
-    pass). ``entropy_bound`` (nats) and ``confidence`` steer the two adaptive schedules; ``single`` commits one slot
-    a step. ``guidance`` is the weight of the base model at the frontier, ``corrections`` the number of committed
-    slots that may change. ``temperature`` 0 takes the best token, else tokens are drawn with ``seed``.
-    ``deadline_ms`` 0 means none.
+    pass). ``schedule`` chooses the slots to commit: ``entropy_bound`` (nats) and ``confidence`` steer the two adaptive
+    ones; ``single`` commits one slot a step. ``guidance`` is the weight of the base model at the frontier,
+    ``corrections`` the number of committed slots that may change. ``temperature`` 0 takes the best token, else tokens
+    are drawn with ``seed``. ``deadline_ms`` 0 means none. With ``syntax`` nothing is committed that would add a syntax
+    error, and with ``prior`` the model's word is mixed with what the open file and its workspace say.
     """
 
     schedule: ScheduleName = "entropy"
@@ -71,12 +75,15 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     corrections: int = 0
     deadline_ms: int = 0
     syntax: bool = True
+    prior: bool = True
 
 
 class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A document and the regions to fill in it, ordered and disjoint.
 
-    ``candidates`` asks for so many different sets of fills, best first.
+    ``candidates`` asks for so many different sets of fills, best first. ``workspace`` is the root folder of the
+    project that the document belongs to ("": none is read), ``diagnostics`` are what is said of the document itself;
+    both help to choose what else the model reads, unless ``snippets`` says it.
     """
 
     text: str
@@ -86,6 +93,8 @@ class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     language: str = ""
     snippets: tuple[Snippet, ...] = ()
     options: DecodeOptions = DecodeOptions()
+    workspace: str = ""
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 class SlotView(msgspec.Struct, frozen=True):
@@ -97,19 +106,29 @@ class SlotView(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The canvas after one step: per region its text so far and its slots."""
+    """The canvas after one step: per region its text so far in ``fills`` and its ``slots``.
+
+    The counts ``nfe``, ``corrections``, ``vetoes`` and ``deferrals`` are those of the fill so far, as in FillStats.
+    Like ``step`` they begin anew where regions too far apart for one window are filled group after group.
+    """
 
     step: int
     fills: tuple[str, ...]
     slots: tuple[tuple[SlotView, ...], ...]
+    nfe: int = 0
+    corrections: int = 0
+    vetoes: int = 0
+    deferrals: int = 0
 
 
 class FillStats(msgspec.Struct, frozen=True):
     """What a fill took.
 
-    ``nfe`` counts every forward pass over open slots, canvas and base guidance (``base_nfe``) alike; ``tokens`` are
-    those of the delivered fills. The context has ``context_tokens``, of which ``cached_tokens`` came from the cache.
-    Times are milliseconds; ``encode_ms`` and ``constraint_ms`` are part of ``ms``.
+    ``nfe`` counts every forward pass over open slots, canvas and base guidance (``base_nfe``) alike; ``steps`` are
+    turns of the denoise loop and ``tokens`` those of the delivered fills. The context has ``context_tokens``, of which
+    ``cached_tokens`` came from the cache. ``corrections`` counts committed slots that changed, ``vetoes`` tokens that
+    the constraint refused and ``deferrals`` how often it let nothing through; where ``constrained`` is false there was
+    none. Times are milliseconds; ``encode_ms`` and ``constraint_ms`` are part of ``ms``.
     """
 
     nfe: int = 0
@@ -130,6 +149,7 @@ class FillStats(msgspec.Struct, frozen=True):
 class InfillResult(msgspec.Struct, frozen=True):
     """The end of a fill: ``fills`` has one text per region; ``text`` is the whole document after filling.
 
+    Where ``status`` is not ok, ``message`` says why. ``stats`` are what it took.
     ``alternatives`` are further sets of fills, next best first, where the request asked for several candidates; there
     may be fewer than asked for.
     """

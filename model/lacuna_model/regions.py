@@ -68,6 +68,13 @@ def moved(text: bytes, regions: Sequence[Region], fills: Sequence[str], group: r
     return head + text[head_end : regions[group.stop - 1].end] + tail, shifted
 
 
+def pieces(text: bytes, regions: Sequence[Region]) -> list[bytes]:
+    """The texts between the regions: n regions have n + 1."""
+    ends = [0, *(region.end for region in regions)]
+    starts = [*(region.start for region in regions), len(text)]
+    return [text[end:start] for end, start in zip(ends, starts, strict=True)]
+
+
 def splice(text: bytes, regions: Sequence[Region], fills: Sequence[str]) -> bytes:
     """``text`` with every region replaced by its fill."""
     pieces, at = [], 0

@@ -1,6 +1,7 @@
 """Reads canvases over a two-sided context: the adapted weights draft, the base's own weights guide."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from lacuna_model.canvas import Canvas, Marginals
 from lacuna_model.context import Layout
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.prefixes import PrefixTable
+from lacuna_model.prior.canvas_prior import CanvasPrior, Draft, best_tokens
 from lacuna_model.transformer import Transformer
 
 NUM_CANDIDATES = 12
@@ -21,6 +23,10 @@ RULED_OUT = -1e4
 # ends. On 35 single lines of the dev set 0.08 passed as many as 0.15.
 END_SHARE = 0.15
 END_LOG_ODDS = math.log(END_SHARE / (1 - END_SHARE))
+# The canvas side's share in a guided row halves with every mask in front of the slot: it sees those, the base does not.
+CANVAS_DECAY = 0.5
+# What the canvas says of an end behind a mask does not count; the prior's word alone does from this probability on.
+SURE_END = 0.5
 
 
 @dataclass(slots=True)
@@ -50,6 +56,7 @@ class TwoSidedModel:
         *,
         eog_id: int,
         guidance: float,
+        prior: CanvasPrior | None = None,
     ) -> None:
         self.counts = PassCounts()
         self._base = base
@@ -59,27 +66,31 @@ class TwoSidedModel:
         self._prefixes = prefixes
         self._eog_id = eog_id
         self._guidance = guidance
+        self._prior = prior
         self._anchors = {
             gap: {"before": layout.before, "after": layout.after}[gap.parent].ids[gap.parent_len - 1]
             for gap in layout.gaps
         }
-        # Finished blocks, encoded by the base behind the context: the arena rows of every gap, in order of position.
-        self._fill_rows: dict[int, list[int]] = {gap.position: [] for gap in layout.gaps}
+        # Finished blocks, encoded by the base behind the context: the arena rows by candidate and gap.
+        self._fill_rows: dict[tuple[int, int], list[int]] = defaultdict(list)
         self._num_fill = 0
 
     @torch.inference_mode()
     def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
-        """Marginals of every open canvas: the canvas side's, with the base's at the frontier mixed in."""
+        """Marginals of every open canvas: the canvas side's, with prior and, at the frontier, the base's mixed in."""
         opened = [canvas for canvas in canvases if not canvas.closed]
-        logits = [
-            self._end_if_likely(self._restrict(canvas, rows))
-            for canvas, rows in zip(opened, self._draft(opened), strict=True)
-        ]
+        logits = [self.restrict(canvas, rows) for canvas, rows in zip(opened, self.draft(opened), strict=True)]
+        drafts = [self._sharpen(canvas, rows) for canvas, rows in zip(opened, logits, strict=True)]
         exact = [0] * len(opened)
         if self._guidance > 0:
-            exact = self._guide(opened, logits)
+            exact = self._guide(opened, logits, drafts)
+        rows = [self._end_if_likely(draft.rows) for draft in drafts]
+        for index, canvas in enumerate(opened):
+            if canvas.candidate and not canvas.frontier and not canvas.done:
+                rows[index][0, rows[index][0].topk(canvas.candidate).indices] = RULED_OUT
+                exact[index] = min(exact[index], 1)  # what was verified goes on from the best token
         # One call over all gaps: the vocabulary is wide, the launch is not free.
-        ids, logp, entropy = unmask(torch.cat(logits), NUM_CANDIDATES)
+        ids, logp, entropy = unmask(torch.cat(rows), NUM_CANDIDATES)
         sizes = [len(canvas.slots) for canvas in opened]
         found = iter(
             Marginals(i.numpy(force=True), p.numpy(force=True), e.numpy(force=True), count)
@@ -94,7 +105,7 @@ class TwoSidedModel:
         """Encode what the blocks brought with the base's weights, as context for the blocks to come."""
         rows, owners = [], []
         for canvas in canvases:
-            known = len(self._fill_rows[canvas.gap.position])
+            known = len(self._rows_of(canvas))
             fresh = canvas.tokens()[known:]
             rows += [(token, canvas.gap.position + known + i) for i, token in enumerate(fresh)]
             owners += [canvas] * len(fresh)
@@ -103,14 +114,14 @@ class TwoSidedModel:
         arena.reserve(start + len(rows))
         mask = torch.zeros((len(rows), start + len(rows)), dtype=torch.bool)
         for i, canvas in enumerate(owners):
-            own = self._fill_rows[canvas.gap.position]
+            own = self._rows_of(canvas)
             own.append(start + i)
             mask[i, self._cache.visible_to(canvas.gap)] = True
             mask[i, own] = True
         self._base_rows(rows, mask, start)
         self._num_fill += len(rows)
 
-    def _draft(self, opened: Sequence[Canvas]) -> list[Tensor]:
+    def draft(self, opened: Sequence[Canvas]) -> list[Tensor]:
         """The canvas side's logits [B, V] of every open canvas, from one pass over all of them."""
         model = self._canvas
         shift = model.config.shift
@@ -133,12 +144,27 @@ class TwoSidedModel:
         arena = self._cache.arena
         arena.tail = self._cache.length + self._num_fill
         arena.reserve(arena.tail + len(ids))
-        hidden = model.hidden(x, torch.tensor(positions, device=device), arena)
+        mask = self._apart(opened, arena.tail, len(ids)) if any(canvas.candidate for canvas in opened) else None
+        hidden = model.hidden(x, torch.tensor(positions, device=device), arena, mask)
         self.counts.canvas += 1
         logits = model.head(hidden[0, heads])
         return list(logits.split_with_sizes([len(canvas.slots) for canvas in opened]))
 
-    def _restrict(self, canvas: Canvas, logits: Tensor) -> Tensor:
+    def _apart(self, opened: Sequence[Canvas], tail: int, count: int) -> Tensor:
+        """What the rows of a pass over several candidates see [R, K]: the context, and what is their candidate's."""
+        size = [len(canvas.slots) + self._canvas.config.shift for canvas in opened]
+        owners = torch.tensor([canvas.candidate for canvas, n in zip(opened, size, strict=True) for _ in range(n)])
+        mask = torch.zeros((count, tail + count), dtype=torch.bool)
+        mask[:, : self._cache.length] = True
+        for (candidate, _), rows in self._fill_rows.items():
+            mask[:, rows] = (owners == candidate)[:, None]
+        mask[:, tail:] = owners[:, None] == owners[None]
+        return mask.to(self._mask_embedding.device)
+
+    def _rows_of(self, canvas: Canvas) -> list[int]:
+        return self._fill_rows[canvas.candidate, canvas.gap.position]
+
+    def restrict(self, canvas: Canvas, logits: Tensor) -> Tensor:
         """Rule out what cannot stand: tokens that are no text, a start without the healed text, an end too early."""
         healed = bool(canvas.gap.prefix) and not canvas.done
         logits.index_fill_(1, self._prefixes.specials_but(self._eog_id), RULED_OUT)
@@ -164,7 +190,14 @@ class TwoSidedModel:
         rows[:, self._eog_id] = torch.where(likely, torch.maximum(end, best + 1e-3), torch.minimum(end, best - 1e-3))
         return rows
 
-    def _guide(self, opened: Sequence[Canvas], logits: list[Tensor]) -> list[int]:
+    def _sharpen(self, canvas: Canvas, logits: Tensor) -> Draft:
+        """The canvas side's draft with the prior mixed in, where there is one."""
+        if self._prior is not None:
+            return self._prior.draft(canvas, logits, END_SHARE)
+        rows = logits.log_softmax(-1)
+        return Draft(rows, best_tokens(rows, self._eog_id, END_SHARE), [None] * len(rows))
+
+    def _guide(self, opened: Sequence[Canvas], logits: Sequence[Tensor], drafts: Sequence[Draft]) -> list[int]:
         """Mix the base's next-token distribution in from the frontier on, as far as its reading holds.
 
         The base reads the committed tokens and behind them the draft, left to right. What it says of a slot is exact
@@ -172,32 +205,36 @@ class TwoSidedModel:
         from the draft is the last that counts, as in speculative decoding (arXiv 2211.17192). Returns how many slots
         from the frontier on are exact.
         """
-        drafts = [rows.argmax(-1).tolist() for rows in logits]
         inputs = [
-            [draft if token is None else token for token, draft in zip(canvas.slots, row, strict=True)]
-            for canvas, row in zip(opened, drafts, strict=True)
+            [drafted if token is None else token for token, drafted in zip(canvas.slots, draft.tokens, strict=True)]
+            for canvas, draft in zip(opened, drafts, strict=True)
         ]
-        exact = []
-        for canvas, rows, tokens, said in zip(opened, logits, inputs, self._verify(opened, inputs), strict=True):
-            count = 0
-            for i in range(canvas.frontier, len(canvas.slots)):
-                if canvas.slots[i] is not None:
-                    break
-                base_row = said[i - canvas.frontier : i - canvas.frontier + 1]
-                if i == 0 and canvas.gap.prefix and not canvas.done:
-                    base_row = base_row.masked_fill(rows[:1] <= RULED_OUT, RULED_OUT)
-                mixed = self._end_if_likely(self._mix(rows[i : i + 1], base_row))
-                best = int(mixed.argmax())
-                if best == self._eog_id and count:
-                    break  # the canvas saw a mask in front of this slot: the next pass tells whether the fill ends here
-                rows[i : i + 1] = mixed
-                count += 1
-                if best != tokens[i] or best == self._eog_id:
-                    break
-            exact.append(count)
-        return exact
+        said = self.verify(opened, inputs)
+        return [self._accept(*parts) for parts in zip(opened, logits, drafts, inputs, said, strict=True)]
 
-    def _verify(self, opened: Sequence[Canvas], inputs: Sequence[Sequence[int]]) -> list[Tensor]:
+    def _accept(self, canvas: Canvas, logits: Tensor, draft: Draft, tokens: Sequence[int], said: Tensor) -> int:
+        """Put guided rows in place of drafted ones as long as the draft holds; returns how many."""
+        count = 0
+        for i in range(canvas.frontier, len(canvas.slots)):
+            if canvas.slots[i] is not None:
+                break
+            base_row = said[i - canvas.frontier]
+            if i == 0 and canvas.gap.prefix and not canvas.done:
+                base_row = base_row.masked_fill(logits[0] <= RULED_OUT, RULED_OUT)
+            mixed = self.mix(logits[i], base_row, i - canvas.frontier)
+            proposal, surely_ends = draft.proposals[i], False
+            if self._prior is not None and proposal is not None:
+                surely_ends = self._prior.guided(mixed, proposal) > SURE_END
+            (best,) = best_tokens(mixed[None], self._eog_id, END_SHARE)
+            if best == self._eog_id and count and not surely_ends:
+                break  # the canvas saw a mask in front of this slot: the next pass tells whether the fill ends here
+            draft.rows[i] = mixed
+            count += 1
+            if best != tokens[i] or best == self._eog_id:
+                break
+        return count
+
+    def verify(self, opened: Sequence[Canvas], inputs: Sequence[Sequence[int]]) -> list[Tensor]:
         """The base's logits [B - frontier, V] of every slot from the frontier on, given ``inputs`` in the slots."""
         rows: list[tuple[int, int]] = []
         stretches: list[tuple[int, int]] = []
@@ -211,7 +248,7 @@ class TwoSidedModel:
         start = self._cache.length + self._num_fill
         mask = torch.zeros((len(rows), start + len(rows)), dtype=torch.bool)
         for canvas, (first, count) in zip(opened, stretches, strict=True):
-            own = self._fill_rows[canvas.gap.position]
+            own = self._rows_of(canvas)
             stream = self._cache.visible_to(canvas.gap)
             # The anchor is read anew for its output: the row that the cache has of it is left out.
             seen = [*range(stream.start, stream.stop), *own][:-1]
@@ -233,15 +270,19 @@ class TwoSidedModel:
         positions = torch.tensor([position for _, position in rows], device=device)
         return self._base.hidden(self._base.embed(ids), positions, arena, mask.to(device))
 
-    def _mix(self, canvas_row: Tensor, base_row: Tensor) -> Tensor:
-        """A geometric mixture over tokens; how likely the gap ends here is the canvas's to say alone."""
+    def mix(self, canvas_row: Tensor, base_row: Tensor, distance: int) -> Tensor:
+        """A geometric mixture [V] of two rows of logits, as log-probabilities.
+
+        ``distance`` is that of the slot from the frontier. How likely the gap ends here is the canvas's to say alone.
+        """
+        own = (1 - self._guidance) * CANVAS_DECAY**distance
         drafted = canvas_row.log_softmax(-1)
-        end = drafted[:, self._eog_id].clone()
-        drafted[:, self._eog_id] = RULED_OUT
-        mixed = (1 - self._guidance) * drafted + self._guidance * base_row.log_softmax(-1)
-        mixed[:, self._eog_id] = RULED_OUT
+        end = drafted[self._eog_id].clone()
+        drafted[self._eog_id] = RULED_OUT
+        mixed = own * drafted + (1 - own) * base_row.log_softmax(-1)
+        mixed[self._eog_id] = RULED_OUT
         mixed = mixed.log_softmax(-1) + torch.log1p(-end.exp().clamp_max(1 - 1e-6))
-        mixed[:, self._eog_id] = end
+        mixed[self._eog_id] = end
         return mixed
 
     def _anchor(self, canvas: Canvas) -> int:

@@ -12,10 +12,11 @@ SIGNATURE_BYTES = 160
 
 @dataclass(frozen=True, slots=True)
 class WindowOptions:
-    """Token budgets of the text before the first gap and after the last."""
+    """Token budgets of the text before the first gap and after the last, and of the snippets of other files."""
 
     before: int = 768
     after: int = 320
+    snippets: int = 320
 
 
 class Window:

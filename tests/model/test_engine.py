@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lacuna_model import engine as engine_module
 from lacuna_model.canvas import Marginals
-from lacuna_model.engine import MAX_SESSIONS, Engine
+from lacuna_model.engine import Engine
 from lacuna_model.errors import RequestError
 from lacuna_model.loader import LoadedModel
 from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Region, Snapshot, Snippet
@@ -283,16 +283,14 @@ def test_typing_reuses_the_context(engine: Engine) -> None:
     assert stats.context_tokens - stats.cached_tokens <= 4
 
 
-def test_only_the_last_documents_are_kept(engine: Engine) -> None:
-    first = engine.session("0")
-    for i in range(MAX_SESSIONS):
-        engine.session(str(i))
-    assert engine.session("0") is first
-    engine.session("one more")  # makes room by dropping "1", the least recently used
-    assert engine.session("0") is first
-    kept = engine.session("2")
-    engine.session("1")
-    assert engine.session("2") is kept
+def test_a_document_is_filled_by_one_request_at_a_time(engine: Engine) -> None:
+    first = engine.stream(request(ONE), document="a")
+    next(first)
+    with pytest.raises(RequestError, match="under way"):
+        next(engine.stream(request(ONE), document="a"))
+    next(engine.stream(request(ONE), document="b"))
+    first.close()
+    next(engine.stream(request(ONE), document="a"))
 
 
 def test_a_file_of_20000_lines(engine: Engine) -> None:

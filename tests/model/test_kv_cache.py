@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lacuna_model import engine
+from lacuna_model import engine, sessions
 from lacuna_model.constraint import Unconstrained
 from lacuna_model.context import Layout, lay_out
 from lacuna_model.denoise import denoise
-from lacuna_model.engine import Session
 from lacuna_model.kv_cache import ContextCache, UpdateCounts
 from lacuna_model.loader import LoadedModel
 from lacuna_model.params import DecodeOptions
+from lacuna_model.sessions import Session
 from lacuna_model.window import WindowOptions
 
 from . import tiny
@@ -28,8 +28,8 @@ TYPED = "    # sum up\n    while total in name():\n        value = [x + y for x 
 def small_reserve() -> object:
     """So little room between the cursor and the text after it that typing uses it up."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "RESERVE", 40)
-        patch.setattr(engine, "MAX_RESERVE", 80)
+        patch.setattr(sessions, "RESERVE", 40)
+        patch.setattr(sessions, "MAX_RESERVE", 80)
         yield patch
 
 
@@ -84,8 +84,8 @@ def read(model: LoadedModel, cache: ContextCache, layout: Layout) -> list[Tensor
     for canvas in canvases:
         canvas.open_block()
     with torch.inference_mode():
-        drafted = reader._draft(canvases)
-        guided = reader._verify(canvases, [[5, 6, 7, 8, 9, 10]] * len(canvases))
+        drafted = reader.draft(canvases)
+        guided = reader.verify(canvases, [[5, 6, 7, 8, 9, 10]] * len(canvases))
     seen = [marginals for marginals in reader.read(canvases) if marginals is not None]
     mixed = [torch.from_numpy(part) for marginals in seen for part in (marginals.logp, marginals.entropy)]
     return [*drafted, *guided, *mixed]

@@ -145,9 +145,9 @@ def test_gaps_see_each_other(model: LoadedModel) -> None:
     for canvas in canvases:
         canvas.open_block()
     with torch.inference_mode():
-        undecided = reader._draft(canvases)[2]
+        undecided = reader.draft(canvases)[2]
         canvases[0].slots[:3] = [40, 41, 42]
-        decided = reader._draft(canvases)[2]
+        decided = reader.draft(canvases)[2]
     assert not torch.allclose(undecided, decided)
 
 
@@ -165,8 +165,8 @@ def test_finished_blocks_are_part_of_the_context(model: LoadedModel) -> None:
     canvas.block_size = 4
     canvas.open_block()
     with torch.inference_mode():
-        got = reader._draft([canvas])[0]
-        guided = reader._verify([canvas], [[5, 6, 7, 8]])[0]
+        got = reader.draft([canvas])[0]
+        guided = reader.verify([canvas], [[5, 6, 7, 8]])[0]
     before = type(layout.before)((*layout.before.ids, *written), tuple(range(len(layout.before) + len(written))))
     moved = type(gap)("before", len(before), len(before))
     typed = Layout(before, layout.after, (moved,))
@@ -176,5 +176,5 @@ def test_finished_blocks_are_part_of_the_context(model: LoadedModel) -> None:
     other.open_block()
     fresh = tiny.reader(model, anew, typed)
     with torch.inference_mode():
-        torch.testing.assert_close(got, fresh._draft([other])[0], atol=1e-4, rtol=1e-4)
-        torch.testing.assert_close(guided, fresh._verify([other], [[5, 6, 7, 8]])[0], atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(got, fresh.draft([other])[0], atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(guided, fresh.verify([other], [[5, 6, 7, 8]])[0], atol=1e-4, rtol=1e-4)

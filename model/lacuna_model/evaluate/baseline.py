@@ -116,8 +116,7 @@ class LeftToRight:
 
     def _fill_one(self, before: str, after: str, region: Region, stats: FillStats) -> tuple[str, FillStats]:
         rule = StopRule.between(before, after)
-        prompt = self._tokens.encode(self._layout(before, after))
-        pending = heal(prompt, self._tokens)
+        prompt, pending = heal(self._layout(before, after), self._tokens)
         prompt = [self._tokens.document_id, *prompt[-self._context_tokens :]]
         started = time.perf_counter()
         self._model.reset(prompt)

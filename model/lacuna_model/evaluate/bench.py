@@ -1,10 +1,9 @@
 """Speed beside llama.cpp: the same weights, text, machine and run, the two taking turns."""
 
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 
 import msgspec
@@ -16,6 +15,7 @@ from lacuna_model.errors import LacunaError
 from lacuna_model.evaluate.bench_contexts import Context, Encode, contexts
 from lacuna_model.evaluate.bench_engines import Completer, FillerCompleter, LlamaCpp
 from lacuna_model.evaluate.bench_report import BenchReport, Cell, State, ratios, table
+from lacuna_model.evaluate.busy_core import busy_core
 from lacuna_model.evaluate.runner import Filler
 
 LENGTHS = (16, 32, 64)
@@ -25,17 +25,6 @@ _TYPED = 3  # characters that the user types between two warm completions
 
 class BenchError(LacunaError):
     """A measurement that would not compare like with like."""
-
-
-@contextmanager
-def busy_core() -> Iterator[None]:
-    """Keeps one core busy with another process, as a build or a browser would."""
-    process = subprocess.Popen([sys.executable, "-I", "-S", "-c", "while True: pass"])
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait()
 
 
 def measure(engine: Completer, context: Context, typed: str, num_tokens: int) -> float:

@@ -1,0 +1,114 @@
+"""The tokens of a project that matches are looked for in: files at rest and, beside them, those that change."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lacuna_model.prior.suffix_array import Places, SuffixArray, join, token_type
+
+Tokens = NDArray[np.unsignedinteger]
+
+
+class Documents:
+    """A suffix array over documents and their names."""
+
+    def __init__(self, array: SuffixArray, names: Sequence[str]) -> None:
+        self.array = array
+        self.names = names
+
+    @classmethod
+    def index(cls, documents: Mapping[str, Sequence[int] | Tokens], kind: np.dtype[np.unsignedinteger]) -> "Documents":
+        """Sort the suffixes of documents given by name."""
+        return cls(SuffixArray(join(list(documents.values()), kind), kind), tuple(documents))
+
+    @cached_property
+    def numbers(self) -> Mapping[str, int]:
+        """The number of every document by its name."""
+        return {name: number for number, name in enumerate(self.names)}
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Documents of which some do not count: ``hidden`` are their numbers."""
+
+    documents: Documents
+    hidden: NDArray[np.int64] | None = None
+
+    @property
+    def array(self) -> SuffixArray:
+        """Where to look."""
+        return self.documents.array
+
+    @classmethod
+    def of(cls, documents: Documents, without: Collection[str]) -> "Segment":
+        """The documents but for those of some names."""
+        numbers = documents.numbers
+        hidden = [numbers[name] for name in without if name in numbers]
+        return cls(documents, np.array(hidden, dtype=np.int64) if hidden else None)
+
+    def counted(self, places: Places) -> Places:
+        """The places that lie in documents that count."""
+        if self.hidden is None or not len(places):
+            return places
+        numbers = self.array.documents_of(places)
+        return places[~np.isin(numbers, self.hidden)]
+
+
+@dataclass(slots=True)
+class Index:
+    """The documents of one workspace by name, as tokens.
+
+    ``rest`` are the files at rest, indexed once in the background. What is open or has changed since is indexed anew
+    whenever it is asked for after a change: it is small. Safe to use from several threads; who reads keeps the
+    segments that were given out.
+    """
+
+    kind: np.dtype[np.unsignedinteger]
+    rest: Documents | None = None
+    _changed: dict[str, Tokens] = field(default_factory=dict)
+    _gone: set[str] = field(default_factory=set)
+    _recent: Documents | None = None
+    _lock: Lock = field(default_factory=Lock)
+
+    @classmethod
+    def for_vocabulary(cls, vocab_size: int) -> "Index":
+        """An empty index."""
+        return cls(token_type(vocab_size))
+
+    @property
+    def num_changed(self) -> int:
+        """Tokens of the documents that are not at rest."""
+        return sum(map(len, self._changed.values()))
+
+    def update(self, name: str, tokens: Sequence[int] | Tokens) -> None:
+        """A document is new or has changed."""
+        with self._lock:
+            self._changed[name] = np.asarray(tokens, dtype=self.kind)
+            self._gone.add(name)
+            self._recent = None
+
+    def remove(self, name: str) -> None:
+        """A document is gone."""
+        with self._lock:
+            self._changed.pop(name, None)
+            self._gone.add(name)
+            self._recent = None
+
+    def settle(self, rest: Documents, unsettled: Callable[[str], bool] = lambda name: False) -> None:
+        """Take new files at rest for the old; what has changed again since they were read is ``unsettled``."""
+        with self._lock:
+            self._gone = {name for name in self._gone if unsettled(name)}
+            self._changed = {name: tokens for name, tokens in self._changed.items() if name in self._gone}
+            self.rest, self._recent = rest, None
+
+    def segments(self, without: str = "") -> list[Segment]:
+        """Everything that counts now, but for one document."""
+        with self._lock:
+            if self._recent is None and self._changed:
+                self._recent = Documents.index(self._changed, self.kind)
+            found = [] if self.rest is None else [Segment.of(self.rest, self._gone | {without})]
+            return found if self._recent is None else [*found, Segment.of(self._recent, {without})]

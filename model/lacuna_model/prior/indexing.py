@@ -1,0 +1,121 @@
+"""Reads the files of a workspace into an index: only those that are new or have changed since the last time."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from lacuna_model.prior.encoding import FileTokenizer
+from lacuna_model.prior.index import Documents, Tokens
+from lacuna_model.prior.store import IndexedFiles, Mark
+from lacuna_model.prior.suffix_array import token_type
+from lacuna_model.workspace.files import WorkspaceFile, WorkspaceSettings, read_source, scan
+
+# Text that is encoded in one go (bytes): an encoding takes many times the memory of its tokens.
+BATCH_BYTES = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far reading has come: files and tokens so far, and whether the index can be asked."""
+
+    num_files: int = 0
+    num_tokens: int = 0
+    ready: bool = False
+
+
+def refresh(
+    root: Path,
+    settings: WorkspaceSettings,
+    tokenizer: FileTokenizer,
+    known: IndexedFiles | None = None,
+    *,
+    advance: Callable[[Progress], None] = lambda progress: None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> IndexedFiles:
+    """Bring an index of the files under ``root`` up to date; ``known`` itself where nothing has changed.
+
+    ``stopped`` is looked at between files: what has been read by then is indexed, and what was known of the others
+    is kept.
+    """
+    reader = _Reader(root, tokenizer, known, advance)
+    complete = True
+    for file in scan(root, settings):
+        if stopped():
+            complete = False
+            break
+        reader.read(file)
+    return reader.finish(complete=complete)
+
+
+def name_of(root: Path, path: Path) -> str:
+    """The name of a file in an index: its path from the root, with forward slashes."""
+    return path.relative_to(root).as_posix()
+
+
+class _Reader:
+    """Collects the tokens of files, old and new."""
+
+    def __init__(
+        self,
+        root: Path,
+        tokenizer: FileTokenizer,
+        known: IndexedFiles | None,
+        advance: Callable[[Progress], None],
+    ) -> None:
+        self._root = root.absolute()
+        self._tokenizer = tokenizer
+        self._kind = token_type(tokenizer.vocab_size)
+        self._known = known
+        self._old: Mapping[str, Tokens] = dict(_tokens_of(known.documents)) if known else {}
+        self._advance = advance
+        self._marks: dict[str, Mark] = {}
+        self._tokens: dict[str, Tokens] = {}
+        self._waiting: dict[str, str] = {}
+        self._waiting_bytes = 0
+        self._num_tokens = 0
+
+    def read(self, file: WorkspaceFile) -> None:
+        """Take one file in; a file that may not be quoted is remembered as looked at."""
+        name, mark = name_of(self._root, file.path), (file.size, file.mtime_ns)
+        self._marks[name] = mark
+        if self._known and self._known.marks.get(name) == mark:
+            if name in self._old:
+                self._keep(name, self._old[name])
+            return
+        text = read_source(file.path)
+        if text is None:
+            return
+        self._waiting[name] = text
+        self._waiting_bytes += file.size
+        if self._waiting_bytes >= BATCH_BYTES:
+            self._encode()
+
+    def finish(self, *, complete: bool) -> IndexedFiles:
+        """Everything read as an index; the files not come to stay as they were known unless it is ``complete``."""
+        self._encode()
+        if self._known and not complete:
+            self._tokens = {name: t for name, t in self._old.items() if name not in self._marks} | self._tokens
+            self._marks = dict(self._known.marks) | self._marks
+        if self._known and self._marks == self._known.marks:
+            return self._known
+        return IndexedFiles(Documents.index(self._tokens, self._kind), self._marks)
+
+    def _encode(self) -> None:
+        encoded = self._tokenizer.encode_batch(list(self._waiting.values()))
+        for name, ids in zip(self._waiting, encoded, strict=True):
+            self._keep(name, np.array(ids, dtype=self._kind))
+        self._waiting, self._waiting_bytes = {}, 0
+
+    def _keep(self, name: str, tokens: Tokens) -> None:
+        self._tokens[name] = tokens
+        self._num_tokens += len(tokens)
+        self._advance(Progress(len(self._tokens), self._num_tokens))
+
+
+def _tokens_of(documents: Documents) -> Iterator[tuple[str, Tokens]]:
+    """The tokens of every document by name."""
+    array = documents.array
+    for name, first, last in zip(documents.names, array.borders[:-1] + 1, array.borders[1:], strict=True):
+        yield name, array.tokens[first:last]

@@ -1,0 +1,86 @@
+"""Indexes kept in the user's cache between runs, each with a checksum; a damaged one is as good as none."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from lacuna_model import atomic, models
+from lacuna_model.prior.index import Documents
+from lacuna_model.prior.suffix_array import SuffixArray
+
+# Raised when the file changes its meaning.
+VERSION = 1
+SUFFIX = ".index"
+
+Mark = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedFiles:
+    """The files of a workspace as they were read: indexed, with size (bytes) and time of change (ns) of each."""
+
+    documents: Documents
+    marks: Mapping[str, Mark]
+
+
+class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    version: int
+    tokenizer: str
+    kind: str
+    text_bytes: int
+    sha256: str
+    marks: dict[str, Mark]
+    names: list[str]
+
+
+def location(root: Path, fingerprint: str) -> Path:
+    """Where the index of a workspace is kept, for one tokenizer."""
+    digest = hashlib.sha256(f"{root.absolute()} {fingerprint}".encode()).hexdigest()
+    return models.cache_dir() / "workspaces" / f"{digest[:24]}{SUFFIX}"
+
+
+def save(file: Path, files: IndexedFiles, fingerprint: str) -> None:
+    """Write an index, readable by its owner only: it holds the text of the files. Raises OSError."""
+    array = files.documents.array
+    body = [array.data, array.order.astype("<i4", copy=False).tobytes()]
+    digest = hashlib.sha256()
+    for part in body:
+        digest.update(part)
+    header = msgspec.json.encode(
+        _Header(
+            version=VERSION,
+            tokenizer=fingerprint,
+            kind=array.kind.str,
+            text_bytes=len(array.data),
+            sha256=digest.hexdigest(),
+            marks=dict(files.marks),
+            names=list(files.documents.names),
+        )
+    )
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with atomic.replacing(file) as stream:
+        stream.write(header + b"\n")
+        stream.writelines(body)
+
+
+def load(file: Path, fingerprint: str) -> IndexedFiles | None:
+    """The index in a file; None where there is none, or it is damaged or another tokenizer's: it is made anew then."""
+    try:
+        with file.open("rb") as stream:
+            header = msgspec.json.decode(stream.readline(), type=_Header)
+            if (header.version, header.tokenizer) != (VERSION, fingerprint):
+                return None
+            data = stream.read(header.text_bytes)
+            order = stream.read()
+    except (OSError, msgspec.MsgspecError):
+        return None
+    digest = hashlib.sha256(data)
+    digest.update(order)
+    if digest.hexdigest() != header.sha256:
+        return None
+    array = SuffixArray(data, np.dtype(header.kind), np.frombuffer(order, dtype="<i4").astype(np.int32, copy=False))
+    return IndexedFiles(Documents(array, header.names), header.marks)

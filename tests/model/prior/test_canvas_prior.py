@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lacuna_model.canvas import Canvas
+from lacuna_model.context import Layout, lay_out
+from lacuna_model.prior.canvas_prior import CanvasPrior, beside, best_tokens, mix
+from lacuna_model.prior.index import Documents, Segment
+from lacuna_model.prior.proposal import Proposal
+from lacuna_model.prior.suffix_array import token_type
+from lacuna_model.prior.weights import PriorWeights, fitted, weight
+from lacuna_model.tokenizer import Tokenizer
+
+SURE = PriorWeights(
+    draft=(9.0, 0, 0, 0, 0), guided=(9.0, 0, 0, 0, 0), right=(9.0, 0, 0, 0, 0), ends=(0, 0.5, *[1.0] * 5)
+)
+BEFORE, SPAN, AFTER = "def total(values):\n    value", " = 0\n    for x in values", ":\n        print(x)\n"
+
+
+def laid_out(tokenizer: Tokenizer, *texts: str) -> Layout:
+    return lay_out(texts, tokenizer, reserve=lambda _: 64, hole=64)
+
+
+def prior(tokenizer: Tokenizer, layout: Layout, known: str, weights: PriorWeights = SURE) -> CanvasPrior:
+    kind = token_type(tokenizer.vocab_size)
+    segment = Segment(Documents.index({"known.py": tokenizer.encode(known)}, kind))
+    return CanvasPrior([segment], layout, eog_id=tokenizer.eog_id, weights=weights)
+
+
+def canvas_of(layout: Layout, size: int = 24) -> Canvas:
+    canvas = Canvas(layout.gaps[0], size, size)
+    canvas.open_block()
+    return canvas
+
+
+def restricted(tokenizer: Tokenizer, canvas: Canvas) -> torch.Tensor:
+    """Logits of a model that knows nothing but that the first token begins with the healed text."""
+    rows = torch.zeros((len(canvas.slots), tokenizer.vocab_size))
+    prefix = canvas.gap.prefix
+    for token in range(tokenizer.vocab_size):
+        if not tokenizer.token_bytes(token).startswith(prefix):
+            rows[0, token] = -1e4
+    return rows
+
+
+def test_a_span_that_the_project_has_is_drafted_to_its_end(tokenizer: Tokenizer) -> None:
+    layout = laid_out(tokenizer, BEFORE, AFTER)
+    canvas = canvas_of(layout)
+    draft = prior(tokenizer, layout, BEFORE + SPAN + AFTER).draft(canvas, restricted(tokenizer, canvas), 0.15)
+    length = draft.tokens.index(tokenizer.eog_id)
+    assert tokenizer.decode(draft.tokens[:length]) == (canvas.gap.prefix.decode() + SPAN)
+    assert all(proposal is not None for proposal in draft.proposals[: length + 1])
+    assert draft.rows.exp().sum(-1).numpy() == pytest.approx(1, abs=1e-4)
+
+
+def test_what_is_committed_is_followed(tokenizer: Tokenizer) -> None:
+    layout = laid_out(tokenizer, BEFORE, AFTER)
+    canvas = canvas_of(layout)
+    span = tokenizer.encode(canvas.gap.prefix.decode() + SPAN)
+    canvas.slots[:4] = span[:4]
+    draft = prior(tokenizer, layout, BEFORE + SPAN + AFTER).draft(canvas, torch.zeros(24, tokenizer.vocab_size), 0.15)
+    assert draft.tokens[4 : len(span)] == span[4:]
+    assert draft.proposals[:4] == [None] * 4
+
+
+def test_the_right_side_speaks_of_the_slot_before_it(tokenizer: Tokenizer) -> None:
+    layout = laid_out(tokenizer, "import", AFTER)  # nothing in front of the gap is known
+    canvas = canvas_of(layout, 6)
+    span = tokenizer.encode(" values")
+    canvas.slots[-len(span) :] = span
+    slot = len(canvas.slots) - len(span) - 1
+    draft = prior(tokenizer, layout, "for x in values:\n").draft(canvas, torch.zeros(6, tokenizer.vocab_size), 0.15)
+    assert draft.rows[slot].argmax() == tokenizer.encode("for x in")[-1]
+
+
+def test_what_is_ruled_out_stays_so(tokenizer: Tokenizer) -> None:
+    layout = laid_out(tokenizer, BEFORE, AFTER)
+    canvas = canvas_of(layout)
+    rows = restricted(tokenizer, canvas)
+    rows[:, tokenizer.eog_id] = -1e4  # as before the least length
+    draft = prior(tokenizer, layout, BEFORE + SPAN + AFTER).draft(canvas, rows, 0.15)
+    assert tokenizer.eog_id not in draft.tokens
+    assert (draft.rows[:, tokenizer.eog_id] < -1e3).all()
+    assert tokenizer.token_bytes(draft.tokens[0]).startswith(canvas.gap.prefix)
+
+
+def test_nothing_known_changes_nothing(tokenizer: Tokenizer) -> None:
+    layout = laid_out(tokenizer, BEFORE, AFTER)
+    canvas = canvas_of(layout)
+    rows = torch.randn((24, tokenizer.vocab_size), generator=torch.Generator().manual_seed(0))
+    draft = prior(tokenizer, layout, "").draft(canvas, rows, 0.15)
+    torch.testing.assert_close(draft.rows, rows.log_softmax(-1))
+    assert draft.proposals == [None] * 24
+
+
+@given(
+    st.lists(st.floats(-8, 8), min_size=6, max_size=6),
+    st.dictionaries(st.integers(0, 5), st.floats(0.01, 1), min_size=1, max_size=4),
+    st.floats(0, 0.99),
+)
+def test_mixing_is_a_weighted_mean(logits: list[float], shares: dict[int, float], share: float) -> None:
+    row = torch.tensor(logits, dtype=torch.float64).log_softmax(-1)
+    total = sum(shares.values())
+    said = np.array([value / total for value in shares.values()])
+    wanted = (1 - share) * row.exp().numpy()
+    wanted[list(shares)] += share * said
+    mix(row, Proposal(np.array(list(shares)), said, 3, 3), share)
+    assert row.exp().numpy() == pytest.approx(wanted, abs=1e-6)
+
+
+def test_the_end_is_best_where_it_is_likely_enough() -> None:
+    rows = torch.tensor([[0.2, 0.8], [0.1, 0.9], [0.9, 0.1]]).log()
+    assert best_tokens(rows, 0, 0.15) == [0, 1, 0]
+    assert best_tokens(rows, 1, 0.85) == [0, 1, 0]
+
+
+def test_texts_beside_gaps_end_at_their_neighbours(tokenizer: Tokenizer) -> None:
+    texts = ["a = 1\nb", " = 2\nc", " = 3\n"]
+    layout = laid_out(tokenizer, *texts)
+    heads = [text.encode()[: -len(gap.prefix)] for text, gap in zip(texts, layout.gaps, strict=False)]
+    assert [tokenizer.decode_bytes(beside(layout, i)[0]) for i in range(2)] == heads
+    assert [tokenizer.decode_bytes(beside(layout, i)[1]) for i in range(2)] == [heads[1], texts[2].encode()]
+
+
+def test_the_shipped_weights_trust_longer_and_purer_matches_more() -> None:
+    weights = fitted()
+
+    def trust(length: int, share: float) -> float:
+        proposal = Proposal(np.array([1, 2]), np.array([share, 1 - share]), length, 2)
+        return weight(weights.guided, proposal)
+
+    assert 0 < trust(1, 0.5) < trust(8, 0.5) < trust(8, 1.0) < trust(30, 1.0) < 1
+    assert all(0 <= rate <= 1 for rate in weights.ends)
+    assert weights.ends[0] < weights.ends[1] < weights.ends[-1]

@@ -1,0 +1,73 @@
+from collections import Counter
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from lacuna_model.prior.index import Documents, Index
+from lacuna_model.prior.matching import match_left, match_right
+
+NAMES = st.sampled_from("abcde")
+TOKENS = st.lists(st.integers(0, 2), max_size=8)
+
+
+class Edits(RuleBasedStateMachine):
+    """Any sequence of edits leaves an index that answers as one built afresh does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.index = Index.for_vocabulary(100)
+        self.files: dict[str, list[int]] = {}
+        self.open: set[str] = set()
+
+    @rule(name=NAMES, tokens=TOKENS)
+    def update(self, name: str, tokens: list[int]) -> None:
+        self.index.update(name, tokens)
+        self.files[name] = tokens
+        self.open.add(name)
+
+    @rule(name=NAMES)
+    def remove(self, name: str) -> None:
+        self.index.remove(name)
+        self.files.pop(name, None)
+
+    @rule()
+    def settle(self) -> None:
+        """The files are read anew; what is open stays as the editor has it, whatever the disk says."""
+        on_disk = {name: [0, 1] if name in self.open else tokens for name, tokens in self.files.items()}
+        self.index.settle(Documents.index(on_disk, self.index.kind), self.open.__contains__)
+
+    @rule()
+    def settle_all(self) -> None:
+        self.open.clear()
+        self.index.settle(Documents.index(self.files, self.index.kind))
+
+    @invariant()
+    def answers_as_if_built_afresh(self) -> None:
+        for without in ("", "a"):
+            fresh = Index.for_vocabulary(100)
+            fresh.settle(Documents.index({n: t for n, t in self.files.items() if n != without}, fresh.kind))
+            for match in (match_left, match_right):
+                for context in ([0], [1, 2], [2, 0, 1], [1, 1, 0, 2]):
+                    got, wanted = (
+                        match(each.segments(name), context) for each, name in ((self.index, without), (fresh, ""))
+                    )
+                    assert (got is None) == (wanted is None)
+                    if got is not None and wanted is not None:
+                        assert got.length == wanted.length
+                        assert Counter(got.tokens().tolist()) == Counter(wanted.tokens().tolist())
+
+
+Edits.TestCase.settings = settings(max_examples=20, stateful_step_count=10, deadline=None)
+TestEdits = Edits.TestCase
+
+
+def test_a_reader_keeps_what_it_was_given() -> None:
+    index = Index.for_vocabulary(100)
+    index.update("a", [1, 2])
+    before = index.segments()
+    index.update("a", [1, 3])
+    old, new = match_left(before, [1]), match_left(index.segments(), [1])
+    assert old is not None
+    assert new is not None
+    assert (old.tokens().tolist(), new.tokens().tolist()) == ([2], [3])

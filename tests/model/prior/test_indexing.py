@@ -1,0 +1,81 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from lacuna_model.prior.index import Segment
+from lacuna_model.prior.indexing import Progress, refresh
+from lacuna_model.prior.matching import match_left
+from lacuna_model.prior.store import IndexedFiles
+from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.workspace.files import WorkspaceSettings
+
+SETTINGS = WorkspaceSettings()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for number in range(5):
+        (tmp_path / f"f{number}.py").write_text(f"def name{number}():\n    return {number}\n")
+    (tmp_path / ".env").write_text("TOKEN=1234\n")
+    return tmp_path
+
+
+def texts(files: IndexedFiles, tokenizer: Tokenizer) -> dict[str, str]:
+    array = files.documents.array
+    spans = zip(files.documents.names, array.borders[:-1] + 1, array.borders[1:], strict=True)
+    return {name: tokenizer.decode(array.tokens[first:last].tolist()) for name, first, last in spans}
+
+
+def test_all_readable_files_are_indexed(root: Path, tokenizer: Tokenizer) -> None:
+    seen: list[Progress] = []
+    files = refresh(root, SETTINGS, tokenizer, advance=seen.append)
+    assert texts(files, tokenizer) == {path.name: path.read_text() for path in root.glob("*.py")}
+    assert [progress.num_files for progress in seen] == [1, 2, 3, 4, 5]
+    assert seen[-1].num_tokens == sum(len(tokenizer.encode(path.read_text())) for path in root.glob("*.py"))
+    match = match_left([Segment(files.documents)], tokenizer.encode("def name3"))
+    assert match is not None
+
+
+def test_only_what_has_changed_is_read_again(root: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = refresh(root, SETTINGS, tokenizer)
+    encoded: list[str] = []
+    encode = tokenizer.encode_batch
+    monkeypatch.setattr(tokenizer, "encode_batch", lambda texts: encoded.extend(texts) or encode(texts))
+    assert refresh(root, SETTINGS, tokenizer, files) is files
+    (root / "f0.py").write_text("changed = True\n")
+    (root / "f1.py").unlink()
+    (root / "sub").mkdir()
+    (root / "sub" / "new.py").write_text("new = 1\n")
+    os.utime(root / "f2.py", ns=(1, 1))  # touched, its text the same
+    again = refresh(root, SETTINGS, tokenizer, files)
+    assert sorted(encoded) == sorted(["changed = True\n", "new = 1\n", (root / "f2.py").read_text()])
+    assert texts(again, tokenizer) == texts(refresh(root, SETTINGS, tokenizer), tokenizer)
+    assert "f1.py" not in again.documents.names
+
+
+def test_stopped_early_it_keeps_what_it_knows(root: Path, tokenizer: Tokenizer) -> None:
+    known = refresh(root, SETTINGS, tokenizer)
+    for number in range(5):
+        (root / f"f{number}.py").write_text("x = 1\n")
+    asked = iter((False, False, True))
+    partly = refresh(root, SETTINGS, tokenizer, known, stopped=lambda: next(asked))
+    assert [text == "x = 1\n" for _, text in sorted(texts(partly, tokenizer).items())] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert texts(refresh(root, SETTINGS, tokenizer, partly), tokenizer) == dict.fromkeys(
+        partly.documents.names, "x = 1\n"
+    )
+
+
+def test_a_workspace_that_is_switched_off_is_not_read(root: Path, tokenizer: Tokenizer) -> None:
+    assert texts(refresh(root, WorkspaceSettings(enabled=False), tokenizer), tokenizer) == {}
+
+
+def test_no_secret_is_indexed(root: Path, tokenizer: Tokenizer) -> None:
+    (root / "leak.py").write_text("key = '-----BEGIN RSA PRIVATE KEY-----'\n")
+    assert not {".env", "leak.py"} & set(refresh(root, SETTINGS, tokenizer).documents.names)

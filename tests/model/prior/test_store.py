@@ -1,0 +1,54 @@
+from pathlib import Path
+
+import pytest
+
+from lacuna_model.prior import store
+from lacuna_model.prior.index import Documents, Segment
+from lacuna_model.prior.matching import match_left
+from lacuna_model.prior.store import IndexedFiles
+from lacuna_model.prior.suffix_array import token_type
+
+FILES = IndexedFiles(
+    Documents.index({"a.py": [1, 2, 3], "b.py": []}, token_type(100)), {"a.py": (9, 5), "c.bin": (1, 2)}
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "cache" / "some.index"
+    store.save(path, FILES, "tokenizer")
+    return path
+
+
+def test_what_is_kept_comes_back(file: Path) -> None:
+    found = store.load(file, "tokenizer")
+    assert found is not None
+    assert (dict(found.marks), list(found.documents.names)) == (dict(FILES.marks), ["a.py", "b.py"])
+    match = match_left([Segment(found.documents)], [1, 2])
+    assert match is not None
+    assert match.tokens().tolist() == [3]
+
+
+def test_nothing_is_kept_of_another_tokenizer_or_another_time(file: Path, tmp_path: Path) -> None:
+    assert store.load(file, "another") is None
+    assert store.load(tmp_path / "absent.index", "tokenizer") is None
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "header", "empty"])
+def test_a_damaged_index_is_none(file: Path, damage: str) -> None:
+    data = bytearray(file.read_bytes())
+    body = data.index(b"\n") + 1
+    if damage == "flipped":
+        data[body + 3] ^= 1
+    damaged = {"cut": data[:-1], "flipped": data, "header": b"{}\n" + data[body:], "empty": b""}[damage]
+    file.write_bytes(damaged)
+    assert store.load(file, "tokenizer") is None
+
+
+def test_only_the_owner_may_read_it(file: Path) -> None:
+    assert file.parent.stat().st_mode & 0o077 == 0
+
+
+def test_workspaces_and_tokenizers_have_files_of_their_own(tmp_path: Path) -> None:
+    places = {store.location(tmp_path / root, tokenizer) for root in "ab" for tokenizer in "xy"}
+    assert len(places) == 4
