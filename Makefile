@@ -13,7 +13,7 @@ demo: $(VENV)/.installed
 	$(BIN)/lacuna models pull
 	$(BIN)/lacuna fill $(DEMO_FILE) --watch
 
-test: $(VENV)/.installed-test
+test: $(VENV)/.installed-test $(VENV)/.browser
 	$(BIN)/lacuna models pull
 	$(MAKE) --no-print-directory check
 	$(BIN)/pytest
@@ -39,3 +39,10 @@ $(VENV)/.installed: pyproject.toml $(VENV)/.created
 $(VENV)/.installed-test: pyproject.toml $(VENV)/.created
 	$(BIN)/python -m pip install -e '.[test]'
 	touch $(VENV)/.installed $@
+
+# Pages are tested in a real Chromium: the system's, else Debian's where it may be installed, else playwright's.
+$(VENV)/.browser: $(VENV)/.installed-test
+	command -v chromium || command -v chromium-browser || command -v google-chrome \
+	  || { apt-get update && apt-get install -y --no-install-recommends chromium fonts-dejavu-core; } \
+	  || $(BIN)/playwright install chromium
+	touch $@

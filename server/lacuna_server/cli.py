@@ -11,7 +11,7 @@ import typer
 
 from lacuna_model.errors import LacunaError
 from lacuna_server import output
-from lacuna_server.commands import doctor, evaluate, fill, models, train
+from lacuna_server.commands import context, doctor, evaluate, fill, models, refactor, serve, train
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -25,7 +25,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 fill.add_to(app)
+refactor.add_to(app)
+serve.add_to(app)
 models.add_to(app)
+context.add_to(app)
 doctor.add_to(app)
 evaluate.add_to(app)
 train.add_to(app)

@@ -102,7 +102,7 @@ def write(document: Document, text: str) -> None:
         target = document.path.resolve(strict=True)
         with atomic.replacing(target) as stream:
             stream.write(text.encode())
-            _keep_owner_and_mode(stream.fileno(), document.status)
+            keep_owner_and_mode(stream.fileno(), document.status)
             if _identity(target.stat()) != _identity(document.status):
                 raise RequestError(f"{document.path} has changed since it was read; nothing was written")
     except OSError as error:
@@ -113,7 +113,8 @@ def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _keep_owner_and_mode(descriptor: int, status: os.stat_result) -> None:
+def keep_owner_and_mode(descriptor: int, status: os.stat_result) -> None:
+    """Gives an open file the owner, where that is allowed, and the mode that another one had."""
     if os.name != "posix":
         return
     try:

@@ -48,14 +48,15 @@ def print_table(table: "Table") -> None:
 
 
 @contextmanager
-def counting(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """A progress bar on stderr; the block calls what it is given once for each thing done."""
+def counting(what: str, total: int) -> Iterator[Callable[..., None]]:
+    """A progress bar on stderr; the block calls what it is given once for each thing done, or with their number."""
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=total)
-        yield lambda: bar.advance(task)
+        yield lambda done=1: bar.advance(task, done)
 
 
 def report(result: InfillResult, file: Path, model: str) -> dict[str, object]:

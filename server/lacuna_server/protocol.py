@@ -39,6 +39,9 @@ ErrorCode = Literal[
 ]
 
 
+FeedbackKind = Literal["shown", "accepted", "partly_accepted", "rejected"]
+
+
 class ServiceError(LacunaError):
     """A request the service refuses, with the code a client can act upon."""
 
@@ -56,14 +59,23 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
 
 
 class Hello(Message, frozen=True):
-    """Opens the conversation. ``session`` resumes an earlier one after a broken connection; "" begins a new one."""
+    """Opens the conversation.
+
+    ``client`` is the name of the program, for the log. ``session`` resumes an earlier one after a broken connection;
+    "" begins a new one.
+    """
 
     client: str = ""
     session: str = ""
 
 
 class Open(Message, frozen=True):
-    """A document as the client has it. ``workspace`` is the folder whose files may be read as context ("": none)."""
+    """A document as the client has it.
+
+    Later messages name it by ``uri``. Its ``text`` is that of ``version``, which the client counts as it likes.
+    ``language`` is a name such as ``python``; where it is "" the extension of ``path`` decides. ``workspace`` is the
+    folder whose files may be read as context ("": none).
+    """
 
     uri: str
     text: str
@@ -82,7 +94,10 @@ class Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Change(Message, frozen=True):
-    """Edits that take a document from the version before to ``version``, each applied to what the one before left."""
+    """The document ``uri`` has changed.
+
+    The ``edits`` take it from the version before to ``version``, each applied to what the one before left.
+    """
 
     uri: str
     version: int
@@ -90,13 +105,13 @@ class Change(Message, frozen=True):
 
 
 class Close(Message, frozen=True):
-    """The client closes a document; requests for it are cancelled."""
+    """The client closes the document ``uri``; requests for it are cancelled."""
 
     uri: str
 
 
 class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The regions to fill in one open document, which has to be in ``version``."""
+    """The ``regions`` to fill in the open document ``uri``, which has to be in ``version``."""
 
     uri: str
     version: int
@@ -106,7 +121,9 @@ class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Infill(Message, frozen=True):
     """Fill regions in one or several documents.
 
-    ``candidates`` asks for so many different fills of each document, best first. ``supersede`` drops this session's
+    The answers to it carry its ``id``. ``targets`` are the documents with their regions, ``options`` how to decode.
+    ``candidates`` asks for so many different fills of each document, best first. ``snippets`` are parts of other files
+    to read as context, ``diagnostics`` what is known to be wrong near the regions. ``supersede`` drops this session's
     older requests for the same documents. ``snapshots`` asks for the canvas after each step. ``wait`` false refuses
     with ``loading`` instead of waiting for the model.
     """
@@ -129,10 +146,14 @@ class Cancel(Message, frozen=True):
 
 
 class Feedback(Message, frozen=True):
-    """What became of a fill: ``accepted_bytes`` of candidate ``candidate`` were taken where it was accepted partly."""
+    """What became of the fill that request ``id`` was answered with.
+
+    ``kind`` says whether it was only shown or what the user did with it. ``accepted_bytes`` of candidate ``candidate``
+    (counted from 0) were taken where it was accepted partly.
+    """
 
     id: str
-    kind: Literal["shown", "accepted", "partly_accepted", "rejected"]
+    kind: FeedbackKind
     candidate: int = 0
     accepted_bytes: int = 0
 
@@ -149,14 +170,18 @@ ModelState = Literal["loading", "ready", "failed", "restarting"]
 
 
 class OpenDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A document the session has open."""
+    """The document ``uri``, which the session has open in ``version``."""
 
     uri: str
     version: int
 
 
 class Welcome(Message, frozen=True):
-    """Answers ``hello``: the session's id, and what a resumed session still has open."""
+    """Answers ``hello``.
+
+    ``session`` is the id to resume it by, ``server`` the name and version of the service, ``protocol`` the version of
+    this protocol. ``resumed`` says whether the session asked for was still there, with the ``documents`` it has open.
+    """
 
     session: str
     server: str
@@ -166,7 +191,11 @@ class Welcome(Message, frozen=True):
 
 
 class Progress(Message, frozen=True):
-    """Why there is no answer yet: ``place`` requests come first, or only ``fraction`` (0..1) of the model is loaded."""
+    """Why there is no answer to request ``id`` yet.
+
+    In the ``state`` queued ``place`` requests come first; in the state loading only ``fraction`` (0..1) of the model is
+    loaded.
+    """
 
     id: str
     state: Literal["queued", "loading", "running"]
@@ -175,7 +204,7 @@ class Progress(Message, frozen=True):
 
 
 class Step(Message, frozen=True):
-    """The canvas of the document ``uri`` after one step of request ``id``."""
+    """The canvas of the document ``uri`` after one step of request ``id``, as ``snapshot``."""
 
     id: str
     uri: str
@@ -183,7 +212,7 @@ class Step(Message, frozen=True):
 
 
 class Filled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The result for one document, and the version it holds for."""
+    """The ``result`` for the document ``uri``, and the ``version`` it holds for."""
 
     uri: str
     version: int
@@ -191,14 +220,19 @@ class Filled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Result(Message, frozen=True):
-    """The end of a request: one result for each of its targets, in their order."""
+    """The end of request ``id``: ``results`` has one result for each of its targets, in their order."""
 
     id: str
     results: tuple[Filled, ...]
 
 
 class Status(Message, frozen=True):
-    """How the service is: its model and the load it is under."""
+    """How the service is.
+
+    ``model`` is the name of the model and ``state`` what it is in; ``fraction`` (0..1) is how much of it is loaded,
+    ``detail`` says why it could not be. ``sessions`` and ``documents`` are open now; ``queued`` requests wait and
+    ``running`` ones are worked on. ``uptime_s`` is in seconds.
+    """
 
     model: str
     state: ModelState
@@ -212,7 +246,12 @@ class Status(Message, frozen=True):
 
 
 class Error(Message, frozen=True):
-    """A refusal. ``id`` names the request it is about and ``uri`` the document, each "" where it is about neither."""
+    """A refusal.
+
+    ``code`` is stable and listed below, ``message`` one line for people. ``id`` names the request it is about and
+    ``uri`` the document, each "" where it is about neither. After ``retry_after_ms`` milliseconds it may go well (0:
+    asking again does not help).
+    """
 
     code: ErrorCode
     message: str
@@ -222,7 +261,7 @@ class Error(Message, frozen=True):
 
 
 class Goodbye(Message, frozen=True):
-    """The server closes the connection, and says why."""
+    """The server closes the connection, and says why in ``reason``."""
 
     reason: str
 

@@ -9,6 +9,7 @@ from lacuna_model import models
 from lacuna_model.errors import RequestError
 from lacuna_model.models import DEFAULT_MODEL
 from lacuna_server import output
+from lacuna_server.commands import bench_lsp, bench_serve
 from lacuna_server.commands.options import JsonOption, ModelOption
 
 RecordsOption = Annotated[Path | None, typer.Option("--records", help="Write every single result to this JSONL file.")]
@@ -17,17 +18,29 @@ bench_app = typer.Typer(name="bench", help="Measure speed beside a peer.", invok
 
 def evaluate(
     data: Annotated[
-        Path, typer.Option("--data", help="Problems (HumanEval-Infilling, .jsonl.gz), tests run for real.")
-    ],
-    engines: Annotated[str, typer.Option("--engines", help="Some of: lacuna,base-both-sides,base-left.")] = "",
+        Path | None, typer.Option("--data", help="Problems (HumanEval-Infilling, .jsonl.gz), tests run for real.")
+    ] = None,
+    workspaces: Annotated[
+        bool, typer.Option("--workspaces", help="Instead: gaps in packages of PyPI, with and without the workspace.")
+    ] = False,
+    engines: Annotated[
+        str,
+        typer.Option(
+            "--engines",
+            help="Some of: lacuna,base-both-sides,base-left; with --workspaces: model,prior,both,both and snippets.",
+        ),
+    ] = "",
     limit: Annotated[int, typer.Option("--limit", min=0, help="That many problems, spread over the kinds.")] = 0,
     records: RecordsOption = None,
     json_output: JsonOption = False,
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
     """Fill every gap of a benchmark, run its tests, and compare with the base model left to right."""
-    if not data.is_file():
-        raise RequestError(f"{data}: no such file")
+    if workspaces:
+        _evaluate_workspaces(engines, limit, records, json_output, model)
+        return
+    if data is None or not data.is_file():
+        raise RequestError(f"{data}: no such file" if data else "what to evaluate: --data FILE or --workspaces")
     from lacuna_model.evaluate.engines import available_engines
     from lacuna_model.evaluate.report import evaluate_main
     from lacuna_model.loader import load_model
@@ -35,6 +48,23 @@ def evaluate(
     wanted = [name for name in engines.split(",") if name]
     available = available_engines(load_model(model))
     evaluate_main(data, available, engines=wanted, limit=limit, records=records, as_json=json_output)
+
+
+def _evaluate_workspaces(arms: str, limit: int, records: Path | None, json_output: bool, model: str) -> None:
+    from lacuna_model.evaluate.workspace_cases import fetch_packages
+    from lacuna_model.evaluate.workspace_report import DEFAULT_CASES, workspace_main
+    from lacuna_model.loader import load_model
+
+    wanted = [name for name in arms.split(",") if name]
+    packages = list(fetch_packages())
+    workspace_main(
+        load_model(model),
+        packages,
+        arms=wanted,
+        limit=limit or DEFAULT_CASES,
+        records=records,
+        as_json=json_output,
+    )
 
 
 @bench_app.callback()
@@ -95,20 +125,24 @@ def bench_syntax(
     cases: Annotated[int, typer.Option(min=1, help="Cases of a cell.")] = 25,
     noise: Annotated[float, typer.Option(min=0.0, max=1.0, help="Slots with a wrong best token; 1: all.")] = 0.15,
     lines: Annotated[int, typer.Option(min=0, help="Repeat each file until it has so many lines.")] = 0,
+    engine: Annotated[bool, typer.Option("--engine", help="Fill with the model instead of one made of noise.")] = False,
     by_language: Annotated[bool, typer.Option("--by-language", help="A row for every language.")] = False,
     json_output: JsonOption = False,
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
     """Fill gaps with a model that knows little, with and without the constraint: validity, cost and oracles."""
+    from lacuna_model.engine import Engine
     from lacuna_model.evaluate import bench_syntax as benchmark
     from lacuna_model.loader import load_tokenizer
 
+    fill = Engine.load(model).fill if engine else None
+    modes = benchmark.ENGINE_MODES if engine else benchmark.MODES
     texts = source_texts(files, lines)
     gap_counts, slot_counts = [int(n) for n in gaps.split(",")], [int(n) for n in slots.split(",")]
     cells = []
-    with output.counting("syntax", len(texts) * len(gap_counts) * len(slot_counts) * len(benchmark.MODES)) as advance:
+    with output.counting("syntax", len(texts) * len(gap_counts) * len(slot_counts) * len(modes)) as advance:
         for cell in benchmark.run(
-            texts, load_tokenizer(model), cases=cases, noise=noise, gaps=gap_counts, slots=slot_counts
+            texts, load_tokenizer(model), fill=fill, cases=cases, noise=noise, gaps=gap_counts, slots=slot_counts
         ):
             cells.append(cell)
             advance()
@@ -117,6 +151,50 @@ def bench_syntax(
         output.print_json({"cells": shown})
     else:
         output.print_table(benchmark.table(shown))
+
+
+@bench_app.command("refactor")
+def bench_refactor(
+    package: Annotated[str, typer.Option("--package", help="A package of PyPI, as pip would have it.")],
+    recipe: Annotated[str, typer.Option("--recipe", help="One of `lacuna refactor --list-recipes`.")] = "annotations",
+    pattern: Annotated[str, typer.Option("--pattern", help="A pattern of Python instead of a recipe.")] = "",
+    template: Annotated[str, typer.Option("--template", help="What the pattern becomes.")] = "",
+    alone: Annotated[int, typer.Option(min=0, help="Places to fill one by one for comparison; 0: all.")] = 0,
+    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
+    json_output: JsonOption = False,
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Refactor a whole package in a scratch folder, in batches and place by place, and check every file."""
+    import tempfile
+
+    from lacuna_model.engine import Engine
+    from lacuna_server.refactor import benchmark
+    from lacuna_server.refactor.recipes import by_recipe
+    from lacuna_server.refactor.refactoring import Refactoring, by_structure
+
+    refactoring = by_recipe(recipe, {})
+    if pattern:
+        structural = by_structure(pattern, template)
+        refactoring = Refactoring(structural.title, structural.find, frozenset({"python"}))
+    with tempfile.TemporaryDirectory() as folder:
+        tree = benchmark.fetch(package, Path(folder))
+        found = benchmark.find(tree, refactoring)
+        compared = benchmark.first(found, alone)
+        count = sum(len(rewrites) for _, rewrites in found)
+        engine = Engine.load(model, threads=threads)
+        with output.counting("place by place", sum(len(rewrites) for _, rewrites in compared)) as advance:
+            one_by_one, _ = benchmark.run(compared, engine.fill, advance, max_holes=1)
+        with output.counting("in batches", count) as advance:
+            together, plan = benchmark.run(found, engine.fill, advance)
+        outcome = benchmark.write(found, plan, tree)
+    if json_output:
+        output.print_json({"runs": [one_by_one, together], "outcome": outcome})
+        return
+    output.print_table(benchmark.table([one_by_one, together]))
+    print(
+        f"{outcome.changed_files} files changed, {len(outcome.unparsed_files)} do not parse, "
+        f"{len(outcome.uncompiled_files)} do not compile, {outcome.lines_outside} lines changed outside the places"
+    )
 
 
 def source_texts(paths: list[Path], lines: int) -> dict[str, list[bytes]]:
@@ -136,4 +214,6 @@ def source_texts(paths: list[Path], lines: int) -> dict[str, list[bytes]]:
 def add_to(app: typer.Typer) -> None:
     """Adds both commands."""
     app.command()(evaluate)
+    bench_lsp.add_to(bench_app)
+    bench_serve.add_to(bench_app)
     app.add_typer(bench_app)

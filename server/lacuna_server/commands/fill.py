@@ -1,13 +1,16 @@
 """``lacuna complete`` and ``lacuna fill``: gaps of one file, filled by the engine."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lacuna_model import models
+from lacuna_model.errors import RequestError
 from lacuna_model.models import DEFAULT_MODEL
 from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_model.workspace.root import find_root
 from lacuna_server import files, output
 from lacuna_server.commands.options import (
     DeadlineOption,
@@ -16,11 +19,13 @@ from lacuna_server.commands.options import (
     LanguageOption,
     ModelOption,
     NoSyntaxOption,
+    NoWorkspaceOption,
     ScheduleOption,
     SeedOption,
     StepsOption,
     TokensOption,
     WatchOption,
+    WorkspaceOption,
 )
 from lacuna_server.files import Document
 
@@ -30,6 +35,8 @@ if TYPE_CHECKING:
 FAILED = 1
 DEFAULTS = DecodeOptions()
 DEFAULT_TOKENS = 96
+# How long a single command reads the workspace for; what it has read by then is kept for the next one.
+WORKSPACE_SECONDS = 4.0
 
 
 def complete(
@@ -45,13 +52,16 @@ def complete(
     deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
     no_syntax: NoSyntaxOption = False,
     language: LanguageOption = "",
+    workspace: WorkspaceOption = None,
+    no_workspace: NoWorkspaceOption = False,
 ) -> None:
     """Fill the place LINE:COL of FILE and print it in its surroundings (only the fill where stdout is no terminal)."""
     options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax)
     document = files.read(file)
     offset = files.offset_at(document, at)
     regions = (Region(offset, offset, max_tokens=max_tokens),)
-    result = run(document, regions, options, model=model, language=language, watch=watch)
+    root = None if no_workspace else workspace or find_root(file)
+    result = run(document, regions, options, model=model, language=language, workspace=root, watch=watch)
     if json_output:
         output.print_json(output.report(result, file, model))
     elif result.status != "no_valid_fill":
@@ -72,12 +82,15 @@ def fill(
     deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
     no_syntax: NoSyntaxOption = False,
     language: LanguageOption = "",
+    workspace: WorkspaceOption = None,
+    no_workspace: NoWorkspaceOption = False,
 ) -> None:
     """Fill every <<fill>> of FILE at once and print the whole file, or with --write what has changed in it."""
     options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax)
     document = files.read(file)
     regions = tuple(Region(start, end, max_tokens=max_tokens) for start, end in files.find_markers(document))
-    result = run(document, regions, options, model=model, language=language, watch=watch)
+    root = None if no_workspace else workspace or find_root(file)
+    result = run(document, regions, options, model=model, language=language, workspace=root, watch=watch)
     usable = result.status != "no_valid_fill"
     if write and usable:
         files.write(document, result.text)
@@ -97,17 +110,31 @@ def run(
     *,
     model: str,
     language: str,
+    workspace: Path | None,
     watch: bool,
 ) -> InfillResult:
-    """Loads the engine, fills the regions and returns the result with the document's own line endings."""
+    """Loads the engine, fills the regions and returns the result with the document's own line endings.
+
+    ``workspace`` is the folder of the project that is read too; raises RequestError where it is none.
+    """
+    if workspace is not None and not workspace.is_dir():
+        raise RequestError(f"{workspace} is not a folder")
     models.path(models.find(model))  # the cheap questions first: torch takes seconds to load
     from rich.console import Console
 
     console = Console(stderr=True)
     with console.status(f"loading {model}"):
         engine = load_engine(model)
+    if workspace is not None:
+        with console.status(f"reading {workspace}"):
+            engine.workspaces.read(str(workspace), WORKSPACE_SECONDS)
     request = InfillRequest(
-        text=document.text, regions=tuple(regions), path=str(document.path), language=language, options=options
+        text=document.text,
+        regions=tuple(regions),
+        path=str(document.path),
+        language=language,
+        options=options,
+        workspace=str(workspace or ""),
     )
     if watch:
         from lacuna_server.live import LiveView

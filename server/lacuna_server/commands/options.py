@@ -25,3 +25,7 @@ DeadlineOption = Annotated[
 ]
 NoSyntaxOption = Annotated[bool, typer.Option("--no-syntax", help="Do not check the fill against the grammar.")]
 LanguageOption = Annotated[str, typer.Option("--language", help="The file's language; by default from its name.")]
+WorkspaceOption = Annotated[
+    Path | None, typer.Option("--workspace", help="The project's folder; by default the one found above FILE.")
+]
+NoWorkspaceOption = Annotated[bool, typer.Option("--no-workspace", help="Read no other file than FILE.")]

@@ -1,5 +1,6 @@
-"""``lacuna train``: adapts the canvas side; builds its corpus and scores the result."""
+"""``lacuna train``: adapts the canvas side; builds and packs its corpus and scores the result."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,45 +13,76 @@ from lacuna_server.commands.options import JsonOption, ModelOption
 
 app = typer.Typer(name="train", help="Train the canvas side of a model.", invoke_without_command=True)
 CORPUS = models.cache_dir() / "corpus"
+SHARDS = models.cache_dir() / "shards"
 OUT = models.cache_dir() / "train"
-CorpusOption = Annotated[Path, typer.Option("--corpus", help="The folder that `lacuna train corpus` made.")]
+ShardsOption = Annotated[Path, typer.Option("--shards", help="The folder that `lacuna train pack` made.")]
 
 
 @app.callback()
 def train(
     context: typer.Context,
-    corpus: CorpusOption = CORPUS,
+    shards: ShardsOption = SHARDS,
     out: Annotated[Path, typer.Option("--out", help="Where checkpoint, adapter and log go.")] = OUT,
-    minutes: Annotated[float, typer.Option(min=0.0, help="Wall time, resumed runs counted in.")] = 60.0,
+    recipe_file: Annotated[Path | None, typer.Option("--recipe", help="Options of training, as JSON.")] = None,
+    minutes: Annotated[float | None, typer.Option(min=0.0, help="Wall time, resumed runs counted in.")] = None,
+    max_steps: Annotated[int | None, typer.Option(min=1)] = None,
+    rank: Annotated[int | None, typer.Option(min=1, help="Rank of the update.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0)] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in --out.")] = False,
-    rank: Annotated[int, typer.Option(min=1, help="Rank of the update.")] = 64,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
-    max_steps: Annotated[int, typer.Option(min=1)] = 1_000_000_000,
+    start_from: Annotated[Path | None, typer.Option("--from", help="Begin with this adapter's weights.")] = None,
     threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: torch's choice.")] = 0,
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
     """Adapt the canvas side until the minutes are used up; Ctrl-C or SIGTERM checkpoints first."""
     if context.invoked_subcommand is not None:
         return
-    from lacuna_model.train.loop import TrainOptions
-    from lacuna_model.train.run import train_main
+    import msgspec
+    import torch
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    options = TrainOptions(minutes=minutes, max_steps=max_steps, seed=seed, rank=rank)
-    train_main(corpus, out, options=options, model=model, resume=resume, threads=threads)
+    from lacuna_model.train import run
+    from lacuna_model.train.recipe import Recipe, read_recipe
+    from lacuna_model.train.throughput import describe
+
+    if threads:
+        torch.set_num_threads(threads)
+    recipe = read_recipe(recipe_file) if recipe_file else Recipe()
+    given = {"minutes": minutes, "max_steps": max_steps, "rank": rank, "seed": seed}
+    options = {name: value for name, value in given.items() if value is not None}
+    recipe = msgspec.structs.replace(recipe, train=msgspec.structs.replace(recipe.train, **options))
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("training", total=recipe.train.minutes)
+
+        def report(figures: dict[str, float]) -> None:
+            bar.update(task, completed=figures["minutes"], description=describe(figures))
+
+        base = run.Base(models.path(models.find(model)))
+        run.train(base, shards, out, recipe, report, resume=resume, start_from=start_from)
 
 
 @app.command()
 def validate(
-    adapter: Annotated[Path, typer.Option("--adapter", help="The adapter file to score.")],
-    corpus: CorpusOption = CORPUS,
+    adapter: Annotated[Path, typer.Option("--adapter", help="The adapter, or the checkpoint.pt behind it, to score.")],
+    shards: ShardsOption = SHARDS,
     samples: Annotated[int, typer.Option(min=1, help="Stretches of held-out text.")] = 64,
+    language: Annotated[str, typer.Option("--language", help="Which held-out files.")] = "python",
     json_output: JsonOption = False,
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
     """Score an adapter on held-out files: masked slots, frontier, end-of-gap, self-correction."""
-    from lacuna_model.train.run import validate_main
+    import msgspec
 
-    validate_main(corpus, adapter, model=model, num_samples=samples, as_json=json_output)
+    from lacuna_model.train import run
+
+    base = run.Base(models.path(models.find(model)))
+    found = run.score_held_out(base, base.load_canvas(adapter), shards, num_samples=samples, language=language)
+    if json_output:
+        sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
+        return
+    for name, value in msgspec.structs.asdict(found).items():
+        sys.stdout.write(f"{name:24} {value:.3f}\n" if isinstance(value, float) else f"{name:24} {value}\n")
 
 
 @app.command("corpus")
@@ -81,6 +113,34 @@ def corpus_command(
             benchmark_files=benchmark or (),
         )
     output.say(f"{len(manifest.packages)} packages; see {out / 'manifest.json'}")
+
+
+@app.command()
+def pack(
+    corpus: Annotated[Path, typer.Option("--corpus", help="The folder that `lacuna train corpus` made.")] = CORPUS,
+    out: Annotated[Path, typer.Option("--out", help="The folder for the shards.")] = SHARDS,
+    megabytes: Annotated[float, typer.Option(min=0.1, max=55, help="Largest shard.")] = 20,
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Tokenise a corpus into the shards that training reads."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from lacuna_model.tokenizer import Tokenizer
+    from lacuna_model.train.packing import pack_corpus
+    from lacuna_model.weights import GgufFile
+
+    tokenizer = Tokenizer(GgufFile(models.path(models.find(model))).vocabulary())
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task("packing", total=None)
+        paths = pack_corpus(
+            corpus,
+            out,
+            tokenizer,
+            lambda done, total, what: bar.update(task, completed=done, total=total, description=what),
+            max_bytes=int(megabytes * 1e6),
+        )
+    output.say(f"{len(paths)} shards in {out}")
 
 
 def add_to(app_above: typer.Typer) -> None:

@@ -1,0 +1,84 @@
+"""Builds the web application, the websocket and the HTTP routes behind one guard, and the server that runs it."""
+
+import contextlib
+from collections.abc import Iterator
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from starlette.routing import WebSocketRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from lacuna_server.config import ServerConfig
+from lacuna_server.guard import Guard
+from lacuna_server.http.routes import routes
+from lacuna_server.service import Service
+from lacuna_server.websocket import Conversation
+
+WEBSOCKET_PATH = "/v1/ws"
+# How long responses that are still being sent may hold up the end.
+LAST_RESPONSES_S = 3
+
+
+def build(service: Service) -> Starlette:
+    """The application; the service is started and closed by whoever runs it."""
+
+    async def converse(websocket: WebSocket) -> None:
+        await Conversation(websocket, service).run()
+
+    return Starlette(
+        routes=[WebSocketRoute(WEBSOCKET_PATH, converse), *routes(service)],
+        middleware=[
+            Middleware(Guard, config=service.config),
+            Middleware(RequestBodyLimitMiddleware, max_body_size=service.config.max_message_bytes),
+            Middleware(Touch, service=service),
+        ],
+    )
+
+
+class Touch:
+    """Notes that somebody has asked for something, before and after, so that the service does not end for idleness."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app = app
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on what came through the guard."""
+        self._service.touch()
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._service.touch()
+
+
+class WebServer(uvicorn.Server):
+    """Leaves the signals to the service, which has things to end before its connections are closed."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+def web_server(app: ASGIApp, config: ServerConfig) -> WebServer:
+    """The server that runs the application on sockets it is given."""
+    return WebServer(
+        uvicorn.Config(
+            app,
+            ws="websockets-sansio",
+            ws_max_size=config.max_message_bytes,
+            ws_ping_interval=config.ping_interval_s or None,
+            ws_ping_timeout=config.ping_timeout_s or None,
+            ws_per_message_deflate=False,
+            ssl_certfile=config.cert or None,
+            ssl_keyfile=config.key or None,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=LAST_RESPONSES_S,
+        )
+    )

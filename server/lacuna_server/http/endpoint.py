@@ -1,0 +1,203 @@
+"""The handler of every shape: reads the body, asks the scheduler, answers; cancels what nobody waits for."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from lacuna_model.params import Snapshot
+from lacuna_server.http import refusals
+from lacuna_server.http.answer import Answer, settled
+from lacuna_server.http.exchange import Body, Exchange, event
+from lacuna_server.http.metrics import Metrics
+from lacuna_server.protocol import ServiceError
+from lacuna_server.scheduler import Ticket
+from lacuna_server.service import Service
+
+TOO_LARGE = 413
+B = TypeVar("B", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape(Generic[B]):
+    """One way in which clients ask: where, with what body, read and answered how."""
+
+    name: str
+    paths: tuple[str, ...]
+    summary: str
+    body: type[B]
+    open: Callable[[B, str], Exchange]
+    family: refusals.Family
+    replies: tuple[Any, ...]
+    chunks: tuple[Any, ...]
+
+    def read(self, data: bytes, model: str) -> Exchange:
+        """The request in ``data``; raises ServiceError that says what is wrong with it."""
+        try:
+            return self.open(msgspec.json.decode(data, type=self.body), model)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            raise ServiceError("bad_message", str(error)) from None
+
+
+def endpoints(service: Service, metrics: Metrics, shape: Shape[B]) -> list[Route]:
+    """The routes of one shape."""
+
+    async def handle(request: Request) -> Response:
+        run = _Run(service, metrics, shape.name)
+        try:
+            exchange = shape.read(await _body(request), service.config.model)
+            ticket = run.ask(exchange, request)
+            if exchange.stream:
+                return _EventStream(run.stream(exchange, ticket, shape.family))
+            return _json(exchange.reply(await _while_connected(request, run.answer(exchange, ticket))))
+        except ServiceError as error:
+            run.ended(error.code)
+            return refusals.response(error, shape.family)
+
+    return [Route(path, handle, methods=["POST"], name=f"{shape.name} {path}") for path in shape.paths]
+
+
+class _Run:
+    """One request on its way, and how it is counted when it ends."""
+
+    def __init__(self, service: Service, metrics: Metrics, shape: str) -> None:
+        self._service = service
+        self._metrics = metrics
+        self._shape = shape
+        self._began = time.monotonic()
+        self._over = False
+
+    def ask(self, exchange: Exchange, request: Request) -> Ticket | None:
+        """The ticket of a request; None where the answer is known. Raises ServiceError where it is refused."""
+        if exchange.ready is not None:
+            return None
+        asked = exchange.question.request()
+        limit = self._service.config.max_document_bytes
+        if len(asked.text.encode()) > limit:
+            raise ServiceError("too_large", f"prefix and suffix together have more than {limit} bytes")
+        address = request.client.host if request.client else ""
+        return self._service.scheduler.submit(
+            asked,
+            session=f"http {address} {request.headers.get('user-agent', '')[:80]}",
+            document=asked.path,
+            supersede=False,
+            snapshots=exchange.stream or exchange.question.patience_ms is not None,
+        )
+
+    async def answer(self, exchange: Exchange, ticket: Ticket | None) -> Answer:
+        """The whole answer."""
+        async with aclosing(_steps(exchange, ticket)) as steps:
+            async for step in steps:
+                if isinstance(step, Answer):
+                    self.ended("ok")
+                    return step
+        raise AssertionError("the last step is the answer")
+
+    async def stream(self, exchange: Exchange, ticket: Ticket | None, family: refusals.Family) -> AsyncGenerator[bytes]:
+        """The answer as server-sent events; a refusal halfway is one too."""
+        try:
+            async with aclosing(_steps(exchange, ticket)) as steps:
+                async for step in steps:
+                    for chunk in exchange.last(step) if isinstance(step, Answer) else exchange.chunks(step):
+                        yield event(chunk)
+                    if isinstance(step, Answer):
+                        self.ended("ok")
+            yield exchange.end
+        except ServiceError as error:
+            self.ended(error.code)
+            yield event(refusals.body(error, family))
+        finally:
+            self.ended("cancelled")
+
+    def ended(self, outcome: str) -> None:
+        """Count the request, once."""
+        if not self._over:
+            self._over = True
+            self._metrics.answered(self._shape, outcome, time.monotonic() - self._began)
+
+
+async def _steps(exchange: Exchange, ticket: Ticket | None) -> AsyncGenerator[Snapshot | Answer]:
+    """Every snapshot, then the answer; what is not asked for any more is cancelled."""
+    if ticket is None:
+        assert exchange.ready is not None
+        yield exchange.ready
+        return
+    question, patience = exchange.question, _Patience(exchange.question.patience_ms)
+    try:
+        async for step in ticket.events():
+            if isinstance(step, Snapshot):
+                yield step
+                if patience.is_over() and settled(step):
+                    yield Answer.so_far(question, step)
+                    return
+        yield Answer.of(question, await ticket.result())
+    finally:
+        ticket.cancel()
+
+
+class _Patience:
+    """A time limit in milliseconds that counts from when it is first looked at; None: no limit."""
+
+    def __init__(self, limit_ms: float | None) -> None:
+        self._limit_ms = limit_ms
+        self._began: float | None = None
+
+    def is_over(self) -> bool:
+        """Whether the time has passed."""
+        now = time.monotonic()
+        self._began = now if self._began is None else self._began
+        return self._limit_ms is not None and 1e3 * (now - self._began) >= self._limit_ms
+
+
+class _EventStream(StreamingResponse):
+    """Server-sent events; the generator is closed with the connection."""
+
+    def __init__(self, events: AsyncGenerator[bytes]) -> None:
+        super().__init__(events, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with aclosing(self._events):
+            await super().__call__(scope, receive, send)
+
+
+async def _body(request: Request) -> bytes:
+    """The body; raises ServiceError where the app refuses its size, or the client leaves while sending it."""
+    try:
+        return await request.body()
+    except HTTPException as error:
+        raise ServiceError("too_large" if error.status_code == TOO_LARGE else "bad_request", error.detail) from None
+    except ClientDisconnect:
+        raise ServiceError("cancelled", "the client has gone") from None
+
+
+async def _while_connected(request: Request, answer: Coroutine[None, None, Answer]) -> Answer:
+    """The answer; raises ServiceError ``cancelled`` when the client leaves before it is there."""
+    tasks = asyncio.ensure_future(answer), asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if not tasks[0].done():
+            raise ServiceError("cancelled", "the client has gone")
+        return tasks[0].result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _json(body: Body) -> Response:
+    return Response(msgspec.json.encode(body), media_type="application/json")

@@ -1,0 +1,27 @@
+"""The pages for people: the playground and the protocol."""
+
+from importlib.resources import files
+
+from starlette.responses import FileResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from lacuna_server.protocol_page import html
+
+PLAYGROUND = str(files("lacuna_server") / "playground")
+# Everything comes from this server, nothing is inline, and no other page may frame it.
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+def pages() -> list[BaseRoute]:
+    """The routes of both pages."""
+    return [
+        Route("/", lambda request: FileResponse(f"{PLAYGROUND}/index.html", headers=HEADERS)),
+        Route("/protocol", lambda request: Response(html(), media_type="text/html", headers=HEADERS)),
+        Mount("/playground", StaticFiles(directory=PLAYGROUND)),
+    ]

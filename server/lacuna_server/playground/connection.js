@@ -1,0 +1,67 @@
+// The websocket to the service: JSON messages of the protocol that /protocol describes.
+
+const SUBPROTOCOL = "lacuna.v1.json";
+const RETRY_MS = 1500;
+
+export class Connection extends EventTarget {
+  #socket = null;
+  #opened = false;
+  #version = 0;
+  #next = 0;
+
+  constructor() {
+    super();
+    this.#connect();
+  }
+
+  get ready() {
+    return this.#socket?.readyState === WebSocket.OPEN;
+  }
+
+  // Asks for fills of gaps given as offsets into the text; returns the request's id.
+  fill(text, language, gaps, region, options) {
+    const bytes = (end) => new TextEncoder().encode(text.slice(0, end)).length;
+    const uri = "playground:code";
+    const id = `run-${++this.#next}`;
+    if (this.#opened) this.#send({ type: "close", uri });
+    this.#opened = true;
+    this.#send({ type: "open", uri, text, version: ++this.#version, language });
+    // A gap in front of other code stays on its line.
+    const regions = gaps.map(({ start, end }) => {
+      const single_line = end < text.length && text[end] !== "\n";
+      return { ...region, start: bytes(start), end: bytes(end), single_line };
+    });
+    const target = { uri, version: this.#version, regions };
+    this.#send({ type: "infill", id, targets: [target], options, snapshots: true });
+    return id;
+  }
+
+  cancel(id) {
+    this.#send({ type: "cancel", id });
+  }
+
+  #connect() {
+    const url = new URL("/v1/ws", location.href);
+    url.search = location.search; // the token, where the service asks for one
+    url.protocol = url.protocol.replace("http", "ws");
+    this.#socket = new WebSocket(url, SUBPROTOCOL);
+    this.#socket.onopen = () => this.#send({ type: "hello", client: "playground" });
+    this.#socket.onmessage = (event) => this.#received(JSON.parse(event.data));
+    this.#socket.onclose = () => {
+      this.#opened = false;
+      this.dispatchEvent(new CustomEvent("closed"));
+      setTimeout(() => this.#connect(), RETRY_MS);
+    };
+  }
+
+  #received(message) {
+    if (message.type === "welcome" || (message.type === "status" && message.state !== "ready")) {
+      setTimeout(() => this.ready && this.#send({ type: "get_status" }), message.type === "welcome" ? 0 : 500);
+    }
+    this.dispatchEvent(new CustomEvent(message.type, { detail: message }));
+  }
+
+  #send(message) {
+    this.#socket.send(JSON.stringify(message));
+  }
+}

@@ -1,0 +1,42 @@
+// The numbers beside the code.
+
+import { tokens } from "./frames.js";
+
+const NAMES = [
+  ["tokens/s", (frame) => rate(tokens(frame), frame.seconds)],
+  ["tokens", (frame) => tokens(frame)],
+  ["passes", (frame) => frame.counts.nfe],
+  ["steps", (frame) => frame.counts.steps],
+  ["vetoes", (frame) => frame.counts.vetoes],
+  ["deferrals", (frame) => frame.counts.deferrals],
+  ["corrections", (frame) => frame.counts.corrections],
+  ["seconds", (frame) => frame.seconds.toFixed(2)],
+];
+
+export class Figures {
+  constructor(list, insight) {
+    this.insight = insight;
+    this.values = NAMES.map(([name]) => {
+      const [box, term, value] = ["div", "dt", "dd"].map((tag) => document.createElement(tag));
+      term.textContent = name;
+      value.dataset.figure = name;
+      box.append(term, value);
+      list.append(box);
+      return value;
+    });
+    this.draw(null);
+  }
+
+  draw(frame) {
+    NAMES.forEach(([, show], index) => (this.values[index].textContent = frame ? show(frame) : "–"));
+    const steps = frame?.counts.steps;
+    this.insight.textContent = steps
+      ? `${tokens(frame)} tokens in ${steps} ${steps === 1 ? "step" : "steps"}: ` +
+        `${(tokens(frame) / steps).toFixed(1)} at a time. Left to right it would be one at a time.`
+      : "";
+  }
+}
+
+function rate(count, seconds) {
+  return seconds > 0 ? Math.round(count / seconds) : "–";
+}

@@ -1,0 +1,65 @@
+// The story of one fill as frames that can be gone through: what every slot is after every step.
+
+// A frame: {fills, slots, counts, seconds}; a slot: {text, state, confidence, event}.
+export class Story {
+  constructor(gaps) {
+    this.gaps = gaps;
+    this.began = performance.now();
+    this.frames = [];
+    this.result = null;
+    this.base = { steps: 0, nfe: 0, vetoes: 0, deferrals: 0, corrections: 0 };
+  }
+
+  get last() {
+    return this.frames.at(-1);
+  }
+
+  step(snapshot) {
+    const before = this.last;
+    if (!before) this.frames.push(beginning(snapshot));
+    if (before && snapshot.step <= before.step) this.base = before.counts; // the next group of gaps
+    const counts = {
+      steps: this.base.steps + snapshot.step,
+      nfe: this.base.nfe + (snapshot.nfe ?? 0),
+      vetoes: this.base.vetoes + (snapshot.vetoes ?? 0),
+      deferrals: this.base.deferrals + (snapshot.deferrals ?? 0),
+      corrections: this.base.corrections + (snapshot.corrections ?? 0),
+    };
+    const slots = snapshot.slots.map((gap, index) => gap.map((slot, at) => told(slot, this.last.slots[index]?.[at])));
+    const seconds = (performance.now() - this.began) / 1000;
+    this.frames.push({ step: snapshot.step, fills: snapshot.fills, slots, counts, seconds });
+  }
+
+  // The last frame: the result, whose slots are those that made it.
+  end(result) {
+    this.result = result;
+    const { stats } = result;
+    const counts = { ...stats };
+    this.frames.push({
+      step: stats.steps, fills: result.fills, slots: result.fills.map(() => []), counts, seconds: stats.ms / 1000,
+      done: true,
+    });
+  }
+}
+
+// What a slot is, what has just become of it, and how sure the model was when it was committed.
+function told(slot, before) {
+  if (slot.state !== "committed") return { ...slot, event: "" };
+  const known = before?.state === "committed";
+  const event = !known ? "now" : before.text !== slot.text ? "changed" : "";
+  return { ...slot, confidence: known ? before.confidence : (before?.confidence ?? 1), event };
+}
+
+const MASKS = 6; // at least so many stand for a gap before anything is known of it
+
+// Before the first step every slot is a mask.
+function beginning(snapshot) {
+  const mask = { text: "", state: "mask", confidence: 0, event: "" };
+  const counts = { steps: 0, nfe: 0, vetoes: 0, deferrals: 0, corrections: 0 };
+  const slots = snapshot.slots.map((gap) => Array(Math.max(MASKS, gap.length)).fill(mask));
+  return { step: 0, fills: snapshot.fills.map(() => ""), slots, counts, seconds: 0 };
+}
+
+export function tokens(frame) {
+  return frame.counts.tokens ?? frame.slots.flat().filter((slot) => slot.state === "committed" && slot.text).length;
+}

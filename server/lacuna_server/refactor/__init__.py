@@ -1,0 +1,1 @@
+"""Bulk refactors: places are selected, rewritten by a template with holes, filled in batches, shown and applied."""

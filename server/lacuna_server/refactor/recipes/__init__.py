@@ -1,0 +1,54 @@
+"""Ready-made refactors, by name."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from lacuna_model.errors import RequestError
+from lacuna_server.refactor.recipes import annotations, arms, logging_calls, parameter
+from lacuna_server.refactor.recipes.rules import rule_sets
+from lacuna_server.refactor.refactoring import Found, Refactoring
+from lacuna_server.refactor.source import Source
+
+PYTHON = frozenset({"python"})
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A ready-made refactor; ``settings`` says what it can be told, and what each setting means."""
+
+    summary: str
+    languages: frozenset[str]
+    find: Callable[[Sequence[Source], Mapping[str, str]], Iterable[Found]]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def recipes() -> dict[str, Recipe]:
+    """All recipes by name."""
+    known = {
+        "annotations": Recipe("annotate parameters and return values that have no type", PYTHON, annotations.find),
+        "arms": Recipe("add the arms that a match or switch over an enum lacks", frozenset(arms.syntaxes()), arms.find),
+        "logging": Recipe("replace print by logging", PYTHON, logging_calls.find),
+        "parameter": Recipe(
+            "add a parameter to a function and pass it from its callers", PYTHON, parameter.find, parameter.SETTINGS
+        ),
+    }
+    known |= {name: Recipe(rules.summary, rules.languages, rules.find) for name, rules in rule_sets().items()}
+    return dict(sorted(known.items()))
+
+
+def by_recipe(name: str, settings: Mapping[str, str]) -> Refactoring:
+    """The recipe as a refactoring; raises RequestError for a name or a setting that it does not know."""
+    recipe = recipes().get(name)
+    if recipe is None:
+        raise RequestError(f"unknown recipe {name!r}; known: {', '.join(recipes())}")
+    for key in settings:
+        if key not in recipe.settings:
+            raise RequestError(
+                f"the recipe {name} has no setting {key!r}; known: {', '.join(recipe.settings) or 'none'}"
+            )
+    return Refactoring(recipe.summary, partial(_find, recipe, settings), recipe.languages)
+
+
+def _find(recipe: Recipe, settings: Mapping[str, str], sources: Sequence[Source]) -> Iterable[Found]:
+    return recipe.find(sources, settings)

@@ -1,0 +1,130 @@
+"""The recipe ``annotations``: parameters and return values of Python functions get their types.
+
+What the text decides is not asked of the model: a default that is a literal, a function that returns nothing. For the
+rest the model chooses among types that exist where the function stands, so that the module can still be imported.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from tree_sitter import Node
+
+from lacuna_model.params import Region
+from lacuna_server.refactor.recipes.python_trees import ancestors, name, nodes, own_nodes, text
+from lacuna_server.refactor.refactoring import Found
+from lacuna_server.refactor.rewrite import Part, Rewrite
+from lacuna_server.refactor.source import Source
+
+LITERALS = {
+    "integer": "int",
+    "float": "float",
+    "string": "str",
+    "concatenated_string": "str",
+    "true": "bool",
+    "false": "bool",
+    "list": "list",
+    "dictionary": "dict",
+    "set": "set",
+    "tuple": "tuple",
+}
+BUILTINS = ("int", "str", "bool", "float", "bytes", "object")
+MAX_NAMES = 40
+MAX_TOKENS = 16
+SPLATS = ("list_splat_pattern", "dictionary_splat_pattern")
+
+
+def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Found]:
+    """Every parameter and every return value without an annotation."""
+    for source in sources:
+        classes = [
+            (name(node), node.end_byte) for node in source.tree.root_node.children if node.type == "class_definition"
+        ]
+        lazy = any("annotations" in text(node) for node in nodes(source.tree.root_node, "future_import_statement"))
+        imported = _imported(source) if lazy else []
+        for function in nodes(source.tree.root_node, "function_definition"):
+            known = [defined for defined, end in classes if lazy or end <= function.start_byte]
+            hole = _hole([*BUILTINS, *known, *imported][:MAX_NAMES])
+            yield from ((source, rewrite) for rewrite in _signature(function, hole))
+
+
+def _signature(function: Node, hole: Region) -> Iterator[Rewrite]:
+    parameters = function.child_by_field_name("parameters")
+    if parameters is None:
+        return
+    bound = "staticmethod" not in _decorators(function) and _is_method(function)
+    for index, parameter in enumerate(parameters.named_children):
+        if not (bound and index == 0):
+            yield from _parameter(parameter, name(function), hole)
+    if function.child_by_field_name("return_type") is None:
+        returns = _returns(function, hole)
+        if returns:
+            at = parameters.end_byte
+            yield Rewrite(at, at, (" -> ", *returns), f"what {name(function)} returns")
+
+
+def _parameter(parameter: Node, function: str, hole: Region) -> Iterator[Rewrite]:
+    label = f"{text(parameter).split('=')[0].strip()} of {function}"
+    if parameter.type == "identifier" or parameter.type in SPLATS:
+        yield Rewrite(parameter.end_byte, parameter.end_byte, (": ", hole), label)
+    elif parameter.type == "default_parameter":
+        value = parameter.child_by_field_name("value")
+        assert value is not None
+        yield Rewrite(
+            parameter.start_byte,
+            parameter.end_byte,
+            (f"{name(parameter)}: ", *_type_of(value, hole), f" = {text(value)}"),
+            label,
+        )
+
+
+def _type_of(value: Node, hole: Region) -> tuple[Part, ...]:
+    """The type of a parameter by its default."""
+    if value.type == "none":
+        return (hole, " | None")
+    if value.type == "string" and text(value).lower().startswith(("b", "rb")):
+        return ("bytes",)
+    return (LITERALS[value.type],) if value.type in LITERALS else (hole,)
+
+
+def _returns(function: Node, hole: Region) -> tuple[Part, ...]:
+    """The return type; nothing for a generator, whose type the module may not have imported."""
+    if any(True for _ in own_nodes(function, "yield")):
+        return ()
+    if any(node.named_child_count for node in own_nodes(function, "return_statement")):
+        return (hole,)
+    body = function.child_by_field_name("body")
+    last = body.named_children[-1] if body is not None and body.named_children else None
+    open_end = last is not None and (last.type == "raise_statement" or text(last) == "...")
+    return (hole,) if open_end else ("None",)
+
+
+def _hole(names: Sequence[str]) -> Region:
+    plain = "|".join(re.escape(known) for known in dict.fromkeys(names))
+    one = f"({plain})"
+    regex = rf"({plain}|list\[{one}\]|set\[{one}\]|dict\[{one}, {one}\]|tuple\[{one}(, {one}){{0,2}}\])"
+    return Region(0, 0, max_tokens=MAX_TOKENS, single_line=True, regex=regex)
+
+
+def _imported(source: Source) -> list[str]:
+    """Names that the module imports and that are written like classes."""
+    found = []
+    for statement in nodes(source.tree.root_node, "import_from_statement"):
+        for child in statement.children_by_field_name("name"):
+            alias = child.child_by_field_name("alias")
+            found.append(text(alias if alias is not None else child))
+    return [imported for imported in found if re.fullmatch(r"[A-Z]\w*[a-z]\w*", imported)]
+
+
+def _is_method(function: Node) -> bool:
+    """Whether a function stands in a class and not in another function."""
+    scope = next(
+        (node for node in ancestors(function) if node.type in ("class_definition", "function_definition")), None
+    )
+    return scope is not None and scope.type == "class_definition"
+
+
+def _decorators(function: Node) -> str:
+    parent = function.parent
+    if parent is None or parent.type != "decorated_definition":
+        return ""
+    return " ".join(text(child) for child in parent.children if child.type == "decorator")

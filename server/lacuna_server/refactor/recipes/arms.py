@@ -1,0 +1,92 @@
+"""The recipe ``arms``: a match or switch over an enum gets the arms that it lacks.
+
+Which ones are missing follows from the enum's definition, in whatever file it is; what they do is asked of the model.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
+
+import msgspec
+from tree_sitter import Node
+
+from lacuna_server.refactor.recipes.python_trees import ancestors, text
+from lacuna_server.refactor.refactoring import Found
+from lacuna_server.refactor.rewrite import Part, Rewrite
+from lacuna_server.refactor.source import Source
+from lacuna_server.refactor.template import parse_parts
+
+TOKEN = re.compile(r"[\w.:]+")
+BINDING = re.compile(r"_|[a-z]\w*")
+
+
+class ArmSyntax(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a language writes enums and arms; the keys are explained in ``arms.toml``."""
+
+    enums: str
+    arms: str
+    labels: str
+    value: str
+    otherwise: str
+    arm: str
+
+
+@cache
+def syntaxes() -> dict[str, ArmSyntax]:
+    """The syntax of every language that the recipe knows."""
+    text = (resources.files(__package__) / "arms.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), type=dict[str, ArmSyntax])
+
+
+def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Found]:
+    """Every match or switch that names members of a known enum, but not all, and has no arm for the rest."""
+    enums: dict[str, list[list[str]]] = {}
+    for source in sources:
+        enums.setdefault(source.language.name, []).extend(_enums(source))
+    for source in sources:
+        syntax = syntaxes()[source.language.name]
+        for holder, arms, labels in _switches(source, syntax):
+            if any(re.match(syntax.otherwise, text(arm)) for arm in arms):
+                continue
+            named = {token for label in labels for token in TOKEN.findall(text(label)) if not BINDING.fullmatch(token)}
+            values = next((values for values in enums[source.language.name] if named and named <= set(values)), [])
+            missing = [value for value in values if value not in named]
+            if missing and not source.lead(arms[0].start_byte).strip():
+                yield source, _arms(source, syntax, holder, arms, missing)
+
+
+def _enums(source: Source) -> list[list[str]]:
+    """The values of every enum of a file, as an arm names them."""
+    syntax = syntaxes()[source.language.name]
+    found: dict[str, list[str]] = {}
+    for match in source.query(syntax.enums):
+        enum = text(match["enum"][0])
+        found.setdefault(enum, []).extend(
+            syntax.value.replace("ENUM", enum).replace("MEMBER", text(member)) for member in match["member"]
+        )
+    return list(found.values())
+
+
+def _switches(source: Source, syntax: ArmSyntax) -> Iterator[tuple[Node, list[Node], list[Node]]]:
+    """What holds the arms of each match or switch, its arms, and the heads of these."""
+    labelled = list(source.query(syntax.labels))
+    for match in source.query(syntax.arms):
+        holder = match["arms"][0]
+        own = [pair for pair in labelled if next(ancestors(pair["arm"][0])) == holder]
+        if own:
+            yield holder, [pair["arm"][0] for pair in own], [pair["label"][0] for pair in own]
+
+
+def _arms(source: Source, syntax: ArmSyntax, holder: Node, arms: Sequence[Node], missing: Sequence[str]) -> Rewrite:
+    last = arms[-1]
+    indent = source.indent_at(arms[0].start_byte)
+    parts: list[Part] = []
+    if text(last)[-1:] not in (",", "}") and syntax.arm.endswith(","):
+        parts.append(",")
+    for value in missing:
+        arm = "\n" + syntax.arm.replace("VALUE", value)
+        for part in parse_parts(arm.replace("\t", source.indent_unit).replace("\n", source.newline + indent)):
+            parts.append(part)
+    return Rewrite(last.end_byte, last.end_byte, tuple(parts), f"arms for {', '.join(missing)}")

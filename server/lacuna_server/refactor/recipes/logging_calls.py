@@ -1,0 +1,112 @@
+"""The recipe ``logging``: ``print`` statements of Python become calls of the module's logger.
+
+The format and its arguments follow from the call; only the level is asked of the model, among those that exist.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tree_sitter import Node
+
+from lacuna_model.params import Region
+from lacuna_server.refactor.recipes.python_trees import ancestors, head_imports, is_docstring, nodes, text
+from lacuna_server.refactor.refactoring import Found, LeftOut
+from lacuna_server.refactor.rewrite import Rewrite, first_line
+from lacuna_server.refactor.source import Source
+
+LEVELS = "debug|info|warning|error"
+STDERR_LEVELS = "warning|error"
+EXCEPT_LEVELS = "warning|error|exception"
+STRINGS = ("string", "concatenated_string")
+
+
+def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Found]:
+    """Every statement that is a call of ``print``, and the logger where the module has none yet."""
+    for source in sources:
+        calls = [call for call in nodes(source.tree.root_node, "call") if _is_print(call)]
+        logger = _logger(source)
+        rewritten = [_rewrite(call, logger or "logger") for call in calls]
+        if any(isinstance(item, Rewrite) for item in rewritten) and not logger:
+            yield from ((source, item) for item in _definition(source))
+        for item in rewritten:
+            yield source, item
+
+
+def _is_print(call: Node) -> bool:
+    statement = call.parent
+    return (
+        text(call.child_by_field_name("function")) == "print"
+        and statement is not None
+        and statement.type == "expression_statement"
+    )
+
+
+def _rewrite(call: Node, logger: str) -> Rewrite | LeftOut:
+    arguments = call.child_by_field_name("arguments")
+    if arguments is None or arguments.type != "argument_list":
+        return LeftOut(call.start_byte, "prints a generator")
+    children = [child for child in arguments.named_children if child.type != "comment"]
+    options = {text(child.child_by_field_name("name")): child for child in children if child.type == "keyword_argument"}
+    values = [child for child in children if child.type != "keyword_argument"]
+    levels = EXCEPT_LEVELS if any(node.type == "except_clause" for node in ancestors(call)) else LEVELS
+    if "file" in options:
+        if text(options.pop("file").child_by_field_name("value")) != "sys.stderr":
+            return LeftOut(call.start_byte, "prints to a file of its own")
+        levels = EXCEPT_LEVELS if levels == EXCEPT_LEVELS else STDERR_LEVELS
+    options.pop("flush", None)
+    if options or not values or any("splat" in value.type for value in values):
+        return LeftOut(call.start_byte, "prints what a log record cannot show as it is")
+    if len(arguments.named_children) != len(children):
+        return LeftOut(call.start_byte, "has a comment among its arguments")
+    level = Region(0, 0, max_tokens=8, single_line=True, regex=levels)
+    parts = (f"{logger}.", level, f"({_message(values)})")
+    return Rewrite(call.start_byte, call.end_byte, parts, first_line(text(call)))
+
+
+def _message(values: Sequence[Node]) -> str:
+    """The arguments of the logging call: a format, then what it shows."""
+    if len(values) == 1 and values[0].type in STRINGS:
+        return text(values[0])
+    formats, shown = [], []
+    for value in values:
+        plain = _plain(value)
+        if plain is None:
+            shown.append(text(value))
+        formats.append("%s" if plain is None else plain.replace("%", "%%"))
+    return ", ".join([f'"{" ".join(formats)}"', *shown])
+
+
+def _plain(value: Node) -> str | None:
+    """The inside of a string literal that can stand between double quotes as it is."""
+    literal = text(value)
+    simple = value.type == "string" and literal[0] in "\"'" and not literal.startswith(('"""', "'''"))
+    inside = literal[1:-1]
+    return inside if simple and not (literal[0] == "'" and ('"' in inside or "\\" in inside)) else None
+
+
+def _logger(source: Source) -> str:
+    """The name that the module has bound to a logger; empty where there is none."""
+    for statement in source.tree.root_node.named_children:
+        if statement.type == "expression_statement" and statement.named_children[0].type == "assignment":
+            assignment = statement.named_children[0]
+            value, target = assignment.child_by_field_name("right"), assignment.child_by_field_name("left")
+            called = value.child_by_field_name("function") if value is not None and value.type == "call" else None
+            if text(called).rpartition(".")[2] == "getLogger" and target is not None and target.type == "identifier":
+                return text(target)
+    return ""
+
+
+def _definition(source: Source) -> Iterator[Rewrite]:
+    """The import in front of the module's first one, and the logger behind its last one."""
+    label, newline = "the module's logger", source.newline
+    imports = head_imports(source)
+    known = any(text(node) == "import logging" for node in imports)
+    first = next((node for node in imports if node.type != "future_import_statement"), None)
+    if first is not None and not known:
+        yield Rewrite(first.start_byte, first.start_byte, ("import logging" + newline,), label, support=True)
+    needed = [] if known or first is not None else ["import logging"]
+    definition = newline.join([*needed, "", "logger = logging.getLogger(__name__)"])
+    if imports:
+        yield Rewrite(imports[-1].end_byte, imports[-1].end_byte, (newline + definition,), label, support=True)
+        return
+    body = [node for node in source.tree.root_node.named_children if node.type != "comment" and not is_docstring(node)]
+    yield Rewrite(body[0].start_byte, body[0].start_byte, (definition + newline * 3,), label, support=True)

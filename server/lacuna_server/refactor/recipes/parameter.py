@@ -1,0 +1,145 @@
+"""The recipe ``parameter``: a Python function gets one more parameter, and its callers pass it.
+
+Callers go by the function's name. What they pass is the ``value`` given, or their own parameter of that name, or what
+the model finds; with a default in the definition and no ``value`` they stay as they are.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+
+from tree_sitter import Node
+
+from lacuna_model.errors import RequestError
+from lacuna_model.params import Region
+from lacuna_server.refactor.recipes.python_trees import ancestors, name, nodes, text
+from lacuna_server.refactor.refactoring import Found, LeftOut
+from lacuna_server.refactor.rewrite import Part, Rewrite, first_line
+from lacuna_server.refactor.source import Source
+
+# One expression without a comma of its own: the fill must not become two arguments.
+EXPRESSION = (
+    r"""[\w.]+(\([^()\n]*\))?|"[^"\\\n]*"|'[^'\\\n]*'|-?[0-9]+(\.[0-9]+)?|\[[^\[\]\n]*\]|\([^()\n]*\)|\{[^{}\n]*\}"""
+)
+SETTINGS = {
+    "function": "the function's name, or Class.name",
+    "parameter": "as in the definition: 'timeout: float' or 'timeout: float = 10'",
+    "value": "what callers pass; by default decided place by place",
+}
+
+
+def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Found]:
+    """The definition and its callers; raises RequestError where there is not exactly one such definition."""
+    wanted, declared = settings.get("function", ""), settings.get("parameter", "")
+    if not wanted or not declared:
+        raise RequestError("the recipe parameter needs --set function=NAME and --set parameter='NAME: TYPE'")
+    parameter, has_default = _declared(declared)
+    source, function = _definition(sources, wanted)
+    yield source, _widened(source, function, declared, parameter, has_default)
+    value = settings.get("value", "")
+    if value and not _is_expression(value):
+        raise RequestError(f"value={value} is no Python expression")
+    if has_default and not value:
+        return
+    for caller in sources:
+        for call in nodes(caller.tree.root_node, "call"):
+            item = _passed(call, wanted.rpartition(".")[2], parameter, value, function)
+            if item is not None:
+                yield caller, item
+
+
+def _declared(declared: str) -> tuple[str, bool]:
+    """Name of the parameter, and whether it has a default."""
+    try:
+        arguments = ast.parse(f"def _(*, {declared}): pass").body[0].args  # type: ignore[attr-defined]  # a def has them
+    except SyntaxError as error:
+        raise RequestError(f"parameter={declared} is no Python parameter") from error
+    if len(arguments.kwonlyargs) != 1 or arguments.kwarg:
+        raise RequestError(f"parameter={declared} is no single Python parameter")
+    return arguments.kwonlyargs[0].arg, arguments.kw_defaults[0] is not None
+
+
+def _is_expression(value: str) -> bool:
+    try:
+        ast.parse(value, mode="eval")
+    except SyntaxError:
+        return False
+    return True
+
+
+def _definition(sources: Sequence[Source], wanted: str) -> tuple[Source, Node]:
+    owner, _, plain = wanted.rpartition(".")
+    found = [
+        (source, node)
+        for source in sources
+        for node in nodes(source.tree.root_node, "function_definition")
+        if name(node) == plain and (not owner or owner == _owner(node))
+    ]
+    if len(found) != 1:
+        where = ", ".join(f"{source.path}:{node.start_point.row + 1}" for source, node in found[:5])
+        raise RequestError(
+            f"several functions are called {wanted}: {where}; say Class.name"
+            if found
+            else f"no function {wanted} found"
+        )
+    return found[0]
+
+
+def _owner(function: Node) -> str:
+    return next((name(node) for node in ancestors(function) if node.type == "class_definition"), "")
+
+
+def _widened(source: Source, function: Node, declared: str, parameter: str, has_default: bool) -> Rewrite:
+    """The definition with the parameter behind its last one, but before ``**``; keyword-only where it has to be."""
+    parameters = function.child_by_field_name("parameters")
+    assert parameters is not None
+    own = [child for child in parameters.named_children if child.type != "comment"]
+    if any(_parameter_name(child) == parameter for child in own):
+        raise RequestError(f"{name(function)} has a parameter {parameter} already")
+    label = f"{parameter} of {name(function)}"
+    named = [child for child in own if child.type != "dictionary_splat_pattern" and not text(child).startswith("**")]
+    starred = any(text(child).startswith("*") for child in named)
+    optional = any(child.type in ("default_parameter", "typed_default_parameter") for child in named)
+    added = declared if has_default or starred or not optional else f"*, {declared}"
+    if named:
+        at = named[-1].end_byte
+        return Rewrite(at, at, (f", {added}",), label)
+    at = parameters.start_byte + 1
+    return Rewrite(at, at, (added + (", " if own else ""),), label)
+
+
+def _parameter_name(parameter: Node) -> str:
+    if parameter.type == "typed_parameter":
+        return text(parameter.named_children[0]).lstrip("*")
+    return name(parameter) or text(parameter).lstrip("*")
+
+
+def _passed(call: Node, function: str, parameter: str, value: str, definition: Node) -> Rewrite | LeftOut | None:
+    """The call with one more argument; None where it is another function's or passes it already."""
+    called = text(call.child_by_field_name("function"))
+    arguments = call.child_by_field_name("arguments")
+    if called.rpartition(".")[2].strip() != function or arguments is None:
+        return None
+    if arguments.type != "argument_list":
+        return LeftOut(call.start_byte, "is called with a generator; put it in parentheses first")
+    own = [child for child in arguments.named_children if child.type != "comment"]
+    if any(name(child) == parameter for child in own if child.type == "keyword_argument"):
+        return None
+    if any(child.type == "dictionary_splat" for child in own):
+        return LeftOut(call.start_byte, f"may pass {parameter} in ** already")
+    at = own[-1].end_byte if own else arguments.start_byte + 1
+    argument: Part = value or (parameter if _in_scope(call, parameter, definition) else "") or _hole()
+    return Rewrite(at, at, (", " if own else "", f"{parameter}=", argument), first_line(text(call)))
+
+
+def _in_scope(call: Node, parameter: str, definition: Node) -> bool:
+    """Whether a function around the call has a parameter of that name, or is the one that gets it."""
+    for node in ancestors(call):
+        if node.type == "function_definition":
+            own = node.child_by_field_name("parameters")
+            if node == definition or (own and any(_parameter_name(child) == parameter for child in own.named_children)):
+                return True
+    return False
+
+
+def _hole() -> Region:
+    return Region(0, 0, max_tokens=24, single_line=True, regex=EXPRESSION)

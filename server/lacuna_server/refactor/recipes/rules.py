@@ -1,0 +1,59 @@
+"""Recipes that are data: their rules are read from ``recipes.toml``."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
+
+import msgspec
+
+from lacuna_server.refactor.expand import rewrites
+from lacuna_server.refactor.refactoring import Found
+from lacuna_server.refactor.select import WHOLE, by_query, query_names
+from lacuna_server.refactor.source import Source
+from lacuna_server.refactor.template import parse_template
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a recipe applies in some languages, and what it puts there."""
+
+    languages: tuple[str, ...]
+    query: str
+    template: str
+    label: str
+    not_after: str = ""
+
+
+class RuleSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A recipe as ``recipes.toml`` has it."""
+
+    summary: str
+    rules: tuple[Rule, ...]
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """The languages that it has rules for."""
+        return frozenset(language for rule in self.rules for language in rule.languages)
+
+    def find(self, sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Found]:
+        """The places of all its rules."""
+        for rule in self.rules:
+            template = parse_template(rule.template, query_names(rule.query) | {WHOLE})
+            for source in sources:
+                if source.language.name not in rule.languages:
+                    continue
+                matches = [match for match in by_query(source, rule.query) if _admits(rule, source, match.start)]
+                for rewrite in rewrites(source, matches, template, rule.label):
+                    yield source, rewrite
+
+
+@cache
+def rule_sets() -> dict[str, RuleSet]:
+    """All recipes of ``recipes.toml`` by name."""
+    text = (resources.files(__package__) / "recipes.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), type=dict[str, RuleSet])
+
+
+def _admits(rule: Rule, source: Source, start: int) -> bool:
+    return not rule.not_after or re.search(rule.not_after, source.slice(0, start)) is None

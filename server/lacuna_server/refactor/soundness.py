@@ -1,0 +1,73 @@
+"""Whether a rewritten file is no worse than the one it was made from, and each fill keeps to its hole."""
+
+from collections.abc import Iterator, Sequence
+
+from tree_sitter import Node, Parser, Tree
+
+from lacuna_model.syntax.error_set import Fault, Splice, carried_over, tree_faults
+from lacuna_model.syntax.indentation import indentation_faults
+from lacuna_model.syntax.oracle import COMPILES
+from lacuna_server.refactor.plan import splice
+from lacuna_server.refactor.source import Source
+
+OPENING, CLOSING = frozenset("([{"), frozenset(")]}")
+
+
+class Soundness:
+    """Compares texts with the original: no new syntax error, and it still compiles where the original did.
+
+    A file may parse although a fill has left its hole: ``3)  # `` in front of the template's ``)`` does. So a fill must
+    close no bracket that it has not opened, and nothing behind it may become part of its comment or string.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._faults = self._all_faults(source.tree, source.data)
+        oracle = COMPILES.get(source.language.name)
+        self._oracle = oracle if oracle is not None and oracle(source.data) else None
+
+    def holds(self, edits: Sequence[tuple[int, int, str]], fills: Sequence[tuple[int, int]] = ()) -> bool:
+        """Whether the original with these ordered edits is as sound as it was; ``fills`` are bytes of the new text."""
+        text = splice(self._source.data, edits)
+        tree = Parser(self._source.language.grammar()).parse(text)
+        splices = [Splice(start, end, len(new.encode())) for start, end, new in edits]
+        if self._all_faults(tree, text) - carried_over(self._faults, splices):
+            return False
+        if not all(_keeps_to_its_hole(tree.root_node, *fill) for fill in fills):
+            return False
+        return self._oracle is None or self._oracle(text)
+
+    def _all_faults(self, tree: Tree, text: bytes) -> frozenset[Fault]:
+        faults = tree_faults(tree)
+        return faults | indentation_faults(tree, text) if self._source.language.columns else faults
+
+
+def _keeps_to_its_hole(root: Node, start: int, end: int) -> bool:
+    depth = 0
+    for leaf in _leaves(root, start, end):
+        if leaf.start_byte >= start and leaf.end_byte <= end:
+            depth += (leaf.type in OPENING) - (leaf.type in CLOSING)
+        elif start <= leaf.start_byte and end < leaf.end_byte and _swallows(leaf, start):
+            return False
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _leaves(root: Node, start: int, end: int) -> Iterator[Node]:
+    """The leaves that touch the bytes ``start``..``end``, in order."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.start_byte >= end or node.end_byte <= start:
+            continue
+        if node.child_count == 0:
+            yield node
+        stack += reversed(node.children)
+
+
+def _swallows(leaf: Node, start: int) -> bool:
+    """Whether a leaf is a comment, or the inside of a string whose quotes do not stand in front of the fill."""
+    if "comment" in leaf.type:
+        return True
+    return leaf.start_byte > start and any(word in leaf.type for word in ("string", "heredoc"))

@@ -1,0 +1,93 @@
+"""A file as a refactor sees it: its exact text, its bytes and its syntax tree."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
+
+from tree_sitter import Node, Parser, Query, QueryCursor, QueryError, Tree
+
+from lacuna_model.errors import RequestError
+from lacuna_model.syntax import Language
+from lacuna_server.files import LINE_END
+
+DEFAULT_UNIT = "    "
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file in its language. Offsets are bytes of ``data``; ``version`` is that of an open document."""
+
+    path: str
+    text: str
+    language: Language
+    version: int | None = None
+
+    @cached_property
+    def data(self) -> bytes:
+        """The text in UTF-8."""
+        return self.text.encode()
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The syntax tree of ``data``."""
+        return Parser(self.language.grammar()).parse(self.data)
+
+    @cached_property
+    def newline(self) -> str:
+        """The file's line ending, which is that of its first line."""
+        first = LINE_END.search(self.text)
+        return first[0] if first else "\n"
+
+    @cached_property
+    def indent_unit(self) -> str:
+        """One level of indentation: a tab, or what the lines of this file are most often moved in by."""
+        leads = [line[: len(line) - len(line.lstrip(" \t"))] for line in LINE_END.split(self.text) if line.strip()]
+        steps = Counter(after[len(before) :] for before, after in pairwise(leads) if len(after) > len(before))
+        return steps.most_common(1)[0][0] if steps else DEFAULT_UNIT
+
+    @cached_property
+    def _byte_offsets(self) -> list[int]:
+        return [0, *accumulate(len(character.encode()) for character in self.text)]
+
+    def offset(self, character: int) -> int:
+        """The byte offset of the character with that index."""
+        return character if self.text.isascii() else self._byte_offsets[character]
+
+    def slice(self, start: int, end: int) -> str:
+        """The text between two byte offsets."""
+        return self.data[start:end].decode()
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line from 1 and character column from 0 of a byte offset."""
+        before = self.data[:offset].decode()
+        ends = [match.end() for match in LINE_END.finditer(before)]
+        return len(ends) + 1, len(before) - (ends[-1] if ends else 0)
+
+    def lead(self, offset: int) -> str:
+        """What stands in front of a byte offset on its line."""
+        return self.slice(max(self.data.rfind(b"\n", 0, offset), self.data.rfind(b"\r", 0, offset)) + 1, offset)
+
+    def indent_at(self, offset: int) -> str:
+        """The white space that the line of a byte offset begins with."""
+        lead = self.lead(offset)
+        return lead[: len(lead) - len(lead.lstrip(" \t"))]
+
+    def in_string(self, offset: int) -> bool:
+        """Whether a byte offset lies inside a string literal, whose white space is part of the program."""
+        node = self.tree.root_node.descendant_for_byte_range(offset, offset)
+        while node is not None:
+            if ("string" in node.type or "heredoc" in node.type) and node.start_byte < offset < node.end_byte:
+                return True
+            node = node.parent
+        return False
+
+    def query(self, text: str) -> Iterator[dict[str, list[Node]]]:
+        """The matches of a tree-sitter query; raises RequestError for one that the grammar does not know."""
+        try:
+            query = Query(self.language.grammar(), text)
+        except QueryError as error:
+            raise RequestError(f"the query is not one for {self.language.name}: {error}") from error
+        for _, captures in QueryCursor(query).matches(self.tree.root_node):
+            yield captures

@@ -1,0 +1,58 @@
+"""Runs the service on a socket that listens already, and ends it without losing an answer."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+
+import structlog
+
+from lacuna_server import logs
+from lacuna_server.app import build, web_server
+from lacuna_server.config import ServerConfig
+from lacuna_server.lifecycle import Running
+from lacuna_server.service import Service
+
+log = structlog.get_logger(__name__)
+
+ENDING = (signal.SIGTERM, signal.SIGINT)
+IDLE_CHECK_S = 1.0
+
+
+def run(config: ServerConfig, listener: socket.socket, url: str, left_behind: Running | None) -> None:
+    """Serve until a signal or idleness ends it; ``left_behind`` is what a killed service left, for the log."""
+    logs.configure()
+    if left_behind is not None:
+        log.warning("stale_file", pid=left_behind.pid, url=left_behind.url)
+    log.info("serving", url=url, pid=os.getpid(), model=config.model)
+    asyncio.run(_serve(config, listener))
+
+
+async def _serve(config: ServerConfig, listener: socket.socket) -> None:
+    service = Service(config)
+    server = web_server(build(service), config)
+    service.start()
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    log.info("ending", reason=await _until_asked_to_end(service, serving))
+    await service.close()
+    server.should_exit = True
+    await serving
+
+
+async def _until_asked_to_end(service: Service, serving: asyncio.Task[None]) -> str:
+    """Wait for the first signal, idleness or a failure of the server; a second signal ends the process at once."""
+    loop = asyncio.get_running_loop()
+    asked: asyncio.Queue[str] = asyncio.Queue()
+    for number in ENDING:
+        loop.add_signal_handler(number, asked.put_nowait, number.name)
+    try:
+        while not serving.done():
+            with contextlib.suppress(TimeoutError):
+                return await asyncio.wait_for(asked.get(), IDLE_CHECK_S)
+            if 0 < service.config.idle_exit_s < service.idle_s:
+                return "idle"
+        return "failed"
+    finally:
+        for number in ENDING:
+            loop.remove_signal_handler(number)

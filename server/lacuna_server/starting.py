@@ -1,0 +1,70 @@
+"""Finds this user's service, and starts it where there is none."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import platformdirs
+
+from lacuna_server import lifecycle
+from lacuna_server.protocol import ServiceError
+
+IDLE_EXIT_S = 30 * 60
+START_TIMEOUT_S = 20.0
+POLL_S = 0.05
+LOG_KEPT_BYTES = 1_000_000
+# Services outlive whoever started them; Python would complain of the processes it no longer holds.
+_started: list["subprocess.Popen[bytes]"] = []
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Where a service listens (``http://127.0.0.1:8377``), and the token it asks for ("": none)."""
+
+    url: str
+    token: str = ""
+
+
+async def find_or_start(*arguments: str) -> Address:
+    """The address of this user's running service, which is started where there is none.
+
+    ``arguments`` are those of ``lacuna serve``; a service that runs already keeps its own. A service started here ends
+    after half an hour without use. Raises ServiceError ``internal`` where it cannot be started, with what it said.
+    """
+    if (running := lifecycle.find()) is not None:
+        return Address(running.url, running.token)
+    log_file = _log_file()
+    with log_file.open("ab") as log:
+        begin = log.tell()
+        process = subprocess.Popen(
+            # -I: an editor's environment and the workspace it runs in must not choose what is imported.
+            [sys.executable, "-I", "-m", "lacuna_server", "serve", "--idle-exit", str(IDLE_EXIT_S), *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    _started.append(process)
+    for _ in range(round(START_TIMEOUT_S / POLL_S)):
+        if (running := lifecycle.find()) is not None:
+            return Address(running.url, running.token)
+        # Where another client was faster, this process ends and the other's service is found in the next turns.
+        if process.poll() is not None and "running" not in (said := _said(log_file, begin)):
+            raise ServiceError("internal", f"the service could not be started: {said}")
+        await asyncio.sleep(POLL_S)
+    raise ServiceError("internal", f"the service did not start within {START_TIMEOUT_S:.0f} s; see {log_file}")
+
+
+def _log_file() -> Path:
+    """The log of services that were started here; a long one is begun anew."""
+    file = platformdirs.user_log_path("lacuna", ensure_exists=True) / "service.log"
+    if file.is_file() and file.stat().st_size > LOG_KEPT_BYTES:
+        file.replace(file.with_suffix(".old.log"))
+    return file
+
+
+def _said(log_file: Path, begin: int) -> str:
+    """The last line that was logged since ``begin``."""
+    lines = log_file.read_bytes()[begin:].decode(errors="replace").splitlines()
+    return lines[-1] if lines else f"it said nothing (see {log_file})"

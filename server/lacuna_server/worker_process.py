@@ -1,0 +1,119 @@
+"""The server's side of the model worker: starts the process, hears it, and starts it again when it crashes."""
+
+import asyncio
+import contextlib
+import sys
+import time
+from typing import Protocol
+
+import structlog
+
+from lacuna_server import frames
+from lacuna_server.frames import Failed, FromWorker, Ready, Setup, ToWorker
+
+log = structlog.get_logger(__name__)
+
+# Loading that failed so often in a row will not succeed the next time either.
+MAX_FAILED_STARTS = 3
+LONGEST_PAUSE_S = 10.0
+
+
+class Listener(Protocol):
+    """Who is told what the worker says and what becomes of it."""
+
+    def heard(self, message: FromWorker) -> None:
+        """The worker has sent a message."""
+        ...
+
+    def crashed(self, detail: str) -> None:
+        """The worker's process ended with all it was working on; another is being started."""
+        ...
+
+    def failed(self, detail: str) -> None:
+        """There is no worker and there will be none."""
+        ...
+
+
+class WorkerProcess:
+    """One model worker at a time, kept alive until it is stopped."""
+
+    def __init__(self, setup: Setup, listener: Listener) -> None:
+        self._setup = setup
+        self._listener = listener
+        self._process: asyncio.subprocess.Process | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.last_heard = time.monotonic()
+        self.num_crashes = 0
+
+    @property
+    def pid(self) -> int | None:
+        """The process that runs now."""
+        return self._process.pid if self._process is not None else None
+
+    def start(self) -> None:
+        """Start the process and keep one running."""
+        self._task = asyncio.create_task(self._keep_running())
+
+    def send(self, message: ToWorker) -> None:
+        """Hand a message to the process; one that has just ended loses it, and ``crashed`` follows."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(frames.encode(message))
+
+    def kill(self) -> None:
+        """End the process at once; it counts as crashed."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+
+    async def stop(self) -> None:
+        """End the process for good."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _keep_running(self) -> None:
+        failed_starts = 0
+        while True:
+            last = await self._run_once()
+            if isinstance(last, Failed):
+                return self._listener.failed(last.message)
+            failed_starts = 0 if isinstance(last, Ready) else failed_starts + 1
+            detail = f"the model process ended with code {self._code()}"
+            if failed_starts == MAX_FAILED_STARTS:
+                return self._listener.failed(f"{detail} while it loaded the model, {failed_starts} times in a row")
+            self.num_crashes += 1
+            log.error("worker_crashed", code=self._code(), failed_starts=failed_starts)
+            self._listener.crashed(detail)
+            if failed_starts:
+                await asyncio.sleep(min(LONGEST_PAUSE_S, 2.0**failed_starts / 4))
+
+    async def _run_once(self) -> Ready | Failed | None:
+        """Run one process to its end; whether it became ready, said that it cannot, or neither."""
+        # As this process was started, and never from the current folder: a workspace has its own json.py.
+        isolation = "-I" if sys.flags.isolated else "-P"
+        self._process = process = await asyncio.create_subprocess_exec(
+            *(sys.executable, isolation, "-m", "lacuna_server.worker"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        said: Ready | Failed | None = None
+        try:
+            self.send(self._setup)
+            assert process.stdout is not None
+            while (body := await frames.receive(process.stdout)) is not None:
+                self.last_heard = time.monotonic()
+                message = frames.FROM_WORKER.decode(body)
+                if isinstance(message, Ready | Failed):
+                    said = message
+                if not isinstance(message, Failed):
+                    self._listener.heard(message)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        return said
+
+    def _code(self) -> int | None:
+        return self._process.returncode if self._process is not None else None

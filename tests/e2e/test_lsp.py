@@ -1,0 +1,77 @@
+"""The language server with the real model: it starts the service itself, and what it suggests is valid."""
+
+import ast
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from tests.lsp.editor import launched
+
+from lacuna_server.lifecycle import Running
+
+TEXT = '''def area(width, height):
+    """The area of a rectangle."""
+    return ¦
+
+
+def double(value):
+    return 2 * value
+'''
+
+
+@pytest.fixture
+def environment(gguf_path: Path) -> Iterator[Mapping[str, str]]:
+    folder = Path(tempfile.mkdtemp(prefix="lsp"))
+    yield os.environ | {"XDG_RUNTIME_DIR": str(folder), "XDG_STATE_HOME": str(folder)}
+    file = folder / "lacuna/service.json"
+    if file.exists():
+        import msgspec
+
+        os.kill(msgspec.json.decode(file.read_bytes(), type=Running).pid, signal.SIGTERM)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+async def test_two_editors_share_the_service_that_the_first_one_starts(environment: Mapping[str, str]) -> None:
+    async with launched(environment) as one, launched(environment) as other:
+        await one.initialize(ready=False)
+        await other.initialize(ready=False)
+        await one.ready()
+        await other.ready()
+        assert (await other.command("lacuna.status"))["engine"]["sessions"] == 2
+        one.open(TEXT)
+        suggested = await one.suggest(invoked=True)
+        for text in suggested:
+            ast.parse(one.before + text + one.after)
+        assert len(suggested) == len(set(suggested))
+        if suggested:
+            one.type(suggested[0][0])
+            assert await one.suggest() in ([], [suggested[0][1:]])
+        # An indented body, tabs and CRLF, and every marker of the file in one request.
+        other.open("def f(a, b):\r\n\treturn <<fill>>\r\n\r\nx = f(<<fill>>)\r\n")
+        answer = await other.command("lacuna.fillRegions", {"textDocument": {"uri": other.uri}, "select": "markers"})
+        assert answer["status"] in ("applied", "nothing")
+        if answer["status"] == "applied" and not answer["left"]:
+            filled = other.edited()
+            assert filled.count("\r\n") == filled.count("\n")
+            ast.parse(filled)
+
+
+async def test_the_context_of_a_place_is_that_of_the_command_line(
+    environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "shapes.py").write_text("def area_of_circle(radius):\n    return 3.14 * radius**2\n")
+    (tmp_path / "main.py").write_text("from shapes import area_of_circle\n\nprint(area_of_circle())\n")
+    async with launched(environment) as editor:
+        await editor.initialize(folder=tmp_path, ready=False)
+        editor.open((tmp_path / "main.py").read_text(), uri=(tmp_path / "main.py").as_uri())
+        place = {"line": 2, "character": 21}
+        report = await editor.command("lacuna.showContext", {"textDocument": {"uri": editor.uri}, "position": place})
+        assert report["workspace"] == str(tmp_path)
+        assert ["shapes.py" in snippet["path"] for snippet in report["snippets"]] == [True]
+        editor.open("x", uri=(tmp_path / "nowhere.py").as_uri())
+        with pytest.raises(Exception, match=r"nowhere\.py"):
+            await editor.command("lacuna.showContext", {"textDocument": {"uri": editor.uri}, "position": place})

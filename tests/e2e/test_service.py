@@ -1,0 +1,307 @@
+import asyncio
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lacuna_model.params import DecodeOptions, Region
+from lacuna_server import lifecycle
+from lacuna_server.client import Address, Client, find_or_start
+from lacuna_server.protocol import Progress, Result, ServiceError, Target
+
+SCRIPTED = Path(__file__).parents[1] / "server" / "scripted"
+ENDLESS = 100_000
+TIMEOUT_S = 120
+
+
+class Daemon:
+    """Starts ``lacuna serve`` with the scripted engine in processes of its own, and ends them."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self._stack = stack
+        self.config = folder / "lacuna.toml"
+        self.config.write_text('engine = "scripted_engine:load"\nport = 0\n')
+
+    def start(self, *arguments: object, **options: Any) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-m", "lacuna_server", "serve", "--config", *map(str, (self.config, *arguments))]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **options)
+        self._stack.enter_context(process)
+        self._stack.callback(process.kill)
+        return process
+
+    def serve(self, *arguments: object) -> tuple["subprocess.Popen[str]", Address]:
+        """A service that can be connected to."""
+        process = self.start(*arguments)
+        return process, self.address(process)
+
+    def address(self, process: "subprocess.Popen[str]") -> Address:
+        until(lambda: process.poll() is not None or lifecycle.find() is not None)
+        running = lifecycle.find()
+        assert running is not None, process.communicate()[1]
+        assert running.pid == process.pid
+        return Address(running.url, running.token)
+
+
+@pytest.fixture
+def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("PYTHONPATH", str(SCRIPTED))
+    with ExitStack() as stack:
+        yield Daemon(tmp_path, stack)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
+
+
+def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
+    """Exit code and log of a process that ends by itself."""
+    log = process.communicate(timeout=TIMEOUT_S)[1]
+    return process.returncode, log
+
+
+def workers(process: "subprocess.Popen[str]") -> list[int]:
+    """The children of a service."""
+    return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+
+
+async def fill(client: Client, uri: str, *, steps: int = 1, step_s: float = 0.0) -> Result:
+    region = Region(0, 0, max_tokens=steps)
+    options = DecodeOptions(temperature=step_s)
+    answers = [answer async for answer in client.infill([Target(uri, 1, (region,))], options=options)]
+    assert isinstance(answers[-1], Result)
+    return answers[-1]
+
+
+async def running(client: Client, number: int) -> None:
+    async with asyncio.timeout(TIMEOUT_S):
+        while (await client.status()).running != number:
+            await asyncio.sleep(0.01)
+
+
+def test_one_service_per_user(daemon: Daemon) -> None:
+    first, address = daemon.serve()
+    code, said = ended(daemon.start())
+    assert code == 2
+    assert said == f"lacuna: a service of this user is running at {address.url} (process {first.pid})\n"
+    told = subprocess.run([sys.executable, "-m", "lacuna_server", "status", "--json"], capture_output=True, text=True)
+    answer = json.loads(told.stdout)
+    assert (answer["running"], answer["pid"], answer["url"]) == (True, first.pid, address.url)
+    assert answer["status"]["state"] in ("loading", "ready")
+    assert subprocess.run([sys.executable, "-m", "lacuna_server", "stop"]).returncode == 0
+    assert ended(first)[0] == 0
+    assert lifecycle.find() is None
+    told = subprocess.run([sys.executable, "-m", "lacuna_server", "status"], capture_output=True, text=True)
+    assert (told.returncode, told.stderr) == (1, "lacuna: no service of this user is running\n")
+
+
+def test_what_a_killed_service_left_behind_is_noticed(daemon: Daemon) -> None:
+    killed, _ = daemon.serve()
+    until(lambda: len(workers(killed)) == 1)
+    (worker,) = workers(killed)
+    killed.kill()
+    killed.wait()
+    until(lambda: not alive(worker))  # it ends with its server
+    process, _ = daemon.serve()
+    until(lambda: len(workers(process)) == 1)
+    process.send_signal(signal.SIGTERM)
+    code, log = ended(process)
+    assert code == 0
+    assert f"event=stale_file pid={killed.pid}" in log
+
+
+async def test_sigterm_under_load(daemon: Daemon) -> None:
+    """Requests that run finish, those that wait are told, connections get their goodbye, the worker is gone."""
+    daemon.config.write_text('engine = "scripted_engine:load"\nport = 0\nmax_active = 2\n')
+    process, address = daemon.serve()
+    async with await Client.connect(address) as client:
+        for uri in "abcd":
+            await client.open(uri, "text", 1)
+        fills = [asyncio.create_task(fill(client, uri, steps=20, step_s=0.02)) for uri in "abcd"]
+        await running(client, 2)
+        (worker,) = workers(process)
+        process.send_signal(signal.SIGTERM)
+        answers = await asyncio.gather(*fills, return_exceptions=True)
+    ends = sorted(answer.code if isinstance(answer, ServiceError) else type(answer).__name__ for answer in answers)
+    assert ends == ["Result", "Result", "shutting_down", "shutting_down"]
+    code, log = ended(process)
+    assert code == 0
+    assert "event=ending reason=SIGTERM" in log
+    assert "Traceback" not in log
+    assert not alive(worker)
+    assert lifecycle.find() is None
+
+
+async def test_sigterm_does_not_wait_for_ever(daemon: Daemon) -> None:
+    daemon.config.write_text('engine = "scripted_engine:load"\nport = 0\nshutdown_grace_s = 0.1\n')
+    process, address = daemon.serve()
+    async with await Client.connect(address) as client:
+        await client.open("a", "text", 1)
+        endless = asyncio.create_task(fill(client, "a", steps=ENDLESS, step_s=0.02))
+        await running(client, 1)
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(ServiceError) as caught:
+            await endless
+    assert caught.value.code == "shutting_down"
+    assert ended(process)[0] == 0
+
+
+async def test_a_worker_that_is_killed_is_told_of_and_started_again(daemon: Daemon) -> None:
+    process, address = daemon.serve()
+    async with await Client.connect(address) as client:
+        for uri in "ab":
+            await client.open(uri, "text", 1)
+        lost = asyncio.create_task(fill(client, "a", steps=ENDLESS, step_s=0.02))
+        await running(client, 1)
+        (worker,) = workers(process)
+        os.kill(worker, signal.SIGKILL)
+        with pytest.raises(ServiceError) as caught:
+            await lost
+        assert caught.value.code == "worker_crashed"
+        await fill(client, "a")
+        assert workers(process) != [worker]
+
+
+def test_idleness_ends_it(daemon: Daemon) -> None:
+    process, _ = daemon.serve("--idle-exit", 0.2)
+    code, log = ended(process)
+    assert code == 0
+    assert "reason=idle" in log
+
+
+async def test_a_client_keeps_it_from_being_idle(daemon: Daemon) -> None:
+    process, address = daemon.serve("--idle-exit", 0.2)
+    async with await Client.connect(address) as client:
+        await asyncio.sleep(2.5)
+        await client.status()
+    assert ended(process)[0] == 0
+
+
+def test_a_full_disk_is_one_line(daemon: Daemon) -> None:
+    def no_room() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+
+    code, log = ended(daemon.start(preexec_fn=no_room))
+    assert code == 2
+    assert log.startswith("lacuna: cannot use ")
+    assert log.endswith("File too large\n")
+    assert log.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--host", "0.0.0.0"), "lacuna: listening on 0.0.0.0 needs a token"),
+        (("--token-file", "/nonexistent"), "lacuna: /nonexistent: No such file"),
+        (("--cert", "cert.pem"), "lacuna: TLS needs both"),
+        (("--port", "99999"), "port"),
+    ],
+)
+def test_what_cannot_be_served_is_one_line(daemon: Daemon, arguments: tuple[str, ...], said: str) -> None:
+    code, log = ended(daemon.start(*arguments))
+    assert code == 2
+    assert said in log
+    assert log.count("\n") == 1
+
+
+def test_a_port_that_is_taken(daemon: Daemon) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, log = ended(daemon.start("--port", taken.getsockname()[1]))
+    assert code == 2
+    assert "Address already in use" in log
+
+
+async def test_a_token_is_asked_of_everybody_and_found_by_this_users_clients(daemon: Daemon, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("secret\n")
+    process, address = daemon.serve("--token-file", tmp_path / "token", "--host", "0.0.0.0")
+    assert address.token == "secret"
+    async with await Client.connect(await find_or_start()) as client:
+        await client.status()
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(f"{address.url}/health")
+    with refused.value:
+        assert refused.value.code == 401
+    process.send_signal(signal.SIGTERM)
+    assert "secret" not in ended(process)[1]
+
+
+async def test_two_clients_that_start_it_at_once_share_one(daemon: Daemon) -> None:
+    # A config that loads no model: these clients only want to meet.
+    daemon.config.write_text('engine = "lacuna_server:missing"\nport = 0\n')
+    started: list[Address] = []
+    try:
+        started += await asyncio.gather(*(find_or_start("--config", str(daemon.config)) for _ in range(3)))
+        assert len(set(started)) == 1
+        async with await Client.connect(started[0]) as client:
+            await client.status()
+    finally:
+        subprocess.run([sys.executable, "-m", "lacuna_server", "stop"], check=True)
+
+
+async def test_a_service_that_cannot_be_started_says_why(daemon: Daemon) -> None:
+    daemon.config.write_text("prot = 1\n")
+    with pytest.raises(ServiceError, match="prot"):
+        await find_or_start("--config", str(daemon.config))
+
+
+async def test_no_text_is_logged(daemon: Daemon) -> None:
+    process, address = daemon.serve()
+    async with await Client.connect(address) as client:
+        for uri, text in (("a", "geheim"), ("b", "geheim FAULT"), ("c", "geheim REFUSE")):
+            await client.open(uri, text, 1, path="geheim.py")
+            await asyncio.gather(fill(client, uri), return_exceptions=True)
+        await client.feedback("request-1", "accepted")
+        await client.status()
+    process.send_signal(signal.SIGTERM)
+    log = ended(process)[1]
+    assert "event=feedback" in log
+    assert "ValueError" in log
+    assert "geheim" not in log
+
+
+async def test_the_real_model(daemon: Daemon, gguf_path: Path) -> None:
+    daemon.config.write_text("port = 0\nthreads = 1\n")
+    process, address = daemon.serve()
+    text = "def area(width, height):\n    return width * \n"
+    at = text.index("* ") + 2
+    async with await Client.connect(address) as client:
+        await client.open("a", text, 1, path="/a.py")
+        target = [Target("a", 1, (Region(at, at, max_tokens=8),))]
+        answers = [answer async for answer in client.infill(target, snapshots=True)]
+        assert isinstance(answers[0], Progress)
+        assert isinstance(answers[-1], Result)
+        result = answers[-1].results[0].result
+        assert result.status in ("ok", "no_valid_fill")
+        assert result.stats.nfe > 0
+        answers = [answer async for answer in client.infill(target)]
+        assert isinstance(answers[-1], Result)
+        again = answers[-1].results[0].result
+        assert again.fills == result.fills
+        assert again.stats.cached_tokens > result.stats.cached_tokens  # the document's context was kept
+    process.send_signal(signal.SIGTERM)
+    assert ended(process)[0] == 0

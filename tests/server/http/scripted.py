@@ -1,0 +1,123 @@
+"""A scheduler that fills every gap with a given text, word by word, and a server around it."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import httpx2
+import uvicorn
+from starlette.applications import Starlette
+
+from lacuna_model.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
+from lacuna_server.app import build
+from lacuna_server.config import ServerConfig
+from lacuna_server.protocol import ServiceError, Status
+
+STATS = FillStats(nfe=5, steps=3, tokens=4, context_tokens=20, cached_tokens=15, ms=50.0, encode_ms=10.0)
+
+
+def snapshots(text: str) -> Iterator[Snapshot]:
+    """One word or newline is committed a step; what follows is a draft."""
+    tokens = re.findall(r"\n|[^\S\n]*[^\s]+", text)
+    for step in range(len(tokens) + 1):
+        slots = tuple(
+            SlotView(token, "committed" if at < step else "draft", 1.0 if at < step else 0.5)
+            for at, token in enumerate(tokens)
+        )
+        yield Snapshot(step + 1, (text,), (slots,), nfe=step + 1)
+
+
+@dataclass
+class Script:
+    """What the scheduler does with every request."""
+
+    fills: tuple[str, ...] = ("return 1",)
+    status: str = "ok"
+    stats: FillStats = STATS
+    refuse: ServiceError | None = None
+    fail: ServiceError | None = None
+    hold: asyncio.Event | None = None
+    state: str = "ready"
+    asked: list[InfillRequest] = field(default_factory=list)
+    tickets: list["ScriptedTicket"] = field(default_factory=list)
+
+
+class ScriptedTicket:
+    def __init__(self, script: Script, request: InfillRequest, how: dict[str, Any]) -> None:
+        self.how = how
+        self.cancelled = False
+        self.finished = False
+        self._script = script
+        self._request = request
+
+    async def events(self) -> AsyncIterator[Snapshot]:
+        if self.how["snapshots"]:
+            for snapshot in snapshots(self._script.fills[0]):
+                yield snapshot
+                await asyncio.sleep(0)
+        if self._script.hold is not None:
+            await self._script.hold.wait()
+
+    async def result(self) -> InfillResult:
+        script = self._script
+        if script.fail is not None:
+            raise script.fail
+        self.finished = True
+        others = tuple((fill,) for fill in script.fills[1 : self._request.candidates])
+        return InfillResult(script.status, "", script.fills[:1], script.stats, alternatives=others)
+
+    def cancel(self) -> None:
+        self.cancelled = not self.finished
+
+
+class ScriptedScheduler:
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.observers: list[Any] = []
+
+    def submit(self, request: InfillRequest, **how: Any) -> ScriptedTicket:
+        if self.script.refuse is not None:
+            raise self.script.refuse
+        self.script.asked.append(request)
+        self.script.tickets.append(ScriptedTicket(self.script, request, how))
+        return self.script.tickets[-1]
+
+
+class ScriptedService:
+    """What the routes read of the service."""
+
+    def __init__(self, script: Script, config: ServerConfig) -> None:
+        self.config = config
+        self.scheduler = ScriptedScheduler(script)
+        self.feedback: dict[str, int] = {}
+        self.worker = SimpleNamespace(num_crashes=0)
+
+    def touch(self) -> None:
+        pass
+
+    def status(self) -> Status:
+        return Status("scripted", self.scheduler.script.state, 0.5)
+
+
+def application(script: Script, **config: Any) -> Starlette:
+    return build(ScriptedService(script, ServerConfig(model="scripted", **config)))
+
+
+@asynccontextmanager
+async def serving(script: Script, **config: Any) -> AsyncIterator[httpx2.AsyncClient]:
+    """A real server on a free port, and a client of it."""
+    server = uvicorn.Server(uvicorn.Config(application(script, **config), port=0, lifespan="off", log_level="error"))
+    running = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.005)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+        try:
+            yield client
+        finally:
+            server.should_exit = True
+            await running

@@ -1,0 +1,347 @@
+"""Each client's own request, as its source sends it, and the answer taken as that client takes it."""
+
+import asyncio
+import json
+import re
+
+import httpx2
+import msgspec
+import pytest
+
+from lacuna_server.protocol import ServiceError
+
+from .scripted import Script, serving
+
+BEFORE = "def area(radius):\n    return "
+AFTER = "\n\nprint(area(2))\n"
+LINES = "radius * radius\n    # a comment\n    done()"
+RESPONSE_FIELDS = [
+    "content",
+    "timings/prompt_n",
+    "timings/prompt_ms",
+    "timings/prompt_per_token_ms",
+    "timings/prompt_per_second",
+    "timings/predicted_n",
+    "timings/predicted_ms",
+    "timings/predicted_per_token_ms",
+    "timings/predicted_per_second",
+    "truncated",
+    "tokens_cached",
+]
+
+
+def llama_vim(**changes: object) -> dict[str, object]:
+    return {
+        "id_slot": 0,
+        "input_prefix": "def area(radius):\n",
+        "input_suffix": AFTER,
+        "input_extra": [{"text": "PI = 3\n", "time": 12.5, "filename": "const.py"}],
+        "prompt": "    return ",
+        "n_predict": 128,
+        "stop": [],
+        "n_indent": 4,
+        "top_k": 40,
+        "top_p": 0.90,
+        "samplers": ["top_k", "top_p", "infill"],
+        "stream": False,
+        "cache_prompt": True,
+        "t_max_prompt_ms": 500,
+        "t_max_predict_ms": 1000,
+        "response_fields": RESPONSE_FIELDS,
+        "model": "",
+        **changes,
+    }
+
+
+def events(response: httpx2.Response) -> list[dict]:
+    """The data of server-sent events, read as Continue's streamSse and minuet do: line by line, [DONE] is the end."""
+    assert response.headers["content-type"].startswith("text/event-stream")
+    found = []
+    for line in response.text.splitlines():
+        if line.startswith("data:") and line.removeprefix("data:").strip() != "[DONE]":
+            found.append(json.loads(line.removeprefix("data:")))
+    return found
+
+
+async def test_llama_vim() -> None:
+    script = Script(fills=("radius ** 2",))
+    async with serving(script) as client:
+        response = await client.post("/infill", json=llama_vim(), headers={"Authorization": "Bearer key"})
+    raw = response.text
+    # The two patterns of s:fim_on_response; what does not match is dropped without a word.
+    assert re.match(r"\s*{", raw)
+    assert re.search(r'"content"\s*:"', raw)
+    shown = json.loads(raw)
+    assert shown["content"].split("\n") == ["radius ** 2"]
+    assert set(shown) == set(RESPONSE_FIELDS)
+    assert (shown["timings/predicted_n"], shown["timings/predicted_ms"]) == (4, 40.0)
+    assert (shown["timings/prompt_n"], shown["timings/prompt_ms"], shown["tokens_cached"]) == (5, 10.0, 15)
+    (asked,) = script.asked
+    assert asked.text == BEFORE + AFTER
+    assert asked.regions[0].start == len(BEFORE)
+    assert asked.regions[0].max_tokens == 128
+    assert [(snippet.path, snippet.text) for snippet in asked.snippets] == [("const.py", "PI = 3\n")]
+
+
+async def test_llama_vim_stops_at_whole_lines_when_its_time_is_over() -> None:
+    script = Script(fills=(LINES,), hold=asyncio.Event())
+    async with serving(script) as client:
+        response = await client.post("/infill", json=llama_vim(t_max_predict_ms=0))
+    assert response.json()["content"] == "radius * radius"
+    assert script.tickets[0].cancelled
+
+
+async def test_llama_vim_warm_up() -> None:
+    script = Script()
+    body = llama_vim(input_prefix="", input_suffix="", prompt="", n_predict=0, samplers=[], response_fields=[""])
+    async with serving(script) as client:
+        assert (await client.post("/infill", json=body)).json() == {}
+    assert script.asked == []
+
+
+async def test_llama_vscode() -> None:
+    body = {name: llama_vim()[name] for name in ("input_prefix", "input_suffix", "input_extra", "prompt", "n_predict")}
+    body |= {"top_k": 40, "top_p": 0.99, "stream": False, "samplers": ["top_k", "top_p", "infill"], "n_cmpl": 3}
+    script = Script(fills=("one", "two", "three", "four"))
+    async with serving(script) as client:
+        several = (await client.post("/infill", json=body)).json()
+        single = (await client.post("/infill", json=body | {"n_cmpl": 1, "lora": [{"id": 0, "scale": 0.5}]})).json()
+        warm_up = (await client.post("/infill", json=body | {"n_cmpl": 1, "n_predict": 0})).json()
+        health = (await client.get("/health")).json()
+    assert [one["content"] for one in several] == ["one", "two", "three"]
+    assert single["content"] == "one"
+    assert single["timings"]["predicted_per_second"] == pytest.approx(100)
+    assert warm_up["content"] == ""
+    assert health["status"] == "ok"
+
+
+async def test_llama_cpp_streamed() -> None:
+    async with serving(Script(fills=(LINES,))) as client:
+        chunks = events(await client.post("/infill", json=llama_vim(stream=True)))
+    assert "".join(chunk["content"] for chunk in chunks) == LINES
+    assert len(chunks) > 2
+    assert [chunk["stop"] for chunk in chunks] == [*[False] * (len(chunks) - 1), True]
+    assert chunks[-1]["timings"]["predicted_n"] == 4
+
+
+async def test_continue_llama_cpp() -> None:
+    body = {
+        "prompt": f"<fim_prefix>{BEFORE}<fim_suffix>{AFTER}<fim_middle>",
+        "stream": True,
+        "n_predict": 4096,
+        "stop": ["<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<file_sep>", "<|endoftext|>", "\n\n"],
+        "top_k": None,
+        "temperature": 0.01,
+    }
+    script = Script(fills=(LINES + "\n\nmore",))
+    async with serving(script) as client:
+        chunks = events(await client.post("/completion", json=body))
+    assert "".join(chunk["content"] for chunk in chunks if chunk["content"]) == LINES
+    assert script.asked[0].text == BEFORE + AFTER
+
+
+class ZedChoice(msgspec.Struct):
+    text: str
+    finish_reason: str | None
+
+
+class ZedUsage(msgspec.Struct):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class ZedResponse(msgspec.Struct):
+    id: str
+    object: str
+    created: int
+    model: str
+    choices: list[ZedChoice]
+    usage: ZedUsage
+
+
+@pytest.mark.parametrize(
+    ("prompt", "stop"),
+    [
+        (f"<PRE> {BEFORE} <SUF>{AFTER} <MID>", ["<PRE>", "<SUF>", "<MID>"]),
+        (f"<fim_prefix>{BEFORE}<fim_suffix>{AFTER}<fim_middle>", ["<|endoftext|>", "<fim_prefix>"]),
+        (f"<\uff5cfim\u2581begin\uff5c>{BEFORE}<\uff5cfim\u2581hole\uff5c>{AFTER}<\uff5cfim\u2581end\uff5c>", []),
+        (f"<|fim_prefix|>{BEFORE}<|fim_suffix|>{AFTER}<|fim_middle|>", ["<|endoftext|>", "<|fim_middle|>"]),
+        (f"[SUFFIX]{AFTER}[PREFIX]{BEFORE}", ["[PREFIX]", "[SUFFIX]"]),
+        (f"<|code_prefix|>{BEFORE}<|code_suffix|>{AFTER}<|code_middle|>", ["<|endoftext|>", "<|code_prefix|>"]),
+    ],
+    ids=["codellama", "starcoder", "deepseek", "qwen", "codestral", "glm"],
+)
+async def test_zed(prompt: str, stop: list[str]) -> None:
+    body = {"model": "qwen2.5-coder:3b", "prompt": prompt, "max_tokens": 64, "stop": stop, "environment": None}
+    script = Script(fills=("radius ** 2",))
+    async with serving(script) as client:
+        response = await client.post("/v1/completions", json=body)
+    shown = msgspec.json.decode(response.content, type=ZedResponse)
+    assert shown.choices[0].text == "radius ** 2"
+    assert shown.usage == ZedUsage(20, 4, 24)
+    assert script.asked[0].text == BEFORE + AFTER
+    assert script.asked[0].regions[0].start == len(BEFORE)
+
+
+async def test_continue_inception_autocomplete() -> None:
+    body = {
+        "model": "mercury-coder-small",
+        "prompt": BEFORE,
+        "suffix": "<|endoftext|>",
+        "max_tokens": 150,
+        "temperature": 0.0,
+        "presence_penalty": 1.5,
+        "stop": ["<|endoftext|>", "\n\n", "\n \n"],
+        "stream": True,
+    }
+    script = Script(fills=(LINES + "\n \nmore",))
+    async with serving(script) as client:
+        chunks = events(await client.post("/v1/completions", json=body))
+    assert "".join(chunk["choices"][0]["text"] for chunk in chunks if chunk["choices"]) == LINES
+    assert len(chunks) > 2
+    assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
+    assert script.asked[0].text == BEFORE
+
+
+async def test_continue_openai_fim() -> None:
+    body = {"model": "codestral", "prompt": BEFORE, "suffix": AFTER, "max_tokens": 4096, "stop": None, "stream": True}
+    async with serving(Script(fills=(LINES,))) as client:
+        response = await client.post("/v1/fim/completions", json=body, headers={"x-api-key": "key"})
+    assert "".join(chunk["choices"][0]["delta"]["content"] for chunk in events(response)) == LINES
+    assert response.text.endswith("data: [DONE]\n\n")
+
+
+async def test_mistral_and_mercury_fim_whole() -> None:
+    body = {"model": "mercury-coder", "prompt": BEFORE, "suffix": AFTER, "min_tokens": 4, "top_p": 1, "stop": "\n"}
+    script = Script(fills=(LINES,))
+    async with serving(script) as client:
+        shown = (await client.post("/v1/fim/completions", json=body)).json()
+    assert shown["choices"][0]["text"] == shown["choices"][0]["message"]["content"] == "radius * radius"
+    assert script.asked[0].regions[0].single_line
+    assert script.asked[0].regions[0].min_tokens == 4
+
+
+MINUET = {"model": "qwen", "max_tokens": 56, "top_p": 0.9, "prompt": f"# language: python\n{BEFORE}", "suffix": AFTER}
+
+
+async def test_minuet_asks_three_times_at_once() -> None:
+    script = Script(fills=("radius ** 2",))
+    async with serving(script) as client:
+        body = MINUET | {"stream": False}
+        found = await asyncio.gather(*(client.post("/v1/completions", json=body) for _ in range(3)))
+    assert [one.json()["choices"][0]["text"] for one in found] == ["radius ** 2"] * 3
+    assert [asked.language for asked in script.asked] == ["python"] * 3
+    assert not any(ticket.how["supersede"] for ticket in script.tickets)
+
+
+async def test_minuet_streamed() -> None:
+    async with serving(Script(fills=(LINES,))) as client:
+        chunks = events(await client.post("/v1/completions", json=MINUET | {"stream": True}))
+    assert "".join(chunk["choices"][0]["text"] for chunk in chunks) == LINES
+
+
+ZED_EDIT = (
+    "<|recently_viewed_code_snippets|>\n<|recently_viewed_code_snippet|>\ncode_snippet_file_path: src/const.py\n"
+    "PI = 3\n<|/recently_viewed_code_snippet|>\n<|/recently_viewed_code_snippets|>\n"
+    "<|current_file_content|>\ncurrent_file_path: src/area.py\nimport math\n\n"
+    "<|code_to_edit|>\ndef area(radius):\n    return <|cursor|><|/code_to_edit|>\n\n\nprint(area(2))\n"
+    "<|/current_file_content|>\n<|edit_diff_history|>\n--- a\n+++ b\n<|/edit_diff_history|>\n"
+)
+
+
+async def test_zed_next_edit() -> None:
+    body = {"model": "mercury-coder", "messages": [{"role": "user", "content": ZED_EDIT}], "stream": False, "stop": []}
+    script = Script(fills=("radius ** 2",))
+    async with serving(script) as client:
+        shown = (await client.post("/v1/edit/completions", json=body)).json()
+    text = shown["choices"][0]["message"]["content"]
+    region = text.removeprefix("```\n").removesuffix("\n```")
+    assert region == "def area(radius):\n    return radius ** 2"
+    (asked,) = script.asked
+    assert asked.text == "import math\n\ndef area(radius):\n    return \n\nprint(area(2))\n"
+    assert asked.path == "src/area.py"
+    assert asked.snippets[0].path == "src/const.py"
+
+
+async def test_next_edit_with_nothing_to_edit() -> None:
+    body = {"messages": [{"role": "user", "content": ZED_EDIT}]}
+    async with serving(Script(fills=("",))) as client:
+        shown = (await client.post("/v1/edit/completions", json=body)).json()
+    assert shown["choices"][0]["message"]["content"] == "None"
+
+
+async def test_continue_next_edit_streamed() -> None:
+    content = [{"type": "text", "text": ZED_EDIT}]
+    body = {"model": "mercury-coder", "messages": [{"role": "user", "content": content}], "stream": True}
+    async with serving(Script(fills=("radius ** 2",))) as client:
+        chunks = events(await client.post("/v1/edit/completions", json=body))
+    said = "".join(chunk["choices"][0]["delta"]["content"] for chunk in chunks)
+    assert said == "```\ndef area(radius):\n    return radius ** 2\n```"
+
+
+async def test_continue_apply_streamed_and_whole() -> None:
+    content = (
+        "<|original_code|>\ndef one():\n    return 1\n\ndef two():\n    return 2\n<|/original_code|>\n\n"
+        "<|update_snippet|>\n# ... existing code ...\ndef two():\n    return 22\n<|/update_snippet|>"
+    )
+    body = {"model": "mercury-coder", "messages": [{"role": "user", "content": content}], "max_tokens": 4096}
+    script = Script()
+    async with serving(script) as client:
+        whole = (await client.post("/v1/apply/completions", json=body)).json()
+        chunks = events(await client.post("/v1/apply/completions", json=body | {"stream": True}))
+    wanted = "def one():\n    return 1\n\ndef two():\n    return 22"
+    assert whole["choices"][0]["message"]["content"] == wanted
+    assert "".join(chunk["choices"][0]["delta"]["content"] for chunk in chunks) == wanted
+    assert script.asked == []
+
+
+async def test_mercury_diffusing() -> None:
+    body = {"model": "mercury", "prompt": BEFORE, "suffix": AFTER, "stream": True, "diffusing": True}
+    async with serving(Script(fills=(LINES,))) as client:
+        chunks = events(await client.post("/v1/fim/completions", json=body))
+    shown = ""
+    for chunk in chunks:
+        shown = chunk["choices"][0]["delta"]["content"]  # it replaces what was there
+    assert shown == LINES
+    shares = [chunk["diffusion_meta"]["diffusion_progress"] for chunk in chunks]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "content", [ZED_EDIT, f"<|fim_prefix|>{BEFORE}<|fim_suffix|>{AFTER}<|fim_middle|>"], ids=["edit", "sentinels"]
+)
+async def test_chat_holds_what_the_other_endpoints_take(content: str) -> None:
+    messages = [{"role": "system", "content": "You fill gaps."}, {"role": "user", "content": content}]
+    async with serving(Script(fills=("radius ** 2",))) as client:
+        shown = (await client.post("/v1/chat/completions", json={"messages": messages, "max_tokens": -1})).json()
+    assert "radius ** 2" in shown["choices"][0]["message"]["content"]
+    assert shown["object"] == "chat.completion"
+
+
+async def test_chat_of_any_other_kind_is_refused_clearly() -> None:
+    body = {"messages": [{"role": "user", "content": "Hello!"}]}
+    async with serving(Script()) as client:
+        response = await client.post("/v1/chat/completions", json=body)
+    assert response.status_code == 400
+    assert "fills gaps" in response.json()["error"]["message"]
+
+
+async def test_a_refusal_is_told_in_the_shape_of_the_client() -> None:
+    script = Script(refuse=ServiceError("overloaded", "the queue is full", retry_after_ms=2500))
+    async with serving(script) as client:
+        llama = await client.post("/infill", json=llama_vim())
+        openai = await client.post("/v1/completions", json=MINUET)
+    assert (llama.status_code, openai.status_code) == (503, 503)
+    assert llama.headers["retry-after"] == openai.headers["retry-after"] == "3"
+    assert llama.json() == {"error": {"code": 503, "message": "the queue is full", "type": "unavailable_error"}}
+    assert openai.json()["error"]["code"] == "overloaded"
+
+
+async def test_a_fault_halfway_through_a_stream_is_an_event() -> None:
+    script = Script(fills=(LINES,), fail=ServiceError("worker_crashed", "the model process ended"))
+    async with serving(script) as client:
+        response = await client.post("/v1/completions", json=MINUET | {"stream": True})
+    assert events(response)[-1]["error"]["code"] == "worker_crashed"
+    assert "[DONE]" not in response.text

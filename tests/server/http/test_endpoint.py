@@ -1,0 +1,76 @@
+"""The handler itself: bodies that are none, clients that leave, models that are not there."""
+
+import asyncio
+import re
+
+import httpx2
+import pytest
+
+from .scripted import Script, serving
+
+ASKED = {"prompt": "x = ", "suffix": "\n"}
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+async def test_a_client_that_leaves_cancels_its_request(stream: bool) -> None:
+    script = Script(fills=("a\nb",), hold=asyncio.Event())
+    async with serving(script) as client:
+        with pytest.raises(httpx2.ReadTimeout):
+            await client.post("/v1/completions", json=ASKED | {"stream": stream}, timeout=httpx2.Timeout(5, read=0.2))
+        async with asyncio.timeout(10):
+            while not script.tickets[0].cancelled:
+                await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "truncated"),
+        (b"{", "truncated"),
+        (b'{"prompt": 1}', r"Expected `str`, got `int` - at `\$.prompt`"),
+        (b'{"prompt": "x", "n": 99}', r"at `\$.n`"),
+        (b'{"prompt": "\xff"}', "utf-8"),
+        (b'{"unknown":' + b"[" * 100_000, "(?i)recursion"),
+    ],
+)
+async def test_a_body_that_is_none_is_refused_with_the_reason(content: bytes, why: str) -> None:
+    async with serving(Script()) as client:
+        response = await client.post("/v1/completions", content=content)
+    assert response.status_code == 400
+    assert response.json()["error"]["type"] == "invalid_request_error"
+    assert re.search(why, response.json()["error"]["message"])
+
+
+async def test_too_large_a_body_or_document_is_refused() -> None:
+    async with serving(Script(), max_message_bytes=2000, max_document_bytes=1000) as client:
+        body = await client.post("/infill", json={"input_prefix": "x" * 3000, "input_suffix": ""})
+        document = await client.post("/infill", json={"input_prefix": "é" * 600, "input_suffix": ""})
+        chunked = await client.post("/infill", content=pieces())
+    assert [response.status_code for response in (body, document, chunked)] == [413, 413, 413]
+    assert document.json()["error"]["code"] == chunked.json()["error"]["code"] == 413
+
+
+async def pieces():
+    for _ in range(30):
+        yield b'{"x":' + b" " * 100
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "name"),
+    [
+        ("ready", 200, "ok"),
+        ("loading", 503, "loading model"),
+        ("restarting", 503, "loading model"),
+        ("failed", 503, "error"),
+    ],
+)
+async def test_health(state: str, status: int, name: str) -> None:
+    async with serving(Script(state=state)) as client:
+        response = await client.get("/health")
+    assert (response.status_code, response.json()["status"]) == (status, name)
+    assert ("error" in response.json()) == (status != 200)
+
+
+async def test_the_model_is_listed() -> None:
+    async with serving(Script()) as client:
+        assert [model["id"] for model in (await client.get("/v1/models")).json()["data"]] == ["scripted"]

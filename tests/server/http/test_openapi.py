@@ -1,0 +1,56 @@
+"""The description holds what the service does: schemathesis asks as it says, and as it does not."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import hypothesis
+import pytest
+import schemathesis
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from lacuna_server.http import openapi
+from lacuna_server.http.plain import PLAIN
+from lacuna_server.http.shapes import SHAPES
+
+from .scripted import Script, serving
+
+EXAMPLES = 10
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """A server in a thread of its own: schemathesis waits for its answers."""
+    started, ended, found = threading.Event(), asyncio.Event(), []
+
+    async def serve() -> None:
+        async with serving(Script(fills=("one\ntwo", "three"))) as client:
+            found.extend([str(client.base_url), asyncio.get_running_loop()])
+            started.set()
+            await ended.wait()
+
+    thread = threading.Thread(target=asyncio.run, args=[serve()])
+    thread.start()
+    started.wait()
+    yield found[0]
+    found[1].call_soon_threadsafe(ended.set)
+    thread.join()
+
+
+schema = schemathesis.openapi.from_dict(openapi.document("1.2.3"))
+
+
+@schema.parametrize()
+@hypothesis.settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
+def test_every_answer_is_as_described(case: schemathesis.Case, url: str) -> None:
+    # What is within a prompt or a message decides too whether it can be served, which no schema can say.
+    case.call_and_validate(base_url=url, excluded_checks=[positive_data_acceptance])
+
+
+def test_the_description_is_valid_and_complete() -> None:
+    schema.validate()
+    document = schema.raw_schema
+    assert document["openapi"].startswith("3.1")
+    assert set(document["paths"]) == {path for shape in SHAPES for path in shape.paths} | {one.path for one in PLAIN}
+    names = [operation["operationId"] for path in document["paths"].values() for operation in path.values()]
+    assert len(set(names)) == len(names)

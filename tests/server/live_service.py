@@ -1,0 +1,94 @@
+"""A service in this process, on a free port, with a scripted worker; and a plain websocket to it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import msgspec
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from lacuna_model.params import DecodeOptions, Region
+from lacuna_server import protocol
+from lacuna_server.app import build, web_server
+from lacuna_server.config import ServerConfig
+from lacuna_server.protocol import ClientMessage, Hello, Infill, Open, ServerMessage, Target, Welcome
+from lacuna_server.service import Service
+from lacuna_server.serving import listen
+
+M = TypeVar("M", bound=ServerMessage)
+TIMEOUT_S = 30
+
+
+@asynccontextmanager
+async def live(**config: Any) -> AsyncIterator[tuple[Service, str]]:
+    """The service and its address, ``127.0.0.1:PORT``."""
+    settings = ServerConfig(**({"engine": "scripted_engine:load", "port": 0, "shutdown_grace_s": 0.2} | config))
+    service = Service(settings)
+    server = web_server(build(service), settings)
+    listener = listen(settings)
+    service.start()
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        yield service, f"127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        await service.close()
+        server.should_exit = True
+        await serving
+
+
+class Talk:
+    """One websocket that says and hears the protocol's messages, one by one."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self.connection = connection
+        self._subprotocol = connection.subprotocol or protocol.JSON
+
+    async def say(self, *messages: ClientMessage) -> None:
+        for message in messages:
+            await self.connection.send(protocol.encode(message, self._subprotocol))
+
+    async def hear(self, kind: type[M]) -> M:
+        """The next message of a kind; those of other kinds are passed over."""
+        async with asyncio.timeout(TIMEOUT_S):
+            while True:
+                message = protocol.decode_server(await self.connection.recv())
+                if isinstance(message, kind):
+                    return message
+
+    async def hear_all_until(self, kind: type[M]) -> list[ServerMessage]:
+        """All messages up to the next of a kind."""
+        heard: list[ServerMessage] = []
+        async with asyncio.timeout(TIMEOUT_S):
+            while not heard or not isinstance(heard[-1], kind):
+                heard.append(protocol.decode_server(await self.connection.recv()))
+        return heard
+
+
+@asynccontextmanager
+async def talk(
+    address: str, *, session: str = "", subprotocol: str = protocol.MSGPACK, hello: bool = True, **options: Any
+) -> AsyncIterator[tuple[Talk, Welcome]]:
+    """A conversation that has begun; without ``hello`` the welcome is empty."""
+    url = f"ws://{address}/v1/ws"
+    async with connect(url, subprotocols=[Subprotocol(subprotocol)], proxy=None, **options) as connection:
+        talking = Talk(connection)
+        welcome = Welcome("", "")
+        if hello:
+            await talking.say(Hello("test", session))
+            welcome = await talking.hear(Welcome)
+        yield talking, welcome
+
+
+def opened(uri: str, text: str = "text", version: int = 1) -> Open:
+    return Open(uri, text, version)
+
+
+def infill(
+    id: str, uri: str, *, version: int = 1, steps: int = 1, step_s: float = 0.0, at: Sequence[int] = (0,), **more: Any
+) -> Infill:
+    """A request that the scripted engine serves in so many steps of so many seconds."""
+    regions = tuple(Region(offset, offset, max_tokens=steps) for offset in at)
+    options = DecodeOptions(temperature=step_s)
+    return msgspec.structs.replace(Infill(id, (Target(uri, version, regions),), options), **more)

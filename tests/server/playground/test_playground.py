@@ -1,0 +1,135 @@
+import pytest
+from playwright.async_api import expect
+
+from .browser import keep, playground
+
+pytestmark = pytest.mark.usefixtures("scripted_engine")
+
+CODE = "def add(a, b):\n    return \n"
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+async def test_every_slot_sharpens_step_by_step_and_can_be_replayed(colours: str) -> None:
+    async with playground(colours) as page:
+        await keep(page, f"{colours}-1-gaps")
+        gaps = await page.locator("#backdrop .gap").count()
+        await page.click("#fill")
+        await page.wait_for_selector("#canvas .slot.mask")
+        await page.wait_for_selector("#canvas .slot.draft")
+        await page.wait_for_selector("#canvas .slot.committed.now")
+        await keep(page, f"{colours}-2-filling")
+        await expect(page.locator("#canvas .fill")).to_have_count(gaps)
+        assert "self.y + other.y" in (await page.inner_text("#canvas .fill"))
+        figures = {name: await page.inner_text(f"[data-figure='{name}']") for name in ("passes", "steps", "vetoes")}
+        assert figures == {"passes": "12", "steps": "6", "vetoes": "3"}
+        await keep(page, f"{colours}-3-result")
+
+        # Back to the third step: some slots are committed, others drafts whose confidence is their colour and blur.
+        await page.locator("#scrubber").fill("3")
+        assert await page.inner_text("#position") == "step 3 of 6"
+        assert await page.locator("#canvas .slot.committed").count() > gaps
+        draft = page.locator("#canvas .slot.draft").first
+        assert "45 % sure" in (await draft.get_attribute("title") or "")
+        assert await draft.evaluate("slot => getComputedStyle(slot).filter") == "blur(0.935px)"
+        assert await page.locator("#lattices canvas").count() == gaps
+        await keep(page, f"{colours}-4-replay")
+
+        await page.locator("#scrubber").fill("0")
+        assert await page.locator("#canvas .slot:not(.mask)").count() == 0
+        await page.select_option("#speed", "200")
+        await page.click("#play")
+        await expect(page.locator("#position")).to_have_text("result")
+
+
+async def test_gaps_are_marked_with_the_mouse() -> None:
+    async with playground() as page:
+        await page.click("#clear")
+        await expect(page.locator("#fill")).to_be_disabled()
+        await page.mouse.click(*await place(page, "    def __add__", 4))
+        await expect(page.locator("#backdrop .gap.empty")).to_have_count(1)
+        await page.mouse.dblclick(*await place(page, "Vector(self.x", 2))
+        await expect(page.locator("#backdrop .gap:not(.empty)")).to_have_text("Vector")
+        await page.mouse.click(*await place(page, "Vector(self.x", 2))
+        await expect(page.locator("#backdrop .gap")).to_have_count(1)
+        await page.click("#fill")
+        await expect(page.locator("#canvas .fill")).to_have_count(1)
+        await page.click("#back")
+        await expect(page.locator("#code")).to_be_visible()
+
+
+async def test_code_is_pasted_and_all_of_it_works_without_a_mouse() -> None:
+    async with playground() as page:
+        await page.focus("input[value=edit]")
+        await page.keyboard.press("Space")
+        await page.focus("#code")
+        await page.keyboard.press("Control+A")
+        await page.keyboard.insert_text(CODE)
+        await expect(page.locator("#backdrop .gap")).to_have_count(0)
+        await page.keyboard.press("ArrowUp")
+        await page.keyboard.press("End")
+        await page.focus("#mark")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#hint")).to_contain_text("1 gap.")
+        # The gap moves with the text in front of it.
+        await page.keyboard.press("Control+Home")
+        await page.keyboard.insert_text("# sums\n")
+        assert await page.evaluate("() => document.querySelector('.gap').previousSibling.textContent") == " "
+        await page.keyboard.press("Control+Enter")
+        await expect(page.locator("#canvas .fill")).to_have_count(1)
+        assert (await page.inner_text("#canvas")).startswith("# sums\ndef add(a, b):\n    return self.x")
+        await page.focus("#scrubber")
+        await page.keyboard.press("Home")
+        assert await page.inner_text("#position") == "step 0 of 6"
+
+
+async def test_in_marking_mode_keys_mark_and_change_nothing() -> None:
+    async with playground() as page:
+        await page.click("#clear")
+        await page.focus("#code")
+        code = await page.input_value("#code")
+        await page.keyboard.press("Control+Home")
+        for key in ("x", "Shift+ArrowRight", "Enter", "ArrowRight", "ArrowDown", "Enter"):
+            await page.keyboard.press(key)
+        await expect(page.locator("#backdrop .gap")).to_have_count(2)
+        await page.keyboard.press("Delete")
+        await expect(page.locator("#backdrop .gap")).to_have_count(1)
+        assert await page.input_value("#code") == code
+
+
+async def test_a_refusal_is_shown() -> None:
+    async with playground() as page:
+        await page.check("input[value=edit]", force=True)
+        await page.fill("#code", "REFUSE")
+        await page.click("#mark")
+        await page.click("#fill")
+        await expect(page.locator("#message.bad")).to_contain_text("the regions are refused")
+        await expect(page.locator("#fill")).to_be_enabled()
+
+
+async def test_a_service_with_a_token_is_used_with_it_in_the_address() -> None:
+    async with playground(token="secret token/1") as page:
+        await page.click("#fill")
+        await expect(page.locator("#canvas .fill").first).to_be_visible()
+
+
+async def place(page, text: str, offset: int) -> tuple[float, float]:
+    """Where a character of the drawn code is on the screen."""
+    box = await page.evaluate(
+        """([text, offset]) => {
+          const root = document.getElementById("backdrop");
+          let left = root.textContent.indexOf(text) + offset;
+          const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+          for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+            if (left < node.length) {
+              const range = document.createRange();
+              range.setStart(node, left);
+              range.setEnd(node, left + 1);
+              const box = range.getBoundingClientRect();
+              return [box.x + 1, box.y + box.height / 2];
+            }
+            left -= node.length;
+          }
+        }""",
+        [text, offset],
+    )
+    return box[0], box[1]

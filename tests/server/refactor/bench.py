@@ -1,0 +1,54 @@
+"""Runs refactorings over texts, with an answer to requests that needs no model."""
+
+from collections.abc import Callable, Iterable
+
+from lacuna_model.params import FillStats, InfillRequest, InfillResult, Region, Status
+from lacuna_model.regions import splice
+from lacuna_model.syntax import language_for
+from lacuna_server.refactor.fill import FileFill, fill_files
+from lacuna_server.refactor.plan import FileEdits
+from lacuna_server.refactor.refactoring import Refactoring, places
+from lacuna_server.refactor.source import Source
+
+
+class Scripted:
+    """Answers with what ``fill`` says of a hole, as an engine would; remembers the requests."""
+
+    def __init__(self, fill: Callable[[Region], str | None] = lambda region: "x") -> None:
+        self.fill = fill
+        self.requests: list[InfillRequest] = []
+
+    def __call__(self, request: InfillRequest) -> InfillResult:
+        self.requests.append(request)
+        fills = [self.fill(region) for region in request.regions]
+        if any(fill is None for fill in fills):
+            return self._result(request, "no_valid_fill", [""] * len(fills))
+        return self._result(request, "ok", [fill for fill in fills if fill is not None])
+
+    def _result(self, request: InfillRequest, status: Status, fills: list[str]) -> InfillResult:
+        text = splice(request.text.encode(), request.regions, fills).decode()
+        return InfillResult(status, text, tuple(fills), FillStats(), "nothing fits" if status != "ok" else "")
+
+
+class Bench:
+    """Runs refactorings over texts without a disk."""
+
+    def source(self, text: str, name: str = "code.py") -> Source:
+        language = language_for(name)
+        assert language is not None
+        return Source(name, text, language)
+
+    def edits(
+        self, refactoring: Refactoring, sources: Iterable[Source], answer: Scripted | None = None
+    ) -> tuple[list[FileEdits], list[str]]:
+        found, left_out = places(refactoring, list(sources))
+        fills = [FileFill(source, rewrites) for source, rewrites in found]
+        fill_files(fills, answer or Scripted(), lambda done: None)
+        return [fill.edits() for fill in fills], left_out
+
+    def apply(self, refactoring: Refactoring, text: str, name: str = "code.py", answer: Scripted | None = None) -> str:
+        """The text after the refactoring; every place must have got its fill."""
+        source = self.source(text, name)
+        files, _ = self.edits(refactoring, [source], answer)
+        assert all(edit.status == "ready" for file in files for edit in file.edits), files
+        return files[0].rewritten(source.data).decode() if files else text

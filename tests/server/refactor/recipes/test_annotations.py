@@ -1,0 +1,68 @@
+import pytest
+from tests.server.refactor.bench import Bench, Scripted
+
+from lacuna_model.params import Region
+from lacuna_model.syntax.byte_grammar import regex_grammar
+from lacuna_server.refactor.recipes import by_recipe
+
+ANNOTATE = by_recipe("annotations", {})
+INT = Scripted(lambda region: "int")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "def f(a, b=1, *c, d=None, **e):\n    return a\n",
+            "def f(a: int, b: int = 1, *c: int, d: int | None = None, **e: int) -> int:\n    return a\n",
+        ),
+        (
+            "def f(a='x', b=b'', c=1.5, d=True, e=[], f={}):\n    pass\n",
+            "def f(a: str = 'x', b: bytes = b'', c: float = 1.5, d: bool = True, e: list = [], f: dict = {}) -> None:\n"
+            "    pass\n",
+        ),
+        (
+            "class A:\n    def f(self, a):\n        return\n\n    @staticmethod\n    def g(a): ...\n\n"
+            "    @classmethod\n    def h(cls):\n"
+            "        raise ValueError\n",
+            "class A:\n    def f(self, a: int) -> None:\n        return\n\n    @staticmethod\n"
+            "    def g(a: int) -> int: ...\n\n"
+            "    @classmethod\n    def h(cls) -> int:\n        raise ValueError\n",
+        ),
+        ("def f(a: str) -> str:\n    return lambda b: b\n", "def f(a: str) -> str:\n    return lambda b: b\n"),
+        ("def f():\n    yield 1\n", "def f():\n    yield 1\n"),
+        (
+            "def f():\n    def g():\n        return 1\n    g()\n",
+            "def f() -> None:\n    def g() -> int:\n        return 1\n    g()\n",
+        ),
+    ],
+)
+def test_what_the_text_decides_is_decided(bench: Bench, before: str, after: str) -> None:
+    assert bench.apply(ANNOTATE, before, answer=INT) == after
+
+
+def holes(bench: Bench, text: str) -> list[Region]:
+    answer = Scripted(lambda region: "int")
+    bench.edits(ANNOTATE, [bench.source(text)], answer)
+    return [region for request in answer.requests for region in request.regions]
+
+
+@pytest.mark.parametrize(
+    ("head", "known", "unknown"),
+    [
+        ("", ["int", "list[str]", "dict[str, int]", "tuple[int, str]"], ["Path", "List[int]", "Later", "int, str"]),
+        ("class Path:\n    pass\n\n\n", ["Path", "list[Path]"], ["Later"]),
+        ("from pathlib import Path\n\n\n", ["int"], ["Path"]),
+        (
+            "from __future__ import annotations\nfrom pathlib import Path as P, Path\n\n\n",
+            ["Path", "Later"],
+            ["P", "Else"],
+        ),
+    ],
+)
+def test_types_exist_where_they_are_used(bench: Bench, head: str, known: list[str], unknown: list[str]) -> None:
+    (hole,) = holes(bench, head + "def f(a) -> None:\n    pass\n\n\nclass Later:\n    pass\n")
+    grammar = regex_grammar(hole.regex)
+    assert hole.single_line
+    assert [text for text in known if not grammar.matches(text.encode())] == []
+    assert [text for text in unknown if grammar.matches(text.encode())] == []

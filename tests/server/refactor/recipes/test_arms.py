@@ -1,0 +1,76 @@
+import pytest
+from tests.server.refactor.bench import Bench, Scripted
+
+from lacuna_server.refactor.recipes import by_recipe
+
+ADD = by_recipe("arms", {})
+CASES = [
+    (
+        "a.py",
+        "from enum import Enum\n\n\nclass Color(Enum):\n    RED = 1\n    GREEN = 2\n    BLUE = 3\n\n\ndef f(c):\n"
+        "    match c:\n        case Color.RED | Color.BLUE:\n            return 1\n",
+        "\n        case Color.GREEN:\n            x",
+    ),
+    (
+        "a.rs",
+        (
+            "enum Color { Red, Green, Blue(u8) }\n\nfn f(c: Color) -> u8 {\n    match c {\n"
+            "        Color::Blue(n) => n\n    }\n}\n"
+        ),
+        ",\n        Color::Red => x,\n        Color::Green => x,",
+    ),
+    (
+        "a.ts",
+        (
+            "enum Color { Red, Green = 2 }\n\nfunction f(c: Color) {\n  switch (c) {\n    case Color.Red:\n"
+            "      break;\n  }\n}\n"
+        ),
+        "\n    case Color.Green:\n      x\n      break;",
+    ),
+    (
+        "a.c",
+        (
+            "enum color { RED, GREEN };\n\nint f(enum color c) {\n    switch (c) {\n    case RED:\n"
+            "        return 1;\n    }\n}\n"
+        ),
+        "\n    case GREEN:\n        x\n        break;",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "arms"), CASES, ids=[case[0] for case in CASES])
+def test_missing_arms_are_added(bench: Bench, name: str, before: str, arms: str) -> None:
+    answer = Scripted(lambda region: "x" if name.endswith(".py") or name.endswith(".rs") else "x;")
+    made = bench.apply(ADD, before, name, answer)
+    arms = arms if name.endswith((".py", ".rs")) else arms.replace("x\n", "x;\n")
+    assert made.replace(arms, "", 1) == before
+    assert bench.apply(ADD, made, name, answer) == made
+
+
+@pytest.mark.parametrize(
+    ("name", "otherwise"),
+    [
+        ("a.py", "        case _:\n            return 2\n"),
+        ("a.py", "        case other:\n            return 2\n"),
+        ("a.rs", ",\n        _ => 1\n"),
+        ("a.ts", "    default:\n      break;\n"),
+        ("a.c", "    default:\n        break;\n"),
+    ],
+)
+def test_a_switch_with_an_arm_for_the_rest_is_complete(bench: Bench, name: str, otherwise: str) -> None:
+    before = next(text for case, text, _ in CASES if case == name)
+    end = {"a.py": "return 1\n", "a.rs": "=> n", "a.ts": "break;\n", "a.c": "return 1;\n"}[name]
+    before = before.replace(end, end + otherwise)
+    assert bench.apply(ADD, before, name) == before
+
+
+def test_the_enum_may_be_in_another_file(bench: Bench) -> None:
+    enum = bench.source(CASES[0][1].split("\n\n\ndef")[0], "colors.py")
+    user = bench.source("match c:\n    case Color.RED:\n        pass\n", "user.py")
+    (edits,), _ = bench.edits(ADD, [user, enum])
+    assert edits.rewritten(user.data).decode().count("case Color.") == 3
+
+
+def test_a_match_over_something_else_is_left_alone(bench: Bench) -> None:
+    text = CASES[0][1].replace("Color.RED | Color.BLUE", "Shape.ROUND")
+    assert bench.apply(ADD, text) == text

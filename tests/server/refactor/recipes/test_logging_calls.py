@@ -1,0 +1,75 @@
+import logging
+
+import pytest
+from tests.server.refactor.bench import Bench, Scripted
+
+from lacuna_server.refactor.recipes import by_recipe
+
+REPLACE = by_recipe("logging", {})
+INFO = Scripted(lambda region: region.regex.split("|")[0])
+HEAD = "import logging\n\nlogger = logging.getLogger(__name__)\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "after"),
+    [
+        ('print("done")', 'logger.debug("done")'),
+        ('print(f"{x} %")', 'logger.debug(f"{x} %")'),
+        ("print(x)", 'logger.debug("%s", x)'),
+        ('print("got", x, "of 100 %")', 'logger.debug("got %s of 100 %%", x)'),
+        ("print('it', x)", 'logger.debug("it %s", x)'),
+        ("print('\"', x)", 'logger.debug("%s %s", \'"\', x)'),
+        ("print(x, y, flush=True)", 'logger.debug("%s %s", x, y)'),
+        ("print(x, file=sys.stderr)", 'logger.warning("%s", x)'),
+    ],
+)
+def test_the_format_follows_from_the_call(bench: Bench, call: str, after: str) -> None:
+    assert bench.apply(REPLACE, f"import sys\n\n{call}\n", answer=INFO) == (
+        f"import logging\nimport sys\n\nlogger = logging.getLogger(__name__)\n\n{after}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "call", ["print()", "print(*x)", "print(x, end='')", "print(x, file=f)", "y = print(x)", "print(x for x in y)"]
+)
+def test_what_a_log_record_cannot_show_stays(bench: Bench, call: str) -> None:
+    files, left_out = bench.edits(REPLACE, [bench.source(f"{call}\n")])
+    assert files == []
+    assert bool(left_out) == call.startswith("print")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("print(1)\n", f'{HEAD}\n\nlogger.debug("%s", 1)\n'),
+        ('"""Doc."""\n\nprint(1)\n', f'"""Doc."""\n\n{HEAD}\n\nlogger.debug("%s", 1)\n'),
+        (
+            "import logging\n\nlog = logging.getLogger()\nprint(1)\n",
+            'import logging\n\nlog = logging.getLogger()\nlog.debug("%s", 1)\n',
+        ),
+        (
+            "from __future__ import annotations\nprint(1)\n",
+            f'from __future__ import annotations\n{HEAD}logger.debug("%s", 1)\n',
+        ),
+        (
+            "import logging\nimport os\r\nprint(1)\n",
+            'import logging\nimport os\n\nlogger = logging.getLogger(__name__)\r\nlogger.debug("%s", 1)\n',
+        ),
+    ],
+)
+def test_the_logger_is_the_modules_own(bench: Bench, before: str, after: str) -> None:
+    assert bench.apply(REPLACE, before, answer=INFO) == after
+
+
+def test_the_level_is_asked_by_regex_and_knows_its_surroundings(bench: Bench) -> None:
+    answer = Scripted(lambda region: "error")
+    text = "import logging\nlogger = logging.getLogger()\ntry:\n    print(1)\nexcept OSError:\n    print(2)\n"
+    bench.edits(REPLACE, [bench.source(text)], answer)
+    levels = [region.regex for request in answer.requests for region in request.regions]
+    assert levels == ["debug|info|warning|error", "warning|error|exception"]
+    assert all(hasattr(logging.Logger, level) for choice in levels for level in choice.split("|"))
+
+
+def test_without_a_single_call_there_is_no_import(bench: Bench) -> None:
+    files, _ = bench.edits(REPLACE, [bench.source("print(1)\n")], Scripted(lambda region: None))
+    assert files[0].rewritten(b"print(1)\n") == b"print(1)\n"

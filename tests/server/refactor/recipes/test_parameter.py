@@ -1,0 +1,108 @@
+import pytest
+from tests.server.refactor.bench import Bench, Scripted
+
+from lacuna_model.errors import RequestError
+from lacuna_model.syntax.byte_grammar import regex_grammar
+from lacuna_server.refactor.recipes import by_recipe
+from lacuna_server.refactor.recipes.parameter import EXPRESSION
+
+FILLED = Scripted(lambda region: "30")
+
+
+def add(parameter: str = "timeout: float", function: str = "f", **settings: str) -> dict[str, str]:
+    return {"function": function, "parameter": parameter, **settings}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "parameter"),
+    [
+        ("def f(): pass\n", "def f(timeout: float): pass\n", "timeout: float"),
+        ("def f(a, b,): pass\n", "def f(a, b, timeout: float,): pass\n", "timeout: float"),
+        ("def f(a, b=1): pass\n", "def f(a, b=1, *, timeout: float): pass\n", "timeout: float"),
+        ("def f(a, b: int = 1): pass\n", "def f(a, b: int = 1, t=2): pass\n", "t=2"),
+        ("def f(a, *b, **c): pass\n", "def f(a, *b, timeout: float, **c): pass\n", "timeout: float"),
+        ("def f(**c): pass\n", "def f(timeout: float, **c): pass\n", "timeout: float"),
+        ("def f(a, /, b, *, c): pass\n", "def f(a, /, b, *, c, timeout: float): pass\n", "timeout: float"),
+        ("def f(\n    a,  # one\n): pass\n", "def f(\n    a, timeout: float,  # one\n): pass\n", "timeout: float"),
+    ],
+)
+def test_the_definition(bench: Bench, before: str, after: str, parameter: str) -> None:
+    assert bench.apply(by_recipe("parameter", add(parameter)), before) == after
+
+
+@pytest.mark.parametrize(
+    ("call", "after"),
+    [
+        ("f()", "f(timeout=30)"),
+        ("f(1, g(2))", "f(1, g(2), timeout=30)"),
+        ("f(1,)", "f(1, timeout=30,)"),
+        ("self.f(1)", "self.f(1, timeout=30)"),
+        ("f(1, timeout=2)", "f(1, timeout=2)"),
+        ("g(f)", "g(f)"),
+        ("f(f(1))", "f(f(1, timeout=30), timeout=30)"),
+        ("f(\n    1,  # one\n)", "f(\n    1, timeout=30,  # one\n)"),
+    ],
+)
+def test_callers(bench: Bench, call: str, after: str) -> None:
+    head = "def f(a, timeout): pass\n"
+    made = bench.apply(by_recipe("parameter", add()), f"{head.replace(', timeout', '')}{call}\n", answer=FILLED)
+    assert made == f"{head.replace('timeout', 'timeout: float')}{after}\n"
+
+
+def test_what_is_known_is_not_asked(bench: Bench) -> None:
+    text = "def f(a): f(a)\n\n\ndef g(timeout): f(1)\n\n\nf(2)\n"
+    answer = Scripted(lambda region: "30")
+    made = bench.apply(by_recipe("parameter", add()), text, answer=answer)
+    assert made == (
+        "def f(a, timeout: float): f(a, timeout=timeout)\n\n\ndef g(timeout): f(1, timeout=timeout)\n\n\n"
+        "f(2, timeout=30)\n"
+    )
+    assert [len(request.regions) for request in answer.requests] == [1]
+    silent = Scripted(lambda region: None)
+    assert bench.apply(by_recipe("parameter", add(value="T / 2")), "def f(): pass\nf()\n", answer=silent) == (
+        "def f(timeout: float): pass\nf(timeout=T / 2)\n"
+    )
+    assert bench.apply(by_recipe("parameter", add("timeout=5")), "def f(): pass\nf()\n", answer=silent) == (
+        "def f(timeout=5): pass\nf()\n"
+    )
+
+
+def test_callers_in_other_files_and_methods_by_class(bench: Bench) -> None:
+    one = bench.source("class A:\n    def f(self): pass\n\n\nclass B:\n    def f(self): pass\n", "one.py")
+    two = bench.source("import one\n\none.A().f()\n", "two.py")
+    files, _ = bench.edits(by_recipe("parameter", add(function="A.f")), [one, two], FILLED)
+    assert files[0].rewritten(one.data).decode().startswith("class A:\n    def f(self, timeout: float): pass")
+    assert files[1].rewritten(two.data).decode().endswith("one.A().f(timeout=30)\n")
+
+
+def test_callers_that_cannot_be_updated_are_named(bench: Bench) -> None:
+    source = bench.source("def f(*a): pass\nf(**k)\nf(x for x in y)\n")
+    _, left_out = bench.edits(by_recipe("parameter", add()), [source], FILLED)
+    assert [line.split(": ")[0] for line in left_out] == ["code.py:2:0", "code.py:3:0"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "needs --set function=NAME"),
+        (add("1x"), "parameter=1x is no Python parameter"),
+        (add("a, b"), "is no single Python parameter"),
+        (add("x, **k"), "is no single Python parameter"),
+        (add(value="("), r"value=\( is no Python expression"),
+        (add(function="g"), "no function g found"),
+        (add(function="h"), r"several functions are called h: code.py:2, code.py:3; say Class.name"),
+        (add("a"), "f has a parameter a already"),
+    ],
+)
+def test_bad_settings_are_one_line(bench: Bench, settings: dict[str, str], message: str) -> None:
+    source = bench.source("def f(a): pass\ndef h(): pass\ndef h(): pass\n")
+    with pytest.raises(RequestError, match=message):
+        bench.edits(by_recipe("parameter", settings), [source])
+
+
+def test_a_fill_is_one_expression() -> None:
+    grammar = regex_grammar(EXPRESSION)
+    for text in ("self.timeout", "f(a, b)", "'x'", "-1.5", "[1, 2]", "None", "{}"):
+        assert grammar.matches(text.encode()), text
+    for text in ("1, 2", "a=1", "f(", ""):
+        assert not grammar.matches(text.encode()), text

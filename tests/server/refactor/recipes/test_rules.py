@@ -1,0 +1,94 @@
+import pytest
+from tests.server.refactor.bench import Bench, Scripted
+
+from lacuna_model.errors import RequestError
+from lacuna_server.refactor.recipes import by_recipe, recipes
+from lacuna_server.refactor.recipes.rules import rule_sets
+
+DOCSTRINGS = [
+    (
+        "a.py",
+        (
+            'def f():\n    return 1\n\n\nclass A:\n    """Known."""\n\n    def g(self):\n        # why\n'
+            "        pass\n\n\ndef h(): pass\n"
+        ),
+        'def f():\n    """X"""\n    return 1\n\n\nclass A:\n    """Known."""\n\n    def g(self):\n        # why\n'
+        '        """X"""\n        pass\n\n\ndef h(): pass\n',
+    ),
+    (
+        "a.ts",
+        "// Known.\nfunction f() {}\n\nexport function g() {}\n\n/** Known. */\nclass A {\n  h() {}\n}\n",
+        (
+            "// Known.\nfunction f() {}\n\n/** X */\nexport function g() {}\n\n/** Known. */\nclass A {\n"
+            "  /** X */\n  h() {}\n}\n"
+        ),
+    ),
+    ("a.js", "function f() {}\n", "/** X */\nfunction f() {}\n"),
+    (
+        "a.rs",
+        "/// Known.\nfn f() {}\n\nmod m {\n    struct S;\n}\n",
+        "/// Known.\nfn f() {}\n\nmod m {\n    /// X\n    struct S;\n}\n",
+    ),
+    (
+        "a.go",
+        "package a\n\n// F is known.\nfunc F() {}\n\nfunc G() {}\n",
+        "package a\n\n// F is known.\nfunc F() {}\n\n// G X\nfunc G() {}\n",
+    ),
+]
+TESTS = [
+    (
+        "a.py",
+        (
+            'def test_a():\n    pass\n\n\ndef test_b():\n    """Known."""\n    ...\n\n\ndef test_c():\n'
+            "    assert f()\n\n\ndef g():\n    pass\n"
+        ),
+        'def test_a():\n    assert X\n\n\ndef test_b():\n    """Known."""\n    assert X\n\n\ndef test_c():\n'
+        "    assert f()\n\n\n"
+        "def g():\n    pass\n",
+    ),
+    (
+        "a.js",
+        'describe("a", () => {\n  it("b", () => {});\n  test("c", function () {});\n  it("d", () => { e(); });\n});\n',
+        'describe("a", () => {\n  it("b", () => {\n    expect(X).toBe(X);\n  });\n'
+        '  test("c", function () {\n    expect(X).toBe(X);\n  });\n  it("d", () => { e(); });\n});\n',
+    ),
+    (
+        "a.go",
+        'package a\n\nimport "testing"\n\nfunc TestA(t *testing.T) {}\n\nfunc f() {}\n',
+        (
+            'package a\n\nimport "testing"\n\nfunc TestA(t *testing.T) {\n    if X {\n        t.Error("X")\n'
+            "    }\n}\n\nfunc f() {}\n"
+        ),
+    ),
+    ("a.rs", "#[test]\nfn f() {}\n\nfn g() {}\n", "#[test]\nfn f() {\n    assert!(X);\n}\n\nfn g() {}\n"),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "after"), DOCSTRINGS, ids=[case[0] for case in DOCSTRINGS])
+def test_docstrings(bench: Bench, name: str, before: str, after: str) -> None:
+    assert bench.apply(by_recipe("docstrings", {}), before, name, Scripted(lambda region: "X")) == after
+
+
+@pytest.mark.parametrize(("name", "before", "after"), TESTS, ids=[case[0] for case in TESTS])
+def test_bodies_of_tests(bench: Bench, name: str, before: str, after: str) -> None:
+    assert bench.apply(by_recipe("test-bodies", {}), before, name, Scripted(lambda region: "X")) == after
+
+
+def test_a_second_run_finds_nothing(bench: Bench) -> None:
+    for name, _, after in DOCSTRINGS:
+        assert bench.edits(by_recipe("docstrings", {}), [bench.source(after, name)])[0] == []
+
+
+def test_every_rule_is_read_and_every_language_parses_its_query(bench: Bench) -> None:
+    extensions = {"python": "py", "javascript": "js", "typescript": "ts", "tsx": "tsx", "rust": "rs", "go": "go"}
+    for name, rules in rule_sets().items():
+        assert recipes()[name].languages == rules.languages
+        for language in rules.languages:
+            assert bench.edits(by_recipe(name, {}), [bench.source("\n", f"a.{extensions[language]}")])[0] == []
+
+
+def test_unknown_recipes_and_settings_are_named() -> None:
+    with pytest.raises(RequestError, match="unknown recipe 'magic'; known: annotations, arms, docstrings"):
+        by_recipe("magic", {})
+    with pytest.raises(RequestError, match="the recipe logging has no setting 'level'; known: none"):
+        by_recipe("logging", {"level": "info"})

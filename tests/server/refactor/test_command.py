@@ -1,0 +1,238 @@
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lacuna_model import models
+from lacuna_model.params import InfillRequest, InfillResult, Region
+from lacuna_server import cli
+from lacuna_server.commands import fill
+
+from .bench import Scripted
+
+Lacuna = Callable[..., tuple[int, str, str]]
+ADD = ("--lang", "python", "get($$$ARGS)", "get($$$ARGS, timeout=<<fill:line>>)")
+BEFORE = "\ufeffx = get(1)  # é\r\ny = get(2)\r\n".encode()
+AFTER = BEFORE.replace(b"1)", b"1, timeout=3)").replace(b"2)", b"2, timeout=3)")
+
+
+class Engine:
+    """Stands where the real engine would."""
+
+    def __init__(self) -> None:
+        self.answer = Scripted(lambda region: "3")
+        self.loaded = 0
+
+    def load(self, model: str) -> "Engine":
+        self.loaded += 1
+        return self
+
+    def fill(self, request: InfillRequest) -> InfillResult:
+        return self.answer(request)
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
+    engine = Engine()
+    monkeypatch.setattr(models, "path", lambda info: Path("weights.gguf"))
+    monkeypatch.setattr(fill, "load_engine", engine.load)
+    return engine
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "a.py").write_bytes(BEFORE)
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "b.py").write_bytes(BEFORE)
+    (tmp_path / "c.js").write_text("get(1)\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def lacuna(capfd: pytest.CaptureFixture[str]) -> Lacuna:
+    """Runs the command in this process: exit code, stdout and stderr."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["refactor", *arguments])
+        captured = capfd.readouterr()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, captured.out, captured.err
+
+    return run
+
+
+def contents(project: Path) -> list[bytes]:
+    return [(project / name).read_bytes() for name in ("a.py", "lib/b.py")]
+
+
+def test_the_preview_writes_nothing(lacuna: Lacuna, project: Path, engine: Engine) -> None:
+    code, out, err = lacuna(*ADD)
+    assert code == 0
+    assert "+y = get(2, timeout=3)" in out.splitlines()
+    assert [line for line in out.splitlines() if line.startswith("--- ")] == ["--- a.py", "--- lib/b.py"]
+    assert err == "lacuna: 4 places in 2 files; nothing is written without --apply or --interactive\n"
+    assert contents(project) == [BEFORE, BEFORE]
+    assert engine.loaded == 1
+
+
+def test_apply_writes_all_files(lacuna: Lacuna, project: Path, engine: Engine) -> None:
+    code, _, err = lacuna(*ADD, "--apply", ".")
+    assert (code, err) == (0, "lacuna: wrote 4 places in 2 files\n")
+    assert contents(project) == [AFTER, AFTER]
+    assert (project / "c.js").read_text() == "get(1)\n"
+
+
+def test_json_is_the_plan(lacuna: Lacuna, project: Path, engine: Engine) -> None:
+    code, out, _ = lacuna(*ADD, "--json", "lib")
+    answer = json.loads(out)
+    assert code == 0
+    assert answer["applied"] is False
+    (file,) = answer["plan"]["files"]
+    assert file["path"] == "lib/b.py"
+    assert [edit["new_text"] for edit in file["edits"]] == ["get(1, timeout=3)", "get(2, timeout=3)"]
+    assert contents(project) == [BEFORE, BEFORE]
+    assert json.loads(lacuna(*ADD, "--json", "--apply")[1])["applied"] is True
+    assert contents(project) == [AFTER, AFTER]
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        ("y\nn\nn\ny\n", [BEFORE.replace(b"1)", b"1, timeout=3)"), BEFORE.replace(b"2)", b"2, timeout=3)")]),
+        ("y\nq\n", [BEFORE.replace(b"1)", b"1, timeout=3)"), BEFORE]),
+        ("n\na\n", [BEFORE.replace(b"2)", b"2, timeout=3)"), AFTER]),
+        ("n\nmaybe\nn\nn\nn\n", [BEFORE, BEFORE]),
+        ("y\n", [BEFORE, BEFORE]),
+    ],
+    ids=["each", "quit", "all", "unclear", "input-ends"],
+)
+def test_interactive_asks_at_every_place(
+    project: Path, engine: Engine, lacuna: Lacuna, answers: str, expected: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = iter(answers.splitlines())
+
+    def typed(prompt: object = "") -> str:
+        try:
+            return next(lines)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr("builtins.input", typed)
+    code, out, err = lacuna(*ADD, "--interactive")
+    assert contents(project) == expected
+    assert "+\ufeffx = get(1, timeout=3)" in out
+    assert code == (0 if answers != "y\n" else 2)
+    assert ("the input ended before every place was decided" in err) == (answers == "y\n")
+
+
+def test_a_failed_place_is_named_and_the_rest_is_written(lacuna: Lacuna, project: Path, engine: Engine) -> None:
+    def fill_first(region: Region) -> str | None:
+        return "3" if region.start < 24 else None
+
+    engine.answer.fill = fill_first
+    code, _, err = lacuna(*ADD, "--apply")
+    assert code == 1
+    assert err.splitlines()[0] == "lacuna: a.py: get(2): nothing fits; left as it was"
+    assert contents(project) == [BEFORE.replace(b"1)", b"1, timeout=3)")] * 2
+
+
+def test_without_holes_no_model_is_loaded(lacuna: Lacuna, project: Path, engine: Engine) -> None:
+    assert lacuna("--lang", "python", "get($A)", "put($A)", "--apply")[0] == 0
+    assert engine.loaded == 0
+    assert contents(project) == [BEFORE.replace(b"get", b"put")] * 2
+
+
+def test_queries_and_ranges(lacuna: Lacuna, project: Path, engine: Engine) -> None:
+    query = "(call arguments: (argument_list (integer) @place))"
+    assert lacuna("--lang", "python", "--query", query, "<<fill>>", "--apply", "lib")[0] == 0
+    assert contents(project) == [BEFORE, BEFORE.replace(b"1)", b"3)").replace(b"2)", b"3)")]
+    assert lacuna("--range", "a.py:2:0-2:1", "z", "--range", "a.py:1:8-1:9", "--apply")[0] == 0
+    assert contents(project)[0] == "\ufeffx = get(z)  # é\r\nz = get(2)\r\n".encode()
+    assert lacuna("--range", "a.py:2:8-2:9", "--apply")[0] == 0
+    assert contents(project)[0] == "\ufeffx = get(z)  # é\r\nz = get(3)\r\n".encode()
+
+
+def test_nothing_to_do_is_no_failure(lacuna: Lacuna, project: Path, engine: Engine) -> None:
+    code, out, err = lacuna("--lang", "python", "nothing($A)", "x")
+    assert (code, out) == (0, "")
+    assert err == "lacuna: 0 places in 0 files; nothing is written without --apply or --interactive\n"
+
+
+def test_a_file_that_changes_meanwhile_stops_everything(lacuna: Lacuna, project: Path, engine: Engine) -> None:
+    def edited(region: Region) -> str:
+        (project / "lib" / "b.py").write_bytes(b"mine\n")
+        return "3"
+
+    engine.answer.fill = edited
+    code, _, err = lacuna(*ADD, "--apply", "lib", "a.py")
+    assert code == 2
+    assert err == "lacuna: lib/b.py has changed since the preview; nothing was written\n"
+    assert contents(project) == [BEFORE, b"mine\n"]
+
+
+def test_ctrl_c_writes_nothing(lacuna: Lacuna, project: Path, engine: Engine) -> None:
+    def interrupted(region: Region) -> str:
+        raise KeyboardInterrupt
+
+    engine.answer.fill = interrupted
+    assert lacuna(*ADD, "--apply")[0] == 130
+    assert contents(project) == [BEFORE, BEFORE]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "a refactor needs a pattern and a template, or --recipe NAME"),
+        (("get($A)", "put($A)", "."), "files of several languages (javascript, python); say which with --lang"),
+        (("--lang", "klingon", "get($A)", "put($A)"), "unknown language 'klingon'"),
+        (("--lang", "python", "get((", "x"), "the pattern is not python"),
+        (("--lang", "python", "get($A)", "put($B)"), "the template uses $B, which nothing binds; bound: $A, $MATCH"),
+        (("--lang", "python", "get($A)", "put($A)", "none"), "none: no such file or folder"),
+        (("--lang", "python", "--query", "(cal) @place", "x"), "the query is not one for python"),
+        (("--query", "(call) @place", "x"), "--query needs --lang"),
+        (("--range", "a.py:1", "x"), "a range is FILE:LINE:COL-LINE:COL, not 'a.py:1'"),
+        (("--range", "a.py:9:0-9:1", "x"), "line 9 is outside a.py"),
+        (("--range", "a.py:1:3-1:1", "x"), "ends before it begins"),
+        (("--range", "a.py:1:0-1:1", "x", "lib"), "--range names its file"),
+        (("--recipe", "magic"), "unknown recipe 'magic'"),
+        (("--recipe", "logging", "--set", "x"), "a setting is NAME=VALUE, not 'x'"),
+        (("--set", "a=b", "get($A)", "x"), "--set goes with --recipe"),
+        (("--recipe", "logging", "--query", "x"), "--query and --recipe exclude each other"),
+        (("--interactive", "--json", "a", "b"), "--interactive asks"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    lacuna: Lacuna, project: Path, engine: Engine, arguments: tuple[str, ...], message: str
+) -> None:
+    code, out, err = lacuna(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("lacuna: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_the_recipes_are_listed(lacuna: Lacuna) -> None:
+    listed = json.loads(lacuna("--list-recipes", "--json")[1])["recipes"]
+    assert [recipe["name"] for recipe in listed] == [
+        "annotations",
+        "arms",
+        "docstrings",
+        "logging",
+        "parameter",
+        "test-bodies",
+    ]
+    table = lacuna("--list-recipes")[1]
+    assert all(recipe["summary"] in table for recipe in listed)
+
+
+def test_the_list_loads_neither_torch_nor_a_model() -> None:
+    code = "import sys; from lacuna_server.cli import _run; _run(sys.argv[1:]); print('torch' in sys.modules)"
+    command = [sys.executable, "-c", code, "refactor", "--list-recipes"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout.splitlines()[-1] == "False"

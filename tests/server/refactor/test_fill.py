@@ -1,0 +1,156 @@
+import asyncio
+
+import msgspec
+import pytest
+
+from lacuna_model.params import InfillRequest, InfillResult, Region
+from lacuna_model.regions import MAX_GAPS, MAX_SPAN_BYTES
+from lacuna_server.refactor.fill import FileFill, RefactorCancelled, fill_concurrently, fill_files
+from lacuna_server.refactor.plan import FileEdits, sha256
+from lacuna_server.refactor.refactoring import by_structure, places
+from lacuna_server.refactor.source import Source
+
+from .bench import Bench, Scripted
+
+ADD = by_structure("get($$$ARGS)", "get($$$ARGS, timeout=<<fill:line>>)")
+
+
+def calls(count: int, between: str = "") -> str:
+    return "".join(f"x{index} = get({index})\n{between}" for index in range(count))
+
+
+def file_fill(source: Source, max_holes: int = MAX_GAPS) -> FileFill:
+    ((_, rewrites),) = places(ADD, [source])[0]
+    return FileFill(source, rewrites, max_holes=max_holes)
+
+
+def run(fill: FileFill, answer: Scripted) -> FileEdits:
+    fill_files([fill], answer, lambda done: None)
+    return fill.edits()
+
+
+def test_places_are_filled_in_batches_over_a_whole_file(bench: Bench) -> None:
+    source, answer = bench.source(calls(20)), Scripted()
+    edits = run(file_fill(source), answer)
+    assert [len(request.regions) for request in answer.requests] == [8, 8, 4]
+    second = answer.requests[1]
+    assert second.text.startswith("x0 = get(0, timeout=x)\n")
+    assert second.text.endswith("x18 = get(18)\nx19 = get(19)\n")
+    assert second.text.count("timeout=)") == 8
+    for region in second.regions:
+        assert second.text.encode()[: region.start].endswith(b"timeout=")
+        assert region.single_line
+    assert (second.path, second.language) == ("code.py", "python")
+    assert edits.rewritten(source.data).decode() == calls(20).replace(")", ", timeout=x)")
+    assert edits.sha256 == sha256(source.data)
+
+
+def test_a_request_holds_what_one_window_can_show(bench: Bench) -> None:
+    answer = Scripted()
+    run(file_fill(bench.source(calls(4, "#" * (MAX_SPAN_BYTES // 2) + "\n"))), answer)
+    assert [len(request.regions) for request in answer.requests] == [2, 2]
+    run(file_fill(bench.source(calls(3)), max_holes=1), one := Scripted())
+    assert [len(request.regions) for request in one.requests] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("bad", [{0}, {3}, {7}, {2, 5}, {0, 1, 2, 3, 4, 5, 6, 7}])
+def test_a_place_without_a_valid_fill_stays_as_it_was(bench: Bench, bad: set[int]) -> None:
+    source = bench.source(calls(8))
+    answer = Scripted()
+
+    def fill(region: Region) -> str | None:
+        line = answer.requests[-1].text.encode().count(b"\n", 0, region.start)
+        return None if line in bad else "1"
+
+    answer.fill = fill
+    edits = run(file_fill(source), answer)
+    assert {index for index, edit in enumerate(edits.edits) if edit.status == "failed"} == bad
+    assert {edit.message for edit in edits.edits if edit.status == "failed"} == {"nothing fits"}
+    expected = [f"x{i} = get({i})" if i in bad else f"x{i} = get({i}, timeout=1)" for i in range(8)]
+    assert edits.rewritten(source.data).decode().splitlines() == expected
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("get($$$ARGS, a=<<fill>>)", "get(1)\nget(2, a=1)\n"),
+        ("get($$$ARGS, <<fill>>", "get(1)\n"),
+        ("get($$$ARGS, b=1", "get(1)\n"),
+        ("def", "get(1)\n"),
+    ],
+    ids=["compiles-not", "parses-not", "without-hole", "keyword"],
+)
+def test_what_would_break_the_file_is_left_out(bench: Bench, template: str, text: str) -> None:
+    source = bench.source(text)
+    (edits,), _ = bench.edits(by_structure("get($$$ARGS)", template), [source])
+    assert edits.edits[-1].status == "failed"
+    compile(edits.rewritten(source.data), "code.py", "exec")
+
+
+def test_a_file_that_was_broken_before_gets_no_worse(bench: Bench) -> None:
+    source = bench.source("def broken(:\n    pass\n\n\nget(1)\n")
+    (edits,), _ = bench.edits(ADD, [source])
+    assert edits.rewritten(source.data).decode() == "def broken(:\n    pass\n\n\nget(1, timeout=x)\n"
+
+
+def test_fills_take_the_line_ends_of_the_file(bench: Bench) -> None:
+    made = bench.apply(
+        by_structure("get($A)", "get($A, <<fill>>)"), "get(1)\r\n", answer=Scripted(lambda region: "[\n1,\n]")
+    )
+    assert made == "get(1, [\r\n1,\r\n])\r\n"
+
+
+@pytest.mark.parametrize("status", ["deadline", "no_valid_fill"])
+def test_half_a_fill_is_none(bench: Bench, status: str) -> None:
+    def answer(request: InfillRequest) -> InfillResult:
+        return msgspec.structs.replace(Scripted()(request), status=status)
+
+    fill = file_fill(bench.source(calls(3)))
+    fill_files([fill], answer, lambda done: None)
+    assert [edit.status for edit in fill.edits().edits] == ["failed"] * 3
+
+
+def test_a_cancelled_request_ends_it_all(bench: Bench) -> None:
+    def answer(request: InfillRequest) -> InfillResult:
+        return msgspec.structs.replace(Scripted()(request), status="cancelled")
+
+    with pytest.raises(RefactorCancelled):
+        fill_files([file_fill(bench.source(calls(3)))], answer, lambda done: None)
+
+
+def test_progress_counts_every_place_once(bench: Bench) -> None:
+    fills = [file_fill(bench.source(calls(count))) for count in (3, 20, 1)]
+    seen: list[int] = []
+    fill_files(fills, Scripted(lambda region: None if region.start < 40 else "1"), seen.append)
+    assert sum(seen) == 24
+    assert all(fill.num_settled == len(fill.rewrites) for fill in fills)
+
+
+def test_a_client_can_fill_several_files_side_by_side(bench: Bench) -> None:
+    answer, running = Scripted(), 0
+    most = 0
+
+    async def ask(request: InfillRequest) -> InfillResult:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+        return answer(request)
+
+    fills = [file_fill(bench.source(calls(count))) for count in (9, 17, 2, 5, 1)]
+    seen: list[int] = []
+    asyncio.run(fill_concurrently(fills, ask, seen.append, at_once=3))
+    assert most == 3
+    assert sum(seen) == 34
+    for fill in fills:
+        assert all(edit.status == "ready" for edit in fill.edits().edits)
+
+
+def test_a_failing_client_ends_the_refactor_with_its_own_error(bench: Bench) -> None:
+    async def ask(request: InfillRequest) -> InfillResult:
+        raise RefactorCancelled("gone")
+
+    fills = [file_fill(bench.source(calls(2))) for _ in range(3)]
+    with pytest.raises(RefactorCancelled, match="gone"):
+        asyncio.run(fill_concurrently(fills, ask, lambda done: None))

@@ -1,0 +1,153 @@
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import filelock
+import pytest
+
+from lacuna_model.errors import RequestError
+from lacuna_server.refactor import journal
+from lacuna_server.refactor.journal import recover, replace_all
+
+from . import killing
+
+Contents = list[tuple[Path, bytes, bytes]]
+
+
+@pytest.fixture
+def contents(tmp_path: Path) -> Contents:
+    return killing.prepare(tmp_path, 5)
+
+
+def leftovers(*folders: Path) -> list[Path]:
+    return [path for folder in folders for path in folder.rglob("*") if path.suffix in (".part", ".journal")]
+
+
+def test_all_files_are_replaced(contents: Contents, tmp_path: Path, state: Path) -> None:
+    replace_all(contents)
+    assert killing.state(contents) == ["new"] * 5
+    assert {stat.S_IMODE(path.stat().st_mode) for path, _, _ in contents} == {0o640}
+    assert leftovers(tmp_path, state) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the killed process is a fork")
+def test_killed_at_every_step_it_is_all_or_nothing(tmp_path: Path, state: Path) -> None:
+    command = [sys.executable, str(Path(killing.__file__)), str(tmp_path), "5"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert ended.returncode == 0, ended.stderr
+    reports = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert len(reports) > 20
+    for report in reports:
+        assert "broken" not in report["killed"]
+        assert report["after"] in (["old"] * 5, ["new"] * 5)
+        assert report["left"] == []
+        assert report["modes"] == ["0o640"]
+    for action in ("replace", "recover"):
+        torn = [report for report in reports if report["action"] == action and len(set(report["killed"])) == 2]
+        assert any(report["said"] for report in torn)
+    assert [report["after"][0] for report in reports if report["ended"]] == ["new", "old"]
+
+
+def test_a_stale_file_stops_everything(contents: Contents, tmp_path: Path, state: Path) -> None:
+    contents[3][0].write_bytes(b"edited meanwhile\n")
+    with pytest.raises(RequestError, match=r"3\.py has changed since it was read; nothing was written"):
+        replace_all(contents)
+    assert killing.state(contents) == ["old", "old", "old", "broken", "old"]
+    assert contents[3][0].read_bytes() == b"edited meanwhile\n"
+    assert leftovers(tmp_path, state) == []
+
+
+def test_a_failure_half_way_takes_everything_back(
+    contents: Contents, tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, done = os.replace, 0
+
+    def failing(source: str, target: str) -> None:
+        nonlocal done
+        done += str(target).endswith(".py")
+        if done == 3:
+            raise OSError(28, "No space left on device", str(target))
+        real(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal.os, "replace", failing)
+        with pytest.raises(RequestError, match=r"cannot write .*2\.py: No space left on device; nothing was changed"):
+            replace_all(contents)
+    assert killing.state(contents) == ["old"] * 5
+    assert leftovers(tmp_path, state) == []
+
+
+def test_a_missing_file_is_refused(contents: Contents, tmp_path: Path, state: Path) -> None:
+    contents[4][0].unlink()
+    with pytest.raises(RequestError, match=r"4\.py"):
+        replace_all(contents)
+    assert killing.state(contents[:4]) == ["old"] * 4
+    assert leftovers(tmp_path, state) == []
+
+
+def test_links_keep_their_target(tmp_path: Path) -> None:
+    (tmp_path / "real.py").write_bytes(b"old")
+    (tmp_path / "link.py").symlink_to("real.py")
+    replace_all([(tmp_path / "link.py", b"old", b"new")])
+    assert (tmp_path / "link.py").is_symlink()
+    assert (tmp_path / "real.py").read_bytes() == b"new"
+
+
+def cut_off(contents: Contents, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first two files replaced, the journal left behind."""
+    real = os.replace
+    done = 0
+
+    def dying(source: str, target: str) -> None:
+        nonlocal done
+        done += str(target).endswith(".py")
+        if done == 3:
+            raise KeyboardInterrupt
+        real(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal.os, "replace", dying)
+        patch.setattr(journal, "_put_back", lambda path: [])
+        with pytest.raises(KeyboardInterrupt):
+            replace_all(contents)
+    assert killing.state(contents) == ["new", "new", "old", "old", "old"]
+
+
+def test_recovery_leaves_alone_what_somebody_changed(
+    contents: Contents, tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut_off(contents, monkeypatch)
+    contents[0][0].write_bytes(b"mine\n")
+    said = recover()
+    assert [line.split(": ")[1][:8] for line in said] == ["left as ", "put back"]
+    assert contents[0][0].read_bytes() == b"mine\n"
+    assert killing.state(contents[1:]) == ["old"] * 4
+    assert leftovers(tmp_path, state) == []
+    assert recover() == []
+
+
+def test_a_refactor_that_was_reverted_by_hand_does_not_come_back(
+    contents: Contents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut_off(contents, monkeypatch)
+    for path, old, _ in contents:
+        path.write_bytes(old)
+    assert recover() == []
+    assert killing.state(contents) == ["old"] * 5
+
+
+def test_the_next_refactor_recovers_first(contents: Contents, monkeypatch: pytest.MonkeyPatch) -> None:
+    cut_off(contents, monkeypatch)
+    replace_all(contents)
+    assert killing.state(contents) == ["new"] * 5
+
+
+def test_two_refactors_do_not_meet(contents: Contents, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "LOCK_SECONDS", 0.05)
+    (state / "refactors").mkdir()
+    with filelock.FileLock(state / "refactors" / "lock"), pytest.raises(RequestError, match="another refactor"):
+        replace_all(contents)
+    assert killing.state(contents) == ["old"] * 5

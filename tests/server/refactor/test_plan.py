@@ -1,0 +1,33 @@
+import msgspec
+
+from lacuna_server.refactor.plan import Edit, FileEdits, Plan, sha256
+
+ORIGINAL = "\ufeffé = 1\r\nb = 2\r\n".encode()
+
+
+def file(*edits: Edit) -> FileEdits:
+    return FileEdits("code.py", sha256(ORIGINAL), None, edits)
+
+
+ONE = Edit(8, 9, "one", "a")
+TWO = Edit(15, 16, "two", "b")
+BAD = Edit(0, 3, "", "c", "failed", "nothing fits")
+IMPORT = Edit(3, 3, "import x\r\n", "import", support=True)
+
+
+def test_every_byte_outside_the_edits_stays() -> None:
+    assert file(ONE, TWO).rewritten(ORIGINAL).decode() == "\ufeffé = one\r\nb = two\r\n"
+    assert file(BAD, TWO).rewritten(ORIGINAL).decode() == "\ufeffé = 1\r\nb = two\r\n"
+
+
+def test_support_stands_and_falls_with_the_rest() -> None:
+    assert file(IMPORT, ONE, TWO).only({2}).ready == (IMPORT, TWO)
+    assert file(IMPORT, ONE, TWO).only(set()).ready == ()
+    assert file(IMPORT).rewritten(ORIGINAL) == ORIGINAL
+
+
+def test_a_plan_counts_and_travels_as_json() -> None:
+    plan = Plan("title", (file(BAD, ONE), file(IMPORT), file(IMPORT, TWO)), ("code.py:1:0: why",))
+    assert (plan.num_ready, plan.num_failed) == (2, 1)
+    assert [file.edits for file in plan.ready.files] == [(ONE,), (IMPORT, TWO)]
+    assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan) == plan

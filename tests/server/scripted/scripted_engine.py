@@ -1,0 +1,90 @@
+"""An engine without a model, for the worker process: what it does stands in the request.
+
+A fill takes ``max_tokens`` steps of ``temperature`` seconds each and says which text it was made for. A text may order
+a fault: ``CRASH`` ends the process at the first step, ``STUCK`` sleeps, ``REFUSE`` and ``FAULT`` raise.
+"""
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+from lacuna_model.errors import RequestError, WeightsError
+from lacuna_model.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
+from lacuna_model.regions import splice
+from lacuna_server.frames import Setup
+
+Report = Callable[[float, str], None]
+# Counts the loads and steps of all worker processes, one character each, in the file that it names.
+COUNT_VARIABLE = "SCRIPTED_ENGINE_COUNT"
+
+
+def expected(text: str, start: int) -> str:
+    """The fill for a region that starts at a byte of a text."""
+    return f"<{hashlib.sha256(text.encode()).hexdigest()[:12]} at {start}>"
+
+
+def count(what: str) -> None:
+    if path := os.environ.get(COUNT_VARIABLE):
+        with Path(path).open("a") as file:
+            file.write(what)
+
+
+class ScriptedEngine:
+    """Takes its steps as it is told."""
+
+    def __init__(self) -> None:
+        self._running: set[str] = set()
+
+    def stream(self, request: InfillRequest, *, document: str) -> Generator[Snapshot, None, InfillResult]:
+        assert document not in self._running, "two fills of one document at the same time"
+        self._running.add(document)
+        try:
+            return (yield from self._steps(request))
+        finally:
+            self._running.remove(document)
+
+    def _steps(self, request: InfillRequest) -> Generator[Snapshot, None, InfillResult]:
+        text, began = request.text, time.monotonic()
+        if "CRASH" in text:
+            os._exit(9)
+        if "STUCK" in text:
+            time.sleep(600)
+        if "REFUSE" in text:
+            raise RequestError("the regions are refused")
+        if "FAULT" in text:
+            raise ValueError(text)
+        fills = tuple(expected(text, region.start) for region in request.regions)
+        step = 0
+        for step in range(1, max(region.max_tokens for region in request.regions) + 1):
+            time.sleep(request.options.temperature)
+            if request.options.deadline_ms and (time.monotonic() - began) * 1e3 > request.options.deadline_ms:
+                return InfillResult("deadline", text, ("",) * len(fills), FillStats(steps=step))
+            count("s")
+            slots = tuple((SlotView(fill, "draft", 0.5),) for fill in fills)
+            yield Snapshot(step, fills, slots)
+        filled = splice(text.encode(), request.regions, fills).decode()
+        return InfillResult("ok", filled, fills, FillStats(nfe=step, steps=step, tokens=step))
+
+
+def load(setup: Setup, report: Report) -> ScriptedEngine:
+    count("L")
+    print("a library that prints to stdout", flush=True)
+    report(0.5, "half")
+    return ScriptedEngine()
+
+
+def load_slowly(setup: Setup, report: Report) -> ScriptedEngine:
+    report(0.25, "a quarter")
+    time.sleep(1.0)
+    return load(setup, report)
+
+
+def load_damaged(setup: Setup, report: Report) -> ScriptedEngine:
+    raise WeightsError("the weights are damaged")
+
+
+def load_crashing(setup: Setup, report: Report) -> ScriptedEngine:
+    count("L")
+    os._exit(11)

@@ -1,0 +1,40 @@
+import os
+
+import pytest
+
+from lacuna_model.params import FillStats, InfillResult
+from lacuna_server.client import Address
+from lacuna_server.load import Load, Typist, run
+from lacuna_server.protocol import Filled
+
+from .live_service import live
+
+SMALL = Load(sessions=8, keys_per_s=40, seconds=1.5, max_tokens=3)
+
+
+@pytest.mark.usefixtures("scripted_engine")
+async def test_every_request_gets_its_own_answer_or_a_clear_refusal() -> None:
+    async with live(max_queued=4) as (service, address):
+        report = await run(Address(f"http://{address}"), SMALL, [os.getpid()])
+        assert report.asked > 100
+        assert report.lost == 0
+        assert report.crossed == 0
+        assert set(report.outcomes) <= {"ok", "superseded", "overloaded"}
+        assert report.outcomes["ok"] >= SMALL.sessions  # the last request of each is superseded by none
+        assert 0 < report.p50_ms <= report.p95_ms <= report.p99_ms
+        assert 0 < report.warm_bytes <= report.most_bytes
+        status = service.status()
+        assert (status.queued, status.running) == (0, 0)
+
+
+def test_the_answer_to_another_request_is_noticed() -> None:
+    typist, other = Typist(1, SMALL), Typist(2, SMALL)
+
+    def filled(whose: Typist, version: int, before: str) -> Filled:
+        text = before + "fill" + whose._after
+        return Filled(whose._uri, version, InfillResult("ok", text, ("fill",), FillStats()))
+
+    assert typist._is_answer_to(filled(typist, 3, "abc"), 3, "abc")
+    assert not typist._is_answer_to(filled(typist, 2, "abc"), 3, "abc")
+    assert not typist._is_answer_to(filled(typist, 3, "abd"), 3, "abc")
+    assert not typist._is_answer_to(filled(other, 3, "abc"), 3, "abc")

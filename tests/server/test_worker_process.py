@@ -1,0 +1,107 @@
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from lacuna_model.params import InfillRequest, Region
+from lacuna_server.frames import Done, FromWorker, Loading, Ready, Setup, Start
+from lacuna_server.worker_process import MAX_FAILED_STARTS, WorkerProcess
+
+from .scripted.scripted_engine import COUNT_VARIABLE, expected
+
+pytestmark = pytest.mark.usefixtures("scripted_engine")
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.said: list[FromWorker] = []
+        self.crashes: list[str] = []
+        self.failures: list[str] = []
+        self._news = asyncio.Event()
+
+    def heard(self, message: FromWorker) -> None:
+        self.said.append(message)
+        self._news.set()
+
+    def crashed(self, detail: str) -> None:
+        self.crashes.append(detail)
+        self._news.set()
+
+    def failed(self, detail: str) -> None:
+        self.failures.append(detail)
+        self._news.set()
+
+    async def until(self, condition: Callable[["Listener"], object]) -> None:
+        async with asyncio.timeout(30):
+            while not condition(self):
+                self._news.clear()
+                await self._news.wait()
+
+    def count(self, kind: type) -> int:
+        return sum(isinstance(message, kind) for message in self.said)
+
+
+@asynccontextmanager
+async def worker(factory: str) -> AsyncIterator[tuple[WorkerProcess, Listener]]:
+    listener = Listener()
+    process = WorkerProcess(Setup(f"scripted_engine:{factory}", "m", 0, 1, log_code=False), listener)
+    process.start()
+    try:
+        yield process, listener
+    finally:
+        await process.stop()
+
+
+def start(text: str) -> Start:
+    return Start(1, "d", InfillRequest(text, (Region(0, 0, max_tokens=1),)), snapshots=False)
+
+
+async def test_it_loads_works_and_is_started_again_when_killed() -> None:
+    async with worker("load") as (process, listener):
+        await listener.until(lambda heard: heard.count(Ready))
+        assert [type(message) for message in listener.said] == [Loading, Ready]
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        await listener.until(lambda heard: heard.count(Ready) == 2)
+        assert len(listener.crashes) == 1
+        assert "-9" in listener.crashes[0]
+        process.send(start("text"))
+        await listener.until(lambda heard: heard.count(Done))
+        done = listener.said[-1]
+        assert isinstance(done, Done)
+        assert done.result.fills == (expected("text", 0),)
+
+
+async def test_it_ends_with_its_server() -> None:
+    async with worker("load") as (process, listener):
+        await listener.until(lambda heard: heard.count(Ready))
+        pid = process.pid
+    assert pid is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+async def test_a_model_that_cannot_be_loaded_is_not_tried_again(scripted_engine: Path) -> None:
+    async with worker("load_damaged") as (_, listener):
+        await listener.until(lambda heard: heard.failures)
+        assert listener.failures == ["the weights are damaged"]
+        assert not listener.crashes
+
+
+async def test_an_engine_that_does_not_exist_is_named() -> None:
+    async with worker("missing") as (_, listener):
+        await listener.until(lambda heard: heard.failures)
+        assert "missing" in listener.failures[0]
+
+
+async def test_crashes_while_loading_end_after_a_few(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = scripted_engine / "count"
+    monkeypatch.setenv(COUNT_VARIABLE, str(counted))
+    async with worker("load_crashing") as (_, listener):
+        await listener.until(lambda heard: heard.failures)
+        assert "code 11" in listener.failures[0]
+        assert counted.read_text() == "L" * MAX_FAILED_STARTS
