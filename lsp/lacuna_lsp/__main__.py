@@ -1,0 +1,8 @@
+"""``python -I -m lacuna_lsp``."""
+
+import sys
+
+from lacuna_lsp.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

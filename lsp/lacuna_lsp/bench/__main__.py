@@ -1,0 +1,103 @@
+"""``python -m lacuna_lsp.bench``, which ``lacuna bench lsp`` runs: a service of its own, then both benchmarks."""
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from lacuna_lsp.bench.latency import Cell, measure
+from lacuna_lsp.bench.replay import Replay, replay
+from lacuna_model.errors import LacunaError
+from lacuna_model.models import DEFAULT_MODEL
+from lacuna_server import lifecycle
+from lacuna_server.client import find_or_start
+
+FAILED = 1
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What was measured."""
+
+    latency: list[Cell]
+    replay: list[Replay]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print; the exit code."""
+    options = _parser().parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="lacuna-bench-") as folder:
+        os.environ["XDG_RUNTIME_DIR"] = folder  # beside a service of the user's own
+        try:
+            report = asyncio.run(_run(options))
+        except LacunaError as error:
+            print(error, file=sys.stderr)
+            return FAILED
+    if options.json:
+        sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
+    else:
+        Console().print(*(table(rows) for rows in (report.latency, report.replay) if rows), sep="\n\n")
+    return 0
+
+
+def table(rows: Sequence[Cell] | Sequence[Replay]) -> Table:
+    """A row for each, a column for each field."""
+    shown = Table(box=None, pad_edge=False)
+    for name in rows[0].__struct_fields__:
+        shown.add_column(name.replace("_", " "), justify="left" if name in ("what", "file") else "right")
+    for row in rows:
+        values = msgspec.structs.astuple(row)
+        shown.add_row(
+            *("" if value is None else f"{value:,}" if not isinstance(value, str) else value for value in values)
+        )
+    return shown
+
+
+async def _run(options: argparse.Namespace) -> Report:
+    def advance(what: str) -> None:
+        print(what, file=sys.stderr)
+
+    address = await find_or_start("--port", "0", "--model", options.model)
+    running = lifecycle.find()
+    try:
+        latency = []
+        if options.documents:
+            latency = await measure(options.documents, busy=options.busy, advance=advance)
+        replayed = await replay(
+            options.replay,
+            interval_ms=options.interval_ms,
+            max_keys=options.keys,
+            metrics_url=f"{address.url}/metrics",
+            advance=advance,
+        )
+        return Report(latency, replayed)
+    finally:
+        if running is not None:
+            os.kill(running.pid, signal.SIGTERM)
+            while lifecycle.find() is not None:
+                await asyncio.sleep(0.05)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="lacuna bench lsp", description="Time the language server.")
+    parser.add_argument("--documents", type=int, default=5, help="texts of about 1,000 tokens to type into; 0: none")
+    parser.add_argument("--busy", action="store_true", help="keep a core busy meanwhile")
+    parser.add_argument(
+        "--replay", type=Path, nargs="*", default=[], metavar="FILE", help="files to type keystroke by keystroke"
+    )
+    parser.add_argument("--keys", type=int, default=400, help="keystrokes in each file (default: %(default)s)")
+    parser.add_argument("--interval-ms", type=float, default=150, help="between two keys (default: %(default)s)")
+    parser.add_argument("--model", default=DEFAULT_MODEL, help="a model that `lacuna models list` shows")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""Keystroke to answer: warm, after a jump, typed through, and the time until the server is ready."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from itertools import islice
+
+import msgspec
+
+from lacuna_lsp.bench.figures import percentile
+from lacuna_lsp.bench.typist import Answer, Typist, typist
+from lacuna_model.evaluate.bench_contexts import Context, contexts
+from lacuna_model.evaluate.busy_core import busy_core
+
+CONTEXT_TOKENS = 1000
+BYTES_PER_TOKEN = 3.5
+STARTS = 5
+KEYS = 4  # measured keystrokes in each document
+# What design section 10 allows: median and 95th percentile in milliseconds.
+BUDGETS: dict[str, tuple[int | None, int | None]] = {
+    "ready for requests": (500, None),
+    "warm": (250, 500),
+    "after a jump": (None, 1500),
+    "typed through": (None, 5),
+}
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One row of the report; times are milliseconds, ``shown`` counts the answers that were not empty."""
+
+    what: str
+    runs: int
+    shown: int
+    p50: float
+    p95: float
+    budget_p50: int | None = None
+    budget_p95: int | None = None
+
+
+Samples = dict[str, list[Answer]]
+
+
+async def measure(documents: int, *, busy: bool, advance: Callable[[str], None]) -> list[Cell]:
+    """Measure with ``documents`` texts of real code, each about 1,000 tokens long."""
+    samples: Samples = defaultdict(list)
+    with busy_core() if busy else nullcontext():
+        for _ in range(STARTS):
+            async with typist({}) as (_, ready_ms):
+                samples["ready for requests"].append(Answer("", ready_ms, None))
+        for kind, options in (("warm", {"debounce": False}), ("warm, with the debounce", {})):
+            async with typist(options) as (one, _):
+                await one.ready()
+                for context in texts(documents):
+                    await _type_one(one, context, kind, samples)
+                    advance(kind)
+    return [_cell(kind, answers) for kind, answers in samples.items()]
+
+
+def texts(count: int) -> list[Context]:
+    """Stretches of real code with a line missing."""
+    return list(islice(contexts(lambda text: [0] * round(len(text) / BYTES_PER_TOKEN), CONTEXT_TOKENS), count))
+
+
+async def _type_one(one: Typist, context: Context, kind: str, samples: Samples) -> None:
+    """Type the beginning of the missing line, through what is suggested, and at another place."""
+    lead = len(context.line) - len(context.line.lstrip())
+    one.open(context.before + context.line[: lead + 3], "\n" + context.after)
+    await one.suggest()  # reads the whole context; what follows finds it cached
+    for character in context.line[lead + 3 : lead + 3 + KEYS]:
+        one.type(character)
+        counts = await one.counts()
+        answer = await one.suggest()
+        asked = (await one.counts())["asked"] > counts["asked"]
+        if asked:
+            samples[kind].append(answer)
+        while len(answer.text) > 1 and "\n" not in answer.text[:2] and kind == "warm":
+            one.type(answer.text[0])
+            answer = await one.suggest()
+            samples["typed through"].append(answer)
+    if kind == "warm":
+        one.jump(len(context.before) // 3 + context.before[len(context.before) // 3 :].index("\n"))
+        one.type("\n")
+        samples["after a jump"].append(await one.suggest())
+
+
+def _cell(kind: str, answers: Sequence[Answer]) -> Cell:
+    times = [answer.ms for answer in answers]
+    shown = sum(bool(answer.text) for answer in answers)
+    return Cell(kind, len(times), shown, percentile(times, 50), percentile(times, 95), *BUDGETS.get(kind, (None, None)))

@@ -1,0 +1,140 @@
+"""Real files typed keystroke by keystroke, as a person would who takes a suggestion where it is what was meant."""
+
+import asyncio
+import random
+import re
+import urllib.request
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from lacuna_lsp.bench.figures import percentile
+from lacuna_lsp.bench.typist import Answer, Typist, typist
+from lacuna_model.errors import RequestError
+from lacuna_model.syntax import language_for
+
+LEFT_OUT = (0.3, 0.7)  # the share of each file that is typed; the rest stands there already
+MIN_KEPT = 3  # characters that a suggestion has to save
+LINE_PAUSE = 4  # intervals that a person stops at the end of a line
+
+
+class Replay(msgspec.Struct, frozen=True):
+    """What came of typing one file.
+
+    ``shown`` suggestions arrived before the next key, ``kept`` ones were what the file goes on with; ``wasted_steps``
+    of the engine's ``steps`` were for requests that were cancelled. Times are milliseconds of answers that were asked
+    of the engine.
+    """
+
+    file: str
+    keys: int
+    wanted: int
+    asked: int
+    cached: int
+    shown: int
+    kept: int
+    kept_characters: int
+    p50: float
+    p95: float
+    steps: int
+    wasted_steps: int
+
+
+async def replay(
+    files: Sequence[Path], *, interval_ms: float, max_keys: int, metrics_url: str, advance: Callable[[str], None]
+) -> list[Replay]:
+    """Type the middle of every file; ``metrics_url`` is where the service counts its steps."""
+    results = []
+    for file in files:
+        async with typist({}) as (one, _):
+            await one.ready()
+            person = _Person(one, file)
+            before = await asyncio.to_thread(_steps, metrics_url)
+            await person.type_all(interval_ms / 1e3, max_keys)
+            after = await asyncio.to_thread(_steps, metrics_url)
+            results.append(
+                person.result(await one.counts(), {name: after[name] - before.get(name, 0) for name in after})
+            )
+        advance(file.name)
+    return results
+
+
+class _Person:
+    """Types one file and looks at what is suggested meanwhile."""
+
+    def __init__(self, one: Typist, file: Path) -> None:
+        language = language_for(file.name)
+        if language is None:
+            raise RequestError(f"{file}: no language is known for this name")
+        text = file.read_text("utf-8")
+        begin, end = (text.index("\n", int(share * len(text))) + 1 for share in LEFT_OUT)
+        self._one, self._file, self._rest = one, file, text[begin:end]
+        self._random = random.Random(0)
+        self._keys = self._shown = self._kept = self._kept_characters = 0
+        self._seen: set[str] = set()
+        self._times: list[float] = []
+        one.open(text[:begin], text[end:], file.suffix, language.name)
+
+    async def type_all(self, interval_s: float, max_keys: int) -> None:
+        """Type until the end or the last key, taking what is suggested and right."""
+        asked: list[asyncio.Task[Answer]] = []
+        while self._rest and self._keys < max_keys:
+            self._type(self._next_key())
+            self._keys += 1
+            asked.append(asyncio.create_task(self._one.suggest()))
+            at_line_end = self._rest.startswith("\n")
+            pause = interval_s * self._random.uniform(0.6, 1.5) * (LINE_PAUSE if at_line_end else 1)
+            done, _ = await asyncio.wait([asked[-1]], timeout=pause)
+            if done:
+                await self._look_at(asked[-1].result())
+        await asyncio.gather(*asked)
+
+    def result(self, counts: dict[str, int], steps: dict[str, float]) -> Replay:
+        """What came of it."""
+        wasted = sum(steps.get(outcome, 0) for outcome in ("cancelled", "superseded"))
+        return Replay(
+            str(self._file.name),
+            self._keys,
+            counts["wanted"],
+            counts["asked"],
+            counts["cached"],
+            self._shown,
+            self._kept,
+            self._kept_characters,
+            percentile(self._times, 50),
+            percentile(self._times, 95),
+            round(sum(steps.values())),
+            round(wasted),
+        )
+
+    def _next_key(self) -> str:
+        """The next character; an editor indents a new line by itself."""
+        key = re.match(r"\n[ \t]*|.", self._rest, re.DOTALL)
+        assert key is not None
+        return key[0]
+
+    def _type(self, text: str) -> None:
+        self._one.type(text)
+        self._rest = self._rest[len(text) :]
+
+    async def _look_at(self, answer: Answer) -> None:
+        if answer.item is None or answer.item.command is None:
+            return
+        self._shown += 1
+        request = msgspec.json.encode(answer.item.command.arguments).decode()
+        if request not in self._seen:
+            self._seen.add(request)
+            self._times.append(answer.ms)
+        if len(answer.text) >= MIN_KEPT and self._rest.startswith(answer.text):
+            self._kept += 1
+            self._kept_characters += len(answer.text)
+            self._type(answer.text)
+            await self._one.accepted(answer.item)
+
+
+def _steps(metrics_url: str) -> dict[str, float]:
+    """The denoising steps that the service has taken, by what became of their requests."""
+    with urllib.request.urlopen(metrics_url) as page:
+        found = re.findall(r'lacuna_fill_steps_total{outcome="(\w+)"} (\S+)', page.read().decode())
+    return {outcome: float(count) for outcome, count in found}

@@ -1,0 +1,56 @@
+"""The command ``lacuna-lsp``: which transport, and where the engine is."""
+
+import argparse
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from importlib.metadata import version
+
+from lacuna_lsp import logs, transport
+from lacuna_server.client import Address, find_or_start
+
+TOKEN_VARIABLE = "LACUNA_TOKEN"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until the client ends the conversation; the exit code is LSP's, 0 after a proper shutdown."""
+    options = _parser().parse_args(arguments)
+    logs.configure(options.log_level)
+    locate = _engine_at(options.engine)
+    try:
+        if options.tcp is not None:
+            asyncio.run(transport.serve_tcp(locate, options.host, options.tcp))
+        elif options.ws is not None:
+            asyncio.run(transport.serve_ws(locate, options.host, options.ws, options.origin))
+        else:
+            return asyncio.run(transport.serve_stdio(locate))
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="lacuna-lsp", description="The language server of Lacuna.")
+    parser.add_argument("--version", action="version", version=version("lacuna-code"))
+    transports = parser.add_mutually_exclusive_group()
+    transports.add_argument("--stdio", action="store_true", help="speak on stdin and stdout (what it does anyway)")
+    transports.add_argument("--tcp", type=int, metavar="PORT", help="listen for TCP connections; 0: any free port")
+    transports.add_argument("--ws", type=int, metavar="PORT", help="listen for websockets; 0: any free port")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: %(default)s)")
+    parser.add_argument("--origin", action="append", default=[], help="a web page that may connect to --ws")
+    parser.add_argument(
+        "--engine", default="", metavar="URL", help=f"the engine to use; its token is ${TOKEN_VARIABLE}"
+    )
+    parser.add_argument("--log-level", default="WARNING", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
+    return parser
+
+
+def _engine_at(url: str) -> Callable[[], Awaitable[Address]]:
+    """Answers the engine's address: the one that was given, else that of the user's own, started if need be."""
+    if not url:
+        return find_or_start
+
+    async def given() -> Address:
+        return Address(url, os.environ.get(TOKEN_VARIABLE, ""))
+
+    return given

@@ -1,0 +1,134 @@
+"""Our commands for ``workspace/executeCommand``, each a thin handler."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from lsprotocol import types
+
+from lacuna_lsp import context, items
+from lacuna_lsp.arguments import FillRegions, Propagate, Refactor, Regenerate, Where, read
+from lacuna_lsp.connection import Server, refusing
+from lacuna_lsp.edits import Change, Replacement
+from lacuna_lsp.logs import log_path
+from lacuna_lsp.progress import working
+from lacuna_lsp.proposing import propose
+
+if TYPE_CHECKING:
+    from lacuna_server.refactor.refactoring import Refactoring
+    from lacuna_server.refactor.source import Source
+
+
+def accepted(ls: Server, *arguments: Any) -> None:
+    """A suggestion was taken: the command that every item carries."""
+    ls.session.feedback("accepted", items.origin_of(arguments))
+
+
+async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
+    """How the engine is, and what has been suggested."""
+    news, engine = ls.session.engine.news, await ls.session.engine.status()
+    counts = msgspec.to_builtins(ls.session.inline.counts)
+    return {
+        **msgspec.to_builtins(news),
+        "engine": msgspec.to_builtins(engine),
+        "suggestions": counts,
+        "log": str(log_path()),
+    }
+
+
+async def show_log(ls: Server, *arguments: Any) -> dict[str, Any]:
+    """Open the log."""
+    path = log_path()
+    await ls.window_show_document_async(types.ShowDocumentParams(path.as_uri(), take_focus=True))
+    return {"path": str(path)}
+
+
+@refusing
+async def fill_regions(ls: Server, *arguments: Any) -> dict[str, Any]:
+    """Fill ranges, markers or empty bodies, all of them together."""
+    from lacuna_lsp import filling  # with it come grammars, which a suggestion does not need
+
+    wanted = read(FillRegions, arguments)
+    document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
+    version, regions = document.version, filling.regions(document, wanted)
+    label = f"Fill {len(regions)} place{'s' * (len(regions) > 1)}"
+    async with working(ls, label):
+        found = await filling.fill(ls.session, document, regions)
+    outcome = await propose(ls, label, [Change(document, version, tuple(found))], confirm=False)
+    return outcome | {"left": len(regions) - len(found)}
+
+
+@refusing
+async def regenerate(ls: Server, *arguments: Any) -> dict[str, Any]:
+    """Other texts for a selection."""
+    from lacuna_lsp import filling
+
+    wanted = read(Regenerate, arguments)
+    document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
+    version, (start, end) = document.version, document.bounds(wanted.range.lsp)
+    async with working(ls, "Regenerate"):
+        texts = await filling.alternatives(ls.session, document, wanted)
+    chosen = await choose(ls, texts) if wanted.choose and texts else None
+    if chosen is None:
+        return {"status": "offered" if texts else "nothing", "alternatives": texts}
+    change = Change(document, version, (Replacement(start, end, chosen),))
+    return await propose(ls, "Regenerate", [change], confirm=False) | {"alternatives": texts}
+
+
+@refusing
+async def refactor(ls: Server, *arguments: Any) -> dict[str, Any]:
+    """Rewrite many places by a template, fill its holes, and show everything before it is done."""
+    from lacuna_lsp import bulk
+
+    wanted = read(Refactor, arguments)
+    asked = bulk.refactoring(ls.session, wanted)
+    looked_at = await bulk.sources(ls.session, wanted, asked.languages)
+    return await carry_out(ls, asked, looked_at)
+
+
+@refusing
+async def propagate(ls: Server, *arguments: Any) -> dict[str, Any]:
+    """Make the user's last change at every place like it."""
+    from lacuna_lsp import bulk
+
+    asked, looked_at = await bulk.alike(ls.session, read(Propagate, arguments))
+    return await carry_out(ls, asked, looked_at)
+
+
+async def carry_out(ls: Server, asked: "Refactoring", looked_at: "Sequence[Source]") -> dict[str, Any]:
+    """Plan a refactor under a progress bar and propose it."""
+    from lacuna_lsp import bulk
+
+    async with working(ls, asked.title) as report:
+        plan = await bulk.plan(ls.session, asked, looked_at, report)
+    outcome = await propose(ls, asked.title, bulk.changes(ls.session, plan, looked_at), confirm=True)
+    return outcome | {"ready": plan.num_ready, "failed": plan.num_failed, "leftOut": plan.left_out}
+
+
+@refusing
+async def show_context(ls: Server, *arguments: Any) -> dict[str, Any]:
+    """What would be read of other files for a fill at a place, and why."""
+    wanted = read(Where, arguments)
+    document = ls.session.document(wanted.text_document.uri)
+    return await context.report(document, wanted.position.lsp, ls.session.engine.workspace(document.path))
+
+
+async def choose(ls: Server, texts: list[str]) -> str | None:
+    """Let the user choose one of several texts."""
+    titles = {f"{number}: {' '.join(text.split())[:60]}": text for number, text in enumerate(texts, start=1)}
+    actions = [types.MessageActionItem(title) for title in titles]
+    params = types.ShowMessageRequestParams(types.MessageType.Info, "Lacuna: which one?", actions)
+    chosen = await ls.window_show_message_request_async(params)
+    return titles.get(chosen.title) if chosen is not None else None
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {
+    items.ACCEPTED: accepted,
+    "lacuna.status": status,
+    "lacuna.showLog": show_log,
+    "lacuna.fillRegions": fill_regions,
+    "lacuna.regenerate": regenerate,
+    "lacuna.refactor": refactor,
+    "lacuna.propagate": propagate,
+    "lacuna.showContext": show_context,
+}

@@ -1,0 +1,178 @@
+"""A thin handler for each LSP message, which hands it to the client's session."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from lsprotocol import types
+
+from lacuna_lsp import items
+from lacuna_lsp.capabilities import completes_inline, has_configuration
+from lacuna_lsp.connection import Server, refusing
+from lacuna_lsp.protocol import (
+    DID_FOCUS,
+    DID_PARTIALLY_ACCEPT,
+    DID_REJECT,
+    DID_SHOW,
+    FocusParams,
+    InlineCompletionParams,
+    ItemParams,
+)
+
+
+def initialize(ls: Server, params: types.InitializeParams) -> None:
+    """Before the answer: the client's encoding and settings, and the fallback for clients without inline completion."""
+    ls.session.encoding = types.PositionEncodingKind(ls.workspace.position_encoding).value
+    ls.session.configure(params.initialization_options)
+    ls.session.engine.folders = ls.folders
+    if not completes_inline(params.capabilities):
+        ls.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions())(completion)
+
+
+def initialized(ls: Server, params: types.InitializedParams) -> None:
+    """The client is ready to hear from us."""
+    ls.start()
+
+
+def shutdown(ls: Server, params: None) -> None:
+    """The conversation is about to end."""
+    ls.shut_down = True
+
+
+def end(ls: Server, params: None) -> None:
+    """The conversation is over."""
+    ls.ended.set()
+
+
+def did_change_folders(ls: Server, params: types.DidChangeWorkspaceFoldersParams) -> None:
+    """Folders were opened or closed."""
+    ls.session.engine.folders = ls.folders
+
+
+async def did_change_configuration(ls: Server, params: types.DidChangeConfigurationParams) -> None:
+    """New settings, or word that there are new ones to be asked for."""
+    values = params.settings
+    if values is None and has_configuration(ls.client_capabilities):
+        items = [types.ConfigurationItem(section="lacuna")]
+        (values,) = await ls.workspace_configuration_async(types.ConfigurationParams(items))
+    ls.session.configure(values)
+
+
+def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
+    """A document is opened."""
+    ls.session.open(params.text_document)
+
+
+def did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
+    """A document has changed."""
+    ls.session.change(params.text_document, params.content_changes)
+
+
+def did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
+    """A document was saved: changes count from here."""
+    document = ls.session.document(params.text_document.uri)
+    document.saved = document.text
+
+
+def did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
+    """A document is closed."""
+    ls.session.close_document(params.text_document.uri)
+
+
+def notebook_did_open(ls: Server, params: types.DidOpenNotebookDocumentParams) -> None:
+    """A notebook is opened, and its cells with it."""
+    ls.session.notebooks.open(params.notebook_document)
+    for cell in params.cell_text_documents:
+        ls.session.open(cell)
+
+
+def notebook_did_change(ls: Server, params: types.DidChangeNotebookDocumentParams) -> None:
+    """Cells were put in, taken out or typed in."""
+    ls.session.change_notebook(params.notebook_document.uri, params.change)
+
+
+def notebook_did_close(ls: Server, params: types.DidCloseNotebookDocumentParams) -> None:
+    """A notebook is closed, and its cells with it."""
+    ls.session.notebooks.close(params.notebook_document.uri)
+    for cell in params.cell_text_documents:
+        ls.session.close_document(cell.uri)
+
+
+@refusing
+async def inline_completion(ls: Server, params: InlineCompletionParams) -> types.InlineCompletionList:
+    """Suggestions for a cursor."""
+    document = ls.session.document(params.text_document.uri, params.text_document.version)
+    found = await ls.session.suggest(
+        document,
+        params.position,
+        invoked=params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked,
+        selected=params.context.selected_completion_info,
+    )
+    return items.inline(document, found)
+
+
+@refusing
+async def completion(ls: Server, params: types.CompletionParams) -> types.CompletionList:
+    """The same for clients that have no inline completion."""
+    document = ls.session.document(params.text_document.uri)
+    found = await ls.session.suggest(document, params.position, invoked=not ls.session.settings.automatic)
+    return items.completion(document, found)
+
+
+@refusing
+async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
+    """What could be done at a place."""
+    from lacuna_lsp import actions  # with it come grammars, which a suggestion does not need
+
+    document = ls.session.document(params.text_document.uri).snapshot()
+    return await asyncio.to_thread(actions.offered, document, params.range, params.context)
+
+
+def did_show(ls: Server, params: ItemParams) -> None:
+    """A suggestion is seen."""
+    ls.session.feedback("shown", items.origin(params.item))
+
+
+def did_partially_accept(ls: Server, params: ItemParams) -> None:
+    """A part of a suggestion was taken."""
+    taken = items.bytes_taken(params.item, params.accepted_length)
+    ls.session.feedback("partly_accepted", items.origin(params.item), taken)
+
+
+def did_reject(ls: Server, params: ItemParams) -> None:
+    """A suggestion was dismissed."""
+    ls.session.feedback("rejected", items.origin(params.item))
+
+
+def did_focus(ls: Server, params: FocusParams) -> None:
+    """The user has gone to another document."""
+    if params.text_document is not None:
+        ls.session.focus(params.text_document.uri)
+
+
+FEATURES: dict[str, Callable[..., Any]] = {
+    types.TEXT_DOCUMENT_INLINE_COMPLETION: inline_completion,
+    types.TEXT_DOCUMENT_CODE_ACTION: code_action,
+    types.INITIALIZE: initialize,
+    types.INITIALIZED: initialized,
+    types.SHUTDOWN: shutdown,
+    types.EXIT: end,
+    types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: did_change_folders,
+    types.WORKSPACE_DID_CHANGE_CONFIGURATION: did_change_configuration,
+    types.TEXT_DOCUMENT_DID_OPEN: did_open,
+    types.TEXT_DOCUMENT_DID_CHANGE: did_change,
+    types.TEXT_DOCUMENT_DID_SAVE: did_save,
+    types.TEXT_DOCUMENT_DID_CLOSE: did_close,
+    types.NOTEBOOK_DOCUMENT_DID_OPEN: notebook_did_open,
+    types.NOTEBOOK_DOCUMENT_DID_CHANGE: notebook_did_change,
+    types.NOTEBOOK_DOCUMENT_DID_CLOSE: notebook_did_close,
+    DID_SHOW: did_show,
+    DID_PARTIALLY_ACCEPT: did_partially_accept,
+    DID_REJECT: did_reject,
+    DID_FOCUS: did_focus,
+}
+# Without options pygls does not advertise inline completion.
+OPTIONS = {
+    types.TEXT_DOCUMENT_INLINE_COMPLETION: types.InlineCompletionOptions(),
+    types.TEXT_DOCUMENT_CODE_ACTION: types.CodeActionOptions([types.CodeActionKind.RefactorRewrite]),
+}

@@ -1,0 +1,124 @@
+"""The LSP messages that pygls does not know, and what it does otherwise than we need."""
+
+import logging
+from typing import Any
+
+import attrs
+import cattrs
+from cattrs.gen import make_dict_structure_fn, override
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from pygls.protocol import LanguageServerProtocol, default_converter
+
+log = logging.getLogger(__name__)
+
+# Documents are the session's: pygls's own would be a second copy with other line endings.
+SESSION_METHODS = (
+    types.TEXT_DOCUMENT_DID_OPEN,
+    types.TEXT_DOCUMENT_DID_CHANGE,
+    types.TEXT_DOCUMENT_DID_CLOSE,
+    types.NOTEBOOK_DOCUMENT_DID_OPEN,
+    types.NOTEBOOK_DOCUMENT_DID_CHANGE,
+    types.NOTEBOOK_DOCUMENT_DID_CLOSE,
+    types.EXIT,
+)
+# Copilot's language server has these, and clients of it send them; the last one is ours.
+DID_SHOW = "textDocument/didShowCompletion"
+DID_PARTIALLY_ACCEPT = "textDocument/didPartiallyAcceptCompletion"
+DID_FOCUS = "textDocument/didFocus"
+DID_REJECT = "textDocument/didRejectCompletion"
+
+
+@attrs.define
+class InlineCompletionParams:
+    """Parameters of ``textDocument/inlineCompletion``, with the version that some clients send."""
+
+    text_document: types.OptionalVersionedTextDocumentIdentifier
+    position: types.Position
+    context: types.InlineCompletionContext = attrs.field(
+        factory=lambda: types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic)
+    )
+
+
+@attrs.define
+class InlineCompletionRequest:
+    """The request ``textDocument/inlineCompletion``."""
+
+    id: int | str
+    params: InlineCompletionParams
+    method: str = types.TEXT_DOCUMENT_INLINE_COMPLETION
+    jsonrpc: str = "2.0"
+
+
+@attrs.define
+class ItemParams:
+    """What became of a suggestion; ``accepted_length`` counts UTF-16 units from the item's start."""
+
+    item: types.InlineCompletionItem
+    accepted_length: int = 0
+
+
+@attrs.define
+class ItemNotification:
+    """A notification about a suggestion."""
+
+    params: ItemParams
+    method: str
+    jsonrpc: str = "2.0"
+
+
+@attrs.define
+class FocusParams:
+    """The document that has the focus now, if any."""
+
+    text_document: types.TextDocumentIdentifier | None = None
+
+
+@attrs.define
+class FocusNotification:
+    """The notification ``textDocument/didFocus``."""
+
+    params: FocusParams
+    method: str = DID_FOCUS
+    jsonrpc: str = "2.0"
+
+
+OWN_TYPES: dict[str, type[Any]] = {
+    types.TEXT_DOCUMENT_INLINE_COMPLETION: InlineCompletionRequest,
+    DID_SHOW: ItemNotification,
+    DID_PARTIALLY_ACCEPT: ItemNotification,
+    DID_REJECT: ItemNotification,
+    DID_FOCUS: FocusNotification,
+}
+
+
+class Protocol(LanguageServerProtocol):
+    """One client's conversation."""
+
+    def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]  # there it is cached
+        """The type of a message, ours where there is one."""
+        found: type[Any] | None = OWN_TYPES.get(method) or super().get_message_type(method)
+        return found
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """A message as its type. A request that is malformed is answered; pygls would leave its sender waiting."""
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if "id" in data and "method" in data:
+                self._send_response(data["id"], error=error.to_response_error())
+            raise
+
+
+def converter() -> cattrs.Converter:
+    """pygls's converter, which also knows our types' names on the wire."""
+    made: cattrs.Converter = default_converter()  # type: ignore[no-untyped-call]
+    for own in (InlineCompletionParams, ItemParams, FocusParams):
+        names = {field.name: override(rename=_camel(field.name)) for field in attrs.fields(own)}
+        made.register_structure_hook(own, make_dict_structure_fn(own, made, **names))  # type: ignore[arg-type]
+    return made
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))

@@ -1,0 +1,18 @@
+"""The language server of one client: its connection with every feature and command."""
+
+from collections.abc import Awaitable, Callable
+
+from lacuna_lsp.commands import COMMANDS
+from lacuna_lsp.connection import Server
+from lacuna_lsp.features import FEATURES, OPTIONS
+from lacuna_server.client import Address
+
+
+def build(locate: Callable[[], Awaitable[Address]]) -> Server:
+    """A server for one client; ``locate`` answers where the engine is."""
+    server = Server(locate)
+    for method, handler in FEATURES.items():
+        server.feature(method, OPTIONS.get(method))(handler)
+    for name, command in COMMANDS.items():
+        server.command(name)(command)
+    return server

@@ -1,0 +1,57 @@
+"""The settings of a client: one frozen struct with defaults, and what is wrong with those it sent."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+Count = Annotated[int, Meta(ge=1, le=8)]
+Milliseconds = Annotated[int, Meta(ge=0, le=60_000)]
+
+
+class Settings(msgspec.Struct, frozen=True, rename="camel"):
+    """What a user can set, under ``lacuna`` and in camel case: ``maxTokens`` for ``max_tokens``.
+
+    ``automatic`` suggests while typing; without it only on request. ``multiline`` says whether a suggestion may have
+    several lines: where a block begins, always or never. ``debounce`` waits for a pause that fits the rhythm of
+    typing. ``candidates`` is the number of suggestions on request. ``deadline_ms`` ends a suggestion early with what
+    is valid by then (0: never). ``disabled_languages`` are LSP language ids.
+    """
+
+    enabled: bool = True
+    automatic: bool = True
+    multiline: Literal["auto", "always", "never"] = "auto"
+    debounce: bool = True
+    candidates: Count = 3
+    max_tokens: Annotated[int, Meta(ge=1, le=512)] = 96
+    max_lines: Annotated[int, Meta(ge=1, le=100)] = 12
+    deadline_ms: Milliseconds = 5000
+    disabled_languages: tuple[str, ...] = ()
+
+
+_FIELDS = {field.encode_name: field for field in msgspec.structs.fields(Settings)}
+
+
+def parse(values: object) -> tuple[Settings, list[str]]:
+    """The settings in ``values`` and one line for each that is unknown or wrong, for which the default stands."""
+    if values is None:
+        return Settings(), []
+    if not isinstance(values, Mapping):
+        return Settings(), [f"the settings are no object: {values!r}"]
+    problems, good = [], {}
+    for name, value in section(values).items():
+        if name not in _FIELDS:
+            problems.append(f"unknown setting lacuna.{name}")
+            continue
+        try:
+            good[name] = msgspec.to_builtins(msgspec.convert(value, _FIELDS[name].type))
+        except msgspec.ValidationError as error:
+            problems.append(f"lacuna.{name}: {error}; the default is {_FIELDS[name].default!r}")
+    return msgspec.convert(good, Settings), problems
+
+
+def section(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part under ``lacuna``, where a client sends its whole configuration, else all of it."""
+    inner = values.get("lacuna")
+    return inner if isinstance(inner, Mapping) else values

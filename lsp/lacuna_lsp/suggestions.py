@@ -1,0 +1,152 @@
+"""Suggestions that were made: served again while the user types through them, and not again once rejected."""
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+KEPT = 64
+REMEMBERED = 256
+COMPARED = 1000  # characters on either side by which places are told apart
+NEAR = 200  # characters in front of the cursor by which a rejection is remembered
+MAX_CLOSED = 4
+MAX_TYPED = 40
+_CLOSERS = frozenset(")]}\"'`")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The text around a cursor in one document, as much of it as tells places apart."""
+
+    uri: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What a request of the engine came to: texts for one place, best first.
+
+    ``request`` names the fill to the engine, for feedback; ``several`` says that the engine was asked for
+    several candidates; ``constrained`` that it kept the file valid.
+    """
+
+    place: Place
+    texts: tuple[str, ...]
+    request: str
+    several: bool
+    constrained: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What is left of a suggestion at a place, with the index of each text among its candidates."""
+
+    suggestion: Suggestion
+    texts: tuple[tuple[int, str], ...]
+
+
+class Suggestions:
+    """The latest suggestions and rejections of one client."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Suggestion] = OrderedDict()
+        self._rejected: deque[tuple[str, str, str]] = deque(maxlen=REMEMBERED)
+        self._shown: tuple[Place, Sequence[str], str] | None = None
+
+    def keep(self, suggestion: Suggestion) -> None:
+        """Remember a suggestion; the oldest makes room."""
+        self._kept[suggestion.request] = suggestion
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+
+    def at(self, place: Place) -> Match | None:
+        """What is left of the newest suggestion that leads to this place, or None."""
+        for suggestion in reversed(self._kept.values()):
+            texts = tuple(
+                (index, rest)
+                for index, text in enumerate(suggestion.texts)
+                if (rest := _remainder(suggestion.place, text, place)) is not None
+            )
+            if texts or suggestion.place == place:
+                return Match(suggestion, texts)
+        return None
+
+    def find(self, request: str) -> Suggestion | None:
+        """The suggestion of a request, while it is kept."""
+        return self._kept.get(request)
+
+    def show(self, place: Place, texts: Sequence[str], request: str) -> None:
+        """These are what the user sees now."""
+        self._shown = (place, texts, request)
+
+    def typed(self, place: Place) -> str | None:
+        """The cursor is here now: what was shown and then typed against is rejected, and its request returned."""
+        if self._shown is None or self._shown[0].uri != place.uri:
+            return None
+        origin, texts, request = self._shown
+        _, there, typed = place.before.rpartition(origin.before[-COMPARED:] or "\0")
+        against = not any(text.startswith(typed) or typed.startswith(text) for text in texts)
+        if not (there and typed and texts and against and len(typed) <= MAX_TYPED):
+            return None
+        for text in texts:
+            self.reject(origin, text)
+        self._shown = None
+        return request
+
+    def reject(self, place: Place, text: str) -> None:
+        """Do not suggest this text at this place again."""
+        self._rejected.append(_key(place, text))
+
+    def rejected(self, place: Place, text: str) -> bool:
+        """Whether a text was rejected at this place."""
+        return _key(place, text) in self._rejected
+
+    def forget(self, uri: str) -> None:
+        """Forget a document that was closed."""
+        for request in [name for name, kept in self._kept.items() if kept.place.uri == uri]:
+            del self._kept[request]
+
+
+def distinct(texts: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """The texts that are not empty and were not among those before, with their index."""
+    seen: set[str] = set()
+    for index, text in enumerate(texts):
+        if text.strip() and text.strip() not in seen:
+            seen.add(text.strip())
+            yield index, text
+
+
+def _remainder(origin: Place, text: str, place: Place) -> str | None:
+    """What is left of a text suggested at ``origin`` once the user has typed from there to ``place``."""
+    if origin.uri != place.uri:
+        return None
+    typed = _typed(origin.before[-COMPARED:], text, place.before)
+    if typed is None:
+        return None
+    rest = text[len(typed) :]
+    # An editor closes brackets and quotes as they are typed; the text itself has them as well.
+    for size in range(MAX_CLOSED + 1):
+        closed = place.after[:size]
+        if set(closed) <= _CLOSERS and rest.endswith(closed) and _begins(place.after[size:], origin.after):
+            return rest[: len(rest) - size] or None
+    return None
+
+
+def _typed(anchor: str, text: str, before: str) -> str | None:
+    """The beginning of ``text`` with which ``before`` goes on behind ``anchor``."""
+    at = before.find(anchor, max(0, len(before) - len(anchor) - len(text)))
+    while at != -1:
+        typed = before[at + len(anchor) :]
+        if text.startswith(typed):
+            return typed
+        at = before.find(anchor, at + 1)
+    return None
+
+
+def _begins(after: str, origin: str) -> bool:
+    """Whether a text begins as it did; a short one has to be the same to its end."""
+    return after.startswith(origin[:COMPARED]) and (len(origin) >= COMPARED or len(after) == len(origin))
+
+
+def _key(place: Place, text: str) -> tuple[str, str, str]:
+    return place.uri, place.before[-NEAR:], text.strip()

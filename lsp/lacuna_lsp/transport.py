@@ -1,0 +1,75 @@
+"""Ways to reach the language server: stdio, TCP and websocket, with a server object of its own for every client."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async, run_websocket
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.typing import Origin
+
+from lacuna_lsp.connection import Server
+from lacuna_lsp.server import build
+from lacuna_server.client import Address
+
+log = logging.getLogger(__name__)
+
+Locate = Callable[[], Awaitable[Address]]
+FAILED = 1
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+
+
+async def serve_stdio(locate: Locate) -> int:
+    """Serve the one client on stdin and stdout; the exit code that LSP asks for."""
+    server = build(locate)
+    with ThreadPoolExecutor(1, "stdin") as reading:
+        server.protocol.set_writer(StdoutWriter(sys.stdout.buffer))
+        reader = StdinAsyncReader(sys.stdin.buffer, reading)
+        await _converse(server, run_async(server.ended, reader, server.protocol, log, server.report_server_error))
+    return 0 if server.shut_down else FAILED
+
+
+async def serve_tcp(locate: Locate, host: str, port: int) -> None:
+    """Serve every client that connects."""
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server = build(locate)
+        server.protocol.set_writer(writer)
+        await _converse(server, run_async(server.ended, reader, server.protocol, log, server.report_server_error))
+        writer.close()
+
+    listening = await asyncio.start_server(connected, host, port)
+    _announce("tcp", *listening.sockets[0].getsockname()[:2])
+    async with listening:
+        await listening.serve_forever()
+
+
+async def serve_ws(locate: Locate, host: str, port: int, origins: Sequence[str]) -> None:
+    """Serve every client that connects by websocket; a web page only where its origin is among ``origins``."""
+
+    async def connected(websocket: ServerConnection) -> None:
+        server = build(locate)
+        await _converse(
+            server, run_websocket(websocket, server.ended, server.protocol, log, server.report_server_error)
+        )
+
+    allowed = [None, *map(Origin, origins)]
+    async with serve(connected, host, port, origins=allowed, max_size=MAX_MESSAGE_BYTES) as listening:
+        _announce("ws", *next(iter(listening.sockets)).getsockname()[:2])
+        await listening.serve_forever()
+
+
+async def _converse(server: Server, conversation: Awaitable[None]) -> None:
+    """Hold a conversation to its end, which may be that the client vanishes."""
+    try:
+        await conversation
+    except (ConnectionError, asyncio.IncompleteReadError) as error:
+        log.info("the client has gone: %s", error)
+    finally:
+        await server.close()
+
+
+def _announce(scheme: str, host: str, port: int) -> None:
+    print(f"listening on {scheme}://{host}:{port}", file=sys.stderr, flush=True)

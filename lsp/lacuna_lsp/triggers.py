@@ -1,0 +1,47 @@
+"""Whether a suggestion helps at a cursor, and whether it may have several lines."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+# What may stand behind the cursor on its line when a suggestion comes by itself: closing brackets, quotes and
+# punctuation that an editor puts there, or nothing.
+_CLOSERS = re.compile(r"[\s)\]}\"'`]*[:{;,]?\s*")
+_OPENS_BLOCK = re.compile(r"([:{(\[]|=>|->|\b(do|then|begin|else|try))\s*$")
+_BLANK = re.compile(r"\s*")
+_COMPLETE = re.compile(r"[;}]\s*$")
+
+Shape = Literal["none", "line", "block"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The text around a cursor: ``head`` and ``tail`` of its line, and the last line above that is not blank."""
+
+    head: str
+    tail: str
+    above: str
+
+
+def shape(cursor: Cursor, multiline: Literal["auto", "always", "never"], *, invoked: bool) -> Shape:
+    """What to suggest at a cursor.
+
+    Nothing inside a word; unless it was asked for, nothing in front of text that goes on, and nothing behind a
+    statement that is complete. A block may have several lines where one has just been opened, or on request.
+    """
+    if _in_word(cursor):
+        return "none"
+    if not invoked and (not _CLOSERS.fullmatch(cursor.tail) or (_COMPLETE.search(cursor.head) and cursor.head.strip())):
+        return "none"
+    if multiline == "never" or cursor.tail.strip():
+        return "line"
+    opened = _OPENS_BLOCK.search(cursor.head if cursor.head.strip() else cursor.above)
+    return "block" if multiline == "always" or invoked or opened else "line"
+
+
+def _in_word(cursor: Cursor) -> bool:
+    return bool(cursor.head) and _word(cursor.head[-1]) and bool(cursor.tail) and _word(cursor.tail[0])
+
+
+def _word(character: str) -> bool:
+    return character.isalnum() or character == "_"

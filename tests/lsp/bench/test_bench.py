@@ -1,0 +1,59 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.lsp.service import Daemon
+
+from lacuna_lsp.bench import latency
+from lacuna_lsp.bench.figures import percentile
+from lacuna_lsp.bench.latency import BUDGETS, measure
+from lacuna_lsp.bench.replay import replay
+
+CODE = "".join(f"first_{n} = 1\nsecond_{n} = [\n    first_{n} + filled,\n]\n" for n in range(8))
+
+
+@pytest.fixture
+def environment(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, daemon.environment[name])
+
+
+@pytest.mark.parametrize(
+    ("values", "share", "expected"),
+    [([], 50, 0.0), ([3.0], 95, 3.0), ([4.0, 1.0, 2.0, 3.0], 50, 2.0), ([float(n) for n in range(1, 21)], 95, 19.0)],
+)
+def test_a_percentile_is_one_of_the_values(values: list[float], share: float, expected: float) -> None:
+    assert percentile(values, share) == expected
+
+
+@pytest.mark.usefixtures("environment")
+async def test_a_replay_counts_what_was_shown_kept_and_wasted(daemon: Daemon, tmp_path: Path) -> None:
+    daemon.plan(fills=["filled,"])
+    file = tmp_path / "typed.py"
+    file.write_text(CODE)
+    url = f"{daemon.running.url}/metrics"
+    (result,) = await replay([file], interval_ms=700, max_keys=30, metrics_url=url, advance=lambda what: None)
+    assert result.file == "typed.py"
+    assert result.keys == 30
+    assert result.wanted == result.asked + result.cached > 0
+    assert result.shown >= result.kept > 0
+    assert result.kept_characters == 7 * result.kept
+    assert result.steps >= result.asked - result.wasted_steps
+    assert 0 < result.p50 <= result.p95
+
+
+@pytest.mark.usefixtures("environment")
+async def test_every_kind_of_answer_is_measured(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    daemon.plan(fills=["filled"])
+    monkeypatch.setattr(latency, "STARTS", 1)
+    cells = {cell.what: cell for cell in await measure(1, busy=True, advance=lambda what: None)}
+    assert set(cells) == {*BUDGETS, "warm, with the debounce"}
+    assert all(cell.runs > 0 and 0 < cell.p50 <= cell.p95 for cell in cells.values())
+    assert cells["typed through"].shown > 0
+    assert (cells["warm"].budget_p50, cells["warm"].budget_p95) == (250, 500)
+
+
+def test_the_command_runs_it() -> None:
+    command = [sys.executable, "-m", "lacuna_server", "bench", "lsp", "--documents", "0", "--replay", "nothing.xyz"]
+    assert "lacuna bench lsp" in subprocess.run([*command, "--help"], capture_output=True, text=True).stdout

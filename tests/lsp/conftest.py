@@ -1,0 +1,62 @@
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from .editor import Editor, connected
+from .service import Daemon
+
+
+@pytest.fixture(scope="session")
+def shared_daemon() -> Iterator[Daemon]:
+    yield from _daemon()
+
+
+@pytest.fixture
+def daemon(shared_daemon: Daemon) -> Daemon:
+    """The service, with nothing of an earlier test in its log."""
+    shared_daemon.plan()
+    (shared_daemon.folder / "log.jsonl").unlink(missing_ok=True)
+    return shared_daemon
+
+
+@pytest.fixture
+def own_daemon() -> Iterator[Daemon]:
+    """A service that the test may end."""
+    yield from _daemon()
+
+
+def _daemon() -> Iterator[Daemon]:
+    # A short path: sockets and locks have little room for one.
+    folder = Path(tempfile.mkdtemp(prefix="lsp"))
+    daemon = Daemon(folder)
+    try:
+        daemon.start()
+        yield daemon
+    finally:
+        daemon.kill()
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def language_server(shared_daemon: Daemon) -> Iterator[int]:
+    """The port of a ``lacuna-lsp`` that many tests connect to; each has a server object of its own in it."""
+    command = [sys.executable, "-I", "-m", "lacuna_lsp", "--tcp", "0", "--log-level", "DEBUG"]
+    process = subprocess.Popen(command, env=shared_daemon.environment, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    yield int(process.stderr.readline().rpartition(":")[2])
+    process.terminate()
+    process.wait()
+    process.stderr.close()
+
+
+@pytest_asyncio.fixture
+async def editor(daemon: Daemon, language_server: int) -> AsyncIterator[Editor]:
+    """An editor connected to the language server, not yet initialized."""
+    async with connected(language_server) as editor:
+        yield editor

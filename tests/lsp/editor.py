@@ -1,0 +1,214 @@
+"""An editor: a pytest-lsp client with one document and a cursor, connected to a real ``lacuna-lsp``."""
+
+import asyncio
+import functools
+import re
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
+
+from .service import Daemon
+
+
+async def until(what: Callable[[], object], seconds: float = 30.0) -> None:
+    """Wait for something while the client goes on listening."""
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, "it did not happen"
+        await asyncio.sleep(0.02)
+
+
+class Editor:
+    """A client with one document and a cursor in it; ``¦`` marks the cursor in what is opened.
+
+    It takes every edit, in ``applied``, unless ``refusing`` has a reason; ``answers`` are the titles it chooses in
+    message boxes.
+    """
+
+    def __init__(self, client: LanguageClient) -> None:
+        self.client = client
+        self.applied: list[types.ApplyWorkspaceEditParams] = []
+        self.refusing = ""
+        self.answers: list[str] = []
+        self.asked: list[types.ShowMessageRequestParams] = []
+        client.feature(types.WORKSPACE_APPLY_EDIT)(functools.partial(self._apply))
+        client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)(functools.partial(self._answer))
+        self.encoding = "utf-16"
+        self.uri, self.version = "", 0
+        self.before, self.after = "", ""
+
+    async def initialize(
+        self,
+        options: object = None,
+        *,
+        encoding: str = "utf-16",
+        folder: Path | None = None,
+        change: Callable[[types.ClientCapabilities], None] = lambda capabilities: None,
+        ready: bool = True,
+    ) -> types.InitializeResult:
+        capabilities = client_capabilities("visual-studio-code")
+        assert capabilities.text_document is not None
+        assert capabilities.general is not None
+        capabilities.text_document.inline_completion = types.InlineCompletionClientCapabilities()
+        capabilities.general.position_encodings = [types.PositionEncodingKind(encoding)]
+        change(capabilities)
+        self.encoding = encoding
+        result = await self.client.initialize_session(
+            types.InitializeParams(
+                capabilities=capabilities,
+                root_uri=folder.as_uri() if folder else None,
+                initialization_options=options,
+            )
+        )
+        if ready:
+            await self.ready()
+        return result
+
+    async def ready(self) -> None:
+        """Wait until the engine is there."""
+        for _ in range(1500):
+            status = await self.command("lacuna.status")
+            if status["state"] == "ready":
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"the engine did not become ready: {status}")
+
+    async def command(self, name: str, *arguments: object) -> Any:
+        params = types.ExecuteCommandParams(name, arguments=list(arguments))
+        return await self.client.workspace_execute_command_async(params)
+
+    @property
+    def text(self) -> str:
+        return self.before + self.after
+
+    @property
+    def position(self) -> types.Position:
+        """Where the cursor is, in this client's units."""
+        *lines, head = re.split("\r\n|\r|\n", self.before)
+        codec, width = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}[self.encoding]
+        return types.Position(len(lines), len(head.encode(codec)) // width)
+
+    def open(self, text: str, name: str = "code.py", language: str = "python", uri: str = "") -> None:
+        self.before, _, self.after = text.partition("¦")
+        self.uri, self.version = uri or f"file:///work/{name}", 1
+        item = types.TextDocumentItem(self.uri, language, self.version, self.text)
+        self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+
+    def type(self, text: str, *, closing: str = "") -> None:
+        """Insert at the cursor; ``closing`` is what the editor puts behind it by itself."""
+        self._change(types.Range(self.position, self.position), text + closing)
+        self.before, self.after = self.before + text, closing + self.after
+
+    def delete(self, count: int) -> None:
+        """Press backspace."""
+        end = self.position
+        self.before = self.before[:-count]
+        self._change(types.Range(self.position, end), "")
+
+    def _change(self, span: types.Range, text: str) -> None:
+        self.version += 1
+        self.client.text_document_did_change(
+            types.DidChangeTextDocumentParams(
+                types.VersionedTextDocumentIdentifier(self.version, self.uri),
+                [types.TextDocumentContentChangePartial(span, text)],
+            )
+        )
+
+    def _apply(self, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+        if self.refusing:
+            return types.ApplyWorkspaceEditResult(applied=False, failure_reason=self.refusing)
+        self.applied.append(params)
+        return types.ApplyWorkspaceEditResult(applied=True)
+
+    def _answer(self, params: types.ShowMessageRequestParams) -> types.MessageActionItem | None:
+        self.asked.append(params)
+        return next((a for a in params.actions or () if any(a.title.startswith(t) for t in self.answers)), None)
+
+    @property
+    def messages(self) -> list[str]:
+        """What the server has shown."""
+        return [message.message for message in self.client.messages]
+
+    def edited(self) -> str:
+        """The text after the last edit that was applied, which has to be for this version of this document."""
+        changes = self.applied[-1].edit.document_changes
+        assert changes is not None
+        (change,) = changes
+        assert isinstance(change, types.TextDocumentEdit)
+        assert (change.text_document.uri, change.text_document.version) == (self.uri, self.version)
+        return edited(self.text, change.edits, self.encoding)
+
+    async def items(
+        self, *, invoked: bool = False, selected: types.SelectedCompletionInfo | None = None, **changed: Any
+    ) -> list[types.InlineCompletionItem]:
+        """Inline completions at the cursor."""
+        kind = types.InlineCompletionTriggerKind.Invoked if invoked else types.InlineCompletionTriggerKind.Automatic
+        params = types.InlineCompletionParams(
+            types.InlineCompletionContext(kind, selected), types.TextDocumentIdentifier(self.uri), self.position
+        )
+        for name, value in changed.items():
+            setattr(params, name, value)
+        answer = await self.client.text_document_inline_completion_async(params)
+        assert isinstance(answer, types.InlineCompletionList)
+        return list(answer.items)
+
+    async def suggest(self, *, invoked: bool = False) -> list[str]:
+        """The texts of the inline completions at the cursor."""
+        return [str(item.insert_text) for item in await self.items(invoked=invoked)]
+
+
+def edited(text: str, edits: Any, encoding: str) -> str:
+    """A text after edits, which do not overlap."""
+    codec, width = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}[encoding]
+    lines = re.split("(?<=\n)|(?<=\r)(?!\n)", text)
+
+    def offset(position: types.Position) -> int:
+        head = lines[position.line].encode(codec)[: position.character * width].decode(codec)
+        return sum(map(len, lines[: position.line])) + len(head)
+
+    for edit in sorted(edits, key=lambda edit: offset(edit.range.start), reverse=True):
+        text = text[: offset(edit.range.start)] + edit.new_text + text[offset(edit.range.end) :]
+    return text
+
+
+@asynccontextmanager
+async def connected(port: int) -> AsyncIterator[Editor]:
+    """An editor connected by TCP."""
+    client = make_test_lsp_client()
+    await client.start_tcp("127.0.0.1", port)
+    writer = client.protocol.writer
+    assert isinstance(writer, asyncio.StreamWriter)
+    try:
+        yield Editor(client)
+        await client.shutdown_session()
+    finally:
+        writer.close()
+        await client.stop()
+        await writer.wait_closed()
+
+
+@asynccontextmanager
+async def started(daemon: Daemon, *arguments: str) -> AsyncIterator[Editor]:
+    """An editor with a ``lacuna-lsp`` of its own, on stdio."""
+    async with launched(daemon.environment, *arguments) as editor:
+        yield editor
+
+
+@asynccontextmanager
+async def launched(environment: Mapping[str, str], *arguments: str) -> AsyncIterator[Editor]:
+    client = make_test_lsp_client()
+    await client.start_io(sys.executable, "-I", "-m", "lacuna_lsp", *arguments, env=environment)
+    assert client._server is not None
+    try:
+        yield Editor(client)
+        await client.shutdown_session()
+    finally:
+        if client._server.returncode is None:
+            client._server.terminate()
+        await client.stop()

@@ -1,0 +1,77 @@
+"""An engine without a model for the service's worker: it follows a script and writes down what it was asked.
+
+Both files lie in the folder that ``LSP_SCRIPT`` names. ``script.json`` has the ``fills`` (a list of candidates, each
+one text for every region or a list with one for each), the number of ``steps`` and their length in seconds (``pause``),
+whether the file was ``constrained``, and the ``status``; while it says ``hold``, the model is being loaded.
+``log.jsonl`` has a line for each start, step and end.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lacuna_model.errors import WeightsError
+from lacuna_model.params import FillStats, InfillRequest, InfillResult, Snapshot
+from lacuna_model.regions import splice
+from lacuna_server.frames import Setup
+
+SCRIPT: dict[str, Any] = {
+    "fills": ["filled"],
+    "steps": 1,
+    "pause": 0.0,
+    "constrained": True,
+    "status": "ok",
+    "hold": False,
+}
+
+
+def folder() -> Path:
+    return Path(os.environ["LSP_SCRIPT"])
+
+
+def script() -> dict[str, Any]:
+    return SCRIPT | json.loads((folder() / "script.json").read_text())
+
+
+def write(event: str, **values: object) -> None:
+    with (folder() / "log.jsonl").open("a") as file:
+        file.write(json.dumps({"event": event} | values) + "\n")
+
+
+class ScriptedEngine:
+    """Fills as it is told."""
+
+    def stream(self, request: InfillRequest, *, document: str) -> Generator[Snapshot, None, InfillResult]:
+        plan = script()
+        write("start", document=document, request=msgspec.to_builtins(request))
+        try:
+            for step in range(1, plan["steps"] + 1):
+                if plan["pause"] < 0:
+                    os._exit(9)
+                time.sleep(plan["pause"])
+                write("step")
+                yield Snapshot(step, ("",) * len(request.regions), ((),) * len(request.regions))
+        except GeneratorExit:
+            write("stopped")
+            raise
+        write("done")
+        count = len(request.regions)
+        sets = [tuple(fill) if isinstance(fill, list) else (fill,) * count for fill in plan["fills"]]
+        sets = sets[: request.candidates]
+        stats = FillStats(nfe=plan["steps"], steps=plan["steps"], tokens=4, constrained=plan["constrained"])
+        text = splice(request.text.encode(), request.regions, sets[0]).decode()
+        return InfillResult(plan["status"], text, sets[0], stats, plan.get("message", ""), tuple(sets[1:]))
+
+
+def load(setup: Setup, report: Callable[[float, str], None]) -> ScriptedEngine:
+    report(0.5, "half of it is there")
+    while script()["hold"]:
+        time.sleep(0.02)
+    if script().get("damaged"):
+        raise WeightsError("the weights are damaged")
+    return ScriptedEngine()

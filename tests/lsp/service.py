@@ -1,0 +1,75 @@
+"""The service with a scripted engine, for the language server to find."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lacuna_server.lifecycle import Running
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+
+
+class Daemon:
+    """The service with a scripted engine, in a runtime folder of its own, so that ``lacuna-lsp`` finds no other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.process: subprocess.Popen[bytes] | None = None
+        self.environment = os.environ | {
+            "XDG_RUNTIME_DIR": str(folder / "run"),
+            "XDG_STATE_HOME": str(folder / "state"),
+            "LSP_SCRIPT": str(folder),
+            "PYTHONPATH": os.pathsep.join(
+                [str(HERE), *(str(ROOT / name) for name in ("server", "lsp", "model", "kernels"))]
+            ),
+        }
+        (folder / "run").mkdir(mode=0o700)
+        self.plan()
+
+    def plan(self, **script: object) -> None:
+        """What the engine does from now on."""
+        (self.folder / "script.json").write_text(json.dumps(script))
+
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        """What the engine has done."""
+        file = self.folder / "log.jsonl"
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        """What it was asked."""
+        return [event["request"] for event in self.log if event["event"] == "start"]
+
+    def start(self, port: int = 0) -> None:
+        config = self.folder / "lacuna.toml"
+        config.write_text(f'engine = "scripted_engine:load"\nport = {port}\nshutdown_grace_s = 0.2\n')
+        command = [sys.executable, "-P", "-m", "lacuna_server", "serve", "--config", str(config)]
+        with (self.folder / "daemon.log").open("ab") as log:
+            self.process = subprocess.Popen(command, env=self.environment, stdout=log, stderr=log)
+        wait_for(lambda: (self.folder / "run/lacuna/service.json").exists())
+
+    @property
+    def running(self) -> Running:
+        found = json.loads((self.folder / "run/lacuna/service.json").read_text())
+        return Running(**found)
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            (self.folder / "run/lacuna/service.json").unlink(missing_ok=True)
+            self.process = None
+
+
+def wait_for(what: Callable[[], object], seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)

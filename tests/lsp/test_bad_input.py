@@ -1,0 +1,165 @@
+"""Input that is wrong: each has a clear answer, and the server goes on."""
+
+import asyncio
+import json
+import uuid
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from .editor import Editor, started, until
+from .service import Daemon
+
+AT_ONCE = {"debounce": False}
+
+
+async def ask(editor: Editor, method: str, params: object) -> Any:
+    """Send a request that the client's own types would not let through."""
+    protocol, id, answer = editor.client.protocol, uuid.uuid4().hex, Future[Any]()
+    protocol._request_futures[id] = answer
+    protocol._send_data({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+    return await asyncio.wrap_future(answer)
+
+
+async def refusal(editor: Editor, method: str, params: object) -> JsonRpcException:
+    with pytest.raises(JsonRpcException) as refused:
+        await ask(editor, method, params)
+    return refused.value
+
+
+def inline(editor: Editor, line: int, character: int, **document: object) -> dict[str, object]:
+    return {
+        "textDocument": {"uri": editor.uri} | document,
+        "position": {"line": line, "character": character},
+        "context": {"triggerKind": 2},
+    }
+
+
+async def test_an_unknown_document(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE)
+    editor.uri = "file:///work/nowhere.py"
+    editor.type("a change of what is not open")
+    error = await refusal(editor, "textDocument/inlineCompletion", inline(editor, 0, 0))
+    assert (error.code, error.message) == (types.ErrorCodes.InvalidParams, "file:///work/nowhere.py is not open")
+    await until(lambda: any("is not open" in message.message for message in editor.client.log_messages))
+    assert editor.messages == []
+
+
+async def test_a_wrong_version(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    error = await refusal(editor, "textDocument/inlineCompletion", inline(editor, 0, 8, version=7))
+    assert error.code == types.LSPErrorCodes.ContentModified
+    assert error.message == "file:///work/code.py is open in version 1, not 7"
+    assert await editor.suggest() == ["filled"]
+
+
+async def test_a_position_outside(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["x"])
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    error = await refusal(editor, "textDocument/inlineCompletion", inline(editor, 9, 0))
+    assert error.message == "line 10 is outside /work/code.py, which has 2 lines"
+    # A column past the end of its line is that end, as LSP has it.
+    answer = await ask(editor, "textDocument/inlineCompletion", inline(editor, 0, 99))
+    assert answer.items[0].range.start.character == 8
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"textDocument": {"uri": "file:///work/code.py"}},
+        {"textDocument": {}, "position": {"line": 0, "character": 0}},
+        {"textDocument": {"uri": "file:///work/code.py"}, "position": {"line": "one", "character": 0}},
+    ],
+)
+async def test_a_malformed_request_is_answered(editor: Editor, daemon: Daemon, params: object) -> None:
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    error = await asyncio.wait_for(refusal(editor, "textDocument/inlineCompletion", params), 20)
+    assert error.code in (types.ErrorCodes.InvalidParams, types.ErrorCodes.InternalError)
+    assert await editor.suggest() == ["filled"]
+    assert editor.messages == []
+
+
+async def test_a_document_closed_in_the_middle(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(steps=500, pause=0.02)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    waiting = asyncio.ensure_future(editor.suggest())
+    await until(lambda: daemon.requests)
+    identifier = types.TextDocumentIdentifier(editor.uri)
+    editor.client.text_document_did_close(types.DidCloseTextDocumentParams(identifier))
+    assert await waiting == []
+    await until(lambda: daemon.log[-1]["event"] == "stopped")
+
+
+async def test_a_file_of_five_megabytes(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE)
+    editor.open("x = 'ä😀'\n" * 400_000 + "value = ¦\n", "big.py")
+    assert len(editor.text.encode()) > 5_000_000
+    assert await editor.suggest() == []
+    for character in "abc":
+        editor.type(character)
+    assert await editor.suggest(invoked=True) == []
+    assert editor.messages == ["Lacuna: no suggestions in /work/big.py: it is larger than 2097152 bytes"]
+    # Smaller again, it is served.
+    change = types.TextDocumentContentChangeWholeDocument("value = ")
+    identifier = types.VersionedTextDocumentIdentifier(99, editor.uri)
+    editor.client.text_document_did_change(types.DidChangeTextDocumentParams(identifier, [change]))
+    editor.before, editor.after = "value = ", ""
+    assert await editor.suggest() == ["filled"]
+
+
+async def test_invalid_surrogates(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE)
+    editor.open("a = '\ud83d'\nb = '😀'\nc = ¦\n")
+    assert await editor.suggest() == ["filled"]
+    assert daemon.requests[0]["text"] == "a = '\ufffd'\nb = '😀'\nc = \n"
+    # Half of a character is deleted, and the other one put back.
+    half = types.Range(types.Position(1, 5), types.Position(1, 6))
+    editor._change(half, "")
+    editor._change(types.Range(half.start, half.start), "\ud83d")
+    editor.type("x + ")
+    assert await editor.suggest() == ["filled"]
+    text = daemon.requests[1]["text"]
+    assert text.splitlines()[2] == "c = x + "
+    assert text.splitlines()[1].startswith("b = '")
+
+
+async def test_an_unknown_method_and_an_unknown_command(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(ready=False)
+    assert (await refusal(editor, "textDocument/unheardOf", {})).code == types.ErrorCodes.MethodNotFound
+    error = await refusal(editor, "workspace/executeCommand", {"command": "lacuna.tea"})
+    assert "lacuna.tea" in error.message
+    assert editor.messages == []
+
+
+async def test_what_is_no_json_at_all(daemon: Daemon) -> None:
+    async with started(daemon) as editor:
+        writer = editor.client.protocol.writer
+        for body in (b"{", b"\xff\xfe", b"[]", b"7", json.dumps({"jsonrpc": "1.0", "method": "x"}).encode()):
+            writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        await editor.initialize(AT_ONCE)
+        editor.open("value = ¦\n")
+        assert await editor.suggest() == ["filled"]
+
+
+async def test_a_client_that_vanishes(daemon: Daemon) -> None:
+    daemon.plan(steps=1000, pause=0.02)
+    async with started(daemon) as editor:
+        await editor.initialize(AT_ONCE)
+        editor.open("value = ¦\n")
+        waiting = asyncio.ensure_future(editor.suggest())
+        await until(lambda: daemon.requests)
+        server = editor.client._server
+        assert server is not None
+        assert server.stdin is not None
+        server.stdin.close()
+        assert await asyncio.wait_for(server.wait(), 20) == 1
+        await until(lambda: daemon.log[-1]["event"] == "stopped")
+        waiting.cancel()
+        editor.client.error = ConnectionError("gone")  # so that no goodbye is tried

@@ -1,0 +1,80 @@
+from typing import Union
+
+from lsprotocol import types
+
+from .editor import Editor
+from .service import Daemon
+
+TEXT = '''def f(x):
+    """Doc."""
+    return <<fill>>
+
+
+class A:
+    def g(self):
+        ...
+
+    def h(self):
+        pass
+'''
+
+
+async def titles(
+    editor: Editor,
+    start: tuple[int, int],
+    end: tuple[int, int],
+    *,
+    automatic: bool = False,
+    only: list[types.CodeActionKind] | None = None,
+) -> dict[str, types.CodeAction]:
+    # lsprotocol takes every action for a command.
+    either, wire = Union[types.Command, types.CodeAction], editor.client.protocol._converter  # noqa: UP007 (its own spelling)
+    wire.register_structure_hook(either, lambda data, _: wire.structure(data, types.CodeAction))
+    kind = types.CodeActionTriggerKind.Automatic if automatic else types.CodeActionTriggerKind.Invoked
+    answer = await editor.client.text_document_code_action_async(
+        types.CodeActionParams(
+            types.TextDocumentIdentifier(editor.uri),
+            types.Range(types.Position(*start), types.Position(*end)),
+            types.CodeActionContext([], only=only, trigger_kind=kind),
+        )
+    )
+    found = {}
+    for action in answer or ():
+        assert isinstance(action, types.CodeAction)
+        found[action.title] = action
+    return found
+
+
+async def test_what_applies_is_offered(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(ready=False)
+    editor.open(TEXT)
+    found = await titles(editor, (7, 0), (8, 0))
+    assert {"Fill 1 <<fill>> marker", "Regenerate the selection", "Fill 2 empty bodies in A"} <= set(found)
+    assert any(title.startswith("Document every function") for title in found)
+    assert not any("test" in title for title in found)
+
+
+async def test_an_action_s_command_can_be_executed_as_it_is(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=[["a = 1", "b = 2"]])
+    await editor.initialize()
+    editor.open(TEXT)
+    command = (await titles(editor, (7, 0), (7, 0)))["Fill 2 empty bodies in A"].command
+    assert command is not None
+    await editor.command(command.command, *(command.arguments or ()))
+    assert editor.edited() == TEXT.replace("...", "a = 1").replace("pass", "b = 2")
+
+
+async def test_a_changed_line_can_be_propagated(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(ready=False)
+    editor.open("f(a¦)\nf(b)\n")
+    assert not [title for title in await titles(editor, (0, 0), (0, 0)) if "all places like it" in title]
+    editor.type(", 1")
+    assert [title for title in await titles(editor, (0, 0), (0, 0)) if "all places like it" in title]
+    assert not [title for title in await titles(editor, (1, 0), (1, 0)) if "all places like it" in title]
+
+
+async def test_only_the_cheap_ones_while_the_cursor_moves(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(ready=False)
+    editor.open(TEXT)
+    assert list(await titles(editor, (7, 0), (7, 0), automatic=True)) == ["Fill 1 <<fill>> marker"]
+    assert await titles(editor, (7, 0), (7, 0), only=[types.CodeActionKind.SourceOrganizeImports]) == {}

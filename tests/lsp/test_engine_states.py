@@ -1,0 +1,100 @@
+"""Before the model is there, when it is lost, and when it cannot be had."""
+
+import asyncio
+
+from lsprotocol import types
+
+from .editor import Editor, started, until
+from .service import Daemon
+
+AT_ONCE = {"debounce": False}
+
+
+async def test_it_is_ready_before_the_model_which_is_shown_loading(own_daemon: Daemon) -> None:
+    own_daemon.kill()
+    own_daemon.plan(hold=True)
+    own_daemon.start()
+    async with started(own_daemon) as editor:
+        await editor.initialize(AT_ONCE, ready=False)
+        editor.open("value = ¦\n")
+        assert await editor.suggest() == []
+        await until(lambda: [seen for seen in editor.client.progress_reports.values() if seen])
+        own_daemon.plan()
+        await editor.ready()
+        assert await editor.suggest() == ["filled"]
+        (seen,) = editor.client.progress_reports.values()
+        assert isinstance(seen[0], types.WorkDoneProgressBegin)
+        assert seen[0].title == "Lacuna"
+        await until(lambda: isinstance(seen[-1], types.WorkDoneProgressEnd))
+        assert editor.messages == []
+
+
+async def test_a_lost_engine_is_told_once_and_found_again(own_daemon: Daemon) -> None:
+    async with started(own_daemon, "--engine", own_daemon.running.url) as editor:
+        await editor.initialize(AT_ONCE)
+        editor.open("value = ¦\n")
+        assert await editor.suggest() == ["filled"]
+        port = own_daemon.running.url.rpartition(":")[2]
+        own_daemon.kill()
+        await until(lambda: editor.messages)
+        # Meanwhile every request is answered, empty.
+        for character in "abc":
+            editor.type(character)
+            assert await editor.suggest() == []
+        assert editor.messages == ["Lacuna: The engine stopped and is being started again (1)."]
+        own_daemon.start(int(port))
+        await editor.ready()
+        own_daemon.plan(fills=["back"])
+        editor.type(" + ")
+        assert await editor.suggest() == ["back"]
+        assert own_daemon.requests[-1]["text"] == "value = abc + \n"
+        assert len(editor.messages) == 1
+
+
+async def test_a_worker_that_crashes_costs_one_answer(own_daemon: Daemon) -> None:
+    async with started(own_daemon) as editor:
+        await editor.initialize(AT_ONCE)
+        editor.open("value = ¦\n")
+        own_daemon.plan(pause=-1)
+        assert await editor.suggest() == []
+        own_daemon.plan(fills=["back"])
+        for _ in range(200):
+            await editor.ready()
+            editor.type("x ")
+            if await editor.suggest() == ["back"]:
+                break
+            await asyncio.sleep(0.05)
+        else:
+            raise AssertionError("the engine did not come back")
+
+
+async def test_a_model_that_cannot_be_loaded_is_told_once(own_daemon: Daemon) -> None:
+    own_daemon.kill()
+    own_daemon.plan(damaged=True)
+    own_daemon.start()
+    async with started(own_daemon) as editor:
+        await editor.initialize(AT_ONCE, ready=False)
+        editor.open("value = ¦\n")
+        await until(lambda: editor.messages)
+        assert await editor.suggest() == await editor.suggest(invoked=True) == []
+        assert editor.messages == ["Lacuna: No engine: the weights are damaged"]
+
+
+async def test_an_engine_that_is_nowhere_is_told_once(own_daemon: Daemon) -> None:
+    url = own_daemon.running.url
+    own_daemon.kill()
+    async with started(own_daemon, "--engine", url) as editor:
+        await editor.initialize(AT_ONCE, ready=False)
+        editor.open("value = ¦\n")
+        assert await editor.suggest() == []
+        assert (await editor.command("lacuna.status"))["state"] == "starting"
+        own_daemon.start(int(url.rpartition(":")[2]))
+        await editor.ready()
+        assert await editor.suggest() == ["filled"]
+
+
+async def test_the_log_can_be_opened(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(ready=False)
+    answer = await editor.command("lacuna.showLog")
+    assert [shown.uri for shown in editor.client.shown_documents] == [f"file://{answer['path']}"]
+    assert answer["path"].startswith(str(daemon.folder))

@@ -1,0 +1,59 @@
+import asyncio
+import re
+import urllib.request
+
+from lsprotocol import types
+
+from .editor import Editor, until
+from .service import Daemon
+
+AT_ONCE = {"debounce": False}
+
+
+def counted(daemon: Daemon) -> dict[str, int]:
+    """What the service has counted of each kind of feedback."""
+    with urllib.request.urlopen(f"{daemon.running.url}/metrics") as answer:
+        text = answer.read().decode()
+    return {kind: int(float(count)) for kind, count in re.findall(r'lacuna_feedback_total{kind="(\w+)"} (\S+)', text)}
+
+
+def plain(editor: Editor, item: types.InlineCompletionItem) -> object:
+    return editor.client.protocol._converter.unstructure(item)
+
+
+async def test_what_became_of_a_suggestion_reaches_the_service(editor: Editor, daemon: Daemon) -> None:
+    before = counted(daemon)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    (item,) = await editor.items()
+    shown = plain(editor, item)
+    editor.client.protocol.notify("textDocument/didShowCompletion", {"item": shown})
+    editor.client.protocol.notify("textDocument/didPartiallyAcceptCompletion", {"item": shown, "acceptedLength": 3})
+    assert item.command is not None
+    await editor.command(item.command.command, *(item.command.arguments or ()))
+    await until(lambda: counted(daemon).get("accepted", 0) == before.get("accepted", 0) + 1)
+    after = counted(daemon)
+    assert {kind: after[kind] - before.get(kind, 0) for kind in after} == {
+        "shown": 1, "partly_accepted": 1, "accepted": 1
+    }  # fmt: skip
+
+
+async def test_a_dismissed_suggestion_is_not_made_again(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["wrong()"])
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    (item,) = await editor.items()
+    editor.client.protocol.notify("textDocument/didRejectCompletion", {"item": plain(editor, item)})
+    assert await editor.suggest() == []
+    assert len(daemon.requests) == 1
+
+
+async def test_focus_on_another_document_ends_what_is_not_waited_for(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(steps=500, pause=0.02)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    waiting = asyncio.ensure_future(editor.suggest())
+    await until(lambda: daemon.requests)
+    editor.client.protocol.notify("textDocument/didFocus", {"textDocument": {"uri": "file:///work/other.py"}})
+    assert await waiting == []
+    await until(lambda: daemon.log[-1]["event"] == "stopped")

@@ -1,0 +1,115 @@
+import pytest
+from lsprotocol import types
+
+from .editor import Editor
+from .service import Daemon
+
+
+def places(*ranges: tuple[int, int, int, int]) -> list[dict[str, object]]:
+    return [{"start": {"line": a, "character": b}, "end": {"line": c, "character": d}} for a, b, c, d in ranges]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+async def test_all_markers_are_filled_in_one_request(editor: Editor, daemon: Daemon, encoding: str) -> None:
+    daemon.plan(fills=[["1", "x + 1\n    y"]])
+    await editor.initialize(encoding=encoding)
+    editor.open("a = '😀' + <<fill>>\r\ndef f(x):\r\n\treturn <<fill>>  # ä\r\n")
+    answer = await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}, "select": "markers"})
+    assert answer == {"status": "applied", "edits": 2, "left": 0}
+    assert editor.edited() == "a = '😀' + 1\r\ndef f(x):\r\n\treturn x + 1\r\n\ty  # ä\r\n"
+    assert editor.applied[0].label == "Fill 2 places"
+    (request,) = daemon.requests
+    assert len(request["regions"]) == 2
+
+
+async def test_several_cursors_are_filled_together(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=[["one", "two"]])
+    await editor.initialize()
+    editor.open("a = \nb = old\n")
+    ranges = places((1, 4, 1, 7), (0, 4, 0, 4))
+    await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri, "version": 1}, "ranges": ranges})
+    assert editor.edited() == "a = one\nb = two\n"
+
+
+CLASS = '''class Stack:
+    """Last in, first out."""
+
+    def push(self, item):
+        """Put an item on top."""
+        ...
+
+    def pop(self):
+        # TODO: take it off
+        pass
+
+    def size(self):
+        return len(self.items)
+
+
+def other():
+    raise NotImplementedError
+'''
+
+
+async def test_the_empty_bodies_of_a_class_are_filled(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=[["self.items.append(item)", "return self.items.pop()"]])
+    await editor.initialize()
+    editor.open(CLASS)
+    within = places((0, 0, 12, 0))[0]
+    await editor.command(
+        "lacuna.fillRegions", {"textDocument": {"uri": editor.uri}, "select": "bodies", "within": within}
+    )
+    filled = CLASS.replace("...", "self.items.append(item)").replace("        pass", "        return self.items.pop()")
+    assert editor.edited() == filled
+
+
+async def test_a_place_without_a_valid_fill_does_not_spoil_the_others(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(status="no_valid_fill")
+    await editor.initialize()
+    editor.open("a = <<fill>>\nb = <<fill>>\nc = <<fill>>\n")
+    answer = await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}, "select": "markers"})
+    assert answer == {"status": "nothing", "left": 3}
+    assert [len(request["regions"]) for request in daemon.requests] == [3, 1, 2, 1, 1]
+
+
+async def test_edits_for_an_older_version_are_refused_and_told_in_one_line(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize()
+    editor.refusing = "the version is stale"
+    editor.open("a = <<fill>>\n")
+    answer = await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}, "select": "markers"})
+    assert answer["status"] == "stale"
+    assert answer["texts"] == {editor.uri: ["filled"]}
+    assert editor.messages == ["Lacuna: Fill 1 place: nothing was edited, the version is stale"]
+
+
+async def test_a_client_without_versions_gets_plain_edits(editor: Editor, daemon: Daemon) -> None:
+    def plain(capabilities: types.ClientCapabilities) -> None:
+        assert capabilities.workspace is not None
+        capabilities.workspace.workspace_edit = None
+
+    await editor.initialize(change=plain)
+    editor.open("a = <<fill>>\n")
+    await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}, "select": "markers"})
+    edit = editor.applied[0].edit
+    assert edit.document_changes is None
+    assert edit.changes is not None
+    assert [change.new_text for change in edit.changes[editor.uri]] == ["filled"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"select": "markers"}, "there is nothing to fill"),
+        ({"ranges": places((0, 0, 99, 0))}, "line 100 is outside /work/code.py"),
+        ({"select": "some"}, "bad argument"),
+        ({"colour": 1}, "bad argument: Object contains unknown field `colour`"),
+    ],
+)
+async def test_a_bad_request_is_refused_with_a_reason(
+    editor: Editor, daemon: Daemon, arguments: dict[str, object], said: str
+) -> None:
+    await editor.initialize()
+    editor.open("a = 1\n")
+    with pytest.raises(Exception, match=said):
+        await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}} | arguments)
+    assert daemon.requests == []

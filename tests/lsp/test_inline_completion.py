@@ -1,0 +1,241 @@
+import asyncio
+
+import pytest
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from .editor import Editor, until
+from .service import Daemon
+
+ENCODINGS = ("utf-8", "utf-16", "utf-32")
+AT_ONCE = {"debounce": False}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+async def test_a_suggestion_stands_at_the_cursor_in_every_encoding(
+    editor: Editor, daemon: Daemon, encoding: str
+) -> None:
+    daemon.plan(fills=["sum(values)"])
+    await editor.initialize(encoding=encoding)
+    editor.open("# 😀\r\ndef total(values):\r\n\tx = 'ä😀'; return ¦\r\n")
+    (item,) = await editor.items()
+    assert item.insert_text == "sum(values)"
+    assert item.range is not None
+    assert item.range.start == item.range.end == editor.position
+    (request,) = daemon.requests
+    assert request["text"] == editor.text
+    assert request["regions"][0]["start"] == request["regions"][0]["end"] == len(editor.before.encode())
+    assert request["path"] == "/work/code.py"
+    assert request["language"] == "python"
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+async def test_what_is_typed_reaches_the_engine_in_every_encoding(
+    editor: Editor, daemon: Daemon, encoding: str
+) -> None:
+    await editor.initialize(AT_ONCE, encoding=encoding)
+    editor.open("\ufeffx = '😀'\r\n\ty = 'é' + ¦\r\nz = 1\r\n")
+    editor.type("'👩‍👧'")
+    editor.type("\r\n\tq = ")
+    editor.delete(2)
+    editor.type("= ")
+    await editor.suggest()
+    assert daemon.requests[-1]["text"] == editor.text
+
+
+async def test_several_candidates_on_request(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["one", "two", "one", "three"])
+    await editor.initialize({"candidates": 4})
+    editor.open("value = ¦\n")
+    assert await editor.suggest(invoked=True) == ["one", "two", "three"]
+    assert daemon.requests[0]["candidates"] == 4
+
+
+async def test_one_candidate_while_typing(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["one", "two"])
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == ["one"]
+
+
+async def test_a_suggestion_is_served_again_while_it_is_typed(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["total(first, second)"])
+    await editor.initialize()
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == ["total(first, second)"]
+    editor.type("to")
+    assert await editor.suggest() == ["tal(first, second)"]
+    editor.type("tal(", closing=")")
+    assert await editor.suggest() == ["first, second"]
+    editor.type("first, second")
+    editor.delete(3)
+    assert await editor.suggest() == ["ond"]
+    assert len(daemon.requests) == 1
+
+
+async def test_a_word_or_a_line_accepted_leaves_the_rest_without_asking_again(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["\n    a = load(path)\n    return a"])
+    await editor.initialize(AT_ONCE)
+    editor.open("def read(path):¦\n")
+    assert await editor.suggest() == ["\n    a = load(path)\n    return a"]
+    editor.type("\n    a")
+    assert await editor.suggest() == [" = load(path)\n    return a"]
+    editor.type(" = load(path)\n")
+    assert await editor.suggest() == ["    return a"]
+    assert len(daemon.requests) == 1
+
+
+async def test_what_was_typed_against_is_not_shown_again_by_itself(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["wrong()"])
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == ["wrong()"]
+    daemon.plan(fills=["ight()"])
+    editor.type("r")
+    assert await editor.suggest() == ["ight()"]
+    editor.delete(1)
+    assert await editor.suggest() == []
+    assert await editor.suggest(invoked=True) != []
+
+
+async def test_a_newer_request_ends_the_older_one_within_a_step(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["late"], steps=200, pause=0.02)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    older = asyncio.ensure_future(editor.suggest())
+    await until(lambda: [event["event"] for event in daemon.log].count("step") > 1)
+    daemon.plan(fills=["now"])
+    editor.type("x + ")
+    assert await editor.suggest() == ["now"]
+    assert await older == []
+    events = [event["event"] for event in daemon.log]
+    assert "stopped" in events
+    assert events.count("step") < 50
+
+
+async def test_a_request_that_the_client_cancels_is_stopped(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(steps=200, pause=0.02)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    params = types.InlineCompletionParams(
+        types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic),
+        types.TextDocumentIdentifier(editor.uri),
+        editor.position,
+    )
+    answer = editor.client.protocol.send_request(types.TEXT_DOCUMENT_INLINE_COMPLETION, params, msg_id="mine")
+    await until(lambda: daemon.requests)
+    editor.client.cancel_request(types.CancelParams("mine"))
+    with pytest.raises(JsonRpcException) as refused:
+        await asyncio.wrap_future(answer)
+    assert refused.value.code == types.LSPErrorCodes.RequestCancelled
+    await until(lambda: daemon.log[-1]["event"] == "stopped")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "val¦ue = 1\n",  # inside a word
+        "value = ¦ something(else)\n",  # in front of text that goes on
+        "value = 1;¦\n",  # complete
+    ],
+)
+async def test_nothing_where_nothing_helps(editor: Editor, daemon: Daemon, text: str) -> None:
+    await editor.initialize(AT_ONCE)
+    editor.open(text)
+    assert await editor.suggest() == []
+    assert daemon.requests == []
+
+
+@pytest.mark.parametrize("fills", [[""], ["   \n  "], ["value = 1"]])
+async def test_an_empty_or_repeating_fill_is_not_shown(editor: Editor, daemon: Daemon, fills: list[str]) -> None:
+    daemon.plan(fills=fills)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = 1\n¦\n")
+    assert await editor.suggest() == []
+    assert await editor.suggest() == []
+    assert len(daemon.requests) == 1
+
+
+async def test_a_line_where_a_line_is_wanted_and_a_block_where_one_begins(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE | {"maxLines": 5, "maxTokens": 40})
+    editor.open("def f(x):\n    ¦\n")
+    await editor.suggest()
+    editor.type("y = ")
+    await editor.suggest()
+    await editor.suggest(invoked=True)
+    block, line, invoked = (request["regions"][0] for request in daemon.requests)
+    assert (block["max_lines"], block["single_line"]) == (5, False)
+    assert (line["max_lines"], line["single_line"]) == (1, True)
+    assert (invoked["max_lines"], invoked["single_line"]) == (5, False)
+    assert block["max_tokens"] == line["max_tokens"] == 40
+
+
+async def test_what_is_selected_in_the_suggest_widget_is_extended(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["(path)"])
+    await editor.initialize(AT_ONCE)
+    editor.open("data = re¦\n")
+    start = types.Position(0, 7)
+    selected = types.SelectedCompletionInfo(types.Range(start, editor.position), "read_file")
+    (item,) = await editor.items(selected=selected)
+    assert item.insert_text == "read_file(path)"
+    assert item.range == selected.range
+    assert daemon.requests[0]["text"] == "data = read_file\n"
+    # What was only selected is not in the document afterwards.
+    editor.type("lease = ")
+    await editor.suggest()
+    assert daemon.requests[1]["text"] == "data = release = \n"
+
+
+async def test_the_fill_is_written_as_the_file_is(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["\n    if x:\n        return x\n    "])
+    await editor.initialize(AT_ONCE)
+    editor.open("def g(x):\r\n\treturn x\r\n\r\ndef f(x):¦\r\n")
+    assert await editor.suggest() == ["\r\n\tif x:\r\n\t\treturn x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "fill", "shown"),
+    [
+        ("call(¦)\n", "first)", "first"),
+        ("call(¦)\n", "first", "first"),
+        ("f(g(¦)\n", "x)", "x)"),
+        ("x = [\n    1,¦\n]\n", "\n    2,\n]", "\n    2,"),
+        ("if x {¦\n}\n", "\n  y();\n}\n", "\n  y();"),
+        ("call¦\n", "(a, b))", None),
+    ],
+)
+async def test_what_follows_is_not_repeated_and_no_bracket_broken(
+    editor: Editor, daemon: Daemon, text: str, fill: str, shown: str | None
+) -> None:
+    daemon.plan(fills=[fill], constrained=False)
+    await editor.initialize(AT_ONCE | {"multiline": "always"})
+    editor.open(text, "note.unknown", "unknown")
+    assert await editor.suggest() == ([shown] if shown is not None else [])
+
+
+async def test_a_fill_that_is_not_valid_is_not_shown(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(status="no_valid_fill")
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == []
+
+
+async def test_settings_turn_it_off(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize({"automatic": False})
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == []
+    assert await editor.suggest(invoked=True) == ["filled"]
+    settings = {"lacuna": {"disabledLanguages": ["python"]}}
+    editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings))
+    assert await editor.suggest(invoked=True) == []
+
+
+async def test_the_debounce_lets_only_the_last_of_quick_keystrokes_through(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize()
+    editor.open("value = ¦\n")
+    answers = []
+    for character in "abc":
+        editor.type(character)
+        answers.append(asyncio.ensure_future(editor.suggest()))
+    assert await asyncio.gather(*answers) == [[], [], ["filled"]]
+    assert [request["text"] for request in daemon.requests] == ["value = abc\n"]

@@ -1,0 +1,141 @@
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lsprotocol import types
+
+from .editor import Editor, edited, until
+from .service import Daemon
+
+TEMPLATE = {"pattern": "get($$$ARGS)", "template": "get($$$ARGS, timeout=<<fill>>)", "language": "python"}
+
+
+def project(folder: Path) -> None:
+    (folder / "a.py").write_text("# 😀\nx = get('ä', 1)\ny = get(z)\n")
+    (folder / "b.py").write_text("def f():\n    return get(1)\n")
+    (folder / "c.txt").write_text("get(1)\n")
+    (folder / ".gitignore").write_text("ignored.py\n")
+    (folder / "ignored.py").write_text("get(1)\n")
+
+
+def documents(edit: types.WorkspaceEdit) -> dict[str, types.TextDocumentEdit]:
+    found: dict[str, types.TextDocumentEdit] = {}
+    for change in edit.document_changes or ():
+        assert isinstance(change, types.TextDocumentEdit)
+        found[change.text_document.uri.rpartition("/")[2]] = change
+    return found
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+async def test_a_template_over_a_folder_with_a_preview(
+    editor: Editor, daemon: Daemon, tmp_path: Path, encoding: str
+) -> None:
+    daemon.plan(fills=["30"])
+    project(tmp_path)
+    await editor.initialize(folder=tmp_path, encoding=encoding)
+    answer = await editor.command("lacuna.refactor", TEMPLATE)
+    assert (answer["status"], answer["ready"], answer["failed"]) == ("applied", 3, 0)
+    (applied,) = editor.applied
+    assert applied.label == "get($$$ARGS) → get($$$ARGS, timeout=<<fill>>)"
+    found = documents(applied.edit)
+    assert set(found) == {"a.py", "b.py"}
+    a = edited((tmp_path / "a.py").read_text(), found["a.py"].edits, encoding)
+    assert a == "# 😀\nx = get('ä', 1, timeout=30)\ny = get(z, timeout=30)\n"
+    annotations = applied.edit.change_annotations
+    assert annotations is not None
+    assert {note.label for note in annotations.values()} == {"get('ä', 1)", "get(z)", "get(1)"}
+    assert all(note.needs_confirmation for note in annotations.values())
+
+
+async def test_an_open_document_counts_as_it_is_in_the_editor(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
+    daemon.plan(fills=["30"])
+    project(tmp_path)
+    await editor.initialize(folder=tmp_path)
+    editor.open("x = get(new)\n", uri=(tmp_path / "b.py").as_uri())
+    await editor.command("lacuna.refactor", TEMPLATE)
+    change = documents(editor.applied[0].edit)["b.py"]
+    assert change.text_document.version == editor.version
+    assert edited(editor.text, change.edits, "utf-16") == "x = get(new, timeout=30)\n"
+
+
+async def test_a_file_with_a_byte_order_mark(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
+    daemon.plan(fills=["30"])
+    (tmp_path / "a.py").write_text("\ufeffget(1)\r\nget(2)\r\n", newline="")
+    await editor.initialize(folder=tmp_path)
+    await editor.command("lacuna.refactor", TEMPLATE)
+    # An editor does not count the mark.
+    text = edited("get(1)\r\nget(2)\r\n", documents(editor.applied[0].edit)["a.py"].edits, "utf-16")
+    assert text == "get(1, timeout=30)\r\nget(2, timeout=30)\r\n"
+
+
+async def test_a_file_that_changes_meanwhile_is_not_edited(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
+    daemon.plan(fills=["30"], steps=30, pause=0.02)
+    project(tmp_path)
+    await editor.initialize(folder=tmp_path)
+    command = asyncio.ensure_future(editor.command("lacuna.refactor", TEMPLATE))
+    await until(lambda: daemon.requests)
+    (tmp_path / "b.py").write_text("def f():\n    return 7\n")
+    assert (await command)["status"] == "stale"
+    assert editor.applied == []
+    assert editor.messages[0].endswith(f"nothing was edited, {tmp_path / 'b.py'} has changed meanwhile")
+
+
+async def test_a_recipe_on_one_document(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["Adds two numbers."])
+    await editor.initialize()
+    editor.open("def add(a, b):\n    return a + b\n")
+    await editor.command("lacuna.refactor", {"recipe": "docstrings", "textDocument": {"uri": editor.uri}})
+    assert editor.edited() == 'def add(a, b):\n    """Adds two numbers."""\n    return a + b\n'
+
+
+async def test_a_client_without_preview_is_asked_in_one_line(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
+    def plain(capabilities: types.ClientCapabilities) -> None:
+        assert capabilities.workspace is not None
+        assert capabilities.workspace.workspace_edit is not None
+        capabilities.workspace.workspace_edit.change_annotation_support = None
+
+    daemon.plan(fills=["30"])
+    project(tmp_path)
+    await editor.initialize(folder=tmp_path, change=plain)
+    assert (await editor.command("lacuna.refactor", TEMPLATE))["status"] == "declined"
+    assert editor.asked[0].message == "get($$$ARGS) → get($$$ARGS, timeout=<<fill>>): 3 edits in 2 files"
+    editor.answers = ["Apply"]
+    assert (await editor.command("lacuna.refactor", TEMPLATE))["status"] == "applied"
+
+
+async def test_it_can_be_cancelled_half_way(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
+    daemon.plan(fills=["30"], steps=500, pause=0.02)
+    project(tmp_path)
+    await editor.initialize(folder=tmp_path)
+    command = asyncio.ensure_future(editor.command("lacuna.refactor", TEMPLATE))
+    await until(lambda: daemon.requests)
+    token = next(
+        token for token, seen in editor.client.progress_reports.items() if seen and seen[0].title.startswith("get(")
+    )
+    editor.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(token))
+    with pytest.raises(Exception, match="cancelled, nothing was edited"):
+        await command
+    assert editor.applied == []
+    await until(lambda: "stopped" in [event["event"] for event in daemon.log])
+    assert "done" not in [event["event"] for event in daemon.log]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "not none"),
+        ({"pattern": "f($A)", "recipe": "logging"}, "not pattern and recipe"),
+        ({"recipe": "tea"}, "unknown recipe 'tea'"),
+        ({"pattern": "f(", "template": "g", "language": "python"}, "does not parse|is not python"),
+        ({"pattern": "f($A)", "template": "g($B)", "language": "python"}, "which nothing binds"),
+        ({"pattern": "f($A)", "template": "g"}, "no folder is open"),
+    ],
+)
+async def test_a_bad_refactor_is_refused_with_a_reason(
+    editor: Editor, daemon: Daemon, tmp_path: Path, arguments: dict[str, Any], said: str
+) -> None:
+    project(tmp_path)
+    await editor.initialize(folder=tmp_path if "language" in arguments else None)
+    with pytest.raises(Exception, match=said):
+        await editor.command("lacuna.refactor", arguments)

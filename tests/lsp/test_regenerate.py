@@ -1,0 +1,68 @@
+import asyncio
+
+import pytest
+from lsprotocol import types
+
+from .editor import Editor, until
+from .service import Daemon
+
+SPAN = {"start": {"line": 0, "character": 4}, "end": {"line": 0, "character": 7}}
+
+
+async def test_alternatives_are_offered_and_the_chosen_one_taken(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["old", "new", "newer", "new"])
+    editor.answers = ["2: newer"]
+    await editor.initialize()
+    editor.open("a = old\n")
+    said = [{"line": 0, "message": "undefined name"}]
+    arguments = {"textDocument": {"uri": editor.uri}, "range": SPAN, "diagnostics": said}
+    answer = await editor.command("lacuna.regenerate", arguments)
+    assert answer["alternatives"] == ["new", "newer"]
+    assert [action.title for action in editor.asked[0].actions or ()] == ["1: new", "2: newer"]
+    assert editor.edited() == "a = newer\n"
+    (request,) = daemon.requests
+    assert request["candidates"] == 4
+    assert (request["regions"][0]["start"], request["regions"][0]["end"]) == (4, 7)
+    assert request["regions"][0]["single_line"]
+
+
+async def test_a_client_may_choose_by_itself(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["new"])
+    await editor.initialize()
+    editor.open("a = old\n")
+    arguments = {"textDocument": {"uri": editor.uri}, "range": SPAN, "choose": False}
+    assert await editor.command("lacuna.regenerate", arguments) == {"status": "offered", "alternatives": ["new"]}
+    assert editor.asked == editor.applied == []
+
+
+async def test_it_shows_progress_and_can_be_cancelled(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(steps=500, pause=0.02)
+    await editor.initialize()
+    editor.open("a = old\n")
+    command = asyncio.ensure_future(
+        editor.command("lacuna.regenerate", {"textDocument": {"uri": editor.uri}, "range": SPAN})
+    )
+    await until(lambda: daemon.requests)
+    (token,) = [
+        token for token, seen in editor.client.progress_reports.items() if seen and seen[0].title == "Regenerate"
+    ]
+    editor.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(token))
+    with pytest.raises(Exception, match="Regenerate: cancelled, nothing was edited"):
+        await command
+    await until(lambda: daemon.log[-1]["event"] == "stopped")
+    assert isinstance(editor.client.progress_reports[token][-1], types.WorkDoneProgressEnd)
+
+
+async def test_nothing_is_edited_when_the_document_changed_meanwhile(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["new"], steps=20, pause=0.02)
+    editor.answers = ["1: "]
+    await editor.initialize()
+    editor.open("a = old¦\n")
+    command = asyncio.ensure_future(
+        editor.command("lacuna.regenerate", {"textDocument": {"uri": editor.uri}, "range": SPAN})
+    )
+    await until(lambda: daemon.requests)
+    editor.type("er")
+    assert (await command)["status"] == "stale"
+    assert editor.applied == []
+    assert editor.messages == ["Lacuna: Regenerate: nothing was edited, /work/code.py has changed meanwhile"]
