@@ -61,8 +61,8 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
 class Hello(Message, frozen=True):
     """Opens the conversation.
 
-    ``client`` is the name of the program, for the log. ``session`` resumes an earlier one after a broken connection;
-    "" begins a new one.
+    ``client`` is the name of the program, for the log. ``session`` resumes an earlier one after a broken connection,
+    whose documents stay open for a while and whose requests were cancelled; "" begins a new one.
     """
 
     client: str = ""
@@ -96,7 +96,8 @@ class Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Change(Message, frozen=True):
     """The document ``uri`` has changed.
 
-    The ``edits`` take it from the version before to ``version``, each applied to what the one before left.
+    The ``edits`` take it from the version before to ``version``, each applied to what the one before left. A change
+    that is refused closes the document, since it is no longer known what the client has: open it again.
     """
 
     uri: str

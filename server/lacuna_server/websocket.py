@@ -36,7 +36,6 @@ log = structlog.get_logger(__name__)
 
 SERVER = f"lacuna {importlib.metadata.version('lacuna-code')}"
 HELLO_TIMEOUT_S = 10.0
-MAX_CANDIDATES = 8
 NORMAL, TRY_AGAIN_LATER = 1000, 1013
 
 
@@ -96,11 +95,9 @@ class Conversation:
         self._outbox.put(message)
 
     async def _write(self) -> None:
-        """Send what there is; a client that reads nothing for too long, or leaves too much unread, is cut off."""
+        """Send what there is; a client that reads nothing for too long is cut off."""
         while not (self._said_goodbye and self._outbox.empty):
             frame = await self._outbox.take()
-            if self._outbox.full:
-                return await self._websocket.close(TRY_AGAIN_LATER, "too many answers were left unread")
             async with asyncio.timeout(self._config.send_timeout_s or None):
                 await (
                     self._websocket.send_text(frame) if isinstance(frame, str) else self._websocket.send_bytes(frame)
@@ -117,8 +114,8 @@ class Conversation:
             self._handle(await self._receive())
 
     async def _receive(self) -> ClientMessage:
-        """The next message that is one; the others are refused."""
-        while True:
+        """The next message that is one; the others are refused. A client has to read before it asks for more."""
+        while not self._outbox.full:
             event = await self._websocket.receive()
             if event["type"] == "websocket.disconnect":
                 raise WebSocketDisconnect(event.get("code", NORMAL))
@@ -127,6 +124,7 @@ class Conversation:
                 return protocol.decode_client(frame)
             except ServiceError as error:
                 self._refuse(error)
+        raise WebSocketDisconnect(TRY_AGAIN_LATER, "too many answers were left unread")
 
     def _greet(self, message: ClientMessage) -> None:
         if not isinstance(message, Hello):
@@ -189,7 +187,7 @@ class Conversation:
             requests,
             self._service.scheduler,
             session=self._session.id,
-            at_once=self._config.max_active,
+            at_once=max(1, self._config.max_active // 2),  # many documents leave room for another's one
             send=self._send,
         )
         self._fills[message.id] = fill
@@ -231,8 +229,6 @@ class Conversation:
             raise ServiceError("too_large", f"{num_regions} regions, {self._config.max_regions} are allowed")
         if not message.targets or len({target.uri for target in message.targets}) < len(message.targets):
             raise ServiceError("bad_request", "a request names one or more documents, each once")
-        if not 1 <= message.candidates <= MAX_CANDIDATES:
-            raise ServiceError("bad_request", f"candidates has to be 1 to {MAX_CANDIDATES}")
 
     def _refuse(self, error: ServiceError, message: ClientMessage | None = None) -> None:
         id, uri = getattr(message, "id", ""), getattr(message, "uri", "")

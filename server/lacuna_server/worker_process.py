@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import sys
 import time
 from typing import Protocol
@@ -16,6 +17,9 @@ log = structlog.get_logger(__name__)
 # Loading that failed so often in a row will not succeed the next time either.
 MAX_FAILED_STARTS = 3
 LONGEST_PAUSE_S = 10.0
+# Documents' keys and values go back to the system when they are dropped. Left to itself glibc soon takes even these
+# from its heap, which then grew by another 12 % over 14 documents (0.4 % with this).
+MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(8 * 1024 * 1024)}
 
 
 class Listener(Protocol):
@@ -97,6 +101,7 @@ class WorkerProcess:
             *(sys.executable, isolation, "-m", "lacuna_server.worker"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            env=MALLOC | os.environ,
         )
         said: Ready | Failed | None = None
         try:

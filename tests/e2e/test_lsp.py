@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.lsp.editor import launched
 
@@ -29,15 +30,13 @@ def environment(gguf_path: Path) -> Iterator[Mapping[str, str]]:
     yield os.environ | {"XDG_RUNTIME_DIR": str(folder), "XDG_STATE_HOME": str(folder)}
     file = folder / "lacuna/service.json"
     if file.exists():
-        import msgspec
-
         os.kill(msgspec.json.decode(file.read_bytes(), type=Running).pid, signal.SIGTERM)
     shutil.rmtree(folder, ignore_errors=True)
 
 
 async def test_two_editors_share_the_service_that_the_first_one_starts(environment: Mapping[str, str]) -> None:
     async with launched(environment) as one, launched(environment) as other:
-        await one.initialize(ready=False)
+        await one.initialize({"maxTokens": 12, "maxLines": 2, "candidates": 2}, ready=False)
         await other.initialize(ready=False)
         await one.ready()
         await other.ready()

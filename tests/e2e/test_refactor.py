@@ -107,5 +107,5 @@ def test_on_a_terminal_the_diff_is_coloured_and_confirmed(package: Path, tmp_pat
     os.close(ours)
     assert process.returncode == 0, shown
     assert b"\x1b[" in shown
-    assert b"Write 1 places in 1 files? [y/N]" in shown
+    assert b"Write 1 place in 1 file? [y/N]" in shown
     assert ("import re, sys" in (package / "json" / "scanner.py").read_text()) is (answer == "y")

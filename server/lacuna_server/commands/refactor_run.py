@@ -102,8 +102,8 @@ def conclude(plan: Plan, *, interactive: bool, apply: bool, json_output: bool) -
             write(plan)
         output.print_json({"plan": plan, "applied": apply})
     elif (confirmed := confirm(plan, interactive=interactive, apply=apply)) is not None:
-        changed = write(confirmed)
-        output.say(f"wrote {confirmed.num_ready} places in {len(changed)} files")
+        write(confirmed)
+        output.say(f"wrote {extent(confirmed)}")
     if plan.num_failed:
         raise typer.Exit(FAILED)
 
@@ -115,11 +115,16 @@ def confirm(plan: Plan, *, interactive: bool, apply: bool) -> Plan | None:
     review.show(plan)
     if apply:
         return plan.ready
-    summary = f"{plan.num_ready} places in {len(plan.ready.files)} files"
     if plan.num_ready and sys.stdin.isatty() and sys.stdout.isatty():
-        return plan.ready if typer.confirm(f"Write {summary}?") else None
-    output.say(f"{summary}; nothing is written without --apply or --interactive")
+        return plan.ready if typer.confirm(f"Write {extent(plan)}?") else None
+    output.say(f"{extent(plan)}; nothing is written without --apply or --interactive")
     return None
+
+
+def extent(plan: Plan) -> str:
+    """How much can be changed, in words."""
+    num_places, num_files = plan.num_ready, len(plan.ready.files)
+    return f"{num_places} place{'s' * (num_places != 1)} in {num_files} file{'s' * (num_files != 1)}"
 
 
 def print_recipes(*, json_output: bool) -> None:
