@@ -87,10 +87,13 @@ def lay_out(
 ) -> Layout:
     """Lay out ``segments``, the texts between the gaps: n gaps have n + 1 segments.
 
+    *before* opens with the ``snippets``: as a stream of their own they told the base nothing (loss of the true next
+    lines of 24 places 2.03 nats a token with them, 1.99 without), in front of the text they do (1.81).
+
     ``reserve`` says how many free positions follow a *before* of so many tokens; every further gap has ``hole``.
     """
     body, prefix = heal(segments[0], tokenizer)
-    before = [tokenizer.document_id, *body]
+    before = [tokenizer.document_id, *tokenizer.encode(snippets), *body]
     gaps = [Gap("before", len(before), len(before), prefix)]
     cursor = len(before) + reserve(len(before))
     ids, positions = [tokenizer.document_id], [cursor]
@@ -108,12 +111,4 @@ def lay_out(
         before=Stream(tuple(before), tuple(range(len(before)))),
         after=Stream(tuple(ids), tuple(positions)),
         gaps=tuple(gaps),
-        snippets=_snippet_stream(snippets, tokenizer),
     )
-
-
-def _snippet_stream(text: str, tokenizer: TextTokenizer) -> Stream:
-    if not text:
-        return Stream()
-    ids = (tokenizer.document_id, *tokenizer.encode(text))
-    return Stream(ids, tuple(range(len(ids))))

@@ -10,7 +10,7 @@ from lacuna_model import regions as region_groups
 from lacuna_model.candidates import SideBySide
 from lacuna_model.canvas import Canvas
 from lacuna_model.constraint import Verdict
-from lacuna_model.context import Layout, lay_out
+from lacuna_model.context import Layout, heal, lay_out
 from lacuna_model.denoise import Ending, denoise
 from lacuna_model.errors import RequestError
 from lacuna_model.kv_cache import UpdateCounts
@@ -26,6 +26,8 @@ from lacuna_model.window import Window, WindowOptions
 from lacuna_model.workspace.workspaces import Workspaces
 
 MAX_CANDIDATES = 8
+# Characters in front of a gap that decide what is healed.
+HEALED_CHARS = 200
 
 
 def never() -> bool:
@@ -125,11 +127,15 @@ class Engine:
         return InfillResult(ending.outcome, filled, tuple(fills), stats, ending.verdict.message, others)
 
     def _encoded(self, text: bytes, regions: Sequence[Region]) -> dict[str, Tokens]:
-        """The open document as the prior reads it: the texts between the gaps, each a document of its own."""
-        return {
-            str(index): self._encoder.encode(piece.decode())
-            for index, piece in enumerate(region_groups.pieces(text, regions))
-        }
+        """The open document as the prior reads it: the texts between the gaps, each a document of its own.
+
+        What is healed in front of a gap is left out: it is written anew, and would else be found as what follows.
+        """
+        texts = [piece.decode() for piece in region_groups.pieces(text, regions)]
+        for index, piece in enumerate(texts[:-1]):
+            _, prefix = heal(piece[-HEALED_CHARS:], self.model.tokenizer)
+            texts[index] = piece.removesuffix(prefix.decode())
+        return {str(index): self._encoder.encode(piece) for index, piece in enumerate(texts)}
 
 
 class _GroupFill:

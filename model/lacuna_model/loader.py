@@ -23,6 +23,7 @@ from lacuna_model.assembly import State, build_transformer, fuse, quantize
 from lacuna_model.config import ModelConfig
 from lacuna_model.params import Snippet
 from lacuna_model.prefixes import PrefixTable
+from lacuna_model.snippets.format import join
 from lacuna_model.tokenizer import Tokenizer, Vocabulary
 from lacuna_model.transformer import Transformer
 from lacuna_model.weights import GgufFile
@@ -46,7 +47,7 @@ class LoadedModel:
 
     def join_snippets(self, snippets: Sequence[Snippet]) -> str:
         """Other files' text as one stream."""
-        return "".join(f"# {snippet.path}\n{snippet.text}\n" for snippet in snippets)
+        return join(snippets)
 
 
 class Preparation(msgspec.Struct, frozen=True):

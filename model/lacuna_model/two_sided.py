@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from lacuna_kernels import unmask
-from lacuna_model.canvas import Canvas, Marginals
+from lacuna_model.canvas import END_SHARE, Canvas, Marginals
 from lacuna_model.context import Layout
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.prefixes import PrefixTable
@@ -19,9 +19,6 @@ from lacuna_model.transformer import Transformer
 NUM_CANDIDATES = 12
 # A logit that rules a token out; finite, so that a mixture of weight 0 stays a number.
 RULED_OUT = -1e4
-# A fill ends where end-of-gap has this probability: well below a half, for a young adapter knows too late where a gap
-# ends. On 35 single lines of the dev set 0.08 passed as many as 0.15.
-END_SHARE = 0.15
 END_LOG_ODDS = math.log(END_SHARE / (1 - END_SHARE))
 # The canvas side's share in a guided row halves with every mask in front of the slot: it sees those, the base does not.
 CANVAS_DECAY = 0.5
@@ -193,9 +190,9 @@ class TwoSidedModel:
     def _sharpen(self, canvas: Canvas, logits: Tensor) -> Draft:
         """The canvas side's draft with the prior mixed in, where there is one."""
         if self._prior is not None:
-            return self._prior.draft(canvas, logits, END_SHARE)
+            return self._prior.draft(canvas, logits)
         rows = logits.log_softmax(-1)
-        return Draft(rows, best_tokens(rows, self._eog_id, END_SHARE), [None] * len(rows))
+        return Draft(rows, best_tokens(rows, self._eog_id), [None] * len(rows))
 
     def _guide(self, opened: Sequence[Canvas], logits: Sequence[Tensor], drafts: Sequence[Draft]) -> list[int]:
         """Mix the base's next-token distribution in from the frontier on, as far as its reading holds.
@@ -225,7 +222,7 @@ class TwoSidedModel:
             proposal, surely_ends = draft.proposals[i], False
             if self._prior is not None and proposal is not None:
                 surely_ends = self._prior.guided(mixed, proposal) > SURE_END
-            (best,) = best_tokens(mixed[None], self._eog_id, END_SHARE)
+            (best,) = best_tokens(mixed[None], self._eog_id)
             if best == self._eog_id and count and not surely_ends:
                 break  # the canvas saw a mask in front of this slot: the next pass tells whether the fill ends here
             draft.rows[i] = mixed

@@ -45,7 +45,7 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     engine: str = "lacuna_server.worker:load_engine"
     cache_bytes: Positive = 256 * 1024 * 1024
 
-    max_active: Positive = 4
+    max_active: Positive = 2
     max_queued: Positive = 64
     max_queued_per_session: Positive = 16
     worker_timeout_s: NotNegative = 120.0

@@ -48,8 +48,8 @@ class Report(msgspec.Struct, frozen=True):
     """What came of it.
 
     ``outcomes`` counts results by status and refusals by code; ``lost`` requests got no answer, ``crossed`` ones that
-    of another. Percentiles are milliseconds from a request to its result. Memory is that of all processes of the
-    service: when ``WARM_UP_S`` were over, and at most from then on.
+    of another. Percentiles are milliseconds from a request to its result. ``memory_bytes`` is what all processes of
+    the service had resident, each second from the beginning; ``warm_up_s`` of them are not counted as growth.
     """
 
     asked: int
@@ -59,19 +59,20 @@ class Report(msgspec.Struct, frozen=True):
     p50_ms: float
     p95_ms: float
     p99_ms: float
-    warm_bytes: int
-    most_bytes: int
+    memory_bytes: tuple[int, ...]
+    warm_up_s: float
 
     @property
     def growth(self) -> float:
         """The share by which memory grew after the warm-up."""
-        return self.most_bytes / self.warm_bytes - 1 if self.warm_bytes else 0.0
+        warm = self.memory_bytes[round(self.warm_up_s / SAMPLE_S) :]
+        return max(warm) / warm[0] - 1 if warm and warm[0] else 0.0
 
 
 async def run(address: Address, load: Load, pids: Sequence[int]) -> Report:
     """Put a service under load; ``pids`` are the processes whose memory is watched, with their children."""
     typists = [Typist(number, load) for number in range(load.sessions)]
-    watching = asyncio.create_task(_watch_memory(pids, min(WARM_UP_S, load.seconds / 3)))
+    watching = asyncio.create_task(_watch_memory(pids))
     try:
         await asyncio.gather(*(typist.work(address) for typist in typists))
     finally:
@@ -89,8 +90,8 @@ async def run(address: Address, load: Load, pids: Sequence[int]) -> Report:
         p50_ms=percentiles[49],
         p95_ms=percentiles[94],
         p99_ms=percentiles[98],
-        warm_bytes=samples[0] if samples else 0,
-        most_bytes=max(samples, default=0),
+        memory_bytes=tuple(samples),
+        warm_up_s=min(WARM_UP_S, load.seconds / 3),
     )
 
 
@@ -144,11 +145,10 @@ class Typist:
         return (filled.uri, filled.version, filled.result.text) == (self._uri, version, expected)
 
 
-async def _watch_memory(pids: Sequence[int], warm_up_s: float) -> list[int]:
-    """Samples of the resident memory after the warm-up, until cancelled."""
+async def _watch_memory(pids: Sequence[int]) -> list[int]:
+    """Samples of the resident memory, until cancelled."""
     samples = []
     try:
-        await asyncio.sleep(warm_up_s)
         while True:
             samples.append(sum(_resident_bytes(process) for pid in pids for process in (pid, *_children(pid))))
             await asyncio.sleep(SAMPLE_S)

@@ -22,6 +22,7 @@ SMOOTHING = 0.2
 FIRST_SERVICE_S = 1.0
 SHORTEST_RETRY_MS = 100
 LOADING_RETRY_MS = 1000
+TELL_S = 0.1
 
 
 class Finished(msgspec.Struct, frozen=True):
@@ -57,6 +58,7 @@ class Scheduler:
         self._worker: WorkerLink | None = None
         self._queue = FairQueue()
         self._running: dict[int, Ticket] = {}
+        self._dropped: dict[int, ServiceError] = {}
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._ids = itertools.count(1)
         self._state: ModelState = "loading"
@@ -65,6 +67,7 @@ class Scheduler:
         self._closing = False
         self._mean_service_s = FIRST_SERVICE_S
         self._empty = asyncio.Event()
+        self._telling: asyncio.TimerHandle | None = None
 
     def attach(self, worker: WorkerLink) -> None:
         """Use this worker; to be called once, before the first request."""
@@ -186,12 +189,18 @@ class Scheduler:
     # --- going to work
 
     def _dispatch(self) -> None:
-        """Give the worker what it has room for, and tell the others how long the line before them is."""
+        """Give the worker what it has room for, and soon tell the others how long the line before them is."""
         while self._worker is not None and self._state == "ready" and len(self._running) < self._config.max_active:
             ticket = self._queue.take({running.key for running in self._running.values()})
             if ticket is None:
                 break
             self._begin(ticket, self._worker)
+        if self._telling is None and self._queue:
+            self._telling = asyncio.get_running_loop().call_later(TELL_S, self._tell_places)
+
+    def _tell_places(self) -> None:
+        """Now and then, not at every change: each change may move everybody."""
+        self._telling = None
         for place, ticket in enumerate(self._queue):
             loading = Waiting("loading", place, self._fraction)
             ticket.tell(Waiting("queued", place) if self._state == "ready" else loading)
@@ -221,7 +230,9 @@ class Scheduler:
             self._end(ticket, why)
             self._dispatch()
         elif ticket.id in self._running:
-            self._end(ticket, why)
+            self._stop_timer(ticket)
+            ticket.end(why)
+            self._dropped[ticket.id] = why  # what it has cost is known once the worker has stopped
             if self._worker is not None:
                 self._worker.send(Stop(ticket.id))
 
@@ -240,7 +251,9 @@ class Scheduler:
         if ticket is None:
             return
         self._mean_service_s += SMOOTHING * (message.busy_s - self._mean_service_s)
-        if isinstance(message, Done):
+        if (why := self._dropped.pop(message.id, None)) is not None:
+            self._observe(ticket, why, message)
+        elif isinstance(message, Done):
             self._end(ticket, message.result, message)
         elif isinstance(message, Refused):
             self._end(ticket, ServiceError(message.code, message.message), message)
@@ -249,6 +262,8 @@ class Scheduler:
     def _lose_running(self, why: ServiceError) -> None:
         lost, self._running = self._running, {}
         for ticket in lost.values():
+            if (dropped := self._dropped.pop(ticket.id, None)) is not None:
+                self._observe(ticket, dropped, None)
             self._end(ticket, why)
         self._empty.set()
 
@@ -259,6 +274,11 @@ class Scheduler:
             return
         self._stop_timer(ticket)
         ticket.end(outcome)
+        self._observe(ticket, outcome, ending)
+
+    def _observe(
+        self, ticket: Ticket, outcome: InfillResult | ServiceError, ending: Done | Refused | Stopped | None
+    ) -> None:
         finished = Finished(
             outcome=outcome.code if isinstance(outcome, ServiceError) else outcome.status,
             waited_s=(ticket.started or time.monotonic()) - ticket.submitted,

@@ -138,7 +138,7 @@ def test_an_engine_loads_and_fills(weights: Path, adapter: Path) -> None:
 
 def test_snippets_are_read_under_their_paths(model: LoadedModel) -> None:
     snippets = (Snippet("a.py", "x = 1"), Snippet("b/c.py", "y = 2\n"))
-    assert model.join_snippets(snippets) == "# a.py\nx = 1\n# b/c.py\ny = 2\n\n"
+    assert model.join_snippets(snippets) == "# a.py\nx = 1\n# b/c.py\ny = 2\n"
     assert model.join_snippets(()) == ""
 
 

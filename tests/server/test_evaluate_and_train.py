@@ -18,6 +18,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         (["evaluate", "--data", "none.jsonl.gz"], "none.jsonl.gz: no such file"),
         (["train", "--minutes", "-1"], "'--minutes'"),
         (["train", "validate"], "'--adapter'"),
+        (["train", "--recipe", "none.json"], "none.json: not a recipe"),
         (["train", "corpus", "--packages", "none.toml", "--out", "{out}"], "none.toml"),
         (["bench", "--warm", "0"], "'--warm'"),
     ],
@@ -31,10 +32,10 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, arguments: list[s
 
 
 @pytest.mark.usefixtures("gguf_path")
-def test_training_without_a_corpus_names_the_file(tmp_path: Path) -> None:
-    ended = run("train", "--corpus", tmp_path, "--out", tmp_path / "out", "--minutes", "1")
+def test_training_without_shards_says_how_to_make_them(tmp_path: Path) -> None:
+    ended = run("train", "--shards", tmp_path, "--out", tmp_path / "out", "--minutes", "1")
     assert ended.returncode == 2
-    assert "train.jsonl.zst" in ended.stderr
+    assert "lacuna train pack" in ended.stderr
 
 
 @pytest.mark.usefixtures("gguf_path")

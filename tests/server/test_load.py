@@ -1,10 +1,11 @@
 import os
 
+import msgspec
 import pytest
 
 from lacuna_model.params import FillStats, InfillResult
 from lacuna_server.client import Address
-from lacuna_server.load import Load, Typist, run
+from lacuna_server.load import Load, Report, Typist, run
 from lacuna_server.protocol import Filled
 
 from .live_service import live
@@ -22,9 +23,16 @@ async def test_every_request_gets_its_own_answer_or_a_clear_refusal() -> None:
         assert set(report.outcomes) <= {"ok", "superseded", "overloaded"}
         assert report.outcomes["ok"] >= SMALL.sessions  # the last request of each is superseded by none
         assert 0 < report.p50_ms <= report.p95_ms <= report.p99_ms
-        assert 0 < report.warm_bytes <= report.most_bytes
+        assert len(report.memory_bytes) > 0
+        assert min(report.memory_bytes) > 0
         status = service.status()
         assert (status.queued, status.running) == (0, 0)
+
+
+def test_growth_is_what_comes_after_the_warm_up() -> None:
+    report = Report(1, {}, 0, 0, 1.0, 1.0, 1.0, memory_bytes=(10, 50, 100, 90, 105), warm_up_s=2.0)
+    assert report.growth == pytest.approx(0.05)
+    assert msgspec.structs.replace(report, memory_bytes=(10,)).growth == 0.0
 
 
 def test_the_answer_to_another_request_is_noticed() -> None:

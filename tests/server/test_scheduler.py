@@ -6,7 +6,7 @@ from lacuna_model.params import DecodeOptions, FillStats, InfillRequest, InfillR
 from lacuna_server.config import ServerConfig
 from lacuna_server.frames import Done, Loading, Ready, Refused, Start, Stepped, Stop, Stopped, ToWorker
 from lacuna_server.protocol import ServiceError
-from lacuna_server.scheduler import Finished, Scheduler, Ticket, Waiting
+from lacuna_server.scheduler import TELL_S, Finished, Scheduler, Ticket, Waiting
 
 
 class FakeWorker:
@@ -177,7 +177,7 @@ async def test_waiting_for_the_model_and_not_waiting() -> None:
     assert caught.value.code == "loading"
     assert caught.value.retry_after_ms > 0
     events = asyncio.create_task(told(waiting))
-    await asyncio.sleep(0)
+    await asyncio.sleep(2 * TELL_S)
     bench.scheduler.heard(Ready("scripted"))
     await asyncio.sleep(0)
     bench.done(waiting)
@@ -197,7 +197,7 @@ async def test_events_tell_the_place_and_of_steps_the_latest() -> None:
             events.append(event)
 
     following = asyncio.create_task(follow())
-    await asyncio.sleep(0)
+    await asyncio.sleep(2 * TELL_S)
     bench.done(running)
     bench.done(next(iter(bench.scheduler._running.values())))
     for step in range(5):
@@ -286,5 +286,5 @@ async def test_observers_hear_of_every_end_once() -> None:
     assert [(one.outcome, one.busy_s, one.steps) for one in bench.finished] == [
         ("cancelled", 0.0, 0),
         ("ok", 0.2, 3),
-        ("cancelled", 0.0, 0),
+        ("cancelled", 0.1, 1),
     ]

@@ -244,10 +244,10 @@ async def test_a_stuck_worker_is_started_again() -> None:
 async def test_requests_wait_for_the_model_or_are_told_as_they_wish() -> None:
     async with live(engine="scripted_engine:load_slowly") as (_, address), talk(address) as (talking, _):
         await talking.say(opened("a"), opened("b"), infill("1", "a"), infill("2", "b", wait=False))
-        assert (await talking.hear(Progress)).state == "loading"
         error = await talking.hear(Error)
         assert (error.code, error.id) == ("loading", "2")
         assert error.retry_after_ms > 0
+        assert (await talking.hear(Progress)).state == "loading"
         assert (await talking.hear(Result)).id == "1"
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from lacuna_model.canvas import END_SHARE
 from lacuna_model.context import lay_out
 from lacuna_model.params import FillStats, InfillRequest, InfillResult, Region
 from lacuna_model.prior.canvas_prior import beside
@@ -16,7 +17,6 @@ from lacuna_model.prior.weights import fitted
 from lacuna_model.regions import splice
 from lacuna_model.stopping import StopRule, trim_overlap
 from lacuna_model.tokenizer import Tokenizer
-from lacuna_model.two_sided import END_SHARE
 
 
 class PriorAlone:

@@ -4,10 +4,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from lacuna_model.canvas import Canvas
+from lacuna_model.canvas import END_SHARE, Canvas
 from lacuna_model.context import Layout
 from lacuna_model.prior.index import Segment
 from lacuna_model.prior.matching import Allowed
@@ -17,6 +18,11 @@ from lacuna_model.prior.weights import PriorWeights, fitted, weight
 
 # What is less likely than this was ruled out, and no prior brings it back.
 IMPOSSIBLE = -1e3
+# Where the drafted tokens so far are less likely than this to be right together, no more is drafted from them.
+LEAST_CERTAINTY = 0.05
+# A gap ends at END_SHARE already because the canvas side knows of ends too late. The project does not: its part in a
+# mixture counts as one that has to reach a half.
+END_HANDICAP = 0.5 - END_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +55,15 @@ class CanvasPrior:
         end = EndEvidence(self._eog_id, after, self._weights.ends)
         return Walk(self._segments, [*left, *canvas.tokens()], end, allowed)
 
-    def draft(self, canvas: Canvas, logits: Tensor, end_share: float) -> Draft:
-        """Mix the prior into the logits [B, V] of a canvas; end-of-gap is drafted from ``end_share`` on.
+    def draft(self, canvas: Canvas, logits: Tensor) -> Draft:
+        """Mix the prior into the logits [B, V] of a canvas.
 
         Behind the first open slot the project goes on from what is drafted there, so its weight falls with every
         draft that may be wrong.
         """
         rows = logits.log_softmax(-1)
-        tokens = best_tokens(rows, self._eog_id, end_share)
+        others = best_others(rows, self._eog_id)
+        tokens = best_tokens(rows, self._eog_id, others)
         proposals: list[Proposal | None] = [None] * len(tokens)
         first = canvas.frontier
         healed = first == 0 and not canvas.done and canvas.gap.prefix
@@ -68,11 +75,11 @@ class CanvasPrior:
                 proposal = walk.proposal()
                 if proposal is not None:
                     share = weight(self._weights.draft, proposal)
-                    tokens[slot], sure = self._choose(rows[slot], proposal, share, end_share)
-                    mix(rows[slot], proposal, share * certainty)
+                    tokens[slot], sure = self._choose(rows[slot], others[slot], proposal, share)
+                    self._mix(rows[slot], proposal, share * certainty)
                     certainty *= sure
                 proposals[slot], token = proposal, tokens[slot]
-            if token == self._eog_id or slot + 1 == len(tokens):
+            if token == self._eog_id or slot + 1 == len(tokens) or certainty < LEAST_CERTAINTY:
                 break
             walk.take(token)
         self._mix_right(canvas, rows)
@@ -81,15 +88,28 @@ class CanvasPrior:
     def guided(self, row: Tensor, proposal: Proposal) -> float:
         """Mix the prior into a guided row [V] of log-probabilities; returns the end's share in what was mixed in."""
         share = weight(self._weights.guided, proposal)
-        mix(row, proposal, share)
+        self._mix(row, proposal, share)
         return share * float(proposal.shares[proposal.ids == self._eog_id].sum())
 
-    def _choose(self, row: Tensor, proposal: Proposal, share: float, end_share: float) -> tuple[int, float]:
-        """The best token of a mixture and its probability."""
-        mixed = row.clone()
-        mix(mixed, proposal, share)
-        (token,) = best_tokens(mixed[None], self._eog_id, end_share)
-        return token, math.exp(float(mixed[token]))
+    def _choose(self, row: Tensor, best: int, proposal: Proposal, share: float) -> tuple[int, float]:
+        """The best token of a mixture and its probability; ``best`` is the model's own."""
+        ids = np.append(proposal.ids, [best, self._eog_id])
+        said = row[torch.from_numpy(ids).to(row.device)].double().exp().numpy(force=True)
+        mixed = (1 - share) * said
+        mixed[:-2] += share * proposal.shares * (said[:-2] > 0)
+        for added in (-2, -1):  # those that the project offers too are counted there
+            mixed[added] = mixed[:-2][ids[:-2] == ids[added]].sum() or mixed[added]
+        if mixed[-1] - share * END_HANDICAP > END_SHARE:
+            return self._eog_id, float(mixed[-1])
+        mixed[ids == self._eog_id] = 0.0
+        chosen = int(mixed.argmax())
+        return int(ids[chosen]), float(mixed[chosen])
+
+    def _mix(self, row: Tensor, proposal: Proposal, share: float) -> None:
+        """Mix a left proposal in; the end is less likely by the prior's share of the handicap."""
+        mix(row, proposal, share)
+        end = math.exp(float(row[self._eog_id])) - share * END_HANDICAP
+        row[self._eog_id] = math.log(end) if end > 0 else min(IMPOSSIBLE, float(row[self._eog_id]))
 
     def _mix_right(self, canvas: Canvas, rows: Tensor) -> None:
         """Mix in what the project has in front of committed slots, where the slot before them is open."""
@@ -133,9 +153,17 @@ def _run(slots: Sequence[int | None]) -> Sequence[int]:
     return found
 
 
-def best_tokens(rows: Tensor, end_id: int, end_share: float) -> list[int]:
-    """The best token of every row [B, V] of log-probabilities; the end wherever it is likelier than ``end_share``."""
-    ends = rows[:, end_id].exp() > end_share
-    pairs = rows.topk(2, dim=-1).indices.tolist()
-    others = [second if first == end_id else first for first, second in pairs]
+def best_others(rows: Tensor, end_id: int) -> list[int]:
+    """The best token of every row [B, V] but for the end."""
+    ends = rows[:, end_id].clone()
+    rows[:, end_id] = -torch.inf
+    best: list[int] = rows.argmax(-1).tolist()
+    rows[:, end_id] = ends
+    return best
+
+
+def best_tokens(rows: Tensor, end_id: int, others: Sequence[int] | None = None) -> list[int]:
+    """The best token of every row [B, V] of log-probabilities; the end wherever it is likelier than ``END_SHARE``."""
+    ends = rows[:, end_id].exp() > END_SHARE
+    others = best_others(rows, end_id) if others is None else others
     return [end_id if end else other for end, other in zip(ends.tolist(), others, strict=True)]

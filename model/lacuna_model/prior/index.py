@@ -33,10 +33,10 @@ class Documents:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Documents of which some do not count: ``hidden`` are their numbers."""
+    """Documents of which some do not count: ``counts`` has a flag for every one, None where all do."""
 
     documents: Documents
-    hidden: NDArray[np.int64] | None = None
+    counts: NDArray[np.bool_] | None = None
 
     @property
     def array(self) -> SuffixArray:
@@ -46,16 +46,16 @@ class Segment:
     @classmethod
     def of(cls, documents: Documents, without: Collection[str]) -> "Segment":
         """The documents but for those of some names."""
-        numbers = documents.numbers
-        hidden = [numbers[name] for name in without if name in numbers]
-        return cls(documents, np.array(hidden, dtype=np.int64) if hidden else None)
+        hidden = [documents.numbers[name] for name in without if name in documents.numbers]
+        if not hidden:
+            return cls(documents)
+        counts = np.ones(len(documents.names), dtype=bool)
+        counts[hidden] = False
+        return cls(documents, counts)
 
     def counted(self, places: Places) -> Places:
         """The places that lie in documents that count."""
-        if self.hidden is None or not len(places):
-            return places
-        numbers = self.array.documents_of(places)
-        return places[~np.isin(numbers, self.hidden)]
+        return places if self.counts is None else places[self.counts[self.array.documents_of(places)]]
 
 
 @dataclass(slots=True)

@@ -79,7 +79,7 @@ def print_report(report: "Report") -> None:
     output.print_exact(
         f"{report.asked} requests: {outcomes}; {report.lost} lost, {report.crossed} crossed\n"
         f"results after p50 {report.p50_ms:.0f} ms, p95 {report.p95_ms:.0f} ms, p99 {report.p99_ms:.0f} ms\n"
-        f"memory {report.warm_bytes / 1e6:.0f} MB, at most {report.most_bytes / 1e6:.0f} MB ({report.growth:+.1%})\n"
+        f"memory at most {max(report.memory_bytes) / 1e6:.0f} MB, {report.growth:+.1%} after the warm-up\n"
     )
 
 

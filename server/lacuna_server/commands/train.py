@@ -119,7 +119,7 @@ def corpus_command(
 def pack(
     corpus: Annotated[Path, typer.Option("--corpus", help="The folder that `lacuna train corpus` made.")] = CORPUS,
     out: Annotated[Path, typer.Option("--out", help="The folder for the shards.")] = SHARDS,
-    megabytes: Annotated[float, typer.Option(min=0.1, max=55, help="Largest shard.")] = 20,
+    megabytes: Annotated[float, typer.Option(min=0.1, max=55, help="Largest shard.")] = 4,
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
     """Tokenise a corpus into the shards that training reads."""
