@@ -7,6 +7,7 @@ import msgspec
 from lsprotocol import types
 from msgspec import Meta
 
+from lacuna_lsp.parts import Unit
 from lacuna_model.errors import RequestError
 from lacuna_model.params import Diagnostic
 
@@ -105,6 +106,13 @@ class Where(Arguments, frozen=True):
 
     text_document: TextDocument
     position: Place
+
+
+class NextPart(Arguments, frozen=True):
+    """``lacuna.nextPart``: the next word or line of a suggestion's text."""
+
+    text: str
+    unit: Unit
 
 
 def read(kind: type[A], arguments: Sequence[Any]) -> A:

@@ -8,6 +8,11 @@ def shows_progress(client: ClientCapabilities) -> bool:
     return client.window is not None and bool(client.window.work_done_progress)
 
 
+def shows_documents(client: ClientCapabilities) -> bool:
+    """Whether it opens a document that we name."""
+    return client.window is not None and client.window.show_document is not None
+
+
 def completes_inline(client: ClientCapabilities) -> bool:
     """Whether it knows inline completion (LSP 3.18)."""
     return client.text_document is not None and client.text_document.inline_completion is not None

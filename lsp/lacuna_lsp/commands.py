@@ -7,10 +7,12 @@ import msgspec
 from lsprotocol import types
 
 from lacuna_lsp import context, items
-from lacuna_lsp.arguments import FillRegions, Propagate, Refactor, Regenerate, Where, read
+from lacuna_lsp.arguments import FillRegions, NextPart, Propagate, Refactor, Regenerate, Where, read
+from lacuna_lsp.capabilities import shows_documents
 from lacuna_lsp.connection import Server, refusing
 from lacuna_lsp.edits import Change, Replacement
 from lacuna_lsp.logs import log_path
+from lacuna_lsp.parts import first_part
 from lacuna_lsp.progress import working
 from lacuna_lsp.proposing import propose
 
@@ -37,9 +39,10 @@ async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
 
 
 async def show_log(ls: Server, *arguments: Any) -> dict[str, Any]:
-    """Open the log."""
+    """Open the log, where the client can, and say where it is."""
     path = log_path()
-    await ls.window_show_document_async(types.ShowDocumentParams(path.as_uri(), take_focus=True))
+    if shows_documents(ls.client_capabilities):
+        await ls.window_show_document_async(types.ShowDocumentParams(path.as_uri(), take_focus=True))
     return {"path": str(path)}
 
 
@@ -113,6 +116,13 @@ async def show_context(ls: Server, *arguments: Any) -> dict[str, Any]:
     return await context.report(document, wanted.position.lsp, ls.session.engine.workspace(document.path))
 
 
+@refusing
+async def next_part(ls: Server, *arguments: Any) -> dict[str, Any]:
+    """The next word or line of a suggestion."""
+    wanted = read(NextPart, arguments)
+    return {"text": first_part(wanted.text, wanted.unit)}
+
+
 async def choose(ls: Server, texts: list[str]) -> str | None:
     """Let the user choose one of several texts."""
     titles = {f"{number}: {' '.join(text.split())[:60]}": text for number, text in enumerate(texts, start=1)}
@@ -131,4 +141,5 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "lacuna.refactor": refactor,
     "lacuna.propagate": propagate,
     "lacuna.showContext": show_context,
+    "lacuna.nextPart": next_part,
 }

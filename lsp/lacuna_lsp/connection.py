@@ -9,13 +9,14 @@ from importlib.metadata import version
 from typing import Any, TypeVar
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.exceptions import FeatureRequestError, JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
+from lacuna_lsp.errors import code
 from lacuna_lsp.loading import Loading
 from lacuna_lsp.protocol import SESSION_METHODS, Protocol, converter
-from lacuna_lsp.session import Session, StaleError
+from lacuna_lsp.session import Session
 from lacuna_model.errors import LacunaError
 from lacuna_server.client import Address
 
@@ -25,9 +26,7 @@ EVERY_NOTEBOOK = types.NotebookDocumentFilterWithNotebook(notebook="*")
 
 
 class Server(LanguageServer):
-    """One client's connection. ``ended`` is set by ``exit`` or when the client has gone, ``shut_down`` by
-    ``shutdown``.
-    """
+    """One client's connection; ``ended`` and ``shut_down`` are set by the messages ``exit`` and ``shutdown``."""
 
     protocol: Protocol
 
@@ -58,7 +57,9 @@ class Server(LanguageServer):
         self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"Lacuna: {line}"))
 
     def report_server_error(self, error: Exception, source: type[Exception]) -> None:
-        """Faults go to the log: an editor shows each as a popup otherwise, at every keystroke."""
+        """Faults go to the log: an editor would show each as a popup otherwise, at every keystroke."""
+        if source is FeatureRequestError:  # the client has its answer
+            return
         log.error("%s: %s", source.__name__, error)
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, f"{error}"))
 
@@ -81,9 +82,7 @@ def refusing(handler: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Co
     async def wrapped(ls: Server, *arguments: Any) -> T:
         try:
             return await handler(ls, *arguments)
-        except StaleError as error:
-            raise JsonRpcException(str(error), types.LSPErrorCodes.ContentModified) from None
         except LacunaError as error:
-            raise JsonRpcInvalidParams(str(error)) from None
+            raise JsonRpcException(str(error), code(error)) from None
 
     return wrapped

@@ -254,8 +254,8 @@ class Engine:
         return self._client
 
     async def status(self) -> Status | None:
-        """What the service says of itself, None where there is none."""
-        return await self._client.status() if self._client is not None else None
+        """What the service says of itself, None where there is none now."""
+        return await self._client.status() if self._client is not None and self.news.state != "lost" else None
 
 
 def _news(status: Status) -> News:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from lsprotocol import types
+from msgspec import Meta
 
 from lacuna_lsp.documents import Document
 from lacuna_lsp.inline import Item
@@ -20,7 +21,7 @@ class Origin(msgspec.Struct, frozen=True):
     """Which fill of the engine an item is; it travels as the argument of the command that runs on acceptance."""
 
     request: str
-    candidate: int
+    candidate: Annotated[int, Meta(ge=0)]
 
 
 def inline(document: Document, items: Sequence[Item]) -> types.InlineCompletionList:

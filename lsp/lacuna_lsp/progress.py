@@ -9,13 +9,9 @@ from lsprotocol import types
 
 from lacuna_lsp.capabilities import shows_progress
 from lacuna_lsp.connection import Server
-from lacuna_model.errors import LacunaError
+from lacuna_lsp.errors import CancelledByUserError
 
 Report = Callable[[str, float], None]
-
-
-class CancelledByUserError(LacunaError):
-    """The user cancelled the work under a progress bar."""
 
 
 @asynccontextmanager

@@ -161,6 +161,8 @@ class _Comparison:
         for number, child in enumerate(node.children):
             parts.append(old.slice(position, child.start_byte))
             position = child.end_byte
+            if child.start_byte == child.end_byte:  # a token that a grammar makes of nothing, such as a dedent
+                continue
             if number == listed[0] and listed[1] > listed[0]:
                 beginning, _ = self._tokens(child)
                 _, ending = self._tokens(node.children[listed[1] - 1])
@@ -174,7 +176,7 @@ class _Comparison:
 
     def _listed(self, node: Node) -> tuple[int, int]:
         """The children at the beginning of a list of arguments that the change left alone, if they stand for all."""
-        items = [number for number, child in enumerate(node.children) if child.is_named]
+        items = [n for n, child in enumerate(node.children) if child.is_named and child.start_byte < child.end_byte]
         kept = 0
         while kept < len(items) and self._untouched(*self._tokens(node.children[items[kept]])):
             kept += 1

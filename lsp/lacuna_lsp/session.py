@@ -12,6 +12,7 @@ from lacuna_lsp import settings as settings_of_client
 from lacuna_lsp.debounce import Debounce
 from lacuna_lsp.documents import Document
 from lacuna_lsp.engine import Engine, News
+from lacuna_lsp.errors import StaleError
 from lacuna_lsp.inline import Inline, Item, Request
 from lacuna_lsp.items import Origin
 from lacuna_lsp.latest import Latest
@@ -26,10 +27,6 @@ from lacuna_server.files import BOM
 from lacuna_server.protocol import Edit, FeedbackKind, ServiceError
 
 log = logging.getLogger(__name__)
-
-
-class StaleError(RequestError):
-    """A request for another version of a document than the one that is open."""
 
 
 class Session:
@@ -178,7 +175,8 @@ class Session:
             return
         self.engine.feedback(origin.request, kind, candidate=origin.candidate, accepted_bytes=accepted_bytes)
         if kind == "rejected" and (suggestion := self.suggestions.find(origin.request)) is not None:
-            self.suggestions.reject(suggestion.place, suggestion.texts[origin.candidate])
+            for text in suggestion.texts[origin.candidate : origin.candidate + 1]:
+                self.suggestions.reject(suggestion.place, text)
 
 
 def _edit(document: Document, selected: types.SelectedCompletionInfo | None) -> Edit | None:

@@ -2,7 +2,9 @@
 
 import asyncio
 
+import pytest
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
 from .editor import Editor, started, until
 from .service import Daemon
@@ -41,6 +43,7 @@ async def test_a_lost_engine_is_told_once_and_found_again(own_daemon: Daemon) ->
         for character in "abc":
             editor.type(character)
             assert await editor.suggest() == []
+        assert (await editor.command("lacuna.status"))["state"] == "lost"
         assert editor.messages == ["Lacuna: The engine stopped and is being started again (1)."]
         own_daemon.start(int(port))
         await editor.ready()
@@ -78,6 +81,10 @@ async def test_a_model_that_cannot_be_loaded_is_told_once(own_daemon: Daemon) ->
         await until(lambda: editor.messages)
         assert await editor.suggest() == await editor.suggest(invoked=True) == []
         assert editor.messages == ["Lacuna: No engine: the weights are damaged"]
+        place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 5}}
+        with pytest.raises(JsonRpcException, match="the weights are damaged") as refused:
+            await editor.command("lacuna.regenerate", {"textDocument": {"uri": editor.uri}, "range": place})
+        assert refused.value.code == types.LSPErrorCodes.RequestFailed
 
 
 async def test_an_engine_that_is_nowhere_is_told_once(own_daemon: Daemon) -> None:

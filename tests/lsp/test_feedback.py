@@ -33,9 +33,18 @@ async def test_what_became_of_a_suggestion_reaches_the_service(editor: Editor, d
     await editor.command(item.command.command, *(item.command.arguments or ()))
     await until(lambda: counted(daemon).get("accepted", 0) == before.get("accepted", 0) + 1)
     after = counted(daemon)
-    assert {kind: after[kind] - before.get(kind, 0) for kind in after} == {
-        "shown": 1, "partly_accepted": 1, "accepted": 1
-    }  # fmt: skip
+    for kind, count in (("shown", 1), ("partly_accepted", 1), ("accepted", 1), ("rejected", 0)):
+        assert after.get(kind, 0) - before.get(kind, 0) == count
+
+
+async def test_what_is_typed_against_counts_as_rejected(editor: Editor, daemon: Daemon) -> None:
+    before = counted(daemon).get("rejected", 0)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    await editor.suggest()
+    editor.type("x")
+    await editor.suggest()
+    await until(lambda: counted(daemon).get("rejected", 0) == before + 1)
 
 
 async def test_a_dismissed_suggestion_is_not_made_again(editor: Editor, daemon: Daemon) -> None:

@@ -1,3 +1,4 @@
+import pytest
 from lsprotocol import types
 
 from .editor import Editor
@@ -58,8 +59,6 @@ async def test_cells_come_and_go_and_are_typed_in(editor: Editor, daemon: Daemon
 
 
 async def test_a_closed_notebook_has_no_open_cells(editor: Editor, daemon: Daemon) -> None:
-    import pytest
-
     await editor.initialize({"debounce": False})
     open_notebook(editor, "a = 1", "b = ")
     cells = [types.TextDocumentIdentifier(cell(number)) for number in (0, 1, 99)]

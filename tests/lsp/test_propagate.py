@@ -1,6 +1,10 @@
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lsprotocol import types
 
 from lacuna_lsp.propagate import Rule, infer
 from lacuna_model.errors import RequestError
@@ -60,6 +64,26 @@ def test_of_several_changes_the_nearest_counts() -> None:
     assert rule("python", old, new, at=len(new) - 2).template == "g($$$A, b=8)"
 
 
+LEDGER = (Path(__file__).parents[1] / "data/syntax/ledger.py").read_text()
+TOKENS = [match.span() for match in re.finditer(r"\w+|[^\w\s]|\s+", LEDGER)]
+
+
+@settings(max_examples=40)
+@given(
+    token=st.sampled_from(TOKENS),
+    text=st.sampled_from(["", "x", "foo(1)", "'s'", "==", "(", ", 1", "await "]),
+    insert=st.booleans(),
+)
+def test_any_edit_gives_a_rule_or_a_reason(token: tuple[int, int], text: str, insert: bool) -> None:
+    start, end = token
+    changed = LEDGER[:start] + text + LEDGER[start if insert else end :]
+    try:
+        found = rule("python", LEDGER, changed, start)
+    except RequestError:
+        return
+    assert found.pattern != found.template
+
+
 async def test_a_change_is_made_everywhere_and_only_what_differs_is_filled(
     editor: Editor, daemon: Daemon, tmp_path: Path
 ) -> None:
@@ -108,8 +132,6 @@ async def test_places_that_are_done_already_are_left_alone(editor: Editor, daemo
 
 
 async def test_saving_begins_anew(editor: Editor, daemon: Daemon) -> None:
-    from lsprotocol import types
-
     await editor.initialize()
     editor.open("f(a¦)\nf(b)\n")
     editor.type(", 1")

@@ -2,6 +2,7 @@ import asyncio
 
 import pytest
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
 from .editor import Editor, until
 from .service import Daemon
@@ -47,8 +48,9 @@ async def test_it_shows_progress_and_can_be_cancelled(editor: Editor, daemon: Da
         token for token, seen in editor.client.progress_reports.items() if seen and seen[0].title == "Regenerate"
     ]
     editor.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(token))
-    with pytest.raises(Exception, match="Regenerate: cancelled, nothing was edited"):
+    with pytest.raises(JsonRpcException, match="Regenerate: cancelled, nothing was edited") as refused:
         await command
+    assert refused.value.code == types.LSPErrorCodes.RequestCancelled
     await until(lambda: daemon.log[-1]["event"] == "stopped")
     assert isinstance(editor.client.progress_reports[token][-1], types.WorkDoneProgressEnd)
 

@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import msgspec
 import pytest
 from lsprotocol import types
 
+from lacuna_lsp.commands import COMMANDS
 from lacuna_lsp.settings import Settings, parse
 
 from .editor import Editor, until
@@ -68,3 +71,9 @@ async def test_settings_are_asked_for_where_the_client_only_says_that_they_chang
             return
         editor.type("x")
     raise AssertionError("the setting did not arrive")
+
+
+def test_the_readme_names_every_setting_and_command() -> None:
+    text = (Path(__file__).parents[2] / "lsp/README.md").read_text()
+    names = [field.encode_name for field in msgspec.structs.fields(Settings)]
+    assert [name for name in (*names, *COMMANDS) if f"`{name}`" not in text] == []

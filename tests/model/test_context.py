@@ -74,19 +74,29 @@ def test_the_reserve_may_depend_on_what_stands_before(tokenizer: Tokenizer) -> N
         ("", b""),
         ("x", b"x"),
         ("x = def", b" def"),
-        ("if a:\n    ", b"    "),
+        ("if a:\n    ", b" "),
+        ("if a:\n\t\t", b"\t"),
+        ("if a:\n", b"\n"),
         ("caf\u00e9", b""),
         ("s = '\U0001f600", b""),
         ("s = '\U0001f600'", b"'"),
     ],
-    ids=["nothing", "one-token", "word", "indent", "two-bytes", "four-bytes", "behind-four-bytes"],
+    ids=["nothing", "one-token", "word", "indent", "tabs", "line-end", "two-bytes", "four-bytes", "behind-four-bytes"],
 )
 def test_healing_takes_the_last_token_unless_it_ends_a_character(
     tokenizer: Tokenizer, text: str, prefix: bytes
 ) -> None:
-    ids = tokenizer.encode(text)
-    assert heal(ids, tokenizer) == prefix
+    ids, healed = heal(text, tokenizer)
+    assert healed == prefix
     assert tokenizer.decode_bytes(ids) + prefix == text.encode()
+
+
+@pytest.mark.parametrize("indent", ["\n    ", "\n        ", "\n\n    ", "\r\n  ", " = "])
+def test_what_is_left_of_white_space_is_what_natural_text_has(real_tokenizer: Tokenizer, indent: str) -> None:
+    ids, prefix = heal(f"if a:{indent}", real_tokenizer)
+    natural = real_tokenizer.encode(f"if a:{indent}return")
+    assert natural[: len(ids)] == ids
+    assert real_tokenizer.token_bytes(natural[len(ids)]).startswith(prefix)
 
 
 @settings(deadline=None)

@@ -54,7 +54,7 @@ def test_what_would_be_read_is_shown(project: Path, capfd: pytest.CaptureFixture
     assert "defines `Account`, used at line 5" in out
     assert "class Account:" in out
     assert "\x1b[31m." not in out
-    assert f"of 512 tokens, from {project}" in out.replace("\n", "")
+    assert f"of 320 tokens, from {project}" in out.replace("\n", "")
 
 
 def test_a_file_outside_of_its_workspace_is_refused(project: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lacuna_lsp.bench.latency import Cell, measure
-from lacuna_lsp.bench.replay import Replay, replay
+from lacuna_lsp.bench.replay import Replay, Rhythm, replay
 from lacuna_model.errors import LacunaError
 from lacuna_model.models import DEFAULT_MODEL
 from lacuna_server import lifecycle
@@ -72,8 +72,7 @@ async def _run(options: argparse.Namespace) -> Report:
             latency = await measure(options.documents, busy=options.busy, advance=advance)
         replayed = await replay(
             options.replay,
-            interval_ms=options.interval_ms,
-            max_keys=options.keys,
+            Rhythm(options.interval_ms, options.pause_ms, options.keys),
             metrics_url=f"{address.url}/metrics",
             advance=advance,
         )
@@ -94,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--keys", type=int, default=400, help="keystrokes in each file (default: %(default)s)")
     parser.add_argument("--interval-ms", type=float, default=150, help="between two keys (default: %(default)s)")
+    parser.add_argument("--pause-ms", type=float, default=1500, help="at the ends of lines (default: %(default)s)")
     parser.add_argument("--model", default=DEFAULT_MODEL, help="a model that `lacuna models list` shows")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser

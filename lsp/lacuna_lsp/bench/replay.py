@@ -16,7 +16,14 @@ from lacuna_model.syntax import language_for
 
 LEFT_OUT = (0.3, 0.7)  # the share of each file that is typed; the rest stands there already
 MIN_KEPT = 3  # characters that a suggestion has to save
-LINE_PAUSE = 4  # intervals that a person stops at the end of a line
+
+
+class Rhythm(msgspec.Struct, frozen=True):
+    """How a person types: milliseconds between two keys, on average, and before and after the end of a line."""
+
+    interval_ms: float = 150.0
+    pause_ms: float = 1500.0
+    max_keys: int = 400
 
 
 class Replay(msgspec.Struct, frozen=True):
@@ -42,7 +49,7 @@ class Replay(msgspec.Struct, frozen=True):
 
 
 async def replay(
-    files: Sequence[Path], *, interval_ms: float, max_keys: int, metrics_url: str, advance: Callable[[str], None]
+    files: Sequence[Path], rhythm: Rhythm, *, metrics_url: str, advance: Callable[[str], None]
 ) -> list[Replay]:
     """Type the middle of every file; ``metrics_url`` is where the service counts its steps."""
     results = []
@@ -51,7 +58,7 @@ async def replay(
             await one.ready()
             person = _Person(one, file)
             before = await asyncio.to_thread(_steps, metrics_url)
-            await person.type_all(interval_ms / 1e3, max_keys)
+            await person.type_all(rhythm)
             after = await asyncio.to_thread(_steps, metrics_url)
             results.append(
                 person.result(await one.counts(), {name: after[name] - before.get(name, 0) for name in after})
@@ -69,23 +76,24 @@ class _Person:
             raise RequestError(f"{file}: no language is known for this name")
         text = file.read_text("utf-8")
         begin, end = (text.index("\n", int(share * len(text))) + 1 for share in LEFT_OUT)
-        self._one, self._file, self._rest = one, file, text[begin:end]
+        self._one, self._file, self._rest = one, file, text[begin : end - 1]
         self._random = random.Random(0)
         self._keys = self._shown = self._kept = self._kept_characters = 0
         self._seen: set[str] = set()
         self._times: list[float] = []
-        one.open(text[:begin], text[end:], file.suffix, language.name)
+        one.open(text[:begin], text[end - 1 :], file.suffix, language.name)  # from the line ending on
 
-    async def type_all(self, interval_s: float, max_keys: int) -> None:
+    async def type_all(self, rhythm: Rhythm) -> None:
         """Type until the end or the last key, taking what is suggested and right."""
         asked: list[asyncio.Task[Answer]] = []
-        while self._rest and self._keys < max_keys:
-            self._type(self._next_key())
+        while self._rest and self._keys < rhythm.max_keys:
+            key = self._next_key()
+            self._type(key)
             self._keys += 1
             asked.append(asyncio.create_task(self._one.suggest()))
-            at_line_end = self._rest.startswith("\n")
-            pause = interval_s * self._random.uniform(0.6, 1.5) * (LINE_PAUSE if at_line_end else 1)
-            done, _ = await asyncio.wait([asked[-1]], timeout=pause)
+            at_line_end = key.startswith("\n") or self._rest.startswith("\n")
+            pause_ms = rhythm.pause_ms if at_line_end else rhythm.interval_ms * self._random.uniform(0.6, 1.4)
+            done, _ = await asyncio.wait([asked[-1]], timeout=pause_ms / 1e3)
             if done:
                 await self._look_at(asked[-1].result())
         await asyncio.gather(*asked)

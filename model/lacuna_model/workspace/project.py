@@ -106,6 +106,15 @@ class Project:
 
     def _follow(self) -> None:
         self._refresh(self._stop.is_set)
+        while not self._stop.is_set():
+            # The system watches only so many folders; beyond that there is the look at all files.
+            with contextlib.suppress(OSError):
+                self._watch()
+            if not self._stop.wait(RESCAN_MS / 1e3):
+                self._refresh(self._stop.is_set)
+
+    def _watch(self) -> None:
+        """Take in what changes on disk, until :meth:`close`; raises OSError where it cannot be watched."""
         changes = watch(
             self.root, stop_event=self._stop, rust_timeout=RESCAN_MS, yield_on_timeout=True, raise_interrupt=False
         )
@@ -137,6 +146,7 @@ class Project:
         """Take in what is on disk of a path, unless the editor has it open."""
         if self.name(path) in self._open:
             return
+        self._snippets.changed(path)
         file = Path(path).absolute()
         try:
             small = file.stat().st_size <= self.settings.max_file_bytes

@@ -10,13 +10,15 @@ from lacuna_model import models
 from lacuna_model.errors import RequestError
 from lacuna_model.models import DEFAULT_MODEL
 from lacuna_model.params import Snippet
+from lacuna_model.window import WindowOptions
+from lacuna_model.workspace.root import find_root
 from lacuna_server import files, output
 from lacuna_server.commands.options import FileArgument, JsonOption, LanguageOption, ModelOption
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-DEFAULT_BUDGET = 512
+DEFAULT_BUDGET = WindowOptions().snippets  # as much as a fill reads
 MAX_BUDGET = 4096
 
 
@@ -37,7 +39,7 @@ def context(
     document = files.read(file)
     offset = files.offset_at(document, at)
     path = file.resolve()
-    root = workspace.resolve() if workspace else _workspace_of(path)
+    root = workspace.resolve() if workspace else find_root(path) or path.parent
     if not path.is_relative_to(root):
         raise RequestError(f"{file} is not inside the workspace {root}")
     models.path(models.find(model))  # the cheap questions first: what follows takes seconds
@@ -57,11 +59,6 @@ def context(
         output.print_json(_report(chosen, tokens, workspace=root, budget=budget))
     else:
         Console().print(_shown(chosen, tokens), f"{sum(tokens)} of {budget} tokens, from {root}", sep="\n")
-
-
-def _workspace_of(path: Path) -> Path:
-    """The repository that a file lies in, else its folder."""
-    return next((folder for folder in path.parents if (folder / ".git").exists()), path.parent)
 
 
 def _report(chosen: Sequence[Snippet], tokens: Sequence[int], *, workspace: Path, budget: int) -> dict[str, object]:

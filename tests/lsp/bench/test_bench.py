@@ -8,9 +8,9 @@ from tests.lsp.service import Daemon
 from lacuna_lsp.bench import latency
 from lacuna_lsp.bench.figures import percentile
 from lacuna_lsp.bench.latency import BUDGETS, measure
-from lacuna_lsp.bench.replay import replay
+from lacuna_lsp.bench.replay import Rhythm, replay
 
-CODE = "".join(f"first_{n} = 1\nsecond_{n} = [\n    first_{n} + filled,\n]\n" for n in range(8))
+CODE = "values = [\n" + "    filled,\n    1,\n" * 30 + "]\n"
 
 
 @pytest.fixture
@@ -33,9 +33,9 @@ async def test_a_replay_counts_what_was_shown_kept_and_wasted(daemon: Daemon, tm
     file = tmp_path / "typed.py"
     file.write_text(CODE)
     url = f"{daemon.running.url}/metrics"
-    (result,) = await replay([file], interval_ms=700, max_keys=30, metrics_url=url, advance=lambda what: None)
+    (result,) = await replay([file], Rhythm(700, 1500, 12), metrics_url=url, advance=lambda what: None)
     assert result.file == "typed.py"
-    assert result.keys == 30
+    assert result.keys == 12
     assert result.wanted == result.asked + result.cached > 0
     assert result.shown >= result.kept > 0
     assert result.kept_characters == 7 * result.kept
@@ -47,7 +47,7 @@ async def test_a_replay_counts_what_was_shown_kept_and_wasted(daemon: Daemon, tm
 async def test_every_kind_of_answer_is_measured(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     daemon.plan(fills=["filled"])
     monkeypatch.setattr(latency, "STARTS", 1)
-    cells = {cell.what: cell for cell in await measure(1, busy=True, advance=lambda what: None)}
+    cells = {cell.what: cell for cell in await measure(1, busy=False, advance=lambda what: None)}
     assert set(cells) == {*BUDGETS, "warm, with the debounce"}
     assert all(cell.runs > 0 and 0 < cell.p50 <= cell.p95 for cell in cells.values())
     assert cells["typed through"].shown > 0
