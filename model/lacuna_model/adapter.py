@@ -5,9 +5,10 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor, nn
 
+from lacuna_model import atomic
 from lacuna_model.assembly import State, build_transformer
 from lacuna_model.config import ModelConfig
 from lacuna_model.errors import WeightsError
@@ -50,7 +51,10 @@ class TrainableCanvas(nn.Module):
 
 
 def save_adapter(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    """Write an adapter: low-rank factors as 8-bit codes with one scale a row, the rest in float32."""
+    """Write an adapter atomically: low-rank factors as 8-bit codes with one scale a row, the rest in float32.
+
+    Raises WeightsError where it cannot be written.
+    """
     packed: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
         if name.startswith("adapted."):
@@ -59,7 +63,11 @@ def save_adapter(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
             packed[name + ".scale"] = scale.cpu()
         else:
             packed[name] = tensor.float().cpu().contiguous()
-    save_file(packed, path, metadata=dict(metadata))
+    try:
+        with atomic.replacing(path) as file:
+            file.write(save(packed, metadata=dict(metadata)))
+    except OSError as error:
+        raise WeightsError(f"{path}: cannot write the adapter: {error.strerror}") from error
 
 
 def load_adapter(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

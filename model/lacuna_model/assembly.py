@@ -66,6 +66,7 @@ def build_transformer(
     def layer(i: int) -> Layer:
         prefix = f"layers.{i}."
         return Layer(
+            config=config,
             attn_norm=tensors[prefix + "attn_norm"],
             mlp_norm=tensors[prefix + "mlp_norm"],
             q_norm=tensors.get(prefix + "q_norm"),

@@ -1,7 +1,7 @@
 """From a document and its gaps to the token streams that the model reads.
 
-The context is up to three streams, each read left to right and blind to the others: *before* the first gap, *after*
-it (with holes where further gaps are) and *snippets* of other files. Positions work like a gap buffer: *after* is
+The context is two streams, each read left to right and blind to the other: *before* the first gap, which snippets of
+other files open, and *after* it, with holes where further gaps are. Positions work like a gap buffer: *after* is
 anchored behind a reserve of free positions, so that typing in front of it moves nothing.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-StreamName = Literal["before", "after", "snippets"]
+StreamName = Literal["before", "after"]
 
 
 class TextTokenizer(Protocol):
@@ -58,7 +58,6 @@ class Layout:
     before: Stream
     after: Stream
     gaps: tuple[Gap, ...]
-    snippets: Stream = Stream()
 
 
 def heal(text: str, tokenizer: TextTokenizer) -> tuple[list[int], bytes]:

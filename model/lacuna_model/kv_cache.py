@@ -2,7 +2,7 @@
 
 All rows of a document live side by side in one arena, in the order
 
-    snippets | after | before | fill | canvas
+    after | before | fill | canvas
 
 so that typing appends to *before* without moving anything, and a canvas pass reads one contiguous stretch. Where a
 row lies in the arena means nothing to attention: its place in the text is in its rotary position.
@@ -19,7 +19,7 @@ from lacuna_model.context import Gap, Layout, Stream, StreamName
 from lacuna_model.transformer import Transformer
 
 # Arena order; *before* last, where typing happens.
-ORDER: tuple[StreamName, ...] = ("snippets", "after", "before")
+ORDER: tuple[StreamName, ...] = ("after", "before")
 GROWTH = 512
 
 
@@ -102,11 +102,7 @@ class ContextCache:
     @torch.inference_mode()
     def update(self, layout: Layout) -> UpdateCounts:
         """Encode what ``layout`` has and the cache lacks; everything else is reused exactly."""
-        wanted: dict[StreamName, Stream] = {
-            "snippets": layout.snippets,
-            "after": layout.after,
-            "before": layout.before,
-        }
+        wanted: dict[StreamName, Stream] = {"after": layout.after, "before": layout.before}
         kept = {name: self._kept_rows(name, wanted[name]) for name in ORDER}
         self.arena.reserve(sum(map(len, wanted.values())))
         self._place(wanted, kept)

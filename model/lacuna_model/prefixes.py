@@ -16,8 +16,13 @@ class PrefixTable:
         texts = ((tokenizer.token_bytes(i), i) for i in range(tokenizer.vocab_size) if i not in tokenizer.special_ids)
         self._sorted = sorted(texts)
         self._special_ids = tokenizer.special_ids
+        self._line_ends = frozenset(token for text, token in self._sorted if b"\n" in text)
         self.specials_but = lru_cache(maxsize=4)(self._specials_but)
         self.starting_with = lru_cache(maxsize=256)(self._starting_with)
+
+    def ends_line(self, token: int) -> bool:
+        """Whether a token holds a line break."""
+        return token in self._line_ends
 
     def _starting_with(self, prefix: bytes) -> Tensor:
         """Ids [N] of the tokens whose bytes start with ``prefix``."""

@@ -4,6 +4,7 @@ A pass takes rows of hidden states at given positions, lets a store keep their k
 the store shows. What differs between the uses (which weights, which rows see which) is in the arguments.
 """
 
+import copy
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -36,6 +37,7 @@ class NoStore:
 class Layer:
     """One block's parts; the projections of q, k, v and of gate, up are single linears with stacked rows."""
 
+    config: ModelConfig
     attn_norm: Tensor
     qkv: Linear
     output: Linear
@@ -80,6 +82,7 @@ class Transformer:
         self.final_norm = final_norm
         self.head = head
         self.rotations = rotations
+        self._project, self._finish = project, finish
 
     def hidden(self, x: Tensor, positions: Tensor, store: KeyValueStore, mask: Tensor | None = None) -> Tensor:
         """Hidden states [B, R, H] after all layers and the final norm.
@@ -90,29 +93,36 @@ class Transformer:
         cos, sin = self.rotations.at(positions)
         folded = None if mask is None else fold_mask(mask, self.config.num_heads // self.config.num_kv_heads, x.dtype)
         for index, layer in enumerate(self.layers):
-            x = x + self._attend(index, layer, x, cos, sin, store, folded)
-            gate, up = layer.gate_up(rms_norm(x, layer.mlp_norm, self.config.rms_norm_eps)).chunk(2, dim=-1)
-            x = x + layer.down(F.silu(gate) * up)
+            query, key, value = self._project(layer, x, cos, sin)
+            keys, values = store.exchange(index, key, value)
+            x = self._finish(layer, x, query, keys, values, folded)
         return rms_norm(x, self.final_norm, self.config.rms_norm_eps)
 
-    def _attend(
-        self,
-        index: int,
-        layer: Layer,
-        x: Tensor,
-        cos: Tensor,
-        sin: Tensor,
-        store: KeyValueStore,
-        folded_mask: Tensor | None,
-    ) -> Tensor:
-        config = self.config
-        batch, rows, _ = x.shape
-        states = layer.qkv(rms_norm(x, layer.attn_norm, config.rms_norm_eps))
-        states = states.view(batch, rows, -1, config.head_dim).transpose(1, 2)
-        query, key, value = states.split_with_sizes((config.num_heads, config.num_kv_heads, config.num_kv_heads), dim=1)
-        if layer.q_norm is not None and layer.k_norm is not None:
-            query = rms_norm(query, layer.q_norm, config.rms_norm_eps)
-            key = rms_norm(key, layer.k_norm, config.rms_norm_eps)
-        keys, values = store.exchange(index, rotary(key, cos, sin), value)
-        mixed = attention(rotary(query, cos, sin).to(keys.dtype), keys, values, folded_mask)
-        return layer.output(mixed.transpose(1, 2).reshape(batch, rows, -1).to(x.dtype))
+    def compiled(self) -> "Transformer":
+        """The same with fused work between the stores; every new shape compiles anew, but one layer does for all."""
+        other = copy.copy(self)
+        other._project = torch.compile(project, dynamic=False)
+        other._finish = torch.compile(finish, dynamic=False)
+        return other
+
+
+def project(layer: Layer, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Query [B, H, R, D], key and value [B, G, R, D] of a layer's rows."""
+    config = layer.config
+    batch, rows, _ = x.shape
+    states = layer.qkv(rms_norm(x, layer.attn_norm, config.rms_norm_eps))
+    states = states.view(batch, rows, -1, config.head_dim).transpose(1, 2)
+    query, key, value = states.split_with_sizes((config.num_heads, config.num_kv_heads, config.num_kv_heads), dim=1)
+    if layer.q_norm is not None and layer.k_norm is not None:
+        query = rms_norm(query, layer.q_norm, config.rms_norm_eps)
+        key = rms_norm(key, layer.k_norm, config.rms_norm_eps)
+    return rotary(query, cos, sin), rotary(key, cos, sin), value
+
+
+def finish(layer: Layer, x: Tensor, query: Tensor, keys: Tensor, values: Tensor, folded_mask: Tensor | None) -> Tensor:
+    """The layer's output [B, R, H] once its rows' keys and values stand among those they may see."""
+    batch, rows, _ = x.shape
+    mixed = attention(query.to(keys.dtype), keys, values, folded_mask)
+    x = x + layer.output(mixed.transpose(1, 2).reshape(batch, rows, -1).to(x.dtype))
+    gate, up = layer.gate_up(rms_norm(x, layer.mlp_norm, layer.config.rms_norm_eps)).chunk(2, dim=-1)
+    return x + layer.down(F.silu(gate) * up)

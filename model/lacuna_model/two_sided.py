@@ -24,6 +24,18 @@ END_LOG_ODDS = math.log(END_SHARE / (1 - END_SHARE))
 CANVAS_DECAY = 0.5
 # What the canvas says of an end behind a mask does not count; the prior's word alone does from this probability on.
 SURE_END = 0.5
+# A reading of the canvas side serves for so many further tokens, which then cost one pass each and not two. Where the
+# fill may end (at a line's end, say) it is read anew.
+MAX_AGE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the canvas side said of a block of slots: logits [B, V], where the block began, where its frontier was."""
+
+    logits: Tensor
+    start: int
+    frontier: int
 
 
 @dataclass(slots=True)
@@ -54,6 +66,7 @@ class TwoSidedModel:
         eog_id: int,
         guidance: float,
         prior: CanvasPrior | None = None,
+        max_age: int = MAX_AGE,
     ) -> None:
         self.counts = PassCounts()
         self._base = base
@@ -71,16 +84,14 @@ class TwoSidedModel:
         # Finished blocks, encoded by the base behind the context: the arena rows by candidate and gap.
         self._fill_rows: dict[tuple[int, int], list[int]] = defaultdict(list)
         self._num_fill = 0
+        self._readings: dict[tuple[int, int], Reading] = {}
+        self._max_age = max_age if guidance > 0 else 0
 
     @torch.inference_mode()
     def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
         """Marginals of every open canvas: the canvas side's, with prior and, at the frontier, the base's mixed in."""
         opened = [canvas for canvas in canvases if not canvas.closed]
-        logits = [self.restrict(canvas, rows) for canvas, rows in zip(opened, self.draft(opened), strict=True)]
-        drafts = [self._sharpen(canvas, rows) for canvas, rows in zip(opened, logits, strict=True)]
-        exact = [0] * len(opened)
-        if self._guidance > 0:
-            exact = self._guide(opened, logits, drafts)
+        drafts, exact = self._read(opened, [self._age(canvas) for canvas in opened])
         rows = [self._end_if_likely(draft.rows) for draft in drafts]
         for index, canvas in enumerate(opened):
             if canvas.candidate and not canvas.frontier and not canvas.done:
@@ -96,6 +107,29 @@ class TwoSidedModel:
             )
         )
         return [None if canvas.closed else next(found) for canvas in canvases]
+
+    def _age(self, canvas: Canvas) -> int:
+        """How many tokens were committed since the canvas side read a canvas; too many if it never did."""
+        reading = self._readings.get((canvas.candidate, canvas.gap.position))
+        if reading is None or reading.start != len(canvas.done):
+            return self._max_age + 1
+        return canvas.frontier - reading.frontier
+
+    def _read(self, opened: Sequence[Canvas], ages: Sequence[int]) -> tuple[list[Draft], list[int]]:
+        """Drafts of all slots, guided from the frontier on, and how many of the guided hold beside each other."""
+        if max(ages) == 0 or max(ages) > self._max_age:
+            ages = [0] * len(opened)
+            for canvas, rows in zip(opened, self.draft(opened), strict=True):
+                reading = Reading(self.restrict(canvas, rows), len(canvas.done), canvas.frontier)
+                self._readings[canvas.candidate, canvas.gap.position] = reading
+        logits = [self._readings[canvas.candidate, canvas.gap.position].logits for canvas in opened]
+        drafts = [self._sharpen(canvas, rows) for canvas, rows in zip(opened, logits, strict=True)]
+        if self._guidance == 0:
+            return drafts, [0] * len(opened)
+        exact = self._guide(opened, logits, drafts, ages)
+        if any(age and not count for age, count in zip(ages, exact, strict=True)):
+            return self._read(opened, [self._max_age + 1] * len(opened))
+        return drafts, exact
 
     @torch.inference_mode()
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
@@ -194,7 +228,9 @@ class TwoSidedModel:
         rows = logits.log_softmax(-1)
         return Draft(rows, best_tokens(rows, self._eog_id), [None] * len(rows))
 
-    def _guide(self, opened: Sequence[Canvas], logits: Sequence[Tensor], drafts: Sequence[Draft]) -> list[int]:
+    def _guide(
+        self, opened: Sequence[Canvas], logits: Sequence[Tensor], drafts: Sequence[Draft], ages: Sequence[int]
+    ) -> list[int]:
         """Mix the base's next-token distribution in from the frontier on, as far as its reading holds.
 
         The base reads the committed tokens and behind them the draft, left to right. What it says of a slot is exact
@@ -207,9 +243,11 @@ class TwoSidedModel:
             for canvas, draft in zip(opened, drafts, strict=True)
         ]
         said = self.verify(opened, inputs)
-        return [self._accept(*parts) for parts in zip(opened, logits, drafts, inputs, said, strict=True)]
+        return [self._accept(*parts) for parts in zip(opened, logits, drafts, inputs, said, ages, strict=True)]
 
-    def _accept(self, canvas: Canvas, logits: Tensor, draft: Draft, tokens: Sequence[int], said: Tensor) -> int:
+    def _accept(
+        self, canvas: Canvas, logits: Tensor, draft: Draft, tokens: Sequence[int], said: Tensor, age: int
+    ) -> int:
         """Put guided rows in place of drafted ones as long as the draft holds; returns how many."""
         count = 0
         for i in range(canvas.frontier, len(canvas.slots)):
@@ -218,12 +256,13 @@ class TwoSidedModel:
             base_row = said[i - canvas.frontier]
             if i == 0 and canvas.gap.prefix and not canvas.done:
                 base_row = base_row.masked_fill(logits[0] <= RULED_OUT, RULED_OUT)
-            mixed = self.mix(logits[i], base_row, i - canvas.frontier)
+            mixed = self.mix(logits[i], base_row, i - canvas.frontier + age)
             proposal, surely_ends = draft.proposals[i], False
             if self._prior is not None and proposal is not None:
                 surely_ends = self._prior.guided(mixed, proposal) > SURE_END
             (best,) = best_tokens(mixed[None], self._eog_id)
-            if best == self._eog_id and count and not surely_ends:
+            may_end = best == self._eog_id or (age and self._prefixes.ends_line(best))
+            if may_end and (count or age) and not surely_ends:
                 break  # the canvas saw a mask in front of this slot: the next pass tells whether the fill ends here
             draft.rows[i] = mixed
             count += 1

@@ -82,3 +82,17 @@ def test_a_damaged_adapter_is_refused_by_name(tmp_path: Path, damage: str) -> No
         file.write_bytes({"empty": b"", "cut": data[: len(data) // 2], "garbage": b"\xff" * 4000}[damage])
     with pytest.raises(WeightsError, match=r"adapter\.safetensors is not a readable adapter"):
         load_adapter(file)
+
+
+def test_a_full_disk_is_named_and_leaves_the_last_adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, original = tmp_path / "adapter.safetensors", Path.open
+    save_adapter(file, tiny.adapter(), {"step": "1"})
+
+    def full(path: Path, mode: str = "r") -> object:
+        return original(Path("/dev/full"), "wb") if mode == "xb" else original(path, mode)
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(WeightsError, match=r"adapter\.safetensors: cannot write the adapter: No space left"):
+        save_adapter(file, tiny.adapter(seed=2), {"step": "2"})
+    assert load_adapter(file)[1] == {"step": "1"}
+    assert list(tmp_path.iterdir()) == [file]

@@ -28,7 +28,6 @@ def test_one_gap(tokenizer: Tokenizer) -> None:
     start = len(layout.before) + RESERVE
     assert layout.after.positions == tuple(range(start, start + 3))
     assert layout.before.ids[0] == layout.after.ids[0] == tokenizer.document_id
-    assert layout.snippets == Stream()
 
 
 def test_several_gaps_leave_holes_in_the_text_after_the_first(tokenizer: Tokenizer) -> None:
@@ -56,11 +55,14 @@ def test_empty_segments(tokenizer: Tokenizer, segments: tuple[str, ...]) -> None
     assert positions == sorted(set(positions))
 
 
-def test_snippets_are_a_stream_of_their_own(tokenizer: Tokenizer) -> None:
-    layout = laid_out(tokenizer, "a", "b", snippets="# other.py\nx = 1\n")
-    assert text_of(tokenizer, layout.snippets) == "# other.py\nx = 1\n"
-    assert layout.snippets.ids[0] == tokenizer.document_id
-    assert layout.snippets.positions == tuple(range(len(layout.snippets)))
+@pytest.mark.parametrize(("before", "prefix"), [("a", b"a"), ("", b"")])
+def test_snippets_open_what_stands_before_and_are_never_healed(
+    tokenizer: Tokenizer, before: str, prefix: bytes
+) -> None:
+    layout = laid_out(tokenizer, before, "b", snippets="# other.py\nx = 1\n")
+    assert text_of(tokenizer, layout.before) == "# other.py\nx = 1\n"
+    assert layout.gaps[0].prefix == prefix
+    assert layout.gaps[0].parent_len == len(layout.before)
 
 
 def test_the_reserve_may_depend_on_what_stands_before(tokenizer: Tokenizer) -> None:
@@ -106,7 +108,9 @@ def test_a_layout_holds_all_the_text_in_order(tokenizer: Tokenizer, segments: li
     # Reading the streams up to each gap, with what was healed, gives the segments back.
     streams = {"before": layout.before, "after": layout.after}
     read = []
-    starts = {"before": 0, "after": 0}
+    opening = tokenizer.encode(snippets.encode(errors="ignore").decode())
+    assert layout.before.ids[: 1 + len(opening)] == (tokenizer.document_id, *opening)
+    starts = {"before": 1 + len(opening), "after": 0}
     for gap in layout.gaps:
         ids = streams[gap.parent].ids[starts[gap.parent] : gap.parent_len]
         starts[gap.parent] = gap.parent_len

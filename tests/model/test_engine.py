@@ -104,7 +104,8 @@ def test_stats_add_up(engine: Engine, model: LoadedModel) -> None:
         patch.setattr(model.canvas, "hidden", counted)
         snapshots, result = run(engine, request(THREE))
     stats = result.stats
-    assert stats.nfe - stats.base_nfe == passes == stats.steps == len(snapshots)
+    assert stats.nfe - stats.base_nfe == passes
+    assert stats.steps == len(snapshots)
     assert stats.tokens == sum(len(model.tokenizer.encode(fill)) for fill in result.fills)
     assert stats.context_tokens > 0
     assert stats.cached_tokens == 0
@@ -216,7 +217,7 @@ def clock(monkeypatch: pytest.MonkeyPatch, engine: Engine, seconds_a_pass: float
 
 def test_a_deadline_returns_what_there_is(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     clock(monkeypatch, engine, seconds_a_pass=0.1)
-    options = DecodeOptions(syntax=False, schedule="single", deadline_ms=450)
+    options = DecodeOptions(syntax=False, schedule="single", guidance=0.0, deadline_ms=450)
     asked = request(THREE, options=options, max_tokens=30, min_tokens=30)
     snapshots, result = run(engine, asked)
     assert (result.status, len(snapshots)) == ("deadline", 5)
@@ -227,7 +228,7 @@ def test_a_deadline_returns_what_there_is(engine: Engine, monkeypatch: pytest.Mo
 def test_a_deadline_leaves_later_groups_as_they_were(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     clock(monkeypatch, engine, seconds_a_pass=0.1)
     text = f"a = <<fill>>\n{'x = 1' * 1000}\nb = <<fill>>\n"
-    options = DecodeOptions(syntax=False, schedule="single", deadline_ms=250)
+    options = DecodeOptions(syntax=False, schedule="single", guidance=0.0, deadline_ms=250)
     result = engine.fill(request(text, options=options, max_tokens=30, min_tokens=30))
     assert (result.status, result.fills[1]) == ("deadline", MARK)
     assert result.stats.steps == 3

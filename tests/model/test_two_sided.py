@@ -178,3 +178,28 @@ def test_finished_blocks_are_part_of_the_context(model: LoadedModel) -> None:
     with torch.inference_mode():
         torch.testing.assert_close(got, fresh.draft([other])[0], atol=1e-4, rtol=1e-4)
         torch.testing.assert_close(guided, fresh.verify([other], [[5, 6, 7, 8]])[0], atol=1e-4, rtol=1e-4)
+
+
+def test_a_reading_serves_until_it_is_too_old_or_the_line_may_end(model: LoadedModel) -> None:
+    def passes(max_age: int) -> tuple[int, int, list[int]]:
+        cache, layout = context(model, tiny.CODE[:133], tiny.CODE[140:])
+        reader = TwoSidedModel(
+            model.base,
+            model.canvas,
+            model.mask_embedding,
+            cache,
+            layout,
+            model.prefixes,
+            eog_id=model.tokenizer.eog_id,
+            guidance=1.0,
+            max_age=max_age,
+        )
+        canvases = [Canvas(layout.gaps[0], 8, 24, min_tokens=24)]
+        decode(model, reader, canvases, schedule="single")
+        return reader.counts.canvas, reader.counts.base, canvases[0].tokens()
+
+    always, aged = passes(0), passes(3)
+    assert always[2] == aged[2]  # with full guidance the base alone decides
+    assert always[0] == always[1] == 24
+    assert 24 / 4 <= aged[0] < 24
+    assert 24 <= aged[1] <= 24 + aged[0]

@@ -5,9 +5,11 @@ import gc
 import importlib
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import PurePosixPath
+
+import tree_sitter
 
 from lacuna_model.train.packages import CorpusError
 
@@ -38,15 +40,19 @@ _CPP_HEADER = re.compile(
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "testdata", "__tests__", "spec", "specs", "e2e"})
 _TEST_NAME = re.compile(r"test_.*\.py|.*_test\.(py|go|cc|cpp|c|rs)|conftest\.py|.*\.(test|spec)\.\w+|.*Tests?\.java")
 
-# The preprocessor makes honest C and C++ files look broken to a grammar, so those are not parsed.
 _GRAMMARS: Mapping[str, tuple[str, str]] = {
+    "python": ("tree_sitter_python", "language"),
     "javascript": ("tree_sitter_javascript", "language"),
     "typescript": ("tree_sitter_typescript", "language_typescript"),
     "tsx": ("tree_sitter_typescript", "language_tsx"),
     "go": ("tree_sitter_go", "language"),
     "rust": ("tree_sitter_rust", "language"),
     "java": ("tree_sitter_java", "language"),
+    "c": ("tree_sitter_c", "language"),
+    "cpp": ("tree_sitter_cpp", "language"),
 }
+# The preprocessor makes honest C and C++ files look broken to a grammar.
+_NOT_CHECKED = frozenset({"c", "cpp"})
 
 
 def language_of(path: str) -> str | None:
@@ -72,9 +78,9 @@ def parses(text: str, language: str) -> bool:
     """Whether the file is free of syntax errors, as far as the language lets one say."""
     if language == "python":
         return python_tree(text) is not None
-    if language not in _GRAMMARS:
+    if language not in _GRAMMARS or language in _NOT_CHECKED:
         return True
-    return _syntax_check(language)(text.encode("utf-8"))
+    return not parser_of(language).parse(text.encode()).root_node.has_error
 
 
 def python_tree(text: str) -> ast.Module | None:
@@ -93,17 +99,17 @@ def python_tree(text: str) -> ast.Module | None:
             gc.enable()
 
 
+def has_grammar(language: str) -> bool:
+    """Whether :func:`parser_of` knows the language."""
+    return language in _GRAMMARS
+
+
 @cache
-def _syntax_check(language: str) -> Callable[[bytes], bool]:
+def parser_of(language: str) -> tree_sitter.Parser:
+    """The tree-sitter parser of a language; raises CorpusError where its package is not installed."""
     package, function = _GRAMMARS[language]
     try:
-        tree_sitter = importlib.import_module("tree_sitter")
         grammar = getattr(importlib.import_module(package), function)()
     except ImportError as error:
-        raise CorpusError(f"checking {language} files needs the package {package.replace('_', '-')}") from error
-    parser = tree_sitter.Parser(tree_sitter.Language(grammar))
-
-    def check(source: bytes) -> bool:
-        return not parser.parse(source).root_node.has_error
-
-    return check
+        raise CorpusError(f"parsing {language} files needs the package {package.replace('_', '-')}") from error
+    return tree_sitter.Parser(tree_sitter.Language(grammar))

@@ -1,20 +1,19 @@
-"""The masked-diffusion loss over a sample's canvases."""
+"""The masked-diffusion loss over a batch of canvases."""
 
-import random
 from dataclasses import dataclass
 
+import msgspec
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_model.adapter import TrainableCanvas
-from lacuna_model.train.samples import Sample, SampleOptions, corrupt, draw_mask
-from lacuna_model.train.teacher import Reading, read_sample
+from lacuna_model.train.batches import MASKED, Array, Batch
+from lacuna_model.train.teacher import Reading, read_batch
 from lacuna_model.transformer import Transformer
 
 
-@dataclass(frozen=True, slots=True)
-class LossOptions:
+class LossOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Weights of the loss: ``soft`` is the base's share of the label, the others are per slot against a masked one."""
 
     soft: float = 0.5
@@ -24,122 +23,108 @@ class LossOptions:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a step saw: loss in nats, and sums over masked slots and over frontier slots (the first open ones)."""
+    """What a step saw: the loss in nats, a mean over samples, and sums over slots, both on the device.
+
+    ``sums``: masked, correct, masked_nll, frontier, frontier_nll, base_nll. ``correct`` and ``masked_nll`` go over the
+    ``masked`` slots, the last two over the ``frontier`` slots (first open ones of their gaps) that are no end-of-gap.
+    """
 
     loss: Tensor
-    masked: int = 0
-    correct: int = 0
-    masked_nll: float = 0.0
-    frontier: int = 0
-    frontier_nll: float = 0.0
-    base_nll: float = 0.0
+    sums: Tensor
+
+
+def to_device(batch: Batch[Array], device: torch.device) -> Batch[Tensor]:
+    """The batch as tensors on ``device``."""
+    if device.type == "cpu":
+        return batch.map(torch.from_numpy)
+    # From pinned memory the copy runs beside the step before it.
+    return batch.map(lambda array: torch.from_numpy(array).pin_memory().to(device, non_blocking=True))
 
 
 class CanvasStore:
-    """Shows the recorded context in front of the canvas's own keys and values, for every copy in the batch."""
+    """Shows the recorded context in front of the canvas's own keys and values."""
 
     def __init__(self, reading: Reading) -> None:
         self._layers = reading.layers
 
     def exchange(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Context and canvas side by side: [B, G, K + R, D]."""
+        """Context and canvas side by side: [B, G, N + R, D]."""
         context_key, context_value = self._layers[layer]
-        batch = key.shape[0]
         return (
-            torch.cat((context_key.expand(batch, -1, -1, -1), key), dim=2),
-            torch.cat((context_value.expand(batch, -1, -1, -1), value), dim=2),
+            torch.cat((context_key, key.to(context_key.dtype)), dim=2),
+            torch.cat((context_value, value.to(context_value.dtype)), dim=2),
         )
 
 
-def canvas_rows(sample: Sample, shift: bool, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Anchor ids [G] and the positions of all rows [G * (anchor + B)], gap by gap."""
-    streams = {"before": sample.layout.before, "after": sample.layout.after}
-    anchors = torch.tensor([streams[gap.parent].ids[gap.parent_len - 1] for gap in sample.layout.gaps])
-    size = sample.targets.shape[1]
-    offsets = torch.arange(-1 if shift else 0, size)
-    starts = torch.tensor([gap.position for gap in sample.layout.gaps])
-    return anchors.to(device), (starts[:, None] + offsets).flatten().to(device)
+def canvas_hidden(model: Transformer, mask_embedding: Tensor, batch: Batch[Tensor], reading: Reading) -> Tensor:
+    """The canvas side's states [B, R, H] of all rows of all copies."""
+    x = torch.where(batch.masked[..., None], mask_embedding, model.embed(batch.canvas_ids))
+    in_context = (batch.stream[:, None, : batch.num_context] >= 0).expand(-1, x.shape[1], -1)
+    same_copy = batch.copy[:, :, None] == batch.copy[:, None]
+    visible = torch.cat((in_context, same_copy), dim=2)[:, None]
+    return model.hidden(x, batch.canvas_positions, CanvasStore(reading), visible)
 
 
-def canvas_logits(
-    canvas: TrainableCanvas, sample: Sample, reading: Reading, ids: Tensor, mask: Tensor, wanted: Tensor
-) -> Tensor:
-    """Logits [N, V] of the ``wanted`` slots (bool [C, G, B]) of C copies of the canvas with ``ids`` and ``mask``."""
-    model = canvas.transformer
-    shift = model.config.shift
-    anchors, positions = canvas_rows(sample, shift, ids.device)
-    x = torch.where(mask[..., None], canvas.mask_embedding, model.embed(ids))
-    copies, gaps, size, width = x.shape
-    if shift:
-        x = torch.cat((model.embed(anchors).expand(copies, gaps, width).unsqueeze(2), x), dim=2)
-    hidden = model.hidden(x.reshape(copies, -1, width), positions, CanvasStore(reading))
-    hidden = hidden.view(copies, gaps, -1, width)[:, :, :size]
-    logits: Tensor = model.head(hidden[wanted])
-    return logits
+class Objective:
+    """Scores batches: the base reads, the canvas side predicts.
+
+    Attention runs in ``dtype``; ``compiled`` has torch fuse what it can, which costs a minute and pays on a GPU.
+    """
+
+    def __init__(
+        self,
+        base: Transformer,
+        canvas: TrainableCanvas,
+        options: LossOptions,
+        *,
+        eog_id: int,
+        dtype: torch.dtype = torch.float32,
+        compiled: bool = False,
+    ) -> None:
+        self._base = base.compiled() if compiled else base
+        self._canvas = canvas.transformer.compiled() if compiled else canvas.transformer
+        self._slot_losses = torch.compile(slot_losses, dynamic=False) if compiled else slot_losses
+        self._mask_embedding = canvas.mask_embedding
+        self._soft = options.soft
+        # By the kinds of :mod:`lacuna_model.train.batches`: nothing, masked, visible, padding.
+        weights = (0.0, 1.0, options.visible, options.padding)
+        self._weights = torch.tensor(weights, device=base.final_norm.device)
+        self._eog_id = eog_id
+        self._dtype = dtype
+
+    def score(self, batch: Batch[Tensor]) -> Score:
+        """Loss and sums of a batch; every sample counts the same, whatever the number of its slots."""
+        reading = read_batch(self._base, batch, self._dtype)
+        logits = self._canvas.head(canvas_hidden(self._canvas, self._mask_embedding, batch, reading))
+        with torch.no_grad():
+            said = self._base.head(reading.slot_hidden)
+        nll, soft, said_nll = self._slot_losses(logits, said, batch.slot, batch.target)
+        # The base knows no end-of-gap, so it has no say on slots that should be one.
+        is_text = batch.target != self._eog_id
+        label = torch.lerp(nll, soft, self._soft * is_text)
+        weight = self._weights[batch.kind]
+        loss = ((label * weight).sum(1) / weight.sum(1)).mean()
+        with torch.no_grad():
+            masked, frontier = batch.kind == MASKED, batch.frontier & is_text
+            sums = (
+                masked.sum(),
+                (masked & (logits.argmax(-1) == batch.target)).sum(),
+                (nll * masked).sum(),
+                frontier.sum(),
+                (nll * frontier).sum(),
+                (said_nll * frontier).sum(),
+            )
+            return Score(loss, torch.stack([one.double() for one in sums]))
 
 
-def complementary_masks(sample: Sample, rng: random.Random) -> Tensor:
-    """A mask and its complement over the real slots [2, G, B], as in Fast-dLLM v2: every slot is learnt once."""
-    mask = draw_mask(sample, rng)
-    other = ~mask
-    slots = torch.arange(mask.shape[1])
-    other |= slots >= sample.num_real[:, None]
-    # A complement that masks nothing real would teach nothing: mask that gap wholly instead.
-    empty = ~(other & (slots < sample.num_real[:, None])).any(dim=1)
-    other[empty] = True
-    return torch.stack((mask, other))
+def slot_losses(logits: Tensor, said: Tensor, slot: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Per canvas row [B, R]: its target's nll, its cross-entropy against the base's word, and the base's own nll.
 
-
-def sample_loss(
-    base: Transformer,
-    canvas: TrainableCanvas,
-    sample: Sample,
-    options: LossOptions,
-    sampling: SampleOptions,
-    eog_id: int,
-    rng: random.Random,
-) -> Score:
-    """Loss and counts of one sample, both complementary copies in one pass."""
-    device = base.final_norm.device
-    reading = read_sample(base, sample)
-    masks = complementary_masks(sample, rng)
-    ids = torch.stack([corrupt(sample, mask, sampling.corrupted, base.config.vocab_size, rng) for mask in masks])
-    slots = torch.arange(masks.shape[2])
-    real = (slots < sample.num_real[:, None]).expand_as(masks)
-    weight = torch.where(masks, 1.0, options.visible)
-    weight = torch.where(real, weight, options.padding)
-    wanted = weight > 0
-    logits = canvas_logits(canvas, sample, reading, ids.to(device), masks.to(device), wanted.to(device))
-    targets = sample.targets.expand_as(masks)[wanted].to(device)
-    nll = F.cross_entropy(logits, targets, reduction="none")
-    with torch.no_grad():
-        base_logits = base.head(reading.slot_hidden).float().expand(len(masks), -1, -1, -1)[wanted.to(device)]
-    is_text = (targets != eog_id).float()
-    soft = -(base_logits.softmax(-1) * logits.log_softmax(-1)).sum(-1)
-    label = torch.lerp(nll, soft, options.soft * is_text)
-    flat_weight = weight[wanted].to(device)
-    loss = (label * flat_weight).sum() / flat_weight.sum()
-    with torch.no_grad():
-        masked = (masks & real)[wanted].to(device)
-        frontier = _frontier(masks, real)[wanted].to(device) & (is_text > 0)
-        return _score(loss, logits, base_logits, targets, nll, masked, frontier)
-
-
-def _frontier(masks: Tensor, real: Tensor) -> Tensor:
-    """The first masked slot of every gap, where it is real."""
-    return masks & real & (masks.cumsum(dim=-1) == 1)
-
-
-def _score(
-    loss: Tensor, logits: Tensor, base_logits: Tensor, targets: Tensor, nll: Tensor, masked: Tensor, frontier: Tensor
-) -> Score:
-    base_nll = F.cross_entropy(base_logits[frontier], targets[frontier], reduction="sum")
-    return Score(
-        loss=loss,
-        masked=int(masked.sum()),
-        correct=int((logits.argmax(-1) == targets)[masked].sum()),
-        masked_nll=float(nll[masked].sum()),
-        frontier=int(frontier.sum()),
-        frontier_nll=float(nll[frontier].sum()),
-        base_nll=float(base_nll),
-    )
+    ``logits`` [B, R, V] are the canvas side's, ``said`` [B, S, V] the base's on every slot.
+    """
+    logits = logits.float()
+    nll = F.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="none").view_as(target)
+    samples = torch.arange(len(slot), device=slot.device)[:, None]
+    spoken = said.float().log_softmax(-1)[samples, slot]
+    soft = logits.logsumexp(-1) - (spoken.exp() * logits).sum(-1)
+    return nll, soft, -spoken.gather(2, target[..., None])[..., 0]

@@ -1,121 +1,134 @@
-"""``lacuna train``: from a corpus on disk to an adapter, with progress that a person can follow."""
+"""``lacuna train``: from shards on disk to an adapter."""
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import torch
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from lacuna_model import models
 from lacuna_model.adapter import TrainableCanvas, load_adapter
 from lacuna_model.assembly import State, build_transformer, fuse
 from lacuna_model.config import ModelConfig
 from lacuna_model.errors import WeightsError
 from lacuna_model.tokenizer import Tokenizer
-from lacuna_model.train.documents import read_documents
-from lacuna_model.train.loop import Trainer, TrainOptions
+from lacuna_model.train.batches import BatchSource
+from lacuna_model.train.checkpoint import load_weights
+from lacuna_model.train.loop import CHECKPOINT, Trainer
+from lacuna_model.train.recipe import Recipe
+from lacuna_model.train.samples import SampleOptions
+from lacuna_model.train.shards import ShardReader
+from lacuna_model.train.throughput import Figures
 from lacuna_model.train.validation import ValidationReport, validate
 from lacuna_model.transformer import Transformer
 from lacuna_model.weights import GgufFile
 
 # Few, so that a checkpoint costs seconds; the same gaps every time.
-CHECKPOINT_SAMPLES = 16
+CHECKPOINT_SAMPLES = 32
+# What is scored depends on no recipe, so that recipes can be compared.
+VALIDATION = SampleOptions(block_sizes=(16,), max_gaps=3, slots=48, rows=104, context=384, snippets=0.0, nodes=0.0)
+VALIDATION_BATCH = 8
+# How long a shard that is still on its way is waited for, in seconds.
+PATIENCE = 600.0
 
 
-def train_main(
-    corpus: Path,
+class Base:
+    """The frozen base side in bfloat16, on the device that training runs on."""
+
+    def __init__(self, weights: Path) -> None:
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        file = GgufFile(weights)
+        self.config: ModelConfig = file.config()
+        self.tokenizer = Tokenizer(file.vocabulary())
+        self.fused = {name: tensor.to(self.device) for name, tensor in fuse(file.state(), self.config).items()}
+        self.transformer: Transformer = build_transformer(self.config, narrow(self.fused))
+
+    def source(
+        self, shards: list[Path], samples: SampleOptions, batch_size: int, seed: int, patience: float = 0.0
+    ) -> BatchSource:
+        """Batches of ``shards`` for this model."""
+        reader = ShardReader(shards, self.tokenizer.fingerprint, seed, patience)
+        return BatchSource(reader, self.tokenizer, samples, batch_size, self.config.shift, seed)
+
+    def canvas(self, rank: int, seed: int = 0) -> TrainableCanvas:
+        """A canvas side that has learnt nothing yet."""
+        canvas = TrainableCanvas(self.config, self.fused, rank=rank, dtype=torch.bfloat16, seed=seed)
+        return canvas.to(self.device)
+
+    def load_canvas(self, file: Path) -> TrainableCanvas:
+        """A canvas side with the weights of an adapter, or of a checkpoint as they are before they are quantised."""
+        tensors = load_weights(file) if file.suffix == ".pt" else load_adapter(file)[0]
+        rank = next(tensor.shape[0] for name, tensor in tensors.items() if name.endswith(".down"))
+        canvas = self.canvas(rank)
+        with torch.no_grad():
+            for name, parameter in canvas.named_parameters():
+                parameter.copy_(tensors[name.replace("/", ".")])
+        return canvas
+
+
+def train(
+    base: Base,
+    shards: Path,
     out: Path,
+    recipe: Recipe,
+    report: Callable[[Figures], None],
     *,
-    options: TrainOptions,
-    model: str = models.DEFAULT_MODEL,
     resume: bool = False,
-    threads: int = 0,
+    start_from: Path | None = None,
+    expected: list[str] | None = None,
 ) -> None:
-    """Train an adapter for ``model`` on ``corpus/python/train.jsonl.zst``, checkpointing into ``out``.
+    """Train an adapter on the `train-*.shard` of ``shards``, checkpointing into ``out``.
 
-    Runs on a GPU where torch sees one. Stops cleanly on SIGINT or SIGTERM; ``resume`` goes on where ``out`` stopped.
+    Runs on a GPU where torch sees one. Stops cleanly on SIGINT or SIGTERM; ``resume`` goes on where ``out`` stopped,
+    ``start_from`` begins with an adapter's weights. ``expected`` names all shards where some of them come later.
     ``out/log.jsonl`` gets a line every few steps, and one of held-out figures at every checkpoint.
     """
-    if threads:
-        torch.set_num_threads(threads)
-    checkpoint = out / "checkpoint.pt"
+    options = recipe.train
+    checkpoint = out / CHECKPOINT
     if checkpoint.exists() and not resume:
         raise WeightsError(f"{checkpoint} is there already; go on with --resume, or choose another --out")
-    config, tokenizer, fused, base = frozen_base(model)
-    canvas = TrainableCanvas(config, fused, rank=options.rank, dtype=torch.bfloat16, seed=options.seed)
-    documents, held_out = texts(corpus, "train"), texts(corpus, "held_out")
-    trainer = Trainer(base, canvas.to(base.final_norm.device), tokenizer, documents, options)
+    torch.use_deterministic_algorithms(options.deterministic, warn_only=True)
+    paths = [shards / name for name in expected] if expected else sorted(shards.glob("train-*.shard"))
+    patience = PATIENCE if expected else 0.0
+    source = base.source(paths, recipe.samples, options.batch_size, options.seed, patience)
+    canvas = base.load_canvas(start_from) if start_from else base.canvas(options.rank, options.seed)
+    trainer = Trainer(base.transformer, canvas, source, options, recipe.loss)
     if resume:
         trainer.resume(out)
     log = out / "log.jsonl"
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("training", total=options.minutes)
 
-        def note(figures: object) -> None:
-            with log.open("ab") as file:
-                file.write(msgspec.json.encode(figures) + b"\n")
+    def note(figures: object) -> None:
+        with log.open("ab") as file:
+            file.write(msgspec.json.encode(figures) + b"\n")
 
-        def report(means: dict[str, float]) -> None:
-            progress.update(
-                task,
-                completed=means["minutes"],
-                description=f"step {means['step']:.0f}  loss {means['loss']:.3f}  "
-                f"masked accuracy {means['masked_accuracy']:.1%}  {means['slots_seen']:,.0f} slots",
-            )
-            note(means)
+    def progress(figures: Figures) -> None:
+        note(figures)
+        report(figures)
 
-        def score() -> None:
-            found = validate(base, canvas, tokenizer, held_out, num_samples=CHECKPOINT_SAMPLES)
+    def score() -> None:
+        if held_out_shards(shards):
+            found = score_held_out(base, canvas, shards, num_samples=CHECKPOINT_SAMPLES)
             note({"step": trainer.progress.step, "held_out": found})
 
-        trainer.run(out, report, score)
+    trainer.run(out, progress, score)
 
 
-def texts(corpus: Path, split: str) -> list[str]:
-    """The texts of one split of a corpus."""
-    return [document.text for document in read_documents(corpus / "python" / f"{split}.jsonl.zst")]
+def held_out_shards(shards: Path, language: str = "python") -> list[Path]:
+    """The shards of held-out files of a language."""
+    return sorted(shards.glob(f"held_out-{language}-*.shard"))
 
 
-def validate_main(
-    corpus: Path, adapter: Path, *, model: str = models.DEFAULT_MODEL, num_samples: int = 64, as_json: bool = False
+def score_held_out(
+    base: Base, canvas: TrainableCanvas, shards: Path, *, num_samples: int, language: str = "python"
 ) -> ValidationReport:
-    """Score an adapter on the held-out files of ``corpus`` and print the figures."""
-    config, tokenizer, fused, base = frozen_base(model)
-    canvas = load_canvas(config, fused, adapter)
-    found = validate(base, canvas, tokenizer, texts(corpus, "held_out"), num_samples=num_samples)
-    if as_json:
-        sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
-    else:
-        for name, value in msgspec.structs.asdict(found).items():
-            sys.stdout.write(f"{name:24} {value:.3f}\n" if isinstance(value, float) else f"{name:24} {value}\n")
-    return found
-
-
-def frozen_base(model: str) -> tuple[ModelConfig, Tokenizer, dict[str, torch.Tensor], Transformer]:
-    """The base side in bfloat16, on the device that training runs on, with the fused weights it is made of."""
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    file = GgufFile(models.path(models.find(model)))
-    config = file.config()
-    fused = {name: tensor.to(device) for name, tensor in fuse(file.state(), config).items()}
-    return config, Tokenizer(file.vocabulary()), fused, build_transformer(config, narrow(fused))
+    """Score a canvas on held-out files."""
+    source = base.source(held_out_shards(shards, language), VALIDATION, VALIDATION_BATCH, seed=0)
+    dtype = torch.bfloat16 if base.device.type == "cuda" else torch.float32
+    return validate(base.transformer, canvas, source, num_samples=num_samples, dtype=dtype)
 
 
 def narrow(fused: State) -> dict[str, torch.Tensor]:
     """The linears in bfloat16; embedding and norms stay as they are."""
-    linears: Sequence[str] = [name for name, t in fused.items() if t.ndim == 2 and name != "embedding"]
-    return dict(fused) | {name: fused[name].bfloat16() for name in linears}
-
-
-def load_canvas(config: ModelConfig, fused: State, adapter: Path) -> TrainableCanvas:
-    """A canvas with the weights of an adapter file."""
-    tensors, _ = load_adapter(adapter)
-    rank = next(tensor.shape[0] for name, tensor in tensors.items() if name.endswith(".down"))
-    canvas = TrainableCanvas(config, fused, rank=rank, dtype=torch.bfloat16)
-    with torch.no_grad():
-        for name, parameter in canvas.named_parameters():
-            parameter.copy_(tensors[name.replace("/", ".")])
-    return canvas
+    return {
+        name: tensor.bfloat16() if tensor.ndim == 2 and name != "embedding" else tensor
+        for name, tensor in fused.items()
+    }

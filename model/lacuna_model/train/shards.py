@@ -1,4 +1,4 @@
-"""Tokenised documents on disk: checked, compressed shards, read in a shuffled order that can be resumed exactly.
+"""Tokenised documents on disk: checked, compressed shards, read by position in a shuffled order.
 
 A shard is `magic, format version, header length, header crc32 | header (JSON) | payload (zstd)`. The payload is one
 record a document: token count, language and package as indices into the header's tables, then the tokens as
@@ -10,8 +10,9 @@ import hashlib
 import json
 import random
 import struct
+import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +27,7 @@ from lacuna_model.errors import LacunaError
 
 MAX_SHARD_BYTES = 55_000_000
 _MAGIC = b"LACUNASH"
-_VERSION = 1
+_VERSION = 2
 _PREFACE = struct.Struct("<8sIII")
 _RECORD = struct.Struct("<IHH")
 _LEVEL = 9
@@ -34,6 +35,8 @@ _BLOCK = 1 << 17
 _OVERHEAD = 1000
 _MAX_TOKEN = 0xFFFF
 _MAX_HEADER = 1 << 24
+# A document comes up once for every so many tokens, so that long files are not seen less than short ones.
+_STRETCH = 1024
 
 Tokens = NDArray[np.uint16]
 
@@ -44,12 +47,11 @@ class ShardError(LacunaError):
 
 @dataclass(frozen=True, slots=True)
 class TokenDocument:
-    """One tokenised file; reading on from `position + 1` gives the document that follows it."""
+    """One tokenised file."""
 
     tokens: list[int]
     language: str
     package: str
-    position: int = 0
 
 
 @dataclass(slots=True)
@@ -58,6 +60,7 @@ class ShardHeader:
 
     tokenizer: str
     documents: int = 0
+    draws: int = 0
     tokens: int = 0
     payload_bytes: int = 0
     payload_sha256: str = ""
@@ -93,6 +96,7 @@ class ShardWriter:
         self._append(_RECORD.pack(len(tokens), *indices) + data)
         self._names += names
         self._header.documents += 1
+        self._header.draws += _draws(len(tokens))
         self._header.tokens += len(tokens)
 
     def close(self) -> None:
@@ -147,54 +151,100 @@ class ShardWriter:
 
 
 class ShardReader:
-    """Streams the documents of several shards, epoch after epoch, in an order that seed and position determine."""
+    """The documents of several shards by position, epoch after epoch, in an order that the seed alone determines.
 
-    def __init__(self, paths: Sequence[Path], tokenizer: str, seed: int = 0) -> None:
+    Shards follow each other in the order of their names, for each is a sample of everything; within a shard the
+    order is another one every epoch. A shard that is still on its way is waited for up to ``patience`` seconds.
+    """
+
+    def __init__(self, paths: Sequence[Path], tokenizer: str, seed: int = 0, patience: float = 0.0) -> None:
         if not paths:
-            raise ShardError("no shards to read")
+            raise ShardError("no shards to read; make them with: lacuna train pack")
         self._paths = sorted(paths)
+        self._tokenizer = tokenizer
         self._seed = seed
-        self.headers = [read_header(path) for path in self._paths]
-        for path, header in zip(self._paths, self.headers, strict=True):
-            if header.tokenizer != tokenizer:
-                raise ShardError(
-                    f"{path}: written with tokenizer {header.tokenizer}, this model's tokenizer is {tokenizer}"
-                )
-        self.num_documents = sum(header.documents for header in self.headers)
-        self.num_tokens = sum(header.tokens for header in self.headers)
-        if not self.num_documents:
-            raise ShardError(f"{self._paths[0]}: the shards hold no documents")
+        self._patience = patience
+        self._headers: dict[int, ShardHeader] = {}
+        self._opened: tuple[int, Shard] | None = None
+        self._shuffled: tuple[int, int, list[int]] | None = None
+        for index, path in enumerate(self._paths):
+            if not patience or path.exists():
+                self._header(index)
 
-    def stream(self, position: int = 0) -> Iterator[TokenDocument]:
-        """Yield documents without end, starting with the one at a position counted over all epochs."""
-        epoch, skip = divmod(position, self.num_documents)
+    def read(self, position: int) -> TokenDocument:
+        """The document at a position counted over all epochs."""
+        shard, index = self._find(position)
+        return self._shard(shard).document(index)
+
+    def neighbour(self, position: int, rng: random.Random) -> TokenDocument | None:
+        """Another document of the same package as the one at ``position``, where its shard has one."""
+        number, index = self._find(position)
+        shard = self._shard(number)
+        others = [other for other in shard.package_of(index) if other != index]
+        return shard.document(rng.choice(others)) if others else None
+
+    def _find(self, position: int) -> tuple[int, int]:
+        """The shard and the document in it that a position means."""
+        epoch = 0
         while True:
-            yield from self.epoch(epoch, skip)
-            epoch, skip = epoch + 1, 0
+            for shard in range(len(self._paths)):
+                draws = self._header(shard).draws
+                if position < draws:
+                    return shard, self._order(epoch, shard)[position]
+                position -= draws
+            epoch += 1
 
-    def epoch(self, epoch: int = 0, skip: int = 0) -> Iterator[TokenDocument]:
-        """Yield every document once, in this epoch's order, but for the first few."""
-        position = epoch * self.num_documents
-        shards = list(range(len(self._paths)))
-        random.Random(f"{self._seed}/{epoch}").shuffle(shards)
-        for shard in shards:
-            count = self.headers[shard].documents
-            # Shards before the position are not even opened: only their counts matter.
-            if skip < count:
-                order = list(range(count))
-                random.Random(f"{self._seed}/{epoch}/{shard}").shuffle(order)
-                yield from self._documents(shard, order[skip:], position + skip)
-            position += count
-            skip = max(0, skip - count)
+    def _order(self, epoch: int, shard: int) -> list[int]:
+        if self._shuffled is None or self._shuffled[:2] != (epoch, shard):
+            counts = [_draws(count) for _, count, *_ in self._shard(shard).records]
+            order = [index for index, draws in enumerate(counts) for _ in range(draws)]
+            random.Random(f"{self._seed}/{epoch}/{shard}").shuffle(order)
+            self._shuffled = (epoch, shard, order)
+        return self._shuffled[2]
 
-    def _documents(self, shard: int, order: Sequence[int], position: int) -> Iterator[TokenDocument]:
-        path, header = self._paths[shard], self.headers[shard]
-        payload = _read_payload(path, header)
-        records = _records(path, header, payload)
-        for i, index in enumerate(order):
-            start, count, language, package = records[index]
-            tokens = np.frombuffer(payload, dtype="<u2", count=count, offset=start).tolist()
-            yield TokenDocument(tokens, header.languages[language], header.packages[package], position + i)
+    def _shard(self, index: int) -> "Shard":
+        if self._opened is None or self._opened[0] != index:
+            self._opened = None  # two shards at a time would double the memory
+            self._opened = (index, Shard(self._paths[index], self._header(index)))
+        return self._opened[1]
+
+    def _header(self, index: int) -> ShardHeader:
+        if index not in self._headers:
+            path = self._paths[index]
+            deadline = time.monotonic() + self._patience
+            while not path.exists() and time.monotonic() < deadline:
+                time.sleep(0.2)
+            header = read_header(path)
+            if header.tokenizer != self._tokenizer:
+                raise ShardError(
+                    f"{path}: written with tokenizer {header.tokenizer}, this model's tokenizer is {self._tokenizer}"
+                )
+            if header.draws < 1:
+                raise ShardError(f"{path}: the shard holds no documents")
+            self._headers[index] = header
+        return self._headers[index]
+
+
+class Shard:
+    """One shard in memory."""
+
+    def __init__(self, path: Path, header: ShardHeader) -> None:
+        self._header = header
+        self._payload = _read_payload(path, header)
+        self.records = _records(path, header, self._payload)
+        self._packages: dict[int, list[int]] = {}
+        for index, (*_, package) in enumerate(self.records):
+            self._packages.setdefault(package, []).append(index)
+
+    def document(self, index: int) -> TokenDocument:
+        """A document by its place in the shard."""
+        start, count, language, package = self.records[index]
+        tokens = np.frombuffer(self._payload, dtype="<u2", count=count, offset=start).tolist()
+        return TokenDocument(tokens, self._header.languages[language], self._header.packages[package])
+
+    def package_of(self, index: int) -> list[int]:
+        """All documents of one document's package, itself among them."""
+        return self._packages[self.records[index][3]]
 
 
 def read_header(path: Path) -> ShardHeader:
@@ -244,6 +294,11 @@ def _records(path: Path, header: ShardHeader, payload: bytes) -> list[tuple[int,
     if offset != len(payload):
         raise ShardError(f"{path}: the shard is damaged: {len(payload) - offset} bytes after the last document")
     return records
+
+
+def _draws(num_tokens: int) -> int:
+    """How often a document comes up in an epoch."""
+    return 1 + num_tokens // _STRETCH
 
 
 def _index(table: dict[str, int], name: str) -> int:

@@ -5,60 +5,52 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lacuna_model.train.samples import Sample
+from lacuna_model.train.batches import Batch
 from lacuna_model.transformer import Transformer
 
 
 class RecordingStore:
-    """Keeps the first ``length`` rows' keys and values of every layer while all rows see each other by the mask."""
+    """Keeps the context rows' keys and values of every layer, in ``dtype``, and shows every row all of them."""
 
-    def __init__(self, length: int) -> None:
+    def __init__(self, num_context: int, dtype: torch.dtype) -> None:
         self.layers: list[tuple[Tensor, Tensor]] = []
-        self._length = length
+        self._num_context = num_context
+        self._dtype = dtype
 
     def exchange(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Record and pass on."""
-        self.layers.append((key[:, :, : self._length], value[:, :, : self._length]))
+        key, value = key.to(self._dtype), value.to(self._dtype)
+        self.layers.append((key[:, :, : self._num_context], value[:, :, : self._num_context]))
         return key, value
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the base made of a sample: keys and values per layer [1, G, K, D], hidden states of the slots [G, B, H]."""
+    """What the base made of a batch: keys and values per layer [B, G, N, D], states that predict slots [B, S, H]."""
 
     layers: list[tuple[Tensor, Tensor]]
     slot_hidden: Tensor
 
 
-def read_sample(base: Transformer, sample: Sample) -> Reading:
+def read_batch(base: Transformer, batch: Batch[Tensor], dtype: torch.dtype = torch.float32) -> Reading:
     """Encode the context streams, and behind every gap its true tokens as a branch, in one causal pass.
 
-    The branches see their stream up to the gap; no context token sees a branch. ``slot_hidden[g, i]`` is the state
-    from which the base predicts slot i of gap g.
+    The branches see their stream up to the gap; no context row sees a branch. Attention runs in ``dtype``.
     """
-    layout = sample.layout
-    device = base.final_norm.device
-    ids = [*layout.before.ids, *layout.after.ids]
-    positions = [*layout.before.positions, *layout.after.positions]
-    num_before, num_context = len(layout.before), len(ids)
-    size = sample.targets.shape[1]
-    offsets = []
-    for gap, targets in zip(layout.gaps, sample.targets.tolist(), strict=True):
-        offsets.append((num_before if gap.parent == "after" else 0, gap.parent_len))
-        ids += targets
-        positions += range(gap.position, gap.position + size)
-    mask = torch.zeros((len(ids), len(ids)), dtype=torch.bool)
-    mask[:num_before, :num_before] = True
-    mask[num_before:num_context, num_before:num_context] = True
-    rows = []
-    for index, (start, length) in enumerate(offsets):
-        own = slice(num_context + index * size, num_context + (index + 1) * size)
-        mask[own, start : start + length] = True
-        mask[own, own] = True
-        rows.append([start + length - 1, *range(own.start, own.stop - 1)])
-    mask = mask.tril().to(device)
-    store = RecordingStore(num_context)
+    store = RecordingStore(batch.num_context, dtype)
     with torch.no_grad():
-        x = base.embed(torch.tensor([ids], device=device))
-        hidden = base.hidden(x, torch.tensor(positions, device=device), store, mask)
-    return Reading(store.layers, hidden[0, torch.tensor(rows, device=device)])
+        hidden = base.hidden(base.embed(batch.ids), batch.positions, store, visible_rows(batch))
+        index = batch.slot_rows[..., None].expand(-1, -1, hidden.shape[-1])
+        return Reading(store.layers, hidden.gather(1, index))
+
+
+def visible_rows(batch: Batch[Tensor]) -> Tensor:
+    """What each row of the base's pass sees: bool [B, 1, N + S, N + S]."""
+    rows = torch.arange(batch.ids.shape[1], device=batch.ids.device)
+    earlier = rows[:, None] >= rows
+    same_stream = batch.stream[:, :, None] == batch.stream[:, None]
+    own_branch = batch.branch[:, :, None] == batch.branch[:, None]
+    in_context = rows < batch.num_context
+    before_fork = (rows < batch.fork[:, :, None]) & in_context
+    # A row that pads sees itself, for a row that sees nothing has no softmax.
+    return (earlier & same_stream & (before_fork | own_branch & ~in_context | (batch.stream < 0)[:, :, None]))[:, None]

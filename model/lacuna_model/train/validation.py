@@ -1,18 +1,20 @@
 """What an adapter reaches on held-out files: every slot of every gap masked, the true length not told."""
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
 
 import msgspec
+import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from lacuna_model.adapter import TrainableCanvas
-from lacuna_model.tokenizer import Tokenizer
-from lacuna_model.train.objective import canvas_logits
-from lacuna_model.train.samples import Sample, SampleOptions, draw_sample
-from lacuna_model.train.teacher import read_sample
+from lacuna_model.train.batches import BatchSource, collate
+from lacuna_model.train.masks import Copies
+from lacuna_model.train.objective import canvas_hidden, to_device
+from lacuna_model.train.samples import Sample
+from lacuna_model.train.teacher import read_batch
 from lacuna_model.transformer import Transformer
 
 
@@ -37,102 +39,83 @@ class ValidationReport(msgspec.Struct, frozen=True):
     corrected: float
 
 
-@dataclass(slots=True)
-class _Sums:
-    gaps: int = 0
-    slots: int = 0
-    correct: int = 0
-    nll: float = 0.0
-    frontier_correct: int = 0
-    frontier_nll: float = 0.0
-    base_correct: int = 0
-    base_nll: float = 0.0
-    ends: int = 0
-    right_ends: int = 0
-    planted: int = 0
-    corrected: int = 0
-
-
 @torch.inference_mode()
 def validate(
     base: Transformer,
     canvas: TrainableCanvas,
-    tokenizer: Tokenizer,
-    documents: Sequence[str],
+    source: BatchSource,
     *,
     num_samples: int = 64,
-    seed: int = 0,
-    window_chars: int = 1000,
+    dtype: torch.dtype = torch.float32,
 ) -> ValidationReport:
-    """Score ``canvas`` on gaps drawn from ``documents``: the same gaps for the same seed, whatever the model."""
-    rng = random.Random(seed)
-    options = SampleOptions(block_sizes=(16,), max_gaps=3, window_chars=window_chars)
-    sums = _Sums()
-    drawn = 0
-    while drawn < num_samples:
-        sample = draw_sample(rng.choice(documents), tokenizer, options, rng)
-        if sample is not None:
-            _add(sums, base, canvas, sample, tokenizer, rng)
-            drawn += 1
+    """Score ``canvas`` on gaps of held-out files: the same gaps for the same source, whatever the model."""
+    sums: dict[str, float] = defaultdict(float)
+    device = base.final_norm.device
+    for first in range(0, num_samples, source.batch_size):
+        rng = random.Random(f"{source.seed}/{first}")
+        samples = [source.sample(first + i, rng) for i in range(min(source.batch_size, num_samples - first))]
+        pairs = [(sample, _copies(sample, source.tokenizer.vocab_size, rng)) for sample in samples]
+        # Padded with the last one to the shape that training has, for which everything is compiled.
+        padded = pairs + pairs[-1:] * (source.batch_size - len(pairs))
+        batch = to_device(collate(padded, source.options, source.shift), device)
+        reading = read_batch(base, batch, dtype)
+        hidden = canvas_hidden(canvas.transformer, canvas.mask_embedding, batch, reading)
+        for index, (sample, copies) in enumerate(pairs):
+            logits = canvas.transformer.head(slot_rows(hidden[index], copies.masks.shape, source.shift)).cpu()
+            said = base.head(reading.slot_hidden[index, : sample.targets.size]).cpu()
+            _add(sums, sample, copies, logits, said.view(*sample.targets.shape, -1)[:, 0], source.tokenizer.eog_id)
+    gaps, slots = sums["gaps"], sums["slots"]
     return ValidationReport(
-        gaps=sums.gaps,
-        slots=sums.slots,
-        masked_accuracy=sums.correct / sums.slots,
-        masked_nll=sums.nll / sums.slots,
-        frontier_accuracy=sums.frontier_correct / sums.gaps,
-        frontier_nll=sums.frontier_nll / sums.gaps,
-        base_frontier_accuracy=sums.base_correct / sums.gaps,
-        base_frontier_nll=sums.base_nll / sums.gaps,
-        end_accuracy=sums.right_ends / max(sums.ends, 1),
-        corrected=sums.corrected / max(sums.planted, 1),
+        gaps=int(gaps),
+        slots=int(slots),
+        masked_accuracy=sums["correct"] / slots,
+        masked_nll=sums["nll"] / slots,
+        frontier_accuracy=sums["frontier_correct"] / gaps,
+        frontier_nll=sums["frontier_nll"] / gaps,
+        base_frontier_accuracy=sums["base_correct"] / gaps,
+        base_frontier_nll=sums["base_nll"] / gaps,
+        end_accuracy=sums["right_ends"] / max(sums["ends"], 1),
+        corrected=sums["corrected"] / max(sums["planted"], 1),
     )
 
 
-def _add(
-    sums: _Sums,
-    base: Transformer,
-    canvas: TrainableCanvas,
-    sample: Sample,
-    tokenizer: Tokenizer,
-    rng: random.Random,
-) -> None:
-    gaps, size = sample.targets.shape
-    targets = sample.targets
-    planted = _plant(sample, base.config.vocab_size, rng)
-    masks = torch.stack((torch.ones_like(targets, dtype=torch.bool), torch.zeros_like(targets, dtype=torch.bool)))
-    # Behind a visible end-of-gap nothing is told, as in training.
-    masks[1] = torch.arange(size) >= sample.num_real[:, None]
-    reading = read_sample(base, sample)
-    wanted = torch.ones_like(masks)
-    device = base.final_norm.device
-    ids = torch.stack((targets, planted))
-    logits = canvas_logits(canvas, sample, reading, ids.to(device), masks.to(device), wanted.to(device))
-    logits = logits.view(2, gaps, size, -1).cpu()
-    best = logits.argmax(-1)
-    real = torch.arange(size) < sample.num_real[:, None]
-    sums.gaps += gaps
-    sums.slots += int(real.sum())
-    sums.correct += int((best[0] == targets)[real].sum())
-    sums.nll += float(F.cross_entropy(logits[0][real], targets[real], reduction="sum"))
-    sums.frontier_correct += int((best[0, :, 0] == targets[:, 0]).sum())
-    sums.frontier_nll += float(F.cross_entropy(logits[0, :, 0], targets[:, 0], reduction="sum"))
-    said = base.head(reading.slot_hidden[:, 0]).float().cpu()
-    sums.base_correct += int((said.argmax(-1) == targets[:, 0]).sum())
-    sums.base_nll += float(F.cross_entropy(said, targets[:, 0], reduction="sum"))
-    ended = (targets == tokenizer.eog_id).any(dim=1)
-    first_end = (best[0] == tokenizer.eog_id).int().argmax(dim=1)
-    true_end = (targets == tokenizer.eog_id).int().argmax(dim=1)
-    found = (best[0] == tokenizer.eog_id).any(dim=1)
-    sums.ends += int(ended.sum())
-    sums.right_ends += int((ended & found & (first_end == true_end)).sum())
-    wrong = planted != targets
-    sums.planted += int(wrong.sum())
-    sums.corrected += int((best[1] == targets)[wrong].sum())
+def slot_rows(rows: Tensor, shape: tuple[int, ...], shift: bool) -> Tensor:
+    """Of one sample's canvas rows [R, H] those that predict its slots [C, G, B, H]."""
+    copies, gaps, size = shape
+    width = size + shift
+    return rows[: copies * gaps * width].view(copies, gaps, width, -1)[:, :, :size]
 
 
-def _plant(sample: Sample, vocab_size: int, rng: random.Random) -> torch.Tensor:
-    """The true slots with one wrong token a gap."""
-    planted = sample.targets.clone()
+def _copies(sample: Sample, vocab_size: int, rng: random.Random) -> Copies:
+    """One copy with every slot masked; one with all of them visible and one of each gap wrong."""
+    planted = sample.targets.copy()
     for gap, real in enumerate(sample.num_real.tolist()):
         planted[gap, rng.randrange(real)] = rng.randrange(vocab_size)
-    return planted
+    # Behind a visible end-of-gap nothing is told, as in training.
+    return Copies(np.stack((np.ones_like(sample.real), ~sample.real)), np.stack((sample.targets, planted)))
+
+
+def _add(sums: dict[str, float], sample: Sample, copies: Copies, logits: Tensor, said: Tensor, eog_id: int) -> None:
+    """Count a sample: ``logits`` [2, G, B, V] of both copies, ``said`` [G, V] by the base of every first slot."""
+    targets, real = torch.from_numpy(sample.targets), torch.from_numpy(sample.real)
+    planted = torch.from_numpy(copies.ids[1])
+    best, first = logits.argmax(-1), targets[:, 0]
+    ends, found = targets == eog_id, best[0] == eog_id
+    right_ends = ends.any(1) & found.any(1) & (found.int().argmax(1) == ends.int().argmax(1))
+    wrong = planted != targets
+    counts = {
+        "gaps": torch.tensor(len(targets)),
+        "slots": real.sum(),
+        "correct": (best[0] == targets)[real].sum(),
+        "nll": F.cross_entropy(logits[0][real], targets[real], reduction="sum"),
+        "frontier_correct": (best[0, :, 0] == first).sum(),
+        "frontier_nll": F.cross_entropy(logits[0, :, 0], first, reduction="sum"),
+        "base_correct": (said.argmax(-1) == first).sum(),
+        "base_nll": F.cross_entropy(said, first, reduction="sum"),
+        "ends": ends.any(1).sum(),
+        "right_ends": right_ends.sum(),
+        "planted": wrong.sum(),
+        "corrected": (best[1] == targets)[wrong].sum(),
+    }
+    for name, value in counts.items():
+        sums[name] += value.item()

@@ -1,5 +1,6 @@
 import random
 
+import numpy as np
 import pytest
 import torch
 from tests.model import tiny
@@ -9,17 +10,24 @@ from lacuna_model.adapter import TrainableCanvas
 from lacuna_model.canvas import Canvas
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
-from lacuna_model.train.objective import LossOptions, Score, canvas_logits, complementary_masks, sample_loss
-from lacuna_model.train.samples import Sample, SampleOptions, draw_sample
-from lacuna_model.train.teacher import read_sample
+from lacuna_model.train.batches import Batch, collate
+from lacuna_model.train.masks import Copies, draw_copies
+from lacuna_model.train.objective import LossOptions, Objective, Score, canvas_hidden, to_device
+from lacuna_model.train.samples import Sample
+from lacuna_model.train.teacher import read_batch
+from lacuna_model.train.validation import slot_rows
 
-OPTIONS = SampleOptions(window_chars=250, max_gaps=5)
+from .train_tiny import SAMPLES, TOKENIZER, source
+
+CPU = torch.device("cpu")
+Pair = tuple[Sample, Copies]
 
 
-def drawn(model: LoadedModel, seed: int) -> Sample:
-    sample = draw_sample(tiny.CODE, model.tokenizer, OPTIONS, random.Random(seed))
-    assert sample is not None
-    return sample
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[Pair]:
+    drawing = source(tmp_path_factory.mktemp("shards"))
+    samples = [drawing.sample(i, random.Random(i)) for i in range(12)]
+    return [(one, draw_copies(one, SAMPLES, TOKENIZER.vocab_size, random.Random(0))) for one in samples]
 
 
 @pytest.fixture
@@ -32,20 +40,29 @@ def canvas() -> TrainableCanvas:
     return canvas
 
 
-@pytest.mark.parametrize("masked", ["all-masked", "some-visible"])
-@pytest.mark.parametrize("seed", range(8))
-def test_training_sees_what_the_engine_sees(
-    model: LoadedModel, canvas: TrainableCanvas, seed: int, masked: str
-) -> None:
-    sample = drawn(model, seed)
-    mask = torch.ones_like(sample.targets, dtype=torch.bool)
-    if masked == "some-visible":
-        mask = torch.rand(mask.shape, generator=torch.Generator().manual_seed(seed)) < 0.5
-    wanted = torch.ones((1, *mask.shape), dtype=torch.bool)
+def collated(pairs: list[Pair]) -> Batch[Tensor]:
+    return to_device(collate(pairs, SAMPLES, tiny.CONFIG.shift), CPU)
+
+
+def logits(model: LoadedModel, canvas: TrainableCanvas, sample: Sample, copies: Copies) -> Tensor:
+    """Logits [C, G, B, V] of every slot of every copy."""
+    batch = collated([(sample, copies)])
     with torch.no_grad():
-        trained = canvas_logits(
-            canvas, sample, read_sample(model.base, sample), sample.targets[None], mask[None], wanted
-        )
+        hidden = canvas_hidden(canvas.transformer, canvas.mask_embedding, batch, read_batch(model.base, batch))
+        found: Tensor = canvas.transformer.head(slot_rows(hidden[0], copies.masks.shape, tiny.CONFIG.shift))
+        return found
+
+
+@pytest.mark.parametrize("masked", ["all-masked", "some-visible"])
+@pytest.mark.parametrize("index", range(8))
+def test_training_sees_what_the_engine_sees(
+    model: LoadedModel, canvas: TrainableCanvas, pairs: list[Pair], index: int, masked: str
+) -> None:
+    sample, _ = pairs[index]
+    mask = np.ones(sample.targets.shape, dtype=np.bool_)
+    if masked == "some-visible":
+        mask = np.random.default_rng(index).random(mask.shape) < 0.5
+    trained = logits(model, canvas, sample, Copies(mask[None], sample.targets[None]))[0]
     cache = ContextCache(model.base)
     cache.update(sample.layout)
     canvases = []
@@ -55,100 +72,101 @@ def test_training_sees_what_the_engine_sees(
         opened.slots = [None if masked else token for token, masked in zip(targets, hidden, strict=True)]
         canvases.append(opened)
     with torch.inference_mode():
-        drafted = torch.cat(tiny.reader(model, cache, sample.layout)._draft(canvases))
+        drafted = torch.stack(list(tiny.reader(model, cache, sample.layout).draft(canvases)))
     torch.testing.assert_close(trained, drafted, atol=1e-4, rtol=1e-4)
 
 
-def test_copies_do_not_see_each_other(model: LoadedModel, canvas: TrainableCanvas) -> None:
-    sample = drawn(model, 0)
-    reading, masks = read_sample(model.base, sample), complementary_masks(sample, random.Random(0))
-    ids, wanted = sample.targets.expand_as(masks), torch.ones_like(masks)
-    with torch.no_grad():
-        together = canvas_logits(canvas, sample, reading, ids, masks, wanted)
-        alone = [canvas_logits(canvas, sample, reading, ids[i : i + 1], masks[i : i + 1], wanted[:1]) for i in (0, 1)]
-    torch.testing.assert_close(together, torch.cat(alone), atol=1e-4, rtol=1e-4)
+def test_copies_do_not_see_each_other(model: LoadedModel, canvas: TrainableCanvas, pairs: list[Pair]) -> None:
+    sample, copies = pairs[0]
+    together = logits(model, canvas, sample, copies)
+    for number in range(len(copies.masks)):
+        alone = Copies(copies.masks[number : number + 1], copies.ids[number : number + 1])
+        torch.testing.assert_close(together[number], logits(model, canvas, sample, alone)[0], atol=1e-4, rtol=1e-4)
 
 
-def test_complementary_masks_cover_every_real_slot(model: LoadedModel) -> None:
-    for seed in range(300):
-        sample = drawn(model, seed)
-        masks = complementary_masks(sample, random.Random(seed))
-        real = torch.arange(masks.shape[2]) < sample.num_real[:, None]
-        assert masks.any(dim=0)[real].all()
-        assert (masks & real).any(dim=2).all()
-        # No real slot is masked twice, but where the complement of a gap would mask nothing real.
-        twice = (masks.all(dim=0) & real).any(dim=1)
-        assert torch.equal(twice, (masks[0] | ~real).all(dim=1))
+def score(model: LoadedModel, canvas: TrainableCanvas, pairs: list[Pair], **options: float) -> Score:
+    objective = Objective(model.base, canvas, LossOptions(**options), eog_id=TOKENIZER.eog_id)
+    return objective.score(collated(pairs))
 
 
-def score(model: LoadedModel, canvas: TrainableCanvas, seed: int, **options: float) -> Score:
-    return sample_loss(
-        model.base,
-        canvas,
-        drawn(model, seed),
-        LossOptions(**options),
-        OPTIONS,
-        model.tokenizer.eog_id,
-        random.Random(seed),
-    )
+def test_a_batch_is_the_mean_of_its_samples(model: LoadedModel, canvas: TrainableCanvas, pairs: list[Pair]) -> None:
+    together = score(model, canvas, pairs)
+    together.loss.backward()
+    gradients = {name: parameter.grad.clone() for name, parameter in canvas.named_parameters()}
+    canvas.zero_grad()
+    alone = [score(model, canvas, [pair]) for pair in pairs]
+    torch.stack([one.loss for one in alone]).mean().backward()
+    torch.testing.assert_close(together.loss, torch.stack([one.loss for one in alone]).mean(), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(together.sums, torch.stack([one.sums for one in alone]).sum(0), atol=1e-3, rtol=1e-5)
+    for name, parameter in canvas.named_parameters():
+        torch.testing.assert_close(gradients[name], parameter.grad, atol=1e-5, rtol=1e-3)
+
+
+def test_the_loss_is_what_the_definition_says(model: LoadedModel, canvas: TrainableCanvas, pairs: list[Pair]) -> None:
+    """Slot by slot, from the base's logits and the canvas's, without rows, kinds or batches."""
+    options = LossOptions(soft=0.3, visible=0.2, padding=0.1)
+    for sample, copies in pairs[:4]:
+        batch = collated([(sample, copies)])
+        base = model.base.head(read_batch(model.base, batch).slot_hidden[0, : sample.targets.size])
+        base = base.view(*sample.targets.shape, -1).softmax(-1)
+        predicted = logits(model, canvas, sample, copies).log_softmax(-1)
+        total = weights = 0.0
+        for copy, gap, slot in np.ndindex(copies.masks.shape):
+            target = int(sample.targets[gap, slot])
+            row = predicted[copy, gap, slot]
+            label = hard = -float(row[target])
+            if target != TOKENIZER.eog_id:
+                label = 0.7 * hard - 0.3 * float((base[gap, slot] * row).sum())
+            real = slot < sample.num_real[gap]
+            weight = (1.0 if copies.masks[copy, gap, slot] else options.visible) if real else options.padding
+            total, weights = total + weight * label, weights + weight
+        got = score(model, canvas, [(sample, copies)], soft=0.3, visible=0.2, padding=0.1)
+        assert float(got.loss.detach()) == pytest.approx(total / weights, rel=1e-4)
+
+
+def test_the_sums_are_what_they_say(model: LoadedModel, canvas: TrainableCanvas, pairs: list[Pair]) -> None:
+    for sample, copies in pairs:
+        batch = collated([(sample, copies)])
+        said = model.base.head(read_batch(model.base, batch).slot_hidden[0, : sample.targets.size]).log_softmax(-1)
+        predicted = logits(model, canvas, sample, copies).log_softmax(-1)
+        masked, frontier, base_nll, nll = int((copies.masks & sample.real).sum()), 0, 0.0, 0.0
+        for copy, gap in np.ndindex(copies.masks.shape[:2]):
+            slot = copies.masks[copy, gap].tolist().index(True)
+            target = int(sample.targets[gap, slot])
+            if slot < sample.num_real[gap] and target != TOKENIZER.eog_id:
+                frontier += 1
+                base_nll -= float(said.view(*sample.targets.shape, -1)[gap, slot, target])
+                nll -= float(predicted[copy, gap, slot, target])
+        found = score(model, canvas, [(sample, copies)]).sums.tolist()
+        assert (found[0], found[3]) == (masked, frontier)
+        assert 0 <= found[1] <= masked
+        assert found[4:] == pytest.approx([nll, base_nll], rel=1e-4)
 
 
 def test_the_loss_reaches_everything_that_learns_and_nothing_of_the_base(
-    model: LoadedModel, canvas: TrainableCanvas
+    model: LoadedModel, canvas: TrainableCanvas, pairs: list[Pair]
 ) -> None:
-    score(model, canvas, 0).loss.backward()
+    score(model, canvas, pairs[:2]).loss.backward()
     assert all(parameter.grad is not None for parameter in canvas.parameters())
     assert all(torch.isfinite(parameter.grad).all() for parameter in canvas.parameters())
     assert not any(tensor.requires_grad for tensor in tiny.state().values())
 
 
-def test_hard_labels_alone_are_the_plain_cross_entropy(model: LoadedModel, canvas: TrainableCanvas) -> None:
-    got = score(model, canvas, 3, soft=0.0, visible=0.0, padding=0.0)
-    # All slots that count are masked and real then.
-    torch.testing.assert_close(float(got.loss.detach()), got.masked_nll / got.masked, atol=1e-4, rtol=1e-4)
-
-
-def test_counts(model: LoadedModel, canvas: TrainableCanvas) -> None:
-    for seed in range(30):
-        got = score(model, canvas, seed)
-        sample = drawn(model, seed)
-        assert int(sample.num_real.sum()) <= got.masked <= 2 * int(sample.num_real.sum())
-        assert 0 <= got.correct <= got.masked
-        assert got.frontier <= 2 * len(sample.num_real)
-        assert got.loss.isfinite()
-
-
-def test_the_base_is_scored_at_the_first_open_slot_of_every_gap(model: LoadedModel, canvas: TrainableCanvas) -> None:
-    for seed in range(10):
-        sample, frontier, nll = drawn(model, seed), 0, 0.0
-        hidden = read_sample(model.base, sample).slot_hidden
-        for mask in complementary_masks(sample, random.Random(seed)).tolist():
-            for gap, slots in enumerate(mask):
-                slot = slots.index(True)
-                target = int(sample.targets[gap, slot])
-                if slot < sample.num_real[gap] and target != model.tokenizer.eog_id:
-                    frontier += 1
-                    nll -= float(model.base.head(hidden[gap, slot]).log_softmax(-1)[target])
-        got = score(model, canvas, seed)
-        assert got.frontier == frontier
-        assert got.base_nll == pytest.approx(nll, rel=1e-4)
-
-
-def test_the_same_generator_gives_the_same_loss(model: LoadedModel, canvas: TrainableCanvas) -> None:
-    one, other = (score(model, canvas, 5) for _ in range(2))
-    assert torch.equal(one.loss, other.loss)
-    assert (one.masked, one.correct, one.base_nll) == (other.masked, other.correct, other.base_nll)
-
-
-def test_soft_labels_pull_towards_the_base(model: LoadedModel) -> None:
+def test_soft_labels_pull_towards_the_base(model: LoadedModel, pairs: list[Pair]) -> None:
     """Trained on soft labels alone, the canvas comes to say what the base says."""
     canvas = tiny.trainable(rank=8)
     optimizer = torch.optim.Adam(canvas.parameters(), lr=0.01)
     losses: list[Tensor] = []
     for _ in range(30):
         optimizer.zero_grad()
-        loss = score(model, canvas, 2, soft=1.0).loss
+        loss = score(model, canvas, pairs[:1], soft=1.0).loss
         loss.backward()
         optimizer.step()
         losses.append(loss.detach())
     assert losses[-1] < losses[0]
+
+
+def test_attention_in_half_precision_is_close(model: LoadedModel, canvas: TrainableCanvas, pairs: list[Pair]) -> None:
+    objective = Objective(model.base, canvas, LossOptions(), eog_id=TOKENIZER.eog_id, dtype=torch.bfloat16)
+    half, full = objective.score(collated(pairs)).loss, score(model, canvas, pairs).loss
+    assert float(half.detach()) == pytest.approx(float(full.detach()), rel=0.02)

@@ -1,72 +1,104 @@
 import json
 from pathlib import Path
+from typing import Protocol
 
+import msgspec
 import pytest
-from tests.model import tiny
+from tests.model import gguf_files
 
 from lacuna_model.adapter import load_adapter
-from lacuna_model.assembly import build_transformer, fuse
-from lacuna_model.errors import LacunaError, WeightsError
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.errors import WeightsError
 from lacuna_model.train import run
-from lacuna_model.train.documents import Document, DocumentWriter
 from lacuna_model.train.loop import TrainOptions
+from lacuna_model.train.recipe import Recipe
+from lacuna_model.train.shards import ShardError
+from lacuna_model.train.throughput import Figures
 
-OPTIONS = TrainOptions(minutes=5.0, max_steps=3, rank=4, samples_per_step=1, report_steps=1)
+from .train_tiny import SAMPLES, write_shard
+
+OPTIONS = TrainOptions(minutes=5.0, max_steps=3, rank=4, batch_size=1, report_steps=1)
 
 
-@pytest.fixture(autouse=True)
-def _tiny_base(monkeypatch: pytest.MonkeyPatch) -> None:
-    fused = fuse(tiny.state(), tiny.CONFIG)
-    base = build_transformer(tiny.CONFIG, run.narrow(fused))
-    monkeypatch.setattr(run, "frozen_base", lambda model: (tiny.CONFIG, Tokenizer(tiny.VOCABULARY), fused, base))
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> run.Base:
+    return run.Base(gguf_files.write(tmp_path_factory.mktemp("base") / "tiny.gguf"))
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    for split in ("train", "held_out"):
-        with DocumentWriter(tmp_path / "python" / f"{split}.jsonl.zst") as writer:
-            writer.write(Document("tiny", "1.0", "MIT", "tiny.py", "python", tiny.CODE))
-    return tmp_path
+def shards(tmp_path: Path) -> Path:
+    write_shard(tmp_path / "shards")
+    write_shard(tmp_path / "shards", "held_out-python")
+    return tmp_path / "shards"
 
 
-def test_training_leaves_adapter_checkpoint_and_log(corpus: Path, tmp_path: Path) -> None:
+class Train(Protocol):
+    def __call__(
+        self, shards: Path, out: Path, *, resume: bool = False, start_from: Path | None = None, **options: object
+    ) -> None: ...
+
+
+@pytest.fixture
+def train(base: run.Base) -> Train:
+    def trained(
+        shards: Path, out: Path, *, resume: bool = False, start_from: Path | None = None, **options: object
+    ) -> None:
+        recipe = Recipe(train=msgspec.structs.replace(OPTIONS, **options), samples=SAMPLES)
+        run.train(base, shards, out, recipe, lambda figures: None, resume=resume, start_from=start_from)
+
+    return trained
+
+
+def log(out: Path) -> list[Figures]:
+    return [json.loads(line) for line in (out / "log.jsonl").read_bytes().splitlines()]
+
+
+def test_training_leaves_adapter_checkpoint_and_log(train: Train, shards: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    run.train_main(corpus, out, options=OPTIONS)
-    log = [json.loads(line) for line in (out / "log.jsonl").read_bytes().splitlines()]
-    assert [entry["step"] for entry in log] == [1, 2, 3]
+    train(shards, out)
+    assert [entry["step"] for entry in log(out)] == [1, 2, 3]
     tensors, notes = load_adapter(out / "adapter.safetensors")
-    assert notes["steps"] == "3"
+    assert notes["step"] == "3"
     assert "mask_embedding" in tensors
 
 
-def test_a_checkpoint_scores_held_out_files(corpus: Path, tmp_path: Path) -> None:
-    options = TrainOptions(minutes=5.0, max_steps=2, rank=4, samples_per_step=1, report_steps=9, checkpoint_minutes=0.0)
-    run.train_main(corpus, tmp_path / "out", options=options)
-    log = [json.loads(line) for line in (tmp_path / "out" / "log.jsonl").read_bytes().splitlines()]
-    assert [entry["step"] for entry in log] == [1, 2]
-    assert all(0 <= entry["held_out"]["masked_accuracy"] <= 1 for entry in log)
+def test_a_checkpoint_scores_held_out_files(train: Train, shards: Path, tmp_path: Path) -> None:
+    train(shards, tmp_path / "out", max_steps=2, report_steps=9, checkpoint_minutes=0.0)
+    entries = log(tmp_path / "out")
+    assert [entry["step"] for entry in entries] == [1, 2]
+    assert all(0 <= entry["held_out"]["masked_accuracy"] <= 1 for entry in entries)
 
 
-def test_a_finished_folder_is_not_overwritten_but_resumed(corpus: Path, tmp_path: Path) -> None:
+def test_a_finished_folder_is_not_overwritten_but_resumed(train: Train, shards: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    run.train_main(corpus, out, options=OPTIONS)
+    train(shards, out)
     with pytest.raises(WeightsError, match="--resume"):
-        run.train_main(corpus, out, options=OPTIONS)
-    longer = TrainOptions(minutes=5.0, max_steps=5, rank=4, samples_per_step=1, report_steps=1)
-    run.train_main(corpus, out, options=longer, resume=True)
-    assert load_adapter(out / "adapter.safetensors")[1]["steps"] == "5"
+        train(shards, out)
+    train(shards, out, resume=True, max_steps=5)
+    assert load_adapter(out / "adapter.safetensors")[1]["step"] == "5"
+
+
+def test_a_run_can_begin_with_an_adapter(train: Train, shards: Path, tmp_path: Path) -> None:
+    train(shards, tmp_path / "first", max_steps=40, learning_rate=0.01)
+    train(shards, tmp_path / "second", start_from=tmp_path / "first" / "adapter.safetensors")
+    first, second = log(tmp_path / "first"), log(tmp_path / "second")
+    assert second[0]["masked_nll"] < first[0]["masked_nll"]
 
 
 def test_the_adapter_that_was_trained_is_the_one_that_is_scored(
-    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    train: Train, base: run.Base, shards: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    run.train_main(corpus, out, options=OPTIONS)
-    report = run.validate_main(corpus, out / "adapter.safetensors", num_samples=4, as_json=True)
-    assert json.loads(capsys.readouterr().out)["slots"] == report.slots > 0
+    train(shards, out)
+    stored, exact = (
+        run.score_held_out(base, base.load_canvas(out / name), shards, num_samples=4)
+        for name in ("adapter.safetensors", "checkpoint.pt")
+    )
+    assert stored.slots == exact.slots > 0
+    assert stored.masked_nll == pytest.approx(exact.masked_nll, rel=0.02)
 
 
-def test_a_missing_corpus_is_named(tmp_path: Path) -> None:
-    with pytest.raises(LacunaError, match=r"train\.jsonl\.zst"):
-        run.train_main(tmp_path, tmp_path / "out", options=OPTIONS)
+def test_a_folder_without_shards_says_what_to_do(train: Train, base: run.Base, tmp_path: Path) -> None:
+    with pytest.raises(ShardError, match="lacuna train pack"):
+        train(tmp_path, tmp_path / "out")
+    with pytest.raises(ShardError, match="lacuna train pack"):
+        run.score_held_out(base, base.canvas(4), tmp_path, num_samples=1)

@@ -1,9 +1,10 @@
 """Shards keep documents exactly, are read in a resumable order and refuse damage by name."""
 
-import dataclasses
 import hashlib
+import random
+import threading
+import time
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,12 @@ def random_documents(count: int, length: int) -> list[list[int]]:
     return tokens
 
 
+def epoch(reader: ShardReader, paths: Sequence[Path], number: int = 0) -> list[TokenDocument]:
+    """All documents of one epoch."""
+    draws = sum(read_header(path).draws for path in paths)
+    return [reader.read(position) for position in range(number * draws, (number + 1) * draws)]
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 65535), max_size=40), min_size=1, max_size=30), st.integers(0, 99))
 def test_every_document_comes_back_once_an_epoch(
@@ -56,16 +63,35 @@ def test_every_document_comes_back_once_an_epoch(
 ) -> None:
     paths = write(tmp_path_factory.mktemp("shards"), documents)
     reader = ShardReader(paths, TOKENIZER, seed)
-    assert sorted(document.tokens for document in reader.epoch()) == sorted(documents)
-    assert (reader.num_documents, reader.num_tokens) == (len(documents), sum(map(len, documents)))
+    assert sorted(document.tokens for document in epoch(reader, paths, seed % 3)) == sorted(documents)
+    header = read_header(paths[0])
+    assert (header.documents, header.tokens) == (len(documents), sum(map(len, documents)))
+
+
+def test_long_documents_come_up_more_often(tmp_path: Path) -> None:
+    paths = write(tmp_path, [[1], [2] * 3000])
+    found = [document.tokens[0] for document in epoch(ShardReader(paths, TOKENIZER), paths)]
+    assert sorted(found) == [1, 2, 2, 2]
 
 
 def test_language_and_package_come_back(tmp_path: Path) -> None:
     with ShardWriter(tmp_path, "train", TOKENIZER) as writer:
         for package, language in (("a", "go"), ("b", "python"), ("a", "python")):
             writer.write(writer.checked([1], package), language, package)
-    found = sorted((d.package, d.language) for d in ShardReader(writer.paths, TOKENIZER).epoch())
+    found = sorted((d.package, d.language) for d in epoch(ShardReader(writer.paths, TOKENIZER), writer.paths))
     assert found == [("a", "go"), ("a", "python"), ("b", "python")]
+
+
+def test_a_neighbour_is_another_file_of_the_package(tmp_path: Path) -> None:
+    with ShardWriter(tmp_path, "train", TOKENIZER) as writer:
+        for token, package in enumerate(("a", "b", "a", "a")):
+            writer.write(writer.checked([token], package), "python", package)
+    reader = ShardReader(writer.paths, TOKENIZER)
+    seen: dict[int, set[int]] = {}
+    for position in range(200):
+        document, beside = reader.read(position), reader.neighbour(position, random.Random(position))
+        seen.setdefault(document.tokens[0], set()).update(beside.tokens if beside else ())
+    assert seen == {0: {2, 3}, 1: set(), 2: {0, 3}, 3: {0, 2}}
 
 
 def test_no_shard_is_larger_than_its_limit(tmp_path: Path) -> None:
@@ -78,9 +104,10 @@ def test_no_shard_is_larger_than_its_limit(tmp_path: Path) -> None:
 
 def test_the_order_depends_on_the_seed_and_the_epoch_alone(tmp_path: Path) -> None:
     paths = write(tmp_path, numbered(60) + random_documents(60, 200), max_bytes=9000)
+    assert len(paths) > 2
 
-    def order(seed: int, epoch: int) -> list[list[int]]:
-        return [d.tokens for d in ShardReader(paths[::-1], TOKENIZER, seed).epoch(epoch)]
+    def order(seed: int, number: int) -> list[list[int]]:
+        return [d.tokens for d in epoch(ShardReader(paths[::-1], TOKENIZER, seed), paths, number)]
 
     assert order(1, 0) == order(1, 0)
     assert order(1, 0) != order(2, 0)
@@ -91,24 +118,38 @@ def test_the_order_depends_on_the_seed_and_the_epoch_alone(tmp_path: Path) -> No
 @pytest.mark.parametrize("stop", [0, 1, 59, 119, 120, 121, 250])
 def test_reading_resumes_at_any_position(tmp_path: Path, stop: int) -> None:
     paths = write(tmp_path, numbered(60) + random_documents(60, 200), max_bytes=9000)
-    assert len(paths) > 2
-    whole = list(islice(ShardReader(paths, TOKENIZER, 7).stream(), 300))
-    assert [d.position for d in whole] == list(range(300))
-    assert list(islice(ShardReader(paths, TOKENIZER, 7).stream(stop), 300 - stop)) == whole[stop:]
+    first, second = (ShardReader(paths, TOKENIZER, 7) for _ in range(2))
+    whole = [first.read(position) for position in range(300)]
+    assert [second.read(position) for position in range(stop, 300)] == whole[stop:]
 
 
 def test_shards_before_the_position_are_not_read(tmp_path: Path) -> None:
     paths = write(tmp_path, random_documents(60, 200), max_bytes=9000)
     reader = ShardReader(paths, TOKENIZER, 7)
-    last = list(reader.epoch())[-1]
-    hidden = [path for path in paths if not holds(path, last)]
-    for path in hidden:
+    last = epoch(reader, paths)[-1]
+    for path in paths[:-1]:
         path.unlink()
-    assert next(reader.stream(59)) == last
+    assert reader.read(59) == last
 
 
-def holds(path: Path, document: TokenDocument) -> bool:
-    return any(d.tokens == document.tokens for d in ShardReader([path], TOKENIZER).epoch())
+def test_a_shard_on_its_way_is_waited_for(tmp_path: Path) -> None:
+    paths = write(tmp_path, random_documents(60, 200), max_bytes=9000)
+    whole = epoch(ShardReader(paths, TOKENIZER), paths)
+    last = paths[-1].rename(tmp_path / "later")
+    reader = ShardReader(paths, TOKENIZER, patience=60)
+    assert reader.read(0) == whole[0]
+    mover = threading.Thread(target=lambda: (time.sleep(0.3), last.rename(paths[-1])))
+    mover.start()
+    assert reader.read(59) == whole[59]
+    mover.join()
+
+
+def test_a_shard_that_does_not_come_is_named(tmp_path: Path) -> None:
+    (path,) = write(tmp_path, numbered(3))
+    reader = ShardReader([path, tmp_path / "train-00001.shard"], TOKENIZER, patience=0.3)
+    assert reader.read(0)
+    with pytest.raises(ShardError, match=r"train-00001\.shard: cannot read the shard: No such file"):
+        reader.read(3)
 
 
 @pytest.mark.parametrize("where", ["preface", "header", "payload", "end"])
@@ -119,7 +160,7 @@ def test_a_damaged_shard_is_named(tmp_path: Path, where: str) -> None:
     data[position] ^= 0x40
     path.write_bytes(data)
     with pytest.raises(ShardError, match=r"train-00000\.shard: .*damaged"):
-        list(ShardReader([path], TOKENIZER).epoch())
+        ShardReader([path], TOKENIZER).read(0)
 
 
 @settings(max_examples=25, deadline=None)
@@ -135,7 +176,7 @@ def test_no_cut_and_no_flipped_bit_goes_unnoticed(
         content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(content)
     with pytest.raises(ShardError, match=r"train-00000\.shard"):
-        list(ShardReader([path], TOKENIZER).epoch())
+        ShardReader([path], TOKENIZER).read(0)
 
 
 def test_another_tokenizer_is_refused(tmp_path: Path) -> None:
@@ -202,7 +243,9 @@ def test_a_corpus_is_packed_and_decodes_to_the_same_text(tmp_path: Path) -> None
     ]
     assert [step[2] for step in seen] == ["train", "held_out-go", "held_out-python"]
     found = {
-        (Letters().decode(d.tokens), d.language, d.package) for p in paths for d in ShardReader([p], TOKENIZER).epoch()
+        (Letters().decode(d.tokens), d.language, d.package)
+        for p in paths
+        for d in epoch(ShardReader([p], TOKENIZER), [p])
     }
     assert found == {(d.text, d.language, d.package) for d in documents}
 
@@ -229,8 +272,3 @@ def test_shards_of_an_older_corpus_do_not_stay(tmp_path: Path) -> None:
 def test_packing_nothing_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="no corpus here; build it first"):
         pack_corpus(tmp_path, tmp_path / "shards", Letters())
-
-
-def test_positions_are_part_of_a_document() -> None:
-    document = TokenDocument([1], "python", "package", 4)
-    assert dataclasses.replace(document, position=5).position == 5
