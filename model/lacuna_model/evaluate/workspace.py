@@ -67,12 +67,13 @@ class Bench:
         self._tokenizer = model.tokenizer
         self.workspaces = Workspaces(model.tokenizer)
         self.root = ""
-        plain, full = (
+        # Each arm keeps its own context: none finds what another has encoded.
+        alone, plain, full = (
             Engine(model, window=WindowOptions(snippets=budget), workspaces=self.workspaces)
-            for budget in (0, WindowOptions().snippets)
+            for budget in (0, 0, WindowOptions().snippets)
         )
         self.arms: dict[str, Filler] = {
-            "model": WithWorkspace("model", plain, lambda: "", prior=False),
+            "model": WithWorkspace("model", alone, lambda: "", prior=False),
             "prior": PriorAlone(
                 model.tokenizer, lambda request: self.workspaces.follow(self.root).segments(request.path)
             ),

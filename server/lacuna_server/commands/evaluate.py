@@ -31,13 +31,14 @@ def evaluate(
         ),
     ] = "",
     limit: Annotated[int, typer.Option("--limit", min=0, help="That many problems, spread over the kinds.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="With --workspaces: which gaps are drawn.")] = 0,
     records: RecordsOption = None,
     json_output: JsonOption = False,
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
     """Fill every gap of a benchmark, run its tests, and compare with the base model left to right."""
     if workspaces:
-        _evaluate_workspaces(engines, limit, records, json_output, model)
+        _evaluate_workspaces(engines, limit, seed, records, json_output, model)
         return
     if data is None or not data.is_file():
         raise RequestError(f"{data}: no such file" if data else "what to evaluate: --data FILE or --workspaces")
@@ -50,7 +51,7 @@ def evaluate(
     evaluate_main(data, available, engines=wanted, limit=limit, records=records, as_json=json_output)
 
 
-def _evaluate_workspaces(arms: str, limit: int, records: Path | None, json_output: bool, model: str) -> None:
+def _evaluate_workspaces(arms: str, limit: int, seed: int, records: Path | None, json_output: bool, model: str) -> None:
     from lacuna_model.evaluate.workspace_cases import fetch_packages
     from lacuna_model.evaluate.workspace_report import DEFAULT_CASES, workspace_main
     from lacuna_model.loader import load_model
@@ -62,6 +63,7 @@ def _evaluate_workspaces(arms: str, limit: int, records: Path | None, json_outpu
         packages,
         arms=wanted,
         limit=limit or DEFAULT_CASES,
+        seed=seed,
         records=records,
         as_json=json_output,
     )
