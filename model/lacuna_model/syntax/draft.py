@@ -85,3 +85,14 @@ def fixed_in_block(view: GapView, eog_id: int) -> dict[int, int]:
         if token == eog_id:
             break
     return fixed
+
+
+def overlaid(tokens: tuple[int, ...], view: GapView, overlay: Mapping[int, int], eog: int) -> tuple[int, ...]:
+    """The witness's tokens with the proposed ones in their places."""
+    changed = list(tokens)
+    for slot, token in sorted(overlay.items()):
+        position = len(view.done) + slot
+        if token == eog:
+            return tuple(changed[:position])
+        changed[position : position + 1] = [token]
+    return tuple(changed)

@@ -65,12 +65,6 @@ class Vocabulary:
     def _longest_piece(self) -> int:
         return max(map(len, self._index[0]))
 
-    def below(self, prefix: bytes) -> list[int]:
-        """Every token whose bytes begin with a prefix."""
-        pieces, tokens = self._index
-        stop = prefix + b"\xff" * self._longest_piece
-        return tokens[bisect_left(pieces, prefix) : bisect_left(pieces, stop)]
-
     def longest(self, data: bytes) -> tuple[int, int]:
         """The longest token that data begins with, and its length in bytes."""
         pieces, tokens = self._index

@@ -6,7 +6,7 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, TokenText, Verdict, fill_tokens
@@ -15,7 +15,8 @@ from lacuna_model.syntax.beam import Effort, joint_search
 from lacuna_model.syntax.candidates import Candidates, Fill, GapText
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
-from lacuna_model.syntax.draft import fixed_in_block, lay_out, ranked_tokens
+from lacuna_model.syntax.draft import fixed_in_block, lay_out, overlaid, ranked_tokens
+from lacuna_model.syntax.endings import is_open, latest, line_cuts
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.region_rules import RegionRules
@@ -31,7 +32,6 @@ FIRST_SECONDS = 0.020
 FIRST_SECONDS_MORE = 0.010  # for each further gap
 LAST_VERIFIES = 400
 LAST_SECONDS = 0.3
-LINE_CUTS = 8
 ATTEMPTS = 4
 COST_OVERLAID = 0.3
 COST_BEST_ONLY = 1.0
@@ -224,7 +224,7 @@ class SyntaxConstraint:
                 continue
             queue.add(draft, base=base, before=fill)
             if fill is not None and not draft.closed and not fill.closing:
-                queue.add_fill(_overlaid(fill.tokens, view, overlay, eog), base=base + COST_OVERLAID)
+                queue.add_fill(overlaid(fill.tokens, view, overlay, eog), base=base + COST_OVERLAID)
             if draft.kept == 0 and self._original[gap]:
                 queue.add_fill(self._vocabulary.encode(self._original[gap]), base=base + COST_ORIGINAL)
         if fill is not None:
@@ -282,11 +282,11 @@ class SyntaxConstraint:
         """Complete fills in the order they are wanted; the costly search comes last."""
         eog = self._vocabulary.eog_id
         committed = [gap.text(fill_tokens(view, eog)) for gap, view in zip(self._gaps, gaps, strict=True)]
-        open_gaps = [_is_open(view, eog) for view in gaps]
+        open_gaps = [is_open(view, eog) for view in gaps]
         if not any(open_gaps):
             yield tuple(committed)
         elif truncate:
-            yield from _line_cuts(committed, open_gaps)
+            yield from line_cuts(committed, open_gaps)
         if self._witness is not None:  # verified, even where the loop has cut a fill short since
             yield tuple(fill.text for fill in self._witness)
         yield from self._last_search(gaps)
@@ -297,7 +297,7 @@ class SyntaxConstraint:
 
     def _last_search(self, gaps: Sequence[GapView]) -> Iterator[tuple[bytes, ...]]:
         """All that a long search finds, with the marginals that were seen last."""
-        views = [_latest(view, seen) for view, seen in zip(gaps, self._seen or gaps, strict=True)]
+        views = [latest(view, seen) for view, seen in zip(gaps, self._seen or gaps, strict=True)]
         for bare in (True, False):
             effort = Effort(LAST_VERIFIES // 2 * len(gaps), LAST_SECONDS / 2 * len(gaps))
             yield from self._search(views, effort, bare=bare)
@@ -325,41 +325,3 @@ class SyntaxConstraint:
         if self._document.idle and list(texts) == self._original:
             return "the file is broken around the gaps"
         return "" if self._document.check_fresh(texts).valid else "a fill adds a syntax error"
-
-
-def _latest(view: GapView, seen: GapView) -> GapView:
-    """A gap as it was seen last with its marginals, if no token came since."""
-    return seen if (seen.done, seen.slots, seen.closed) == (view.done, view.slots, view.closed) else view
-
-
-def _overlaid(tokens: tuple[int, ...], view: GapView, overlay: Mapping[int, int], eog: int) -> tuple[int, ...]:
-    """The witness's tokens with the proposed ones in their places."""
-    changed = list(tokens)
-    for slot, token in sorted(overlay.items()):
-        position = len(view.done) + slot
-        if token == eog:
-            return tuple(changed[:position])
-        changed[position : position + 1] = [token]
-    return tuple(changed)
-
-
-def _is_open(view: GapView, eog: int) -> bool:
-    """Whether tokens are still to come."""
-    if view.closed:
-        return False
-    for token in view.slots:
-        if token is None or token == eog:
-            return token is None
-    return view.budget > 0
-
-
-def _line_cuts(committed: Sequence[bytes], open_gaps: Sequence[bool]) -> Iterator[tuple[bytes, ...]]:
-    """The committed texts with their unfinished ones cut at ever earlier lines."""
-    texts = list(committed)
-    for _ in range(LINE_CUTS):
-        for gap, is_open in enumerate(open_gaps):
-            if is_open:
-                texts[gap] = texts[gap][: texts[gap].rfind(b"\n", 0, max(len(texts[gap]) - 1, 0)) + 1]
-        yield tuple(texts)
-        if not any(text for text, is_open in zip(texts, open_gaps, strict=True) if is_open):
-            return
