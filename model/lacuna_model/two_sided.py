@@ -115,6 +115,10 @@ class TwoSidedModel:
             return self._max_age + 1
         return canvas.frontier - reading.frontier
 
+    def _reading_of(self, canvas: Canvas) -> Tensor:
+        """The logits of a block as it is now: an end-of-gap may have cut it since it was read."""
+        return self._readings[canvas.candidate, canvas.gap.position].logits[: len(canvas.slots)]
+
     def _read(self, opened: Sequence[Canvas], ages: Sequence[int]) -> tuple[list[Draft], list[int]]:
         """Drafts of all slots, guided from the frontier on, and how many of the guided hold beside each other."""
         if max(ages) == 0 or max(ages) > self._max_age:
@@ -122,7 +126,7 @@ class TwoSidedModel:
             for canvas, rows in zip(opened, self.draft(opened), strict=True):
                 reading = Reading(self.restrict(canvas, rows), len(canvas.done), canvas.frontier)
                 self._readings[canvas.candidate, canvas.gap.position] = reading
-        logits = [self._readings[canvas.candidate, canvas.gap.position].logits for canvas in opened]
+        logits = [self._reading_of(canvas) for canvas in opened]
         drafts = [self._sharpen(canvas, rows) for canvas, rows in zip(opened, logits, strict=True)]
         if self._guidance == 0:
             return drafts, [0] * len(opened)

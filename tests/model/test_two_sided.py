@@ -203,3 +203,16 @@ def test_a_reading_serves_until_it_is_too_old_or_the_line_may_end(model: LoadedM
     assert always[0] == always[1] == 24
     assert 24 / 4 <= aged[0] < 24
     assert 24 <= aged[1] <= 24 + aged[0]
+
+
+def test_an_end_that_cuts_a_block_cuts_its_reading(model: LoadedModel) -> None:
+    cache, layout = context(model, tiny.CODE[:133], tiny.CODE[140:])
+    reader = tiny.reader(model, cache, layout, guidance=0.5)
+    canvas = Canvas(layout.gaps[0], 8, 24, min_tokens=24)
+    canvas.open_block()
+    reader.read([canvas])
+    canvas.commit(0, 40, model.tokenizer.eog_id)
+    canvas.commit(5, model.tokenizer.eog_id, model.tokenizer.eog_id)
+    (seen,) = reader.read([canvas])
+    assert seen is not None
+    assert len(seen.ids) == len(canvas.slots) == 6
