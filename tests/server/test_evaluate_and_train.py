@@ -14,7 +14,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["evaluate"], "'--data'"),
+        (["evaluate"], "--data FILE"),
         (["evaluate", "--data", "none.jsonl.gz"], "none.jsonl.gz: no such file"),
         (["train", "--minutes", "-1"], "'--minutes'"),
         (["train", "validate"], "'--adapter'"),
