@@ -2,9 +2,14 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from lacuna_model import models
 from lacuna_model.errors import LacunaError
+
+# No test asserts a time, on a machine that may be busy with anything.
+settings.register_profile("lacuna", deadline=None)
+settings.load_profile("lacuna")
 
 
 @pytest.fixture(scope="session")

@@ -157,6 +157,7 @@ _PYTHON = Lexicon(
     quotes=(b'"""', b"'''", b'"', b"'"),
     columns=True,
     links=(b" in x", b" else x", b"=x"),
+    choice=b" if x",
     statement=b"pass",
     filler=b"pass",
     body=b": pass",

@@ -16,7 +16,7 @@ STATEMENT = re.compile(
 )
 PROSE = re.compile(rb" ?[\w'`,.()-]+ [a-z'`-]+ [a-z'`,.-]+(?: [a-z]|\Z)")
 BINARY = re.compile(rb"\s*(?:[-+*/%&|^<>=!?]|(?:and|or|in|is|not in|if|instanceof|as)\b)")
-CHOICE = re.compile(rb"\s*:(?!:)")
+CHOICE = re.compile(rb"\s*(?::(?!:)|else\b)")
 POSTFIX = re.compile(rb"[.(\[,]|\w")
 
 
@@ -24,10 +24,10 @@ class RightSide:
     """What stands behind a gap: the rest of its line, and which brackets and strings it closes.
 
     ``unmatched`` are its closers without an opener, innermost first; ``inside`` is the quote of a string that the
-    text begins in; ``header`` whether the line is the header of an indented block; ``after_statement`` is the text
-    from where the statement closes its last bracket, ``coming`` the lines behind that and ``needs``
-    the blocks that they must stand in. ``whole`` says whether all is
-    seen that could close a bracket, which it is not in front of another gap.
+    text begins in; ``header`` whether the line is the header of an indented block; ``follows_choice`` whether the text
+    goes on with the second half of a choice, as in ``x ? y : z``; ``after_statement`` is the text from where the
+    statement closes its last bracket, ``coming`` the lines behind that and ``needs`` the blocks that they must stand in.
+    ``whole`` says whether all is seen that could close a bracket, which it is not in front of another gap.
     """
 
     def __init__(self, text: bytes, lexicon: Lexicon, *, to_the_end: bool = True) -> None:
@@ -49,6 +49,7 @@ class RightSide:
         code = scan(line, lexicon)
         self.header = lexicon.columns and code.last == b":" and not code.stack
         self.blank = not self.rest.strip()
+        self.follows_choice = bool(CHOICE.match(text))
         self.coming = coming_lines(self.after_statement)
         self.needs = needs(window)
 
@@ -56,11 +57,6 @@ class RightSide:
     def statement(self) -> bool:
         """Whether the rest of the line begins as only a statement does."""
         return bool(STATEMENT.match(self.rest))
-
-    @property
-    def follows_choice(self) -> bool:
-        """Whether the text goes on with the second half of a choice, as in ``x ? y : z``."""
-        return bool(CHOICE.match(self.after_statement))
 
     @property
     def prose(self) -> bool:
