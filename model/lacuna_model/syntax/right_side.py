@@ -26,7 +26,7 @@ class RightSide:
     ``unmatched`` are its closers without an opener, innermost first; ``inside`` is the quote of a string that the
     text begins in; ``header`` whether the line is the header of an indented block; ``follows_choice`` whether the text
     goes on with the second half of a choice, as in ``x ? y : z``; ``after_statement`` is the text from where the
-    statement closes its last bracket, ``coming`` the lines behind that and ``needs`` the blocks that they must stand in.
+    statement closes its last bracket, ``coming`` the lines behind that and ``needs`` the blocks these must stand in.
     ``whole`` says whether all is seen that could close a bracket, which it is not in front of another gap.
     """
 
