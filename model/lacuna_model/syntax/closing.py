@@ -110,7 +110,7 @@ class Closer:
             if lexicon.body.startswith(b":"):
                 bodies = [b":", lexicon.body] if self._block_follows(state) else [lexicon.body, b":"]
             tails = bodies + tails
-        if lexicon.choice and self._right.follows_choice:
+        if lexicon.choice and self._right.follows_choice and (state.stack or not lexicon.columns):
             tails = [lexicon.choice, lexicon.terminator + b" " + lexicon.operand + lexicon.choice, *tails]
         return tails
 
@@ -217,6 +217,8 @@ class Closer:
         first = layout.lines[0][0] if layout.lines else layout.column
         if first >= written >= 0:
             lead = lead.removeprefix(self._newline)[written:]
-        if self._right.blank and b"\n" in lead:
+        if right.blank and layout.lines and right.coming and right.coming[0].column <= layout.lines[-1][0]:
+            return lead + self._lexicon.statement  # the block of the last header would else be empty
+        if right.blank and b"\n" in lead:
             return lead[: lead.rfind(b"\n")].removesuffix(b"\r")
         return lead

@@ -106,8 +106,8 @@ _CPP_BLOCKS = (
     b"try ",
 )
 _RUBY_WORDS = (b"def", b"class", b"module", b"if", b"unless", b"while", b"until", b"case", b"begin", b"do", b"for")
-_C_LINKS = (b" x()", b" x = x", b" x {}", b"> x", b"case x:", b"x,")
-_JAVA_LINKS = (b" void x()", b" class x", b" x = x", b" void x() {}", b"case x:", b"x,")
+_C_LINKS = (b" x()", b" x = x", b" x {}", b"> x", b"case x:", b"if (x)", b"x,")
+_JAVA_LINKS = (b" void x()", b" class x", b" x = x", b" void x() {}", b"case x:", b"if (x)", b"x,")
 _CHOICE = b" ? x"
 # A slash where an operand is due; without one in front of it, or with a space between.
 _REGEX_AT = rb"(?:(?<=[(,=:!&|?;\[{}])|(?<=[(,=:!&|?;\[{}] )|(?<=return ))"
