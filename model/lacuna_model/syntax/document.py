@@ -172,7 +172,9 @@ class Document:
             known |= self._indent_faults
         near = frozenset(fault for fault in known if self._is_near(fault))
         far = frozenset() if self._sound_elsewhere else known - near
-        known = far | near if self._relaxed else far
+        # At first not even a closer that is missing somewhere else may stay: it is what the open gaps lack.
+        lasting = frozenset(fault for fault in far if not fault.kind.startswith("MISSING"))
+        known = far | near if self._relaxed else lasting
         splices = [Splice(*gap, len(fill)) for gap, fill in zip(self._gaps, fills, strict=True)]
         known = frozenset(fault for fault in carried_over(known, splices) if not self._at_fill(fault, fills))
         return Check(tuple(_nearest(self._whole, fills, faults - known)))
