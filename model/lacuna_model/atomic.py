@@ -27,7 +27,7 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 def remove_parts(target: Path) -> None:
@@ -36,8 +36,9 @@ def remove_parts(target: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _sync_folder(folder: Path) -> None:
-    # Without this the new name can be lost in a power cut; Windows has no way to open a folder.
+def sync_folder(folder: Path) -> None:
+    """Brings a folder's names to disk: without it a new one can be lost in a power cut, or an old one come back."""
+    # Windows has no way to open a folder.
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:

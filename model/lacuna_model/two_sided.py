@@ -110,14 +110,14 @@ class TwoSidedModel:
 
     def _age(self, canvas: Canvas) -> int:
         """How many tokens were committed since the canvas side read a canvas; too many if it never did."""
-        reading = self._readings.get((canvas.candidate, canvas.gap.position))
+        reading = self._readings.get(_key(canvas))
         if reading is None or reading.start != len(canvas.done):
             return self._max_age + 1
         return canvas.frontier - reading.frontier
 
     def _reading_of(self, canvas: Canvas) -> Tensor:
         """The logits of a block as it is now: an end-of-gap may have cut it since it was read."""
-        return self._readings[canvas.candidate, canvas.gap.position].logits[: len(canvas.slots)]
+        return self._readings[_key(canvas)].logits[: len(canvas.slots)]
 
     def _read(self, opened: Sequence[Canvas], ages: Sequence[int]) -> tuple[list[Draft], list[int]]:
         """Drafts of all slots, guided from the frontier on, and how many of the guided hold beside each other."""
@@ -125,7 +125,7 @@ class TwoSidedModel:
             ages = [0] * len(opened)
             for canvas, rows in zip(opened, self.draft(opened), strict=True):
                 reading = Reading(self.restrict(canvas, rows), len(canvas.done), canvas.frontier)
-                self._readings[canvas.candidate, canvas.gap.position] = reading
+                self._readings[_key(canvas)] = reading
         logits = [self._reading_of(canvas) for canvas in opened]
         drafts = [self._sharpen(canvas, rows) for canvas, rows in zip(opened, logits, strict=True)]
         if self._guidance == 0:
@@ -197,7 +197,7 @@ class TwoSidedModel:
         return mask.to(self._mask_embedding.device)
 
     def _rows_of(self, canvas: Canvas) -> list[int]:
-        return self._fill_rows[canvas.candidate, canvas.gap.position]
+        return self._fill_rows[_key(canvas)]
 
     def restrict(self, canvas: Canvas, logits: Tensor) -> Tensor:
         """Rule out what cannot stand: tokens that are no text, a start without the healed text, an end too early."""
@@ -327,3 +327,8 @@ class TwoSidedModel:
 
     def _anchor(self, canvas: Canvas) -> int:
         return canvas.done[-1] if canvas.done else self._anchors[canvas.gap]
+
+
+def _key(canvas: Canvas) -> tuple[int, int]:
+    """What tells a canvas from the others of a request: its candidate, and the place of its gap."""
+    return canvas.candidate, canvas.gap.position

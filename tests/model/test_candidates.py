@@ -9,7 +9,6 @@ from lacuna_model.errors import RequestError
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
 from lacuna_model.params import DecodeOptions, InfillRequest, Region
-from lacuna_model.two_sided import TwoSidedModel
 
 from . import tiny
 
@@ -60,16 +59,7 @@ def test_candidates_do_not_read_each_other(model: LoadedModel) -> None:
     layout = lay_out((tiny.CODE[:120], tiny.CODE[130:]), model.tokenizer, reserve=lambda _: 64, hole=64)
     cache = ContextCache(model.base)
     cache.update(layout)
-    read = TwoSidedModel(
-        model.base,
-        model.canvas,
-        model.mask_embedding,
-        cache,
-        layout,
-        model.prefixes,
-        eog_id=model.tokenizer.eog_id,
-        guidance=0.6,
-    )
+    read = tiny.reader(model, cache, layout, guidance=0.6)
     canvases = [Canvas(layout.gaps[0], 4, 16, candidate=candidate) for candidate in range(3)]
     for canvas in canvases:
         canvas.open_block()

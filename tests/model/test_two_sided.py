@@ -183,17 +183,7 @@ def test_finished_blocks_are_part_of_the_context(model: LoadedModel) -> None:
 def test_a_reading_serves_until_it_is_too_old_or_the_line_may_end(model: LoadedModel) -> None:
     def passes(max_age: int) -> tuple[int, int, list[int]]:
         cache, layout = context(model, tiny.CODE[:133], tiny.CODE[140:])
-        reader = TwoSidedModel(
-            model.base,
-            model.canvas,
-            model.mask_embedding,
-            cache,
-            layout,
-            model.prefixes,
-            eog_id=model.tokenizer.eog_id,
-            guidance=1.0,
-            max_age=max_age,
-        )
+        reader = tiny.reader(model, cache, layout, guidance=1.0, max_age=max_age)
         canvases = [Canvas(layout.gaps[0], 8, 24, min_tokens=24)]
         decode(model, reader, canvases, schedule="single")
         return reader.counts.canvas, reader.counts.base, canvases[0].tokens()

@@ -13,7 +13,7 @@ from lacuna_model.loader import LoadedModel
 from lacuna_model.prefixes import PrefixTable
 from lacuna_model.tokenizer import Tokenizer, Vocabulary
 from lacuna_model.transformer import Transformer
-from lacuna_model.two_sided import TwoSidedModel
+from lacuna_model.two_sided import MAX_AGE, TwoSidedModel
 
 SPECIALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 # Tokens of several bytes, in the byte-level alphabet (Ġ is a space, Ċ a newline).
@@ -142,7 +142,9 @@ def trainable(rank: int = 4) -> TrainableCanvas:
     return TrainableCanvas(CONFIG, fuse(state(), CONFIG), rank=rank, dtype=torch.float32)
 
 
-def reader(model: LoadedModel, cache: ContextCache, layout: Layout, guidance: float = 0.0) -> TwoSidedModel:
+def reader(
+    model: LoadedModel, cache: ContextCache, layout: Layout, guidance: float = 0.0, max_age: int = MAX_AGE
+) -> TwoSidedModel:
     """Reads canvases over a context, as the engine has it."""
     return TwoSidedModel(
         model.base,
@@ -153,6 +155,7 @@ def reader(model: LoadedModel, cache: ContextCache, layout: Layout, guidance: fl
         model.prefixes,
         eog_id=model.tokenizer.eog_id,
         guidance=guidance,
+        max_age=max_age,
     )
 
 

@@ -30,7 +30,7 @@ class PassCost(msgspec.Struct, frozen=True):
 def bench_passes(model: LoadedModel, *, context_tokens: int = 1024, runs: int = 15) -> list[PassCost]:
     """The cost of encoding a context of real code anew, and of passes over one gap in it without guidance."""
     context = next(contexts(model.tokenizer.encode, context_tokens))
-    layout = lay_out((context.before, context.after), model.tokenizer, reserve=lambda _: 256, hole=0, snippets="")
+    layout = lay_out((context.before, context.after), model.tokenizer, reserve=lambda _: 256, hole=0)
 
     def encode() -> int:
         return ContextCache(model.base, dtype=model.cache_dtype).update(layout).total

@@ -8,7 +8,7 @@ when the journal is removed. So a command that was killed never takes effect lat
 import contextlib
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import filelock
@@ -58,14 +58,15 @@ def replace_all(contents: Sequence[tuple[Path, bytes, bytes]]) -> None:
                 _prepare(change, path, before, after)
             for change in changes:
                 os.replace(change.part, change.target)
-            _sync_folders({Path(change.target).parent for change in changes})
+            for changed in {Path(change.target).parent for change in changes}:
+                atomic.sync_folder(changed)
             journal.unlink()
         except BaseException as error:
             _put_back(journal)
             if isinstance(error, OSError):
                 raise RequestError(f"cannot write {error.filename}: {error.strerror}; nothing was changed") from error
             raise
-        _sync_folders({folder})
+        atomic.sync_folder(folder)
 
 
 def recover() -> list[str]:
@@ -120,16 +121,6 @@ def _put_back(journal: Path) -> list[str]:
             lines.append(f"{target}: left as it is; it has changed since a refactor was cut off")
     journal.unlink()
     return lines
-
-
-def _sync_folders(folders: Iterable[Path]) -> None:
-    # Without this a power cut could bring an old name back, after the journal has gone.
-    for folder in folders if os.name == "posix" else ():
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 @contextlib.contextmanager
