@@ -6,6 +6,8 @@ from pathlib import Path
 from pathspec.patterns.gitignore.base import GitIgnorePatternError
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+from lacuna_model.workspace.root import find_repository
+
 # Later ones outrank earlier ones of the same folder. A `.lacunaignore` that says `*` switches a workspace off.
 IGNORE_FILES = (".git/info/exclude", ".gitignore", ".lacunaignore")
 
@@ -23,7 +25,7 @@ class IgnoreRules:
     @classmethod
     def of(cls, root: Path) -> "IgnoreRules":
         """The rules of a workspace: where it lies inside a repository, those of the folders above it hold too."""
-        repository = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
+        repository = find_repository(root) or root
         above = None
         for folder in reversed([root, *root.parents]):
             if folder == repository or repository in folder.parents:

@@ -7,6 +7,11 @@ _PROJECT_FILES = ("pyproject.toml", "package.json")
 
 def find_root(file: Path) -> Path | None:
     """The repository that a file lies in, else the nearest folder above with a project file; None where neither is."""
-    folders = file.resolve().parents
-    repository = next((folder for folder in folders if (folder / ".git").exists()), None)
-    return repository or next((f for f in folders if any((f / name).is_file() for name in _PROJECT_FILES)), None)
+    folder = file.resolve().parent
+    found = (f for f in (folder, *folder.parents) if any((f / name).is_file() for name in _PROJECT_FILES))
+    return find_repository(folder) or next(found, None)
+
+
+def find_repository(folder: Path) -> Path | None:
+    """The repository that a folder is or lies in; None where there is none."""
+    return next((above for above in (folder, *folder.parents) if (above / ".git").exists()), None)
