@@ -70,13 +70,10 @@ class GapText:
         """Whether a text is UTF-8, begins with the prefix and keeps the region's rules behind it."""
         return is_utf8(text) and text.startswith(self.prefix) and self.rules.accepts(text[len(self.prefix) :])
 
-    def fill(self, prefix: tuple[int, ...], closing: bytes, capacity: int) -> Fill | None:
-        """The fill of these tokens and this completion; None where it has no room or breaks a rule of the region."""
+    def fill(self, prefix: tuple[int, ...], closing: bytes) -> Fill:
+        """The fill of these tokens and this completion."""
         tokens = prefix + self.vocabulary.encode(closing) if closing else prefix
-        if not self.rules.least_tokens <= len(tokens) <= capacity:
-            return None
-        text = self.text(tokens)
-        return Fill(tokens, text, len(prefix), closing) if self.accepts(text) else None
+        return Fill(tokens, self.text(tokens), len(prefix), closing)
 
     def tails(self, before: Fill | None, tokens: tuple[int, ...]) -> list[bytes]:
         """The completion of an earlier fill, if as much is open behind these tokens as was behind that fill's own."""
@@ -111,6 +108,7 @@ class Candidates:
         self._current: _Entry | None = None
         self._free: frozenset[int] = frozenset()
         self._capacity = 0
+        self._known: dict[int, list[tuple[int, float]]] = {}
 
     def add(self, draft: Draft, *, base: float, before: Fill | None = None) -> None:
         """Queues what a draft offers: itself if it is complete, and its fixed part with completions.
@@ -170,9 +168,11 @@ class Candidates:
             entry = heapq.heappop(self._heap)
             if entry.source is not None and not self._draw(entry, entry.source):
                 continue
+            fill = self._gap.fill(entry.prefix, entry.closing)
+            if not self._gap.rules.least_tokens <= len(fill.tokens) <= self._capacity:
+                continue
             self._current = entry
-            fill = self._gap.fill(entry.prefix, entry.closing, self._capacity)
-            if fill is not None:
+            if self._gap.accepts(fill.text):
                 return fill
             self._repair(entry, len(entry.prefix))
         return None
@@ -198,12 +198,18 @@ class Candidates:
         slot = next((index for index, end in enumerate(ends) if end > offset), len(ends))
         self._repair(entry, slot)
 
+    def _ranked(self, slot: int) -> list[tuple[int, float]]:
+        """The model's best tokens for a slot, turned into a list once."""
+        if slot not in self._known:
+            self._known[slot] = ranked_tokens(self._view, slot)[:ALTERNATIVES]
+        return self._known[slot]
+
     def _repair(self, entry: _Entry, position: int) -> None:
         done = len(self._view.done)
         for spot in range(position + REACH_RIGHT, position - REACH_LEFT - 1, -1):
             if spot not in self._free or spot >= len(entry.prefix):
                 continue
-            ranked = ranked_tokens(self._view, spot - done)[:ALTERNATIVES]
+            ranked = self._ranked(spot - done)
             for token, logp in ranked:
                 if token not in (entry.prefix[spot], self._gap.vocabulary.eog_id):
                     loss = COST_SWAP + COST_PER_NAT * (ranked[0][1] - logp)

@@ -8,16 +8,17 @@ statement, lead over to the line that goes on behind the gap. Guesses are ranked
 import re
 from collections.abc import Iterator, Sequence
 
+from lacuna_model.syntax.balance import Sides, open_behind
 from lacuna_model.syntax.blocks import Line, lay_lines, open_lines, render
-from lacuna_model.syntax.languages import Lexicon
-from lacuna_model.syntax.right_side import Bridge, RightSide, bridges
-from lacuna_model.syntax.scan import Scan, scan, scan_left
+from lacuna_model.syntax.right_side import Bridge, bridges
+from lacuna_model.syntax.scan import Scan, scan
 from lacuna_model.syntax.vocabulary import finish_character
 
 LIMIT = 96
 NEWLINE_RANK = 1.5
 WHOLE_LINES_RANK = 0.4
 REOPENED_RANK = 1.0
+OPENINGS = 6
 # To turn the rest of a line into a comment is right where it was one, and else the very last resort.
 COMMENT_RANK = 8.0
 PROSE_BONUS = 7.5
@@ -29,47 +30,42 @@ WANTS_OPERAND = frozenset(
 
 
 class Closer:
-    """Completions for one gap; what depends on the text around it alone is found once.
+    """Completions for one gap; what depends on the text around it alone is found once."""
 
-    ``left`` is the text from the start of the file, ``since`` where in it the gap before this one ended, ``right``
-    the text up to the next gap, or ``to_the_end``.
-    """
-
-    def __init__(self, left: bytes, right: bytes, lexicon: Lexicon, since: int = 0, *, to_the_end: bool = True) -> None:
-        self._lexicon = lexicon
-        self._left_text = left
-        self._left = scan_left(left, lexicon, since)
+    def __init__(self, sides: Sides) -> None:
+        self._lexicon = lexicon = sides.right.lexicon
+        self._left_text, self._left = sides.text, sides.left
+        self._right, self._target = sides.right, sides.target
+        left, right = sides.text, sides.right.text
         around = left[-2000:] + right[:2000]
         self._newline = b"\r\n" if b"\r\n" in around else b"\n"
         self._mark = b"\t" if re.search(rb"\n\t", around) else b" "
         self._unit = 1 if self._mark == b"\t" else 4
-        self._right = RightSide(right, lexicon, to_the_end=to_the_end)
         # a gap that begins a line and ends before code holds whole lines
         whole_lines = not left[left.rfind(b"\n") + 1 :].strip() and not self._right.blank
         self._newline_rank = WHOLE_LINES_RANK if whole_lines else NEWLINE_RANK
-        self._sides = [(0.0, self._right, b"")]
+        self._ways = [(0.0, self._right, self._target, b"")]
         if lexicon.columns and self._right.margin > 1:
             # What follows is a line of its own: the fill may end as it would at a line's end, with a newline behind it.
-            self._sides.append(
-                (WHOLE_LINES_RANK, RightSide(self._newline + right, lexicon, to_the_end=to_the_end), self._newline)
-            )
+            below = self._right.without(0, self._newline)
+            self._ways.append((WHOLE_LINES_RANK, below, self._target, self._newline))
         if lexicon.line_comment and not self._right.blank:
-            behind = RightSide(right[len(self._right.rest) :], lexicon, to_the_end=to_the_end)
+            behind = self._right.without(len(self._right.rest))
             rank = COMMENT_RANK - PROSE_BONUS * self._right.prose
-            self._sides.append((rank, behind, lexicon.line_comment[0]))
+            self._ways.append((rank, behind, open_behind(self._left, behind), lexicon.line_comment[0]))
 
     def open_ends(self, fill: bytes) -> tuple[tuple[bytes, ...], bytes]:
-        """The brackets and the string that are open behind the beginning of a fill."""
+        """The closers of the brackets and of the string that are open behind the beginning of a fill."""
         state = scan(fill, self._lexicon, self._left)
-        return state.stack, state.inside
+        return state.closers, state.inside
 
     def completions(self, fill: bytes) -> Iterator[bytes]:
         """Texts to put behind the beginning of a fill, likeliest first, without duplicates."""
         character = finish_character(fill)
         state = scan(fill + character, self._lexicon, self._left)
         ranked = [(0.0, b"")] if state.inside == b"\n" else []
-        for offset, side, comment in self._sides:
-            self._right = side
+        for offset, side, target, comment in self._ways:
+            self._right, self._target = side, target
             for rank, text in (*self._inline(state, fill), *self._on_new_line(state, fill)):
                 ranked.append((offset + rank, text + comment))
         seen: set[bytes] = set()
@@ -83,17 +79,19 @@ class Closer:
         right = self._right
         if state.inside and right.inside and (state.inside == right.inside or len(right.inside) == 1):
             yield -1.0, b""
-        for extra, way in enumerate(bridges(state, right, self._lexicon)):
+        for extra, way in enumerate(bridges(state.stack, self._target, self._lexicon, statement=False)):
             for rank, text in self._over(way, state, fill):
                 yield rank + REOPENED_RANK * extra, text
 
     def _over(self, way: Bridge, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         right, lexicon = self._right, self._lexicon
-        opening = right.opening(way.openers)
+        openings = right.openings(way.openers) if way.openers else [right.opening(())]
+        opening = openings[0]
         for rank, operand in enumerate(self._operands(state, fill)):
             body = operand + state.inside + way.closers
             for tail_rank, tail in enumerate(self._tails(state)):
-                yield rank + tail_rank, body + tail + opening
+                for place, start in enumerate(openings[:OPENINGS]):
+                    yield rank + tail_rank + 0.5 * place, body + tail + start
             if right.inside or way.openers:
                 yield rank + 0.5, body + (b", " if right.inside else b" ") + opening
                 if lexicon.terminator:
@@ -127,7 +125,8 @@ class Closer:
         if state.body_due is not None:
             return [self._body_indent(state.body_due, fill) + (lexicon.statement or lexicon.operand), b""]
         if not state.last:
-            return [b"", lexicon.statement or lexicon.operand]
+            cases = [b"case x:"] if self._right.cases else []
+            return [b"", *cases, lexicon.statement or lexicon.operand]
         text = fill or self._left_text
         space = b" " if re.search(rb"[\w\x80-\xff]\Z", text) else self._continuation(state, fill)
         operand = space + lexicon.operand
@@ -163,7 +162,7 @@ class Closer:
         newline_rank = self._newline_rank if fill else NEWLINE_RANK
         if right.blank and not right.coming and not right.unmatched:
             return
-        for extra, way in enumerate(bridges(state, right, self._lexicon, statement=True)):
+        for extra, way in enumerate(bridges(state.stack, self._target, self._lexicon, statement=True)):
             for rank, text in self._over_lines(way, state, fill):
                 yield newline_rank + rank + REOPENED_RANK * extra, text
 

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from tree_sitter import Parser, Tree
 
+from lacuna_model.syntax.balance import Balance
 from lacuna_model.syntax.error_set import Fault, Splice, carried_over, tree_faults
 from lacuna_model.syntax.extent import Extent, find_extents, skeleton
 from lacuna_model.syntax.frontier import Frontier
@@ -49,6 +50,20 @@ class Document:
         self._windows = [Window(text, gaps, self._original, extent, language) for extent in extents]
         self._near = [(extent.begin, extent.stop) for extent in extents] or [(0, len(text) + 1)]
         self._relaxed = False
+        self._balance = Balance(text, gaps, language.lexicon)
+
+    @property
+    def windows(self) -> Sequence[Window]:
+        """The windows that fills are checked in now."""
+        return self._windows or [self._whole]
+
+    def balance(self, gap: int) -> tuple[Balance, int]:
+        """The brackets around a gap and its place among their gaps: in its window, if its blocks are brackets."""
+        if not self._language.columns:
+            for window in self._windows:
+                if gap in window.gaps:
+                    return window.balance, gap - window.extent.first
+        return self._balance, gap
 
     @property
     def idle(self) -> bool:
@@ -57,7 +72,7 @@ class Document:
 
     def frontier(self, gap: int, offset: int) -> Frontier | None:
         """What may follow the first ``offset`` bytes of a gap's fill, by the tree of the fills last found valid."""
-        for window in self._windows or [self._whole]:
+        for window in self.windows:
             if gap in window.gaps and window.settled:
                 start = window.spans(window.base)[gap - window.extent.first][0]
                 text = window.assemble(window.base)
@@ -122,7 +137,7 @@ class Document:
             elif outcome is None:
                 found += [(gap, 0) for gap in window.gaps]
             else:
-                found += _nearest(window, own, outcome[1])
+                found += nearest(window, own, outcome[1])
         if not found:
             for window, tree in parsed:
                 window.rebase([fills[gap] for gap in window.gaps], tree)
@@ -153,7 +168,7 @@ class Document:
         fault = oracle(text, spans)
         if fault is None and not self._relaxed and self._extents and self._spoils(text):
             fault = Fault("SYNTAX", *spans[0])
-        return check if fault is None else Check(tuple(_nearest(self._whole, fills, frozenset({fault}))))
+        return check if fault is None else Check(tuple(nearest(self._whole, fills, frozenset({fault}))))
 
     def _spoils(self, text: bytes) -> bool:
         """Whether a text does not compile though the document without the fills' statements does."""
@@ -177,7 +192,7 @@ class Document:
         known = far | near if self._relaxed else lasting
         splices = [Splice(*gap, len(fill)) for gap, fill in zip(self._gaps, fills, strict=True)]
         known = frozenset(fault for fault in carried_over(known, splices) if not self._at_fill(fault, fills))
-        return Check(tuple(_nearest(self._whole, fills, faults - known)))
+        return Check(tuple(nearest(self._whole, fills, faults - known)))
 
     def _is_near(self, fault: Fault) -> bool:
         return any(fault.end >= begin and fault.start < stop for begin, stop in self._near)
@@ -195,7 +210,7 @@ def parses(text: bytes, language: Language) -> bool:
     return not tree_faults(tree) and not (language.columns and indentation_faults(tree, text))
 
 
-def _nearest(window: Window, fills: Sequence[bytes], faults: frozenset[Fault]) -> list[tuple[int, int]]:
+def nearest(window: Window, fills: Sequence[bytes], faults: frozenset[Fault]) -> list[tuple[int, int]]:
     """Each fault as (gap, offset from the start of its fill), in the order of their places."""
     spans = window.spans(fills)
     found = []

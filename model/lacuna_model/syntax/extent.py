@@ -13,7 +13,7 @@ from tree_sitter import Node, Parser
 
 from lacuna_model.syntax.blocks import open_lines
 from lacuna_model.syntax.languages import Language
-from lacuna_model.syntax.scan import Literals, carried_quote, find_literals, open_quote
+from lacuna_model.syntax.literals import Literals, carried_quote, find_literals, open_quote
 
 SMALL = 3000
 GROWTHS = 4

@@ -134,6 +134,7 @@ _SCRIPT = Lexicon(
     headers=_C_HEADERS | {b"function"},
     quotes=(b'"', b"'", b"`"),
     atoms=(_REGEX,),
+    function=b"() => ",
 )
 _GO = Lexicon(
     links=(b" x()", b" := x", b" x() {}", b" x", b"case x:", b"x,"),

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from lacuna_model.syntax.blocks import coming_lines, needs
 from lacuna_model.syntax.languages import Lexicon
-from lacuna_model.syntax.scan import FAR, TOP_LEVEL, Scan, open_comment, open_quote, scan, scan_brackets, string_end
+from lacuna_model.syntax.literals import carried_quote, open_comment, open_quote
+from lacuna_model.syntax.scan import FAR, TOP_LEVEL, UNKNOWN, Bracket, Scan, scan, scan_brackets, string_end
 
 WINDOW = 4000
 OPENERS = {b")": b"(", b"]": b"[", b"}": b"{", b">": b"<"}
@@ -17,34 +18,52 @@ STATEMENT = re.compile(
 PROSE = re.compile(rb" ?[\w'`,.()-]+ [a-z'`-]+ [a-z'`,.-]+(?: [a-z]|\Z)")
 BINARY = re.compile(rb"\s*(?:[-+*/%&|^<>=!?]|(?:and|or|in|is|not in|if|instanceof|as)\b)")
 CHOICE = re.compile(rb"\s*(?::(?!:)|else\b)")
-POSTFIX = re.compile(rb"[.(\[,]|\w")
+ARROW = re.compile(rb"\s*(?::[^\n=]*)?=>")
+BODY = re.compile(rb"\s*(?:\{|:|->|(?:throws|where|const|override|noexcept)\b|[\w*.\[\]]+ \{|\([^)\n]*\) \{)")
+HEAD_OF = {rb"\s*(?:catch|finally)\b": b"try", rb"\s*else\b": b"if", rb"\s*while\b": b"do "}
+CASE = re.compile(rb"\s*(?:case|default)\b")
 
 
 class RightSide:
     """What stands behind a gap: the rest of its line, and which brackets and strings it closes.
 
-    ``unmatched`` are its closers without an opener, innermost first; ``inside`` is the quote of a string that the
-    text begins in; ``header`` whether the line is the header of an indented block; ``follows_choice`` whether the text
-    goes on with the second half of a choice, as in ``x ? y : z``; ``after_statement`` is the text from where the
-    statement closes its last bracket, ``coming`` the lines behind that and ``needs`` the blocks these must stand in.
-    ``whole`` says whether all is seen that could close a bracket, which it is not in front of another gap.
+    ``unmatched`` are its closers without an opener, innermost first, and ``levels`` the columns of the lines between
+    them (see ``Scan``); ``inside`` is the quote of a string that the text begins in, given what the gap begins in
+    (``before``); ``header`` whether the line is the header of an indented block; ``follows_choice`` whether the text
+    goes on with the second half of a choice, as in ``x ? y : z``, and ``cases`` whether it does with the cases of a
+    switch; ``after_statement`` is the text from where the statement closes its last bracket, ``coming`` the lines
+    behind that and ``needs`` the blocks these must stand in. ``whole`` says whether all is seen that could close a
+    bracket, which it is not in front of another gap.
     """
 
-    def __init__(self, text: bytes, lexicon: Lexicon, *, to_the_end: bool = True) -> None:
+    def __init__(self, text: bytes, lexicon: Lexicon, before: bytes = b"", *, to_the_end: bool = True) -> None:
         stop = TOP_LEVEL.search(text, 0, WINDOW) if lexicon.columns else None
         window = text[: stop.start() if stop else WINDOW]
-        self._lexicon = lexicon
+        self.lexicon = lexicon
+        self.text = text
+        self.to_the_end = to_the_end
         self.rest = text.split(b"\n", 1)[0]
-        self.inside = open_comment(text, lexicon) or open_quote(text, lexicon)
+        self._before = before
+        if to_the_end:
+            self.inside = open_comment(text, lexicon) or open_quote(text, lexicon)
+        else:
+            self.inside = carried_quote(text, before, lexicon)
         start = string_end(window, self.inside) or 0 if self.inside else 0
         clean = window[start:]
-        state = scan(clean, lexicon)
-        self.whole = to_the_end
-        self.unmatched = state.unmatched
-        if not lexicon.columns and len(text) > WINDOW:
-            self.unmatched = scan_brackets(text[start:FAR], lexicon).unmatched
-            self.whole &= len(text) <= FAR
-        self.after_statement = text[start + state.unmatched_end :] if lexicon.columns else text
+        state = scan(clean, lexicon, Scan(column=UNKNOWN))
+        counted = state
+        if len(window) < len(text) and not lexicon.columns:
+            counted = scan_brackets(text[start:FAR], lexicon)
+        self.whole = stop is not None or (to_the_end and len(text) <= FAR)
+        self.unmatched = counted.unmatched
+        self.lowest = state.lowest if len(state.unmatched) == len(counted.unmatched) else UNKNOWN
+        self.cases = state.cases
+        self._start = start
+        seen = state.levels[: len(counted.levels)]
+        self.levels = seen + (UNKNOWN,) * (len(counted.levels) - len(seen))
+        self.after_statement = (
+            text[start + (state.unmatched[-1].end if state.unmatched else 0) :] if lexicon.columns else text
+        )
         line = self.after_statement.split(b"\n", 1)[0]
         code = scan(line, lexicon)
         self.header = lexicon.columns and code.last == b":" and not code.stack
@@ -52,6 +71,10 @@ class RightSide:
         self.follows_choice = bool(CHOICE.match(text))
         self.coming = coming_lines(self.after_statement)
         self.needs = needs(window)
+
+    def without(self, start: int, newline: bytes = b"") -> "RightSide":
+        """The same side, were its first ``start`` bytes not there, or ``newline`` in their place."""
+        return RightSide(newline + self.text[start:], self.lexicon, self._before, to_the_end=self.to_the_end)
 
     @property
     def statement(self) -> bool:
@@ -76,39 +99,71 @@ class RightSide:
         """Whether the rest of the line begins with an operand of its own."""
         return bool(re.match(rb"\s*[\w\"'\x80-\xff]", self.rest)) and not BINARY.match(self.rest)
 
-    def opening(self, openers: Sequence[bytes], head: bytes = b"") -> bytes:
-        """The brackets and the quote that the text behind the gap closes, with ``head`` before the innermost brace."""
-        operand = self._lexicon.operand
+    def opening(self, openers: Sequence[bytes], caller: bytes | None = None, head: bytes = b"") -> bytes:
+        """The brackets and the quote that the text behind the gap closes.
+
+        ``caller`` stands before the outermost parenthesis, ``head`` before the innermost brace.
+        """
+        operand = self.lexicon.operand
         last_brace = max((place for place, mark in enumerate(openers) if mark == b"{"), default=-1)
         parts = []
         for place, mark in enumerate(openers):
             if mark == b"(":
-                parts.append(operand)
+                parts.append(operand if caller is None else caller)
+                caller = None
             elif mark == b"{" and place == last_brace:
                 parts.append(head)
             elif mark == b"{" and place and openers[place - 1] == b"(":
-                parts.append(self._lexicon.function)  # of an argument that goes on with calls
+                parts.append(self.lexicon.function)  # of an argument that goes on with calls
             parts.append(mark + (b"\n" if len(mark) > 1 else b""))
+        if self.cases and openers[-1:] == [b"{"] and not CASE.match(self.text):
+            parts.append(b"case x:")
         if openers and not self.inside and (self.rest[:1] == b"," or BINARY.match(self.rest)):
             parts.append(operand)
-        return b"".join(parts) + self._lexicon.opener_of(self.inside)
+        return b"".join(parts) + self.lexicon.opener_of(self.inside)
 
-    def block_openings(self, openers: Sequence[bytes]) -> list[bytes]:
-        """The same with each head that a block may have, likeliest first."""
-        if b"{" not in openers or not self._lexicon.heads:
-            return [self.opening(openers)]
-        return [self.opening(openers, head) for head in self._lexicon.heads]
+    def openings(self, openers: Sequence[bytes]) -> list[bytes]:
+        """The same with each caller and each head that there may be, likeliest first."""
+        callers: list[bytes | None] = list(self._callers(openers)) if b"(" in openers else [None]
+        heads = self._heads(openers) if b"{" in openers else [b""]
+        return [self.opening(openers, caller, head) for head in heads for caller in callers]
+
+    def _callers(self, openers: Sequence[bytes]) -> list[bytes]:
+        """What may stand in front of a parenthesis, by what follows where it is closed: parameters or arguments."""
+        operand = self.lexicon.operand
+        behind = self._behind(len(openers) - 1 - openers.index(b"("))
+        if ARROW.match(behind):
+            return [b"", operand + b" = ", operand]
+        if BODY.match(behind):
+            return [*(head[: head.index(b"(")] for head in self.lexicon.heads if b"(" in head), operand]
+        return [operand]
+
+    def _heads(self, openers: Sequence[bytes]) -> list[bytes]:
+        """What may stand in front of the innermost brace."""
+        heads = list(self.lexicon.heads)
+        place = len(openers) - 1 - openers[::-1].index(b"{")
+        behind = self._behind(len(openers) - 1 - place)
+        likely = next((head for pattern, head in HEAD_OF.items() if re.match(pattern, behind)), b"")
+        if likely or self.cases:
+            heads.sort(key=lambda head: not head.startswith(likely or b"switch"))
+        if place and openers[place - 1] == b"(" and self.lexicon.function:
+            heads.insert(0, self.lexicon.function)
+        return heads
+
+    def _behind(self, index: int) -> bytes:
+        """What follows a closer that has no opener."""
+        return self.text[self._start + self.unmatched[index].end :] if index < len(self.unmatched) else b""
 
     def heads(self, openers: Sequence[bytes]) -> list[bytes]:
         """Beginnings of a statement that the rest of the line may complete, likeliest first."""
-        operand = self._lexicon.operand
+        operand = self.lexicon.operand
         if self.blank:
-            return self.block_openings(openers)
+            return self.openings(openers)
         rest, opening = self.rest, self.opening(openers)
         if self.header:
             return _header_heads(rest, opening, operand)
         if opening:
-            return [*self.block_openings(openers), operand + b" = " + opening]
+            return [*self.openings(openers), operand + b" = " + opening]
         if BINARY.match(rest):
             return [operand, operand + b" = " + operand]
         if rest[:1] in b"([.,:":
@@ -145,43 +200,27 @@ class Bridge:
     openers: list[bytes]
 
 
-def bridges(state: Scan, right: RightSide, lexicon: Lexicon, *, statement: bool = False) -> list[Bridge]:
-    """Ways over from what is open on the left to what the right side closes: fewest brackets first, two at most.
+def bridges(
+    stack: Sequence[Bracket], target: Sequence[Bracket], lexicon: Lexicon, *, statement: bool = False
+) -> list[Bridge]:
+    """Ways over from the brackets that are open behind a fill to those that the text behind it needs.
 
-    The stack is outermost first, what is unmatched innermost first; what is left of the one must mirror what is left
-    of the other. For a new ``statement`` nothing but blocks may stay open. Of a side that was not seen whole the
-    outer part is unknown; where even so nothing fits, the inner parts that both saw must match. The second way ends
-    a block and begins another, for a block may be of the wrong kind.
+    Both are outermost first; what they share stays. For a new ``statement`` its innermost bracket must be a block. The
+    second way ends a block and begins another, for a block may be of the wrong kind.
     """
-    inner, unmatched = list(reversed(state.stack)), right.unmatched
-    found: list[Bridge] = []
-    for exact in (True, False):
-        for total in range(len(inner) + len(unmatched) + 1):
-            for close in range(min(total, len(inner)) + 1):
-                opened = total - close
-                if opened > len(unmatched) or (statement and any(mark in b")]" for mark in inner[close:])):
-                    continue
-                kept, closed = inner[close:], unmatched[opened:]
-                fits = (len(kept) <= len(closed) or not right.whole) and (len(closed) <= len(kept) or not state.whole)
-                if _mirror(kept, closed) and (fits or not exact) and (not found or (close and opened)):
-                    found.append(Bridge(_closing(inner[:close]), _opening(unmatched[:opened], lexicon)))
-                    if len(found) == 2 or not unmatched:
-                        return found
-        if found:
-            return found
-    return [Bridge(_closing(inner), _opening(unmatched, lexicon))]
+    own, due = [bracket.closer for bracket in stack], [bracket.closer for bracket in target]
+    pairs = enumerate(zip(own, due, strict=False))
+    kept = next((place for place, (mark, other) in pairs if mark != other), min(len(own), len(due)))
+    while statement and kept and own[kept - 1] in (b")", b"]"):
+        kept -= 1
+    counts = range(kept, max(kept - 2, -1), -1)
+    return [Bridge(_closing(own[count:][::-1]), _opening(due[count:], lexicon)) for count in counts]
 
 
 def _closing(marks: Sequence[bytes]) -> bytes:
     return b"".join(mark if len(mark) == 1 else b"\n" + mark for mark in marks)
 
 
-def _opening(unmatched: Sequence[bytes], lexicon: Lexicon) -> list[bytes]:
+def _opening(marks: Sequence[bytes], lexicon: Lexicon) -> list[bytes]:
     words = {closer: head for _, closer, head in reversed(lexicon.blocks)}
-    return [OPENERS.get(mark) or words[mark] for mark in reversed(unmatched)]
-
-
-def _mirror(left: Sequence[bytes], right: Sequence[bytes]) -> bool:
-    """Whether what both hold, from the inside out, is the same."""
-    shared = min(len(left), len(right))
-    return list(left[:shared]) == list(right[:shared])
+    return [OPENERS.get(mark) or words[mark] for mark in marks]

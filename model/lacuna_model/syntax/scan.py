@@ -4,34 +4,53 @@ It runs on text that is not finished, where a parser only sees errors. It guesse
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from lacuna_model.syntax.languages import Lexicon
 
-# Read token by token; what lies further away is read for its brackets alone, up to FAR.
-WINDOW = 6000
-FAR = 64_000
+FAR = 64_000  # how far away brackets are counted
 TOP_LEVEL = re.compile(rb"\n(?=[^\s)\]}\"'#])(?!(?:end|else|elsif|elif|fi|done|esac|then|do)\b)")
 MULTILINE_QUOTES = (b'"""', b"'''", b"`")
+UNKNOWN = -1
+# What begins like this may stand as far left as the block that it is in.
+LABELS = frozenset({b"case", b"default"})
+
+
+class Bracket(NamedTuple):
+    """A bracket by its closer, with the column of the line that it stands on; ``UNKNOWN`` where that is not seen.
+
+    Of an opener ``inner`` is the column of the first line within; of a closer ``leads`` says that it begins its line,
+    and ``end`` is where in the text it ends.
+    """
+
+    closer: bytes
+    column: int = UNKNOWN
+    inner: int = UNKNOWN
+    leads: bool = False
+    end: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
     """Where a text stands at its end.
 
-    ``stack`` holds the closers that open brackets wait for, outermost first; ``unmatched`` the closers that had no
-    opener; ``inside`` the closer of a string or comment that is open. ``last`` is the last token that is no space
-    (empty at the start of a line), ``head`` the first word of the line that is not inside parentheses. ``body_due``
-    is the indentation of a header whose block has not begun, ``indent`` that of the line. ``unclosed`` says whether a
-    line ended in a string, ``unmatched_end`` where the last closer without an opener ended, ``whole`` whether brackets
-    were counted from where none is open.
+    ``stack`` holds the brackets that are open, outermost first; ``unmatched`` the closers that had no opener, and
+    ``levels`` the column of the first line that was in none of the text's own brackets, before the first of these
+    closers and behind each, ``lowest`` the least column of a statement's line behind the last. ``inside`` is the
+    closer of a string or comment that is open; ``last`` the last token that is no space (empty at the start of a
+    line), ``head`` the first word of the line that is not inside parentheses; ``body_due`` the indentation of a
+    header whose block has not begun, ``indent`` that of the line. ``unclosed`` says whether a line ended in a string,
+    ``cases`` whether one began with a case outside of the text's own brackets, ``whole`` whether brackets were
+    counted from where none is open. ``column`` is the current line's, ``fresh`` says that it is blank so far.
     """
 
-    stack: tuple[bytes, ...] = ()
-    unmatched: tuple[bytes, ...] = ()
+    stack: tuple[Bracket, ...] = ()
+    unmatched: tuple[Bracket, ...] = ()
+    levels: tuple[int, ...] = (UNKNOWN,)
+    lowest: int = UNKNOWN
     inside: bytes = b""
     last: bytes = b""
     head: bytes = b""
@@ -39,12 +58,19 @@ class Scan:
     body_due: bytes | None = None
     indent: bytes = b""
     unclosed: bool = False
-    unmatched_end: int = 0
+    cases: bool = False
     whole: bool = True
+    column: int = 0
+    fresh: bool = False
+
+    @property
+    def closers(self) -> tuple[bytes, ...]:
+        """What the open brackets wait for, outermost first."""
+        return tuple(bracket.closer for bracket in self.stack)
 
 
 @lru_cache(maxsize=32)
-def _literals(lexicon: Lexicon) -> tuple[re.Pattern[bytes], tuple[bytes, ...]]:
+def literal_pattern(lexicon: Lexicon) -> tuple[re.Pattern[bytes], tuple[bytes, ...]]:
     """The pattern of comments and strings, and the closer of each ``open<i>`` group in it."""
     closers: list[bytes] = []
     parts: list[bytes] = []
@@ -71,7 +97,7 @@ def _pattern(lexicon: Lexicon) -> re.Pattern[bytes]:
     opening = re.escape(b"".join(pair[:1] for pair in lexicon.brackets))
     closing = re.escape(b"".join(pair[1:] for pair in lexicon.brackets))
     parts = [
-        _literals(lexicon)[0].pattern,
+        literal_pattern(lexicon)[0].pattern,
         rb"(?P<newline>\r?\n)",
         b"(?P<left>[%s])" % opening,
         b"(?P<right>[%s])" % closing,
@@ -85,25 +111,37 @@ def _pattern(lexicon: Lexicon) -> re.Pattern[bytes]:
 @lru_cache(maxsize=32)
 def _bracket_pattern(lexicon: Lexicon) -> re.Pattern[bytes]:
     """Literals, brackets and nothing else: between them the search runs at the speed of ``re``."""
-    return re.compile(_literals(lexicon)[0].pattern + b"|[%s]" % re.escape(b"".join(lexicon.brackets)), re.DOTALL)
+    return re.compile(literal_pattern(lexicon)[0].pattern + b"|[%s]" % re.escape(b"".join(lexicon.brackets)), re.DOTALL)
 
 
-def scan_brackets(text: bytes, lexicon: Lexicon) -> Scan:
+def scan_brackets(text: bytes, lexicon: Lexicon, before: Scan | None = None) -> Scan:
     """The brackets that are open behind a text, and its closers without an opener; nothing else is looked at."""
     pairs = {pair[:1]: pair[1:] for pair in lexicon.brackets}
-    stack: list[bytes] = []
-    unmatched: list[bytes] = []
+    stack: list[Bracket] = list(before.stack) if before else []
+    unmatched: list[Bracket] = list(before.unmatched) if before else []
+    line, column = UNKNOWN, 0
     for match in _bracket_pattern(lexicon).finditer(text):
         if match.lastgroup is not None:
             continue
-        mark = match.group()
+        mark, place = match.group(), match.start()
+        start = text.rfind(b"\n", 0, place) + 1
+        if start != line:
+            line, column = start, _column(text[start:place])
         if mark in pairs:
-            stack.append(pairs[mark])
-        elif stack and stack[-1] == mark:
-            stack.pop()
+            stack.append(Bracket(pairs[mark], column))
+        elif stack and stack[-1].closer == mark:
+            column = min(column, stack.pop().column)
         else:
-            unmatched.append(mark)
-    return Scan(stack=tuple(stack), unmatched=tuple(unmatched))
+            unmatched.append(Bracket(mark, column, leads=not text[start:place].strip(), end=match.end()))
+    levels = before.levels if before else (UNKNOWN,)
+    levels += (UNKNOWN,) * (len(unmatched) + 1 - len(levels))
+    return Scan(stack=tuple(stack), unmatched=tuple(unmatched), levels=levels)
+
+
+def _column(lead: bytes) -> int:
+    """The column of a line's first character, given at least the white space in front of it."""
+    blank = lead[: len(lead) - len(lead.lstrip(b" \t"))]
+    return len(blank.expandtabs())
 
 
 def scan(text: bytes, lexicon: Lexicon, before: Scan | None = None) -> Scan:
@@ -115,7 +153,7 @@ def scan(text: bytes, lexicon: Lexicon, before: Scan | None = None) -> Scan:
             return state
         last = state.last if state.inside == b"\n" else b'"'
         text, state = text[end:], replace(state, inside=b"", last=last)
-    closers = _literals(lexicon)[1]
+    closers = literal_pattern(lexicon)[1]
     walk = _Walk(state, lexicon)
     for match in _pattern(lexicon).finditer(text):
         walk.token(match, closers)
@@ -143,6 +181,10 @@ class _Walk:
         self._closing_words = frozenset(self._opening_words.values())
         self._stack = list(state.stack)
         self._unmatched = list(state.unmatched)
+        self._levels = list(state.levels)
+        self._lowest = state.lowest
+        self._column = state.column
+        self._fresh = state.fresh  # whether nothing was seen of the line, and its column is known
         self._inside = state.inside
         self._last = state.last
         self._head = state.head
@@ -151,7 +193,7 @@ class _Walk:
         self._indent = state.indent
         self._line_start = not state.last
         self._unclosed = state.unclosed
-        self._unmatched_end = 0
+        self._cases = False
 
     def token(self, match: re.Match[bytes], closers: Sequence[bytes]) -> None:
         """Takes in one token of the pattern."""
@@ -161,6 +203,8 @@ class _Walk:
         elif kind == "blank":
             if self._line_start:
                 self._indent = text
+            if self._fresh:
+                self._column = _column(text)
         elif kind.startswith("torn"):
             self._unclosed = True
             self._visible("atom", text, match.end())
@@ -172,7 +216,8 @@ class _Walk:
             self._visible(kind, text, match.end())
 
     def _newline(self) -> None:
-        if self._stack and self._stack[-1] in (b")", b"]"):
+        self._column, self._fresh = 0, True
+        if self._in(b")", b"]"):
             return
         if self._last == b":" and self._head in self._lexicon.headers:
             self._body_due = self._indent
@@ -185,30 +230,48 @@ class _Walk:
             self._header_open = text in self._lexicon.headers
             self._body_due = None
         self._line_start = False
-        if kind == "word":
-            self._block_word(text, end)
+        closes = kind == "right" or text in self._closing_words
+        if self._fresh and not closes and text != b"#":
+            label = text in LABELS
+            self._level(self._column + label, begins=kind == "word")
+            self._cases |= label and not self._stack and not self._unmatched
+        if closes:
+            self._close(text, end)
+        elif kind == "word":
+            self._block_word(text)
         elif kind == "left":
-            self._stack.append(self._pairs[text])
-        elif kind == "right":
-            if self._stack and self._stack[-1] == text:
-                self._stack.pop()
-            else:
-                self._unmatched.append(text)
-                self._unmatched_end = end
-        elif text == b":" and not (self._stack and self._stack[-1] in (b")", b"]", b"}")):
+            self._stack.append(Bracket(self._pairs[text], self._column))
+        elif text == b":" and not self._in(b")", b"]", b"}"):
             self._header_open = False
-        self._last = text
+        self._last, self._fresh = text, False
 
-    def _block_word(self, word: bytes, end: int) -> None:
+    def _in(self, *closers: bytes) -> bool:
+        """Whether the innermost open bracket is one of these."""
+        return bool(self._stack) and self._stack[-1].closer in closers
+
+    def _level(self, column: int, *, begins: bool) -> None:
+        """Takes note of the column of a line's first token, which may be one that begins a statement."""
+        if not self._stack:
+            if begins:
+                self._lowest = column if self._lowest == UNKNOWN else min(self._lowest, column)
+            if self._levels[-1] == UNKNOWN:
+                self._levels[-1] = column
+        elif self._stack[-1].inner == UNKNOWN:
+            self._stack[-1] = self._stack[-1]._replace(inner=column)
+
+    def _close(self, text: bytes, end: int) -> None:
+        if self._in(text):
+            opener = self._stack.pop()  # what follows on this line belongs to the statement that began there
+            self._column = min(self._column, opener.column) if opener.column != UNKNOWN else self._column
+        else:
+            self._unmatched.append(Bracket(text, self._column, leads=self._fresh, end=end))
+            self._levels.append(UNKNOWN)
+            self._lowest = UNKNOWN
+
+    def _block_word(self, word: bytes) -> None:
         """Takes blocks of words for brackets; behind something else on its line the word may be a mere modifier."""
-        if word in self._closing_words:
-            if self._stack and self._stack[-1] == word:
-                self._stack.pop()
-            else:
-                self._unmatched.append(word)
-                self._unmatched_end = end
-        elif word in self._opening_words and (self._head == word or self._opens_anywhere(word)):
-            self._stack.append(self._opening_words[word])
+        if word in self._opening_words and (self._head == word or self._opens_anywhere(word)):
+            self._stack.append(Bracket(self._opening_words[word], self._column))
 
     def _opens_anywhere(self, word: bytes) -> bool:
         # in Ruby a loop's head has opened the block that its "do" only announces
@@ -219,6 +282,8 @@ class _Walk:
         return Scan(
             stack=tuple(self._stack),
             unmatched=tuple(self._unmatched),
+            levels=tuple(self._levels),
+            lowest=self._lowest,
             inside=self._inside,
             last=self._last,
             head=self._head,
@@ -226,107 +291,8 @@ class _Walk:
             body_due=self._body_due,
             indent=self._indent,
             unclosed=self._unclosed,
-            unmatched_end=self._unmatched_end,
+            cases=self._cases,
             whole=self._start.whole,
+            column=self._column,
+            fresh=self._fresh,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Literals:
-    """The strings and comments of a text that span lines, and the closer of the one that is open at its end."""
-
-    spans: tuple[tuple[int, int], ...]
-    inside: bytes
-
-    def hold(self, place: int) -> bool:
-        """Whether a place is in one of them."""
-        index = bisect_right(self.spans, (place, place)) - 1
-        return index >= 0 and self.spans[index][0] < place < self.spans[index][1]
-
-
-def find_literals(text: bytes, lexicon: Lexicon, inside: bytes = b"") -> Literals:
-    """Literals of a text that starts ``inside`` a string; between them the search runs at the speed of ``re``."""
-    pattern, closers = _literals(lexicon)
-    start = (string_end(text, inside) or len(text)) if inside else 0
-    spans = [(-1, start)] if inside else []
-    open_end = b""
-    for match in pattern.finditer(text, start):
-        kind = match.lastgroup or ""
-        if kind.startswith("open"):
-            open_end = closers[int(kind[4:])]
-        elif kind.startswith("note") and match.end() == len(text):
-            open_end = b"\n"
-        if b"\n" in match.group():
-            spans.append(match.span())
-    return Literals(tuple(spans), open_end)
-
-
-def open_comment(text: bytes, lexicon: Lexicon) -> bytes:
-    """The closer of a comment that a text begins in: it comes before any opener, and is not in a string."""
-    for begin, end in lexicon.block_comment:
-        place = text.find(end, 0, WINDOW)
-        line = text[text.rfind(b"\n", 0, max(place, 0)) + 1 : max(place, 0)]
-        if place >= 0 and begin not in text[:place] and not scan(line, lexicon).inside:
-            return end
-    return b""
-
-
-def open_quote(text: bytes, lexicon: Lexicon) -> bytes:
-    """The quote of a string that a text begins in: its line, or the whole text, has one quote too many."""
-    for quote in lexicon.quotes:
-        if len(quote) == 3 and text.count(quote) % 2 and find_literals(text, lexicon).inside == quote:
-            return quote
-    line = text.split(b"\n", 1)[0]
-    if scan(line + b"\n", lexicon).unclosed:
-        for quote in lexicon.quotes:
-            place = line.find(quote) if len(quote) == 1 else -1
-            if place >= 0 and not scan(line[place + 1 :] + b"\n", lexicon).unclosed:
-                return quote
-    return b""
-
-
-def carried_quote(piece: bytes, before: bytes, lexicon: Lexicon) -> bytes:
-    """The string that a text between two gaps begins in, given the one that the text before the first gap ended in.
-
-    The gaps may have taken quotes with them: an even number of them in the text says that it begins outside, an odd
-    number that one of its ends is inside, and then it is the one that goes on from before.
-    """
-    if before not in MULTILINE_QUOTES:
-        return open_quote(piece.split(b"\n", 1)[0] + b"\n", lexicon)
-    quotes = piece.count(before)
-    return before if quotes == 0 or quotes % 2 else b""
-
-
-def scan_left(text: bytes, lexicon: Lexicon, since: int = 0) -> Scan:
-    """The state at a gap: a scan from a line in reach that starts a top-level statement and is not inside a string.
-
-    ``since`` is where the gap before this one ended: what that one lacks must not be taken for an open string here.
-    """
-    piece = text[since:]
-    before = find_literals(text[:since], lexicon).inside if since else b""
-    found = find_literals(piece, lexicon, carried_quote(piece, before, lexicon) if since else b"")
-    literals = Literals(tuple((since + begin, since + end) for begin, end in found.spans), found.inside)
-    near = max(len(text) - WINDOW, 0)
-    if lexicon.columns:  # columns close every block before the next top-level statement
-        begin, far = _last_statement(text, near, literals), None
-    else:
-        begin = _line_outside(text, near, literals)
-        first = _line_outside(text, max(begin - FAR, 0), literals)
-        outer = scan_brackets(text[first:begin], lexicon)
-        far = Scan(stack=outer.stack, whole=first == 0)
-    state = scan(text[begin:], lexicon, far)
-    return replace(state, inside=literals.inside)
-
-
-def _last_statement(text: bytes, near: int, literals: Literals) -> int:
-    """Where the last top-level statement starts; in one that is very long, where a line does."""
-    starts = [match.end() for match in TOP_LEVEL.finditer(text, near) if not literals.hold(match.end())]
-    return starts[-1] if starts else _line_outside(text, near, literals)
-
-
-def _line_outside(text: bytes, offset: int, literals: Literals) -> int:
-    """The first start of a line from an offset on that is not inside a string."""
-    if offset == 0:
-        return 0
-    lines = (match.end() for match in re.finditer(rb"\n", text[offset:]))
-    return next((offset + place for place in lines if not literals.hold(offset + place)), len(text))

@@ -7,9 +7,11 @@ the neighbours of that a fill is checked in 0.1 ms, and gaps in different window
 import math
 import re
 from collections.abc import Sequence
+from functools import cached_property
 
 from tree_sitter import Parser, Point, Tree
 
+from lacuna_model.syntax.balance import Balance
 from lacuna_model.syntax.error_set import Fault, tree_faults
 from lacuna_model.syntax.extent import Extent
 from lacuna_model.syntax.indentation import indentation_faults
@@ -31,6 +33,7 @@ class Window:
     def __init__(
         self, text: bytes, gaps: Sequence[tuple[int, int]], base: Sequence[bytes], extent: Extent, language: Language
     ) -> None:
+        self._text, self._all_gaps = text, gaps
         own = slice(extent.first, extent.last + 1)
         bounds = [extent.begin, *(offset for gap in gaps[own] for offset in gap), extent.stop]
         self.pieces = [text[bounds[i] : bounds[i + 1]] for i in range(0, len(bounds), 2)]
@@ -53,6 +56,21 @@ class Window:
     def gaps(self) -> range:
         """The indices of the document's gaps that lie in this window."""
         return range(self.extent.first, self.extent.last + 1)
+
+    @cached_property
+    def balance(self) -> Balance:
+        """The brackets around the gaps, as far as the window goes."""
+        begin, stop = self.extent.begin, self.extent.stop
+        gaps = [(start - begin, end - begin) for start, end in self._all_gaps[self.extent.first : self.extent.last + 1]]
+        return Balance(self._text[begin:stop], gaps, self._language.lexicon)
+
+    def head(self, count: int) -> "Window":
+        """A window that ends where gap ``count`` of this one begins, with a gap at its end."""
+        last = self.extent.first + count
+        stop = self._all_gaps[last][0]
+        extent = self.extent._replace(last=last, stop=stop)
+        gaps = [*self._all_gaps[:last], (stop, stop)]
+        return Window(self._text, gaps, [b""] * len(gaps), extent, self._language)
 
     def assemble(self, fills: Sequence[bytes]) -> bytes:
         """The window's text with its gaps filled."""

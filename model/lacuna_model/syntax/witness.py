@@ -6,7 +6,7 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, TokenText, Verdict, fill_tokens
@@ -20,6 +20,7 @@ from lacuna_model.syntax.endings import is_open, latest, line_cuts
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.region_rules import RegionRules
+from lacuna_model.syntax.turns import solve_in_turn
 from lacuna_model.syntax.vocabulary import vocabulary_of
 
 STEP_VERIFIES = 4
@@ -30,6 +31,8 @@ INSIST_SECONDS = 0.010
 FIRST_VERIFIES = 64
 FIRST_SECONDS = 0.020
 FIRST_SECONDS_MORE = 0.010  # for each further gap
+TURN_VERIFIES = 40
+TURN_SECONDS = 0.012
 LAST_VERIFIES = 400
 LAST_SECONDS = 0.3
 ATTEMPTS = 4
@@ -69,19 +72,20 @@ class SyntaxConstraint:
         self._judge = Judge(self._document, self.stats)
         self._gaps = []
         for index, region in enumerate(regions):
-            since = regions[index - 1].end if index else 0
+            closer = partial(self._closer, self._document, index) if self._document is not None else None
             until = regions[index + 1].start if index + 1 < len(regions) else len(text)
-            before, behind = text[: region.start], text[region.end : until]
-            closer = None
-            if language is not None:
-                closer = partial(Closer, before, behind, language.lexicon, since, to_the_end=until == len(text))
-            self._gaps.append(GapText(self._vocabulary, closer, RegionRules(region, behind)))
+            self._gaps.append(GapText(self._vocabulary, closer, RegionRules(region, text[region.end : until])))
         self._original = [text[start:end] for start, end in spans]
         self._witness: list[Fill] | None = None
         self._partial: list[Fill | None] = [None] * len(regions)
         self._attempts = 0
         self._seen: tuple[GapView, ...] = ()
         self._strict = strict
+
+    @staticmethod
+    def _closer(document: Document, gap: int) -> Closer:
+        balance, index = document.balance(gap)
+        return Closer(balance.sides(index))
 
     @property
     def witness(self) -> tuple[str, ...] | None:
@@ -90,11 +94,10 @@ class SyntaxConstraint:
 
     def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
         """The proposed commits that a witness agrees with, or else the witness's own next token."""
-        started = time.perf_counter()
+        started, cpu = time.perf_counter(), time.thread_time()
         admitted = self._admit(gaps, proposal)
-        spent = (time.perf_counter() - started) * 1e3
-        self.stats.ms += spent
-        self.stats.step_ms.append(spent)
+        self.stats.ms += (time.perf_counter() - started) * 1e3
+        self.stats.step_ms.append((time.thread_time() - cpu) * 1e3)
         self.stats.vetoes += len(set(proposal) - set(admitted))
         self.stats.deferrals += not admitted
         return admitted
@@ -165,9 +168,13 @@ class SyntaxConstraint:
             self._judge.relax()
         held = [None if gap in which else fill for gap, fill in enumerate(self._witness or self._partial)]
         bare = self._attempts % 2 == 0
-        queues = {
-            gap: self._queue(gaps, () if bare else proposal, gap, bare=bare) for gap in which if held[gap] is None
-        }
+
+        def queue(gap: int) -> Candidates:
+            return self._queue(gaps, () if bare else proposal, gap, bare=bare)
+
+        if self._attempts > 1:
+            self._solve_windows(held, queue, TURN_VERIFIES, TURN_SECONDS)
+        queues = {gap: queue(gap) for gap, fill in enumerate(held) if fill is None}
         effort = Effort(FIRST_VERIFIES * len(queues), FIRST_SECONDS + FIRST_SECONDS_MORE * (len(queues) - 1))
         found = joint_search(queues, held, self._judge, effort)
         if found.whole is not None:
@@ -180,6 +187,19 @@ class SyntaxConstraint:
                 self._partial = solved
             else:  # one of them may be to blame for what the others lack
                 self._partial = [None] * len(gaps)
+
+    def _solve_windows(
+        self, held: list[Fill | None], queue: Callable[[int], Candidates], verifies: int, seconds: float
+    ) -> None:
+        """Fills the gaps of each window that holds several, where one of them holds nothing, in turn."""
+        document = self._document
+        if document is None:
+            return
+        for window in document.windows:
+            if len(window.gaps) > 1 and None in [held[gap] for gap in window.gaps]:
+                solved = solve_in_turn(document, window, queue, verifies, seconds)
+                if solved is not None:
+                    held[window.gaps.start : window.gaps.stop] = solved
 
     def _renew(self, gaps: Sequence[GapView], proposal: Sequence[Commit], refused: set[int]) -> None:
         """Looks for a witness that holds what this one refuses, gap after gap: one's trouble is not another's."""
@@ -304,6 +324,8 @@ class SyntaxConstraint:
 
     def _search(self, views: Sequence[GapView], effort: Effort, *, bare: bool) -> Iterator[tuple[bytes, ...]]:
         held: list[Fill | None] = [None] * len(views)
+        queue = partial(self._queue, views, (), bare=bare)
+        self._solve_windows(held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
         while not effort.spent:
             queues = {gap: self._queue(views, (), gap, bare=bare) for gap, fill in enumerate(held) if fill is None}
             found = joint_search(queues, held, self._judge, effort)

@@ -7,6 +7,7 @@ from tree_sitter import Parser
 
 from lacuna_model.params import Region
 from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint, language_for
+from lacuna_model.syntax.balance import Balance
 from lacuna_model.syntax.blocks import Line, lay_lines, open_lines, render
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
@@ -47,7 +48,7 @@ def python() -> Language:
 def test_completion_is_found(before: str, fill: str, after: str) -> None:
     left, right = before.encode(), after.encode()
     document = Document(left + right, [(len(left), len(left))], python())
-    closer = Closer(left, right, python().lexicon)
+    closer = Closer(Balance(left + right, [(len(left), len(left))], python().lexicon).sides(0))
     texts = [fill.encode() + closing for closing in closer.completions(fill.encode())]
     assert any(document.check([text]).valid for text in texts)
     assert len(set(texts)) == len(texts)
@@ -56,11 +57,11 @@ def test_completion_is_found(before: str, fill: str, after: str) -> None:
 def test_scan_sees_what_is_open() -> None:
     lexicon = python().lexicon
     state = scan(b'if f(a, [b, "c', lexicon)
-    assert state.stack == (b")", b"]")
+    assert state.closers == (b")", b"]")
     assert state.inside == b'"'
     assert state.header_open
     assert scan(b'd"]):\n', lexicon, state).body_due == b""
-    assert scan(b"x) + y]\n", lexicon).unmatched == (b")", b"]")
+    assert [bracket.closer for bracket in scan(b"x) + y]\n", lexicon).unmatched] == [b")", b"]"]
 
 
 def test_layout_opens_the_blocks_that_come() -> None:

@@ -1,0 +1,84 @@
+"""Strings and comments: where those that span lines lie, and which one a text begins or ends in."""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from lacuna_model.syntax.languages import Lexicon
+from lacuna_model.syntax.scan import MULTILINE_QUOTES, literal_pattern, scan, string_end
+
+REACH = 6000  # how far behind a gap the end of a comment may lie
+
+
+@dataclass(frozen=True, slots=True)
+class Literals:
+    """The strings and comments of a text that span lines, and the closer of the one that is open at its end."""
+
+    spans: tuple[tuple[int, int], ...]
+    inside: bytes
+
+    def hold(self, place: int) -> bool:
+        """Whether a place is in one of them."""
+        index = bisect_right(self.spans, (place, place)) - 1
+        return index >= 0 and self.spans[index][0] < place < self.spans[index][1]
+
+
+def find_literals(text: bytes, lexicon: Lexicon, inside: bytes = b"") -> Literals:
+    """Literals of a text that starts ``inside`` a string; between them the search runs at the speed of ``re``."""
+    pattern, closers = literal_pattern(lexicon)
+    start = (string_end(text, inside) or len(text)) if inside else 0
+    spans = [(-1, start)] if inside else []
+    open_end = b""
+    for match in pattern.finditer(text, start):
+        kind = match.lastgroup or ""
+        if kind.startswith("open"):
+            open_end = closers[int(kind[4:])]
+        elif kind.startswith("note") and match.end() == len(text):
+            open_end = b"\n"
+        if b"\n" in match.group():
+            spans.append(match.span())
+    return Literals(tuple(spans), open_end)
+
+
+def open_comment(text: bytes, lexicon: Lexicon) -> bytes:
+    """The closer of a comment that a text begins in: it comes before any opener, and is not in a string."""
+    for begin, end in lexicon.block_comment:
+        place = text.find(end, 0, REACH)
+        line = text[text.rfind(b"\n", 0, max(place, 0)) + 1 : max(place, 0)]
+        if place >= 0 and begin not in text[:place] and not scan(line, lexicon).inside:
+            return end
+    return b""
+
+
+def open_quote(text: bytes, lexicon: Lexicon) -> bytes:
+    """The quote of a string that a text begins in: its line, or the whole text, has one quote too many."""
+    for quote in lexicon.quotes:
+        if len(quote) == 3 and text.count(quote) % 2 and find_literals(text, lexicon).inside == quote:
+            return quote
+    line = text.split(b"\n", 1)[0]
+    if scan(line + b"\n", lexicon).unclosed:
+        for quote in lexicon.quotes:
+            place = line.find(quote) if len(quote) == 1 else -1
+            if place >= 0 and not scan(line[place + 1 :] + b"\n", lexicon).unclosed:
+                return quote
+    return b""
+
+
+def carried_quote(piece: bytes, before: bytes, lexicon: Lexicon) -> bytes:
+    """The string or comment that a text between two gaps begins in, ``before`` being what the first gap begins in.
+
+    The gaps may have taken quotes with them: an even number of them in the text says that it begins outside, an odd
+    number that one of its ends is inside. That is its beginning if the first gap begins inside too, or if nothing
+    stands behind the first quote.
+    """
+    comment = open_comment(piece, lexicon)
+    if comment:
+        return comment
+    for quote in lexicon.quotes:
+        if quote in MULTILINE_QUOTES:
+            quotes = piece.count(quote)
+            place = piece.find(quote) + len(quote)
+            if quotes % 2 and (quote == before or (len(quote) == 3 and piece[place : place + 1] in b"\r\n),.;]")):
+                return quote
+            if not quotes and quote == before:
+                return quote
+    return open_quote(piece.split(b"\n", 1)[0] + b"\n", lexicon)

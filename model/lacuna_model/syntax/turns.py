@@ -1,0 +1,69 @@
+"""Gaps of one window solved in turn: each in the text up to the next one, which is made to end there.
+
+In a joint check an unsolved gap spoils the verdict on its neighbours, and a search that moves on past a fill that was
+right does not come back to it. Cut off in front of the next gap, with all that is open there closed, the text tells
+whether this gap's fill is right whatever the next one will hold.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from lacuna_model.syntax.beam import Effort, joint_search
+from lacuna_model.syntax.candidates import Candidates, Fill
+from lacuna_model.syntax.closing import Closer
+from lacuna_model.syntax.document import Check, Document, nearest
+from lacuna_model.syntax.window import Window
+
+ENDINGS = 3
+
+
+class _Head:
+    """Checks the first gaps of a window against the text up to the next one, and an ending put there."""
+
+    def __init__(self, window: Window, ending: tuple[bytes, ...]) -> None:
+        self._window = window
+        self._ending = ending
+
+    def recall(self, texts: tuple[bytes, ...]) -> Check | None:
+        """Nothing is remembered: no fill comes twice."""
+        return None
+
+    def check(self, texts: tuple[bytes, ...], *, thorough: bool) -> Check:
+        """One parse; the gaps are counted from the window's first."""
+        fills = texts + self._ending
+        outcome = self._window.parse(fills)
+        if outcome is None:
+            return Check(tuple((gap, 0) for gap in range(len(texts))))
+        places = [(gap - self._window.extent.first, offset) for gap, offset in nearest(self._window, fills, outcome[1])]
+        last = len(texts) - 1  # what is wrong at the ending is wrong behind the last fill
+        return Check(tuple((gap, offset) if gap <= last else (last, len(texts[last])) for gap, offset in places))
+
+
+def solve_in_turn(
+    document: Document, window: Window, queue: Callable[[int], Candidates], verifies: int, seconds: float
+) -> list[Fill] | None:
+    """Fills for all gaps of a window that are valid together; None where one of them finds none.
+
+    For each gap and each ending as many ``verifies`` and ``seconds`` may be spent.
+    """
+    solved: list[Fill] = []
+    for count, gap in enumerate(window.gaps):
+        for head in _heads(document, window, count + 1):
+            held = [*solved, None]
+            found = joint_search({count: queue(gap)}, held, head, Effort(verifies, seconds))
+            if found.whole is not None:
+                solved = found.whole
+                break
+        else:
+            return None
+    return solved
+
+
+def _heads(document: Document, window: Window, count: int) -> Iterator[_Head]:
+    if count == len(window.gaps):
+        yield _Head(window, ())
+        return
+    balance, index = document.balance(window.extent.first + count)
+    head = window.head(count)
+    for ending in islice(Closer(balance.ending(index)).completions(b""), ENDINGS):
+        yield _Head(head, (ending,))

@@ -1,0 +1,42 @@
+"""Which brackets a gap leaves open is told by the text behind it."""
+
+import random
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from lacuna_model.syntax import language_for
+from lacuna_model.syntax.balance import Balance, scan_left
+from lacuna_model.syntax.scan import Bracket
+
+DATA = Path(__file__).parents[2] / "data" / "syntax"
+# Of files whose blocks are indented; a C++ namespace, for one, is often not.
+FILES = ("ledger.py", "queue.js", "shapes.ts", "cache.go", "Account.java", "stack.rs", "table.c")
+
+
+def lines(text: bytes) -> list[tuple[int, int]]:
+    """Every line that is not blank, with its line break."""
+    return [match.span() for match in re.finditer(rb"(?m)^[ \t]*\S.*\n", text)]
+
+
+def closers(stack: Sequence[Bracket]) -> list[bytes]:
+    return [bracket.closer for bracket in stack]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_whole_lines_taken_out_are_known_by_the_lines_behind_them(name: str) -> None:
+    text = (DATA / name).read_bytes()
+    language = language_for(name)
+    assert language is not None
+    rng = random.Random(name)
+    right = asked = 0
+    for _ in range(60):
+        gaps = sorted(rng.sample(lines(text), 3))
+        balance = Balance(text, gaps, language.lexicon)
+        for index, (_, end) in enumerate(gaps):
+            found = closers(balance.sides(index).target)
+            right += found == closers(scan_left(text[:end], language.lexicon).stack)
+            asked += 1
+    assert right / asked > 0.9
