@@ -6,48 +6,60 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from lacuna_model.canvas import END_SHARE, Canvas
+from lacuna_model.canvas import Canvas, Key
 from lacuna_model.context import Layout
+from lacuna_model.ending import END_SHARE, IMPOSSIBLE, best_tokens
 from lacuna_model.prior.index import Segment
-from lacuna_model.prior.matching import Allowed
+from lacuna_model.prior.matching import Allowed, Match
 from lacuna_model.prior.proposal import EndEvidence, Proposal, Walk, propose_right
+from lacuna_model.prior.spans import find_spans, probabilities
 from lacuna_model.prior.suffix_array import MAX_MATCH
-from lacuna_model.prior.weights import PriorWeights, fitted, weight
+from lacuna_model.prior.weights import MixtureWeights, fitted, weight
 
-# What is less likely than this was ruled out, and no prior brings it back.
-IMPOSSIBLE = -1e3
 # Where the drafted tokens so far are less likely than this to be right together, no more is drafted from them.
-LEAST_CERTAINTY = 0.05
-# A gap ends at END_SHARE already because the canvas side knows of ends too late. The project does not: its part in a
-# mixture counts as one that has to reach a half.
-END_HANDICAP = 0.5 - END_SHARE
+LEAST_CERTAINTY = 0.1
+# A proposal that counts for less than this changes nothing.
+LEAST_SHARE = 0.03
+# A span that is the whole fill with this probability is taken: what the model writes token by token is
+# exactly right about once in twenty places.
+SPAN_SHARE = 0.07
+# Within a fill a span is looked for behind so many matching tokens: shorter matches were looked at where it began.
+LEAST_MATCH = 4
+# What a settled slot leaves to other tokens, for a constraint that refuses its own.
+UNSETTLED = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A canvas's rows [B, V] as log-probabilities with the prior mixed in, and what was proposed for its slots.
 
-    ``tokens`` [B] are the best of every slot, each given those before: a span that the project has is drafted as a
-    whole. A slot's proposal holds if the tokens in front of it are the drafted ones.
+    ``tokens`` [B] are the best of every slot, each given those before. A slot's proposal holds if the tokens in front
+    of it are the drafted ones. The first ``settled`` open slots hold a span of the project up to its end or the
+    block's: nothing else is asked of them.
     """
 
     rows: Tensor
     tokens: list[int]
     proposals: list[Proposal | None]
+    settled: int = 0
 
 
 class CanvasPrior:
     """What the project says of one request's gaps."""
 
     def __init__(
-        self, segments: Sequence[Segment], layout: Layout, *, eog_id: int, weights: PriorWeights | None = None
+        self, segments: Sequence[Segment], layout: Layout, *, eog_id: int, weights: MixtureWeights | None = None
     ) -> None:
         self._segments = segments
         self._eog_id = eog_id
         self._weights = weights or fitted()
         self._beside = {gap: beside(layout, index) for index, gap in enumerate(layout.gaps)}
+        # The span taken for each canvas with its probability, and the canvases that are to have none.
+        self._spans: dict[Key, tuple[float, list[int]]] = {}
+        self._withdrawn: set[Key] = set()
 
     def walk(self, canvas: Canvas, allowed: Allowed = None) -> Walk:
         """The way along a canvas from its first open slot; ``allowed`` says what that slot may hold."""
@@ -55,19 +67,20 @@ class CanvasPrior:
         end = EndEvidence(self._eog_id, after, self._weights.ends)
         return Walk(self._segments, [*left, *canvas.tokens()], end, allowed)
 
-    def draft(self, canvas: Canvas, logits: Tensor) -> Draft:
-        """Mix the prior into the logits [B, V] of a canvas.
+    def draft(self, canvas: Canvas, rows: Tensor, best: Sequence[int]) -> Draft:
+        """Mix the prior into the log-probabilities [B, V] of a canvas, in place; ``best`` [B] is the model's own.
 
         Behind the first open slot the project goes on from what is drafted there, so its weight falls with every
         draft that may be wrong.
         """
-        rows = logits.log_softmax(-1)
-        others = best_others(rows, self._eog_id)
-        tokens = best_tokens(rows, self._eog_id, others)
-        proposals: list[Proposal | None] = [None] * len(tokens)
+        tokens = best_tokens(rows, self._eog_id, best)
+        draft = Draft(rows, tokens, [None] * len(tokens))
         first = canvas.frontier
-        healed = first == 0 and not canvas.done and canvas.gap.prefix
-        walk = self.walk(canvas, (rows[0] > IMPOSSIBLE).numpy(force=True) if healed else None)
+        at_start = first == 0 and not canvas.done
+        allowed = (rows[0] > IMPOSSIBLE).numpy(force=True) if at_start and canvas.gap.prefix else None
+        walk = self.walk(canvas, allowed)
+        if settled := self._settle(canvas, draft, walk.match, allowed):
+            return Draft(rows, tokens, draft.proposals, settled)
         certainty = 1.0
         for slot in range(first, len(tokens)):
             token = canvas.slots[slot]
@@ -75,41 +88,80 @@ class CanvasPrior:
                 proposal = walk.proposal()
                 if proposal is not None:
                     share = weight(self._weights.draft, proposal)
-                    tokens[slot], sure = self._choose(rows[slot], others[slot], proposal, share)
-                    self._mix(rows[slot], proposal, share * certainty)
+                    tokens[slot], sure = self._choose(rows[slot], best[slot], proposal, share)
+                    if share * certainty > LEAST_SHARE:
+                        mix(rows[slot], proposal, share * certainty)
                     certainty *= sure
-                proposals[slot], token = proposal, tokens[slot]
+                draft.proposals[slot], token = proposal, tokens[slot]
             if token == self._eog_id or slot + 1 == len(tokens) or certainty < LEAST_CERTAINTY:
                 break
             walk.take(token)
         self._mix_right(canvas, rows)
-        return Draft(rows, tokens, proposals)
+        return draft
 
     def guided(self, row: Tensor, proposal: Proposal) -> float:
         """Mix the prior into a guided row [V] of log-probabilities; returns the end's share in what was mixed in."""
         share = weight(self._weights.guided, proposal)
-        self._mix(row, proposal, share)
+        mix(row, proposal, share)
         return share * float(proposal.shares[proposal.ids == self._eog_id].sum())
+
+    def withdraw(self) -> bool:
+        """Take back the least likely span, for not all of them can stand beside each other; whether there was one."""
+        if not self._spans:
+            return False
+        least = min(self._spans, key=lambda key: self._spans[key][0])
+        del self._spans[least]
+        self._withdrawn.add(least)
+        return True
+
+    def _settle(self, canvas: Canvas, draft: Draft, match: Match | None, allowed: Allowed) -> int:
+        """Draft the span that is to be this fill, where there is one; returns how many slots that settles."""
+        span = self._span(canvas, match, allowed)
+        if span is None:
+            return 0
+        first = canvas.frontier
+        going_on = [*span[len(canvas.tokens()) :], self._eog_id][: len(canvas.slots) - first]
+        if any(canvas.slots[slot] not in (None, token) for slot, token in enumerate(going_on, start=first)):
+            return 0
+        for slot, token in enumerate(going_on, start=first):
+            draft.tokens[slot] = token
+            row = draft.rows[slot]
+            row += math.log(UNSETTLED)
+            row[token] = math.log(1 - UNSETTLED)
+        return len(going_on)
+
+    def _span(self, canvas: Canvas, match: Match | None, allowed: Allowed) -> list[int] | None:
+        """The whole fill that the project has for a canvas, if it is likely enough; once taken, it is followed."""
+        left, after = self._beside[canvas.gap]
+        written, key = canvas.tokens(), canvas.key
+        if key in self._spans and self._spans[key][1][: len(written)] == written:
+            return self._spans[key][1]
+        self._spans.pop(key, None)
+        if key in self._withdrawn or (canvas.candidate and not written):
+            return None  # a further candidate begins with another token
+        if match is None or (written and match.length < LEAST_MATCH):
+            return None
+        spans = find_spans(self._segments, [*left, *written], after, allowed)
+        if not spans:
+            return None
+        chances = probabilities(spans, self._weights.spans)
+        best = int(chances.argmax())
+        whole = [*written, *spans[best].tokens]
+        if chances[best] < SPAN_SHARE or not max(canvas.least, 1) <= len(whole) <= len(canvas.done) + canvas.room:
+            return None
+        self._spans[key] = float(chances[best]), whole
+        return whole
 
     def _choose(self, row: Tensor, best: int, proposal: Proposal, share: float) -> tuple[int, float]:
         """The best token of a mixture and its probability; ``best`` is the model's own."""
-        ids = np.append(proposal.ids, [best, self._eog_id])
-        said = row[torch.from_numpy(ids).to(row.device)].double().exp().numpy(force=True)
-        mixed = (1 - share) * said
-        mixed[:-2] += share * proposal.shares * (said[:-2] > 0)
-        for added in (-2, -1):  # those that the project offers too are counted there
-            mixed[added] = mixed[:-2][ids[:-2] == ids[added]].sum() or mixed[added]
-        if mixed[-1] - share * END_HANDICAP > END_SHARE:
-            return self._eog_id, float(mixed[-1])
-        mixed[ids == self._eog_id] = 0.0
-        chosen = int(mixed.argmax())
-        return int(ids[chosen]), float(mixed[chosen])
-
-    def _mix(self, row: Tensor, proposal: Proposal, share: float) -> None:
-        """Mix a left proposal in; the end is less likely by the prior's share of the handicap."""
-        mix(row, proposal, share)
-        end = math.exp(float(row[self._eog_id])) - share * END_HANDICAP
-        row[self._eog_id] = math.log(end) if end > 0 else min(IMPOSSIBLE, float(row[self._eog_id]))
+        said = probabilities_of(row, [*proposal.ids.tolist(), best, self._eog_id])
+        mixed = dict(zip((best, self._eog_id), (1 - share) * said[-2:], strict=True))
+        mixed |= dict(zip(proposal.ids.tolist(), _mixed(said[:-2], proposal, share), strict=True))
+        end = mixed.pop(self._eog_id)
+        if end > END_SHARE:
+            return self._eog_id, float(end)
+        chosen = max(mixed, key=lambda token: mixed[token])
+        return chosen, float(mixed[chosen])
 
     def _mix_right(self, canvas: Canvas, rows: Tensor) -> None:
         """Mix in what the project has in front of committed slots, where the slot before them is open."""
@@ -126,12 +178,23 @@ class CanvasPrior:
 
 def mix(row: Tensor, proposal: Proposal, share: float) -> None:
     """``p = (1 - share) * model + share * prior`` in place, on log-probabilities [V]; what was ruled out stays so."""
-    offered = torch.from_numpy(proposal.ids).to(row.device)
-    said = row[offered]
-    possible = said > IMPOSSIBLE
-    shares = torch.from_numpy(proposal.shares).to(said)[possible]
-    row += math.log1p(-share * float(shares.sum()))
-    row[offered[possible]] = torch.logaddexp(row[offered[possible]], (share * shares).log())
+    said = probabilities_of(row, proposal.ids)
+    mixed = _mixed(said, proposal, share)
+    row += math.log1p(-share * float(proposal.shares[said > 0].sum()))
+    offered = torch.from_numpy(proposal.ids[said > 0]).to(row.device)
+    row[offered] = torch.from_numpy(np.log(mixed[said > 0])).to(row)
+
+
+def probabilities_of(row: Tensor, ids: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float64]:
+    """The probabilities of some tokens by a row [V] of log-probabilities."""
+    picked = row[torch.as_tensor(ids, device=row.device)]
+    return np.asarray(np.exp(picked.numpy(force=True).astype(np.float64)))
+
+
+def _mixed(said: NDArray[np.float64], proposal: Proposal, share: float) -> NDArray[np.float64]:
+    """The probabilities of what is proposed, mixed with the model's own, ``said``; what was ruled out has none."""
+    offered = share * proposal.shares * (said > 0)
+    return np.asarray((1 - offered.sum()) * said + offered)
 
 
 def beside(layout: Layout, index: int) -> tuple[list[int], list[int]]:
@@ -151,19 +214,3 @@ def _run(slots: Sequence[int | None]) -> Sequence[int]:
             break
         found.append(token)
     return found
-
-
-def best_others(rows: Tensor, end_id: int) -> list[int]:
-    """The best token of every row [B, V] but for the end."""
-    ends = rows[:, end_id].clone()
-    rows[:, end_id] = -torch.inf
-    best: list[int] = rows.argmax(-1).tolist()
-    rows[:, end_id] = ends
-    return best
-
-
-def best_tokens(rows: Tensor, end_id: int, others: Sequence[int] | None = None) -> list[int]:
-    """The best token of every row [B, V] of log-probabilities; the end wherever it is likelier than ``END_SHARE``."""
-    ends = rows[:, end_id].exp() > END_SHARE
-    others = best_others(rows, end_id) if others is None else others
-    return [end_id if end else other for end, other in zip(ends.tolist(), others, strict=True)]

@@ -68,8 +68,9 @@ def agreement(match: Match, after: Sequence[int]) -> NDArray[np.int64]:
 def propose(match: Match, end: EndEvidence | None = None) -> Proposal:
     """The tokens that stand at a match's places; where what follows is the text behind the gap, the end as well."""
     tokens = match.tokens()
-    weights = np.ones(len(tokens))
-    if end is not None:
+    if end is None:
+        weights = np.ones(len(tokens))
+    else:
         ends = end.shares(match)
         tokens = np.append(tokens, end.end_id)
         weights = np.append(1 - ends, ends.sum())

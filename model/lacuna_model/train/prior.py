@@ -1,8 +1,7 @@
-"""Fits how much the workspace prior counts: the likelihood of held-out code under the mixture, maximised."""
+"""Fits how much each voice of the mixture counts: the likelihood of held-out code under it, maximised."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,67 +11,24 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lacuna_model import atomic
-from lacuna_model.canvas import Canvas
-from lacuna_model.context import Gap, lay_out
-from lacuna_model.evaluate.held_out_cases import Case, sample_cases
+from lacuna_model.ending import FLOOR, IMPOSSIBLE, end_odds
+from lacuna_model.evaluate.held_out_cases import sample_cases
 from lacuna_model.evaluate.runner import parses
-from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
-from lacuna_model.params import DecodeOptions
-from lacuna_model.prior.canvas_prior import IMPOSSIBLE, beside
-from lacuna_model.prior.index import Documents, Index, Segment
-from lacuna_model.prior.matching import Match, match_left, match_right
-from lacuna_model.prior.proposal import END_TOKENS, agreement, features
-from lacuna_model.prior.weights import PriorWeights
-from lacuna_model.regions import pieces
+from lacuna_model.prior.index import Documents, Index
+from lacuna_model.prior.proposal import END_TOKENS
+from lacuna_model.prior.weights import MixtureWeights
 from lacuna_model.train.documents import Document, read_documents
+from lacuna_model.train.observations import Choice, Seen, observe
 from lacuna_model.train.packages import CorpusError
-from lacuna_model.two_sided import TwoSidedModel
-from lacuna_model.window import Window, WindowOptions
 
-# Short windows: what is fitted is the prior's weight, not the model, and encoding is what takes the time.
-WINDOW = WindowOptions(before=224, after=96)
-RESERVE = 384
-READINGS = 3
 MIN_FILES = 5
-# Every rate begins with half an observation of one end in ten, every probability with this floor.
+DEFAULT_CASES = 200
+# Every rate begins with half an observation of one end in ten, every probability with this least one.
 PRIOR_COUNT, PRIOR_RATE = 0.5, 0.1
-FLOOR = 1e-6
+LEAST = 1e-6
 # A pull towards zero on all coefficients but the constant.
 SHRINKAGE = 1e-3
-
-Agreement = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """A match beside a slot: shares of its places by how far they agree with the text behind the gap [END_TOKENS + 1].
-
-    Of all places, of those with the true token, and of those with the most frequent one.
-    """
-
-    length: int
-    count: int
-    places: Agreement
-    true: Agreement
-    top: Agreement
-
-    def under(self, rates: Agreement, *, is_end: bool) -> tuple[NDArray[np.float64], float]:
-        """Features of the proposal that it makes, and the share of what is true, where fills end at ``rates``."""
-        end = float(self.places @ rates)
-        purity = max(float(self.top @ (1 - rates)), end)
-        return features(self.length, self.count, purity), end if is_end else float(self.true @ (1 - rates))
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """One open slot: the probability of what is true by the canvas side and guided, and the matches beside it."""
-
-    is_end: bool
-    draft: float
-    guided: float
-    left: Evidence | None
-    right: Evidence | None
 
 
 def held_out_documents(corpus: Path) -> list[Document]:
@@ -89,7 +45,7 @@ def fit_main(
     num_cases: int,
     seed: int,
     advance: Callable[[], None] = lambda: None,
-) -> PriorWeights:
+) -> MixtureWeights:
     """``lacuna train prior``: observe gaps in held-out packages, fit, and write the numbers to ``out``.
 
     ``advance`` is called after each case. Raises CorpusError where no package is large enough.
@@ -101,7 +57,7 @@ def fit_main(
     if not usable:
         raise CorpusError(f"no held-out package has {MIN_FILES} files")
     rng = random.Random(seed)
-    seen: list[Seen] = []
+    seen: list[Seen | Choice] = []
     for own in usable.values():
         index = Index.for_vocabulary(model.tokenizer.vocab_size)
         texts = {document.path: document.text for document in own}
@@ -116,140 +72,93 @@ def fit_main(
     return weights
 
 
-@torch.inference_mode()
-def observe(model: LoadedModel, case: Case, index: Index, rng: random.Random) -> Iterator[Seen]:
-    """The open slots of a case's gaps, read with the truth in some of the slots beside them."""
-    tokenizer = model.tokenizer
-    texts = [piece.decode() for piece in pieces(case.request.text.encode(), case.request.regions)]
-    here = Documents.index({str(i): tokenizer.encode(text) for i, text in enumerate(texts)}, index.kind)
-    segments = [*index.segments(case.path), Segment(here)]
-    window = Window(WINDOW)
-    texts[0] = window.before(texts[0].encode(), tokenizer).decode()
-    texts[-1] = window.after(texts[-1].encode(), tokenizer).decode()
-    layout = lay_out(texts, tokenizer, reserve=lambda _: RESERVE, hole=RESERVE)
-    cache = ContextCache(model.base, dtype=model.cache_dtype)
-    cache.update(layout)
-    reader = TwoSidedModel(
-        model.base,
-        model.canvas,
-        model.mask_embedding,
-        cache,
-        layout,
-        model.prefixes,
-        eog_id=tokenizer.eog_id,
-        guidance=DecodeOptions().guidance,
-    )
-    truths = [
-        [*tokenizer.encode(gap.prefix.decode() + truth), tokenizer.eog_id][: model.config.block_size]
-        for gap, truth in zip(layout.gaps, case.truths, strict=True)
-    ]
-    for _ in range(READINGS):
-        canvases = [_partly_filled(gap, truth, rng) for gap, truth in zip(layout.gaps, truths, strict=True)]
-        drafts = [reader.restrict(*pair) for pair in zip(canvases, reader.draft(canvases), strict=True)]
-        said = reader.verify(canvases, truths)
-        for number, canvas in enumerate(canvases):
-            slots = _Slots(canvas, truths[number], *beside(layout, number), segments, tokenizer.eog_id)
-            yield from slots.read(reader, drafts[number], said[number])
-
-
-def _partly_filled(gap: Gap, truth: Sequence[int], rng: random.Random) -> Canvas:
-    """A canvas as long as the truth, with its beginning committed and now and then its end as well."""
-    canvas = Canvas(gap, len(truth), len(truth))
-    canvas.open_block()
-    first = rng.choice((0, rng.randrange(len(truth))))
-    canvas.slots[:first] = truth[:first]
-    last = rng.choice((len(truth), rng.randrange(first + 1, len(truth) + 1)))
-    canvas.slots[last:] = truth[last:]
-    return canvas
-
-
-@dataclass(frozen=True, slots=True)
-class _Slots:
-    """The slots of one canvas, what is true of them and what stands beside the gap."""
-
-    canvas: Canvas
-    truth: Sequence[int]
-    left: Sequence[int]
-    after: Sequence[int]
-    segments: Sequence[Segment]
-    end_id: int
-
-    def read(self, reader: TwoSidedModel, logits: Tensor, said: Tensor) -> Iterator[Seen]:
-        """The open slots from the frontier on, each given that those in front of it hold the truth."""
-        canvas, first = self.canvas, self.canvas.frontier
-        rows = logits.log_softmax(-1)
-        healed = first == 0 and canvas.gap.prefix
-        allowed = (rows[0] > IMPOSSIBLE).numpy(force=True) if healed else None
-        for slot in range(first, len(self.truth)):
-            if canvas.slots[slot] is not None:
-                return
-            true = self.truth[slot]
-            base = said[slot - first]
-            if slot == 0 and healed:
-                base = base.masked_fill(rows[0] <= IMPOSSIBLE, -torch.inf)
-            guided = reader.mix(logits[slot], base, slot - first)
-            match = match_left(self.segments, [*self.left, *self.truth[:slot]], None if slot else allowed)
-            behind = self.truth[slot + 1 :]
-            if self.end_id in behind:
-                behind = [*behind[:-1], *self.after]
-            is_next = slot + 1 < len(self.truth) and canvas.slots[slot + 1] is not None
-            right = match_right(self.segments, behind) if is_next and behind else None
-            yield Seen(
-                is_end=true == self.end_id,
-                draft=float(rows[slot, true].exp()),
-                guided=float(guided[true].exp()),
-                left=_evidence(match, true, self.after) if match else None,
-                right=_evidence(right, true, ()) if right else None,
-            )
-
-
-def _evidence(match: Match, true: int, after: Sequence[int]) -> Evidence:
-    """What a match says where ``true`` is the right token and ``after`` stands behind the gap."""
-    tokens, agreed = match.tokens(), agreement(match, after)
-    ids, counts = np.unique(tokens, return_counts=True)
-
-    def shares(chosen: NDArray[np.bool_]) -> Agreement:
-        return np.bincount(agreed[chosen], minlength=END_TOKENS + 1) / match.count
-
-    return Evidence(
-        match.length,
-        match.count,
-        shares(np.ones(match.count, dtype=bool)),
-        shares(tokens == true),
-        shares(tokens == ids[counts.argmax()]),
-    )
-
-
-def fit(seen: Sequence[Seen]) -> PriorWeights:
+def fit(observed: Sequence[Seen | Choice]) -> MixtureWeights:
     """The numbers under which the mixtures give the truth the greatest likelihood."""
+    seen = [one for one in observed if isinstance(one, Seen)]
+    may_end = [one for one in seen if one.end > IMPOSSIBLE]
+    drafted = _ends(may_end, [(one.end,) for one in may_end])
+    read = [(one, one.following) for one in seen if one.following is not None]
+    endable = [(one, following) for one, following in read if one.end > IMPOSSIBLE]
+    guided = _ends([one for one, _ in endable], [(one.end, following) for one, following in endable])
+    matched = [(one, one.left) for one in seen if one.left is not None]
+    rates = _rates(seen)
+    found = [left.under(rates, is_end=one.is_end) for one, left in matched]
+    at_frontier = [(one, left.under(rates, is_end=one.is_end)) for one, left in matched if one.following is not None]
+    behind = [(one, one.right.under(np.zeros(END_TOKENS + 1), is_end=False)) for one in seen if one.right is not None]
+    behind_own = [_own(one, one.draft, drafted, one.end) for one, _ in behind]
+    return MixtureWeights(
+        draft=_coefficients(found, [_own(one, one.draft, drafted, one.end) for one, _ in matched]),
+        guided=_coefficients(
+            [each for _, each in at_frontier],
+            [_own(one, one.guided, guided, one.end, one.following or 0.0) for one, _ in at_frontier],
+        ),
+        right=_coefficients([each for _, each in behind], behind_own),
+        ends=tuple(round(float(rate), 4) for rate in rates),
+        spans=_span_coefficients([one for one in observed if isinstance(one, Choice)]),
+        drafted_end=(drafted[0], drafted[1]),
+        guided_end=(guided[0], guided[1], guided[2]),
+    )
+
+
+def _rates(seen: Sequence[Seen]) -> NDArray[np.float64]:
+    """How often a fill ends where so many tokens behind a match are those behind the gap [END_TOKENS + 1]."""
     matched = [(one, one.left) for one in seen if one.left is not None]
     ends = sum((left.places * one.is_end for one, left in matched), np.zeros(END_TOKENS + 1))
     total = sum((left.places for _, left in matched), np.zeros(END_TOKENS + 1))
-    rates = (ends + PRIOR_COUNT * PRIOR_RATE) / (total + PRIOR_COUNT)
-    found = [left.under(rates, is_end=one.is_end) for one, left in matched]
-    behind = [(one, one.right.under(np.zeros(END_TOKENS + 1), is_end=False)) for one in seen if one.right is not None]
-    return PriorWeights(
-        draft=_coefficients(found, [one.draft for one, _ in matched]),
-        guided=_coefficients(found, [one.guided for one, _ in matched]),
-        right=_coefficients([each for _, each in behind], [one.draft for one, _ in behind]),
-        ends=tuple(round(float(rate), 4) for rate in rates),
-    )
+    return np.asarray((ends + PRIOR_COUNT * PRIOR_RATE) / (total + PRIOR_COUNT))
+
+
+def _own(one: Seen, share: float, coefficients: Sequence[float], *said: float) -> float:
+    """The model's probability of what is true: of the end, or of a token where the fill goes on."""
+    end = float(end_odds(coefficients, *map(torch.tensor, said)).exp())
+    return end if one.is_end else (1 - end) * share
+
+
+def _ends(seen: Sequence[Seen], said: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+    """Log-odds of an end by what is ``said`` of every slot: a constant, and what each log-probability counts."""
+    inputs = torch.tensor([(1.0, *(max(each, FLOOR) for each in one)) for one in said], dtype=torch.float64)
+    wanted = torch.tensor([float(one.is_end) for one in seen], dtype=torch.float64)
+    loss = torch.nn.functional.binary_cross_entropy_with_logits
+    return _maximise(inputs.shape[1], lambda coefficients: loss(inputs @ coefficients, wanted))
 
 
 def _coefficients(found: Sequence[tuple[NDArray[np.float64], float]], model: Sequence[float]) -> tuple[float, ...]:
-    """Logistic coefficients of the weight in ``(1 - w) * model + w * prior``, by maximum likelihood."""
+    """Logistic coefficients of the weight in ``(1 - w) * model + w * prior``."""
     inputs = torch.tensor(np.array([one for one, _ in found]))
     prior, own = torch.tensor([share for _, share in found]), torch.tensor(model, dtype=torch.float64)
-    coefficients = torch.zeros(inputs.shape[1], dtype=torch.float64, requires_grad=True)
+
+    def loss(coefficients: Tensor) -> Tensor:
+        weights = (inputs @ coefficients).sigmoid()
+        return -((1 - weights) * own + weights * prior + LEAST).log().mean()
+
+    return _maximise(inputs.shape[1], loss)
+
+
+def _span_coefficients(choices: Sequence[Choice]) -> tuple[float, ...]:
+    """Coefficients of a conditional logit: one of the spans is the fill, or none is."""
+    some = [choice for choice in choices if choice.spans]
+    owner = torch.tensor([number for number, choice in enumerate(some) for _ in choice.spans])
+    inputs = torch.tensor(np.array([span.features() for choice in some for span in choice.spans]))
+    right = torch.tensor([i == choice.right for choice in some for i in range(len(choice.spans))])
+
+    def loss(coefficients: Tensor) -> Tensor:
+        odds = inputs @ coefficients
+        total = torch.ones(len(some), dtype=torch.float64).index_add(0, owner, odds.exp())
+        return (total.log().sum() - odds[right].sum()) / len(some)
+
+    return _maximise(inputs.shape[1], loss)
+
+
+def _maximise(size: int, loss: Callable[[Tensor], Tensor]) -> tuple[float, ...]:
+    """Coefficients of which the first is a constant, at the least ``loss``."""
+    coefficients = torch.zeros(size, dtype=torch.float64, requires_grad=True)
     optimizer = torch.optim.LBFGS([coefficients], max_iter=200, line_search_fn="strong_wolfe")
 
-    def loss() -> Tensor:
+    def step() -> Tensor:
         optimizer.zero_grad()
-        weights = (inputs @ coefficients).sigmoid()
-        likelihood = (1 - weights) * own + weights * prior
-        value: Tensor = -(likelihood + FLOOR).log().mean() + SHRINKAGE * coefficients[1:].square().sum()
+        value = loss(coefficients) + SHRINKAGE * coefficients[1:].square().sum()
         value.backward()  # type: ignore[no-untyped-call]  # torch leaves it so
         return value
 
-    optimizer.step(loss)  # type: ignore[no-untyped-call]  # torch leaves it so
+    optimizer.step(step)  # type: ignore[no-untyped-call]  # torch leaves it so
     return tuple(round(value, 4) for value in coefficients.tolist())

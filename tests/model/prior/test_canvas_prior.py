@@ -1,21 +1,33 @@
+import msgspec
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.model import tiny
 
 from lacuna_model.canvas import Canvas
 from lacuna_model.context import Layout, lay_out
-from lacuna_model.prior.canvas_prior import CanvasPrior, beside, best_tokens, mix
+from lacuna_model.ending import best_others
+from lacuna_model.prior.canvas_prior import CanvasPrior, Draft, beside, mix
 from lacuna_model.prior.index import Documents, Segment
 from lacuna_model.prior.proposal import Proposal
 from lacuna_model.prior.suffix_array import token_type
-from lacuna_model.prior.weights import PriorWeights, fitted, weight
+from lacuna_model.prior.weights import MixtureWeights, fitted, weight
 from lacuna_model.tokenizer import Tokenizer
 
-SURE = PriorWeights(
-    draft=(9.0, 0, 0, 0, 0), guided=(9.0, 0, 0, 0, 0), right=(9.0, 0, 0, 0, 0), ends=(0, 0.5, *[1.0] * 5)
+NEVER = (-50.0, *[0.0] * 6)
+SURE = MixtureWeights(
+    draft=(9.0, 0, 0, 0, 0),
+    guided=(9.0, 0, 0, 0, 0),
+    right=(9.0, 0, 0, 0, 0),
+    ends=(0, 0.5, *[1.0] * 5),
+    spans=NEVER,
+    drafted_end=(0.0, 1.0),
+    guided_end=(0.0, 1.0, 1.0),
 )
+SPANS = msgspec.structs.replace(SURE, spans=(9.0, *[0.0] * 6))
+EOG, VOCABULARY = tiny.VOCABULARY.eog_id, len(tiny.VOCABULARY.tokens)
 BEFORE, SPAN, AFTER = "def total(values):\n    value", " = 0\n    for x in values", ":\n        print(x)\n"
 
 
@@ -23,7 +35,7 @@ def laid_out(tokenizer: Tokenizer, *texts: str) -> Layout:
     return lay_out(texts, tokenizer, reserve=lambda _: 64, hole=64)
 
 
-def prior(tokenizer: Tokenizer, layout: Layout, known: str, weights: PriorWeights = SURE) -> CanvasPrior:
+def prior(tokenizer: Tokenizer, layout: Layout, known: str, weights: MixtureWeights = SURE) -> CanvasPrior:
     kind = token_type(tokenizer.vocab_size)
     segment = Segment(Documents.index({"known.py": tokenizer.encode(known)}, kind))
     return CanvasPrior([segment], layout, eog_id=tokenizer.eog_id, weights=weights)
@@ -45,25 +57,90 @@ def restricted(tokenizer: Tokenizer, canvas: Canvas) -> torch.Tensor:
     return rows
 
 
+def drafted(prior: CanvasPrior, canvas: Canvas, logits: torch.Tensor) -> Draft:
+    """The draft from logits [B, V] of which no end is likely."""
+    rows = logits.log_softmax(-1)
+    return prior.draft(canvas, rows, best_others(rows, EOG))
+
+
 def test_a_span_that_the_project_has_is_drafted_to_its_end(tokenizer: Tokenizer) -> None:
     layout = laid_out(tokenizer, BEFORE, AFTER)
     canvas = canvas_of(layout)
-    draft = prior(tokenizer, layout, BEFORE + SPAN + AFTER).draft(canvas, restricted(tokenizer, canvas))
+    draft = drafted(prior(tokenizer, layout, BEFORE + SPAN + AFTER), canvas, restricted(tokenizer, canvas))
     length = draft.tokens.index(tokenizer.eog_id)
     assert tokenizer.decode(draft.tokens[:length]) == (canvas.gap.prefix.decode() + SPAN)
     assert all(proposal is not None for proposal in draft.proposals[: length + 1])
 
 
-def test_an_end_has_to_be_sure_where_the_project_goes_on(tokenizer: Tokenizer) -> None:
+def test_the_project_says_that_a_fill_goes_on(tokenizer: Tokenizer) -> None:
     layout = laid_out(tokenizer, BEFORE, AFTER)
     canvas = canvas_of(layout)
     rows = restricted(tokenizer, canvas).log_softmax(-1)
     rows[0, tokenizer.eog_id] = 0.5  # the canvas side would rather end at once
-    half = PriorWeights(draft=(0.0,) * 5, guided=(0.0,) * 5, right=(0.0,) * 5, ends=SURE.ends)
-    assert prior(tokenizer, layout, "").draft(canvas, rows).tokens[0] == tokenizer.eog_id
-    going_on = prior(tokenizer, layout, BEFORE + SPAN + AFTER, half).draft(canvas, rows).tokens[0]
+    assert drafted(prior(tokenizer, layout, ""), canvas, rows).tokens[0] == tokenizer.eog_id
+    going_on = drafted(prior(tokenizer, layout, BEFORE + SPAN + AFTER), canvas, rows).tokens[0]
     assert tokenizer.token_bytes(going_on).startswith(canvas.gap.prefix)
     assert going_on != tokenizer.eog_id
+
+
+def test_a_likely_span_settles_its_slots_and_the_end(tokenizer: Tokenizer) -> None:
+    layout = laid_out(tokenizer, BEFORE, AFTER)
+    canvas = canvas_of(layout)
+    known = prior(tokenizer, layout, BEFORE + SPAN + AFTER, SPANS)
+    draft = drafted(known, canvas, restricted(tokenizer, canvas))
+    span = [*tokenizer.encode(canvas.gap.prefix.decode() + SPAN), tokenizer.eog_id]
+    assert draft.tokens[: draft.settled] == span
+    assert draft.rows[: draft.settled].argmax(-1).tolist() == span
+
+
+def test_a_span_is_followed_from_block_to_block_until_something_else_is_committed(tokenizer: Tokenizer) -> None:
+    layout = laid_out(tokenizer, BEFORE, AFTER)
+    canvas = Canvas(layout.gaps[0], 4, 40)
+    canvas.open_block()
+    known = prior(tokenizer, layout, BEFORE + SPAN + AFTER, SPANS)
+    written: list[int] = []
+    while not canvas.closed:
+        draft = drafted(known, canvas, restricted(tokenizer, canvas) if not written else torch.zeros(4, VOCABULARY))
+        assert draft.settled == 4 or draft.tokens[draft.settled - 1] == tokenizer.eog_id
+        for slot, token in enumerate(draft.tokens[: draft.settled]):
+            canvas.commit(slot, token, tokenizer.eog_id)
+        written = canvas.tokens()
+        if not canvas.closed:
+            canvas.open_block()
+    assert tokenizer.decode(written) == canvas.gap.prefix.decode() + SPAN
+    other = Canvas(layout.gaps[0], 4, 40)
+    other.open_block()
+    other.slots[0] = tokenizer.encode("z")[0]
+    assert drafted(known, other, torch.zeros(4, tokenizer.vocab_size)).settled == 0
+
+
+def test_the_least_likely_span_is_taken_back_first_and_not_proposed_again(tokenizer: Tokenizer) -> None:
+    layout = laid_out(tokenizer, BEFORE, AFTER + BEFORE.replace("total", "sum"), AFTER)
+    weights = msgspec.structs.replace(SPANS, spans=(-2.0, 1.0, 1.0, *[0.0] * 4))
+    known = prior(tokenizer, layout, BEFORE + SPAN + AFTER, weights)
+    assert not known.withdraw()
+    canvases = [Canvas(gap, 24, 24) for gap in layout.gaps]
+    for canvas in canvases:
+        canvas.open_block()
+
+    def settled() -> list[bool]:
+        return [bool(drafted(known, canvas, restricted(tokenizer, canvas)).settled) for canvas in canvases]
+
+    assert settled() == [True, True]
+    assert known.withdraw()
+    assert settled() == [True, False]  # the text before the second is another function's
+    assert known.withdraw()
+    assert settled() == [False, False]
+    assert not known.withdraw()
+
+
+def test_a_span_too_long_or_too_short_is_not_taken(tokenizer: Tokenizer) -> None:
+    layout = laid_out(tokenizer, BEFORE, AFTER)
+    known = prior(tokenizer, layout, BEFORE + SPAN + AFTER, SPANS)
+    for budget, least in ((5, 0), (40, 40)):
+        canvas = Canvas(layout.gaps[0], 4, budget, min_tokens=least)
+        canvas.open_block()
+        assert drafted(known, canvas, restricted(tokenizer, canvas)).settled == 0
 
 
 def test_what_is_committed_is_followed(tokenizer: Tokenizer) -> None:
@@ -71,7 +148,7 @@ def test_what_is_committed_is_followed(tokenizer: Tokenizer) -> None:
     canvas = canvas_of(layout)
     span = tokenizer.encode(canvas.gap.prefix.decode() + SPAN)
     canvas.slots[:4] = span[:4]
-    draft = prior(tokenizer, layout, BEFORE + SPAN + AFTER).draft(canvas, torch.zeros(24, tokenizer.vocab_size))
+    draft = drafted(prior(tokenizer, layout, BEFORE + SPAN + AFTER), canvas, torch.zeros(24, tokenizer.vocab_size))
     assert draft.tokens[4 : len(span)] == span[4:]
     assert draft.proposals[:4] == [None] * 4
 
@@ -82,7 +159,7 @@ def test_the_right_side_speaks_of_the_slot_before_it(tokenizer: Tokenizer) -> No
     span = tokenizer.encode(" values")
     canvas.slots[-len(span) :] = span
     slot = len(canvas.slots) - len(span) - 1
-    draft = prior(tokenizer, layout, "for x in values:\n").draft(canvas, torch.zeros(6, tokenizer.vocab_size))
+    draft = drafted(prior(tokenizer, layout, "for x in values:\n"), canvas, torch.zeros(6, tokenizer.vocab_size))
     assert draft.rows[slot].argmax() == tokenizer.encode("for x in")[-1]
 
 
@@ -91,7 +168,7 @@ def test_what_is_ruled_out_stays_so(tokenizer: Tokenizer) -> None:
     canvas = canvas_of(layout)
     rows = restricted(tokenizer, canvas)
     rows[:, tokenizer.eog_id] = -1e4  # as before the least length
-    draft = prior(tokenizer, layout, BEFORE + SPAN + AFTER).draft(canvas, rows)
+    draft = drafted(prior(tokenizer, layout, BEFORE + SPAN + AFTER), canvas, rows)
     assert tokenizer.eog_id not in draft.tokens
     assert (draft.rows[:, tokenizer.eog_id] <= -1e3).all()
     assert tokenizer.token_bytes(draft.tokens[0]).startswith(canvas.gap.prefix)
@@ -101,7 +178,7 @@ def test_nothing_known_changes_nothing(tokenizer: Tokenizer) -> None:
     layout = laid_out(tokenizer, BEFORE, AFTER)
     canvas = canvas_of(layout)
     rows = torch.randn((24, tokenizer.vocab_size), generator=torch.Generator().manual_seed(0))
-    draft = prior(tokenizer, layout, "").draft(canvas, rows)
+    draft = drafted(prior(tokenizer, layout, ""), canvas, rows)
     torch.testing.assert_close(draft.rows, rows.log_softmax(-1))
     assert draft.proposals == [None] * 24
 
@@ -119,11 +196,6 @@ def test_mixing_is_a_weighted_mean(logits: list[float], shares: dict[int, float]
     wanted[list(shares)] += share * said
     mix(row, Proposal(np.array(list(shares)), said, 3, 3), share)
     assert row.exp().numpy() == pytest.approx(wanted, abs=1e-6)
-
-
-def test_the_end_is_best_where_it_is_likely_enough() -> None:
-    rows = torch.tensor([[0.2, 0.8], [0.1, 0.9], [0.9, 0.1]]).log()
-    assert best_tokens(rows, 0) == [0, 1, 0]
 
 
 def test_texts_beside_gaps_end_at_their_neighbours(tokenizer: Tokenizer) -> None:

@@ -8,10 +8,12 @@ from tests.model import tiny
 
 from lacuna_model.loader import LoadedModel
 from lacuna_model.prior.proposal import END_TOKENS
-from lacuna_model.prior.weights import PriorWeights
+from lacuna_model.prior.spans import Span, probabilities
+from lacuna_model.prior.weights import MixtureWeights
 from lacuna_model.train.documents import Document
+from lacuna_model.train.observations import Choice, Evidence, Seen
 from lacuna_model.train.packages import CorpusError
-from lacuna_model.train.prior import Evidence, Seen, fit, fit_main
+from lacuna_model.train.prior import fit, fit_main
 
 NOWHERE = np.zeros(END_TOKENS + 1)
 HERE = np.array([1.0, *[0.0] * END_TOKENS])
@@ -27,7 +29,13 @@ def documents(count: int) -> list[Document]:
 def seen(*, right: bool, length: int, model: float = 0.3, end: bool = False) -> Seen:
     """A slot whose match of ``length`` has one place, with the right token there or another."""
     evidence = Evidence(length, 1, HERE, HERE if right else NOWHERE, HERE)
-    return Seen(end, model, model, evidence, evidence)
+    return Seen(end, model, model, -9.0, -9.0, evidence, evidence)
+
+
+FILLER = [
+    *(Seen(False, 0.5, 0.5, -9.0, -9.0, None, None) for _ in range(50)),
+    Choice([Span((1,), 1, 2, 1)], None),
+]
 
 
 def sigmoid(coefficients: tuple[float, ...], length: int) -> float:
@@ -39,7 +47,7 @@ def test_matches_that_are_right_more_often_are_trusted_more() -> None:
     rng = random.Random(0)
     slots = [seen(right=rng.random() < 0.9, length=20) for _ in range(300)]
     slots += [seen(right=rng.random() < 0.2, length=1) for _ in range(300)]
-    weights = fit(slots)
+    weights = fit([*slots, *FILLER])
     for coefficients in (weights.draft, weights.guided, weights.right):
         assert sigmoid(coefficients, 20) > 0.75
         assert sigmoid(coefficients, 1) < 0.25
@@ -49,23 +57,48 @@ def test_a_model_that_knows_better_is_trusted_more() -> None:
     rng = random.Random(0)
     right = [rng.random() < 0.5 for _ in range(300)]
     trusted = [
-        sigmoid(fit([seen(right=each, length=5, model=model) for each in right]).draft, 5) for model in (0.1, 0.3, 0.9)
+        sigmoid(fit([*(seen(right=each, length=5, model=model) for each in right), *FILLER]).draft, 5)
+        for model in (0.1, 0.3, 0.9)
     ]
     assert trusted[0] > trusted[1] > trusted[2]
 
 
 def test_rates_of_ends_are_those_seen() -> None:
     agreed = np.array([0.0, 0.0, 1.0, *[0.0] * (END_TOKENS - 2)])
-    ends = [Seen(i % 4 != 0, 0.1, 0.1, Evidence(3, 1, agreed, NOWHERE, agreed), None) for i in range(400)]
-    weights = fit([*ends, *(seen(right=True, length=3) for _ in range(400))])
+    ends = [Seen(i % 4 != 0, 0.1, 0.1, -1.0, -1.0, Evidence(3, 1, agreed, NOWHERE, agreed), None) for i in range(400)]
+    weights = fit([*ends, *FILLER, *(seen(right=True, length=3) for _ in range(400))])
     assert weights.ends[2] == pytest.approx(0.75, abs=0.01)
     assert weights.ends[0] < 0.01
+
+
+def test_an_end_is_likely_where_it_was_and_certain_signs_count() -> None:
+    rng = random.Random(0)
+    slots: list[Seen | Choice] = []
+    for _ in range(600):
+        is_end, canvas = rng.random() < 0.3, rng.uniform(-8, 0)  # the canvas side knows nothing, the base does
+        slots.append(Seen(is_end, 0.5, 0.5, canvas, -0.2 if is_end else -5.0, None, None))
+    weights = fit([*slots, *(seen(right=True, length=3) for _ in range(20)), *FILLER])
+    rate, canvas_counts, base_counts = weights.guided_end
+    assert abs(canvas_counts) < 0.2 < 0.8 < base_counts
+    chance = 1 / (1 + np.exp(-(weights.drafted_end[0] - 4 * weights.drafted_end[1])))
+    assert chance == pytest.approx(0.3, abs=0.08)
+    assert rate > 0
+
+
+def test_spans_between_longer_matches_are_trusted_more() -> None:
+    rng = random.Random(0)
+    choices: list[Seen | Choice] = []
+    for _ in range(300):
+        spans = [Span((1,), 12, 8, 1, 2), Span((2,), 2, 2, 1, 2)]
+        choices.append(Choice(spans, rng.choices((0, 1, None), (70, 5, 25))[0]))
+    weights = fit([*choices, *FILLER, *(seen(right=True, length=3) for _ in range(20))])
+    assert probabilities(spans, weights.spans) == pytest.approx([0.7, 0.05], abs=0.06)
 
 
 def test_fits_a_tiny_model_and_writes_the_numbers(model: LoadedModel, tmp_path: Path) -> None:
     out, steps = tmp_path / "weights.json", []
     weights = fit_main(model, documents(5), out, num_cases=6, seed=0, advance=lambda: steps.append(1))
-    assert msgspec.json.decode(out.read_bytes(), type=PriorWeights) == weights
+    assert msgspec.json.decode(out.read_bytes(), type=MixtureWeights) == weights
     assert len(steps) == 6
     assert len(weights.draft) == len(weights.guided) == len(weights.right) == 5
     assert all(0 <= rate <= 1 for rate in weights.ends)
