@@ -164,8 +164,7 @@ def _write_canvas(batch: Batch[Array], index: int, sample: Sample, copies: Copie
     width = size + shift
     shape = (num_copies, gaps, width)
     rows = num_copies * gaps * width
-    streams = {"before": sample.layout.before, "after": sample.layout.after}
-    anchors = np.array([streams[gap.parent].ids[gap.parent_len - 1] for gap in sample.layout.gaps])
+    anchors = np.array([sample.layout.anchor(gap) for gap in sample.layout.gaps])
     positions = np.array([gap.position for gap in sample.layout.gaps])
     kind = np.where(sample.real, np.where(copies.masks, MASKED, VISIBLE), PADDING)
     blocks = {

@@ -27,9 +27,14 @@ class Index:
 
     def __init__(self, name: str, location: str) -> None:
         self._name = name
+        self._location = location
         self._url = f"{_MIRROR}/dists/{location}"
         self._lock = threading.Lock()
         self._paragraphs: dict[tuple[str, str], _Paragraph] = {}
+
+    def __reduce__(self) -> tuple[type["Index"], tuple[str, str]]:
+        """In another process it begins anew: neither the lock nor what was read goes along."""
+        return Index, (self._name, self._location)
 
     def find(self, package: Package, folder: Path) -> _Paragraph:
         """Return what the release says about a package of exactly this version."""

@@ -3,13 +3,22 @@
 import hashlib
 import re
 import zlib
+from dataclasses import dataclass
 
-from datasketch import MinHash, MinHashLSH  # type: ignore[import-untyped]  # ships no type information
+from datasketch import LeanMinHash, MinHash, MinHashLSH  # type: ignore[import-untyped]  # ships no type information
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _SHINGLE = 5
 _PERMUTATIONS = 64
 _EMPTY = MinHash(num_perm=_PERMUTATIONS, hashfunc=zlib.crc32)
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """What a text is recognised by: the digest of its words, and a MinHash of its shingles."""
+
+    digest: bytes
+    shingles: LeanMinHash
 
 
 class Duplicates:
@@ -19,28 +28,28 @@ class Duplicates:
         self._exact: set[bytes] = set()
         self._near = MinHashLSH(threshold=threshold, num_perm=_PERMUTATIONS)
         self._threshold = threshold
-        self._sketches: dict[int, MinHash] = {}
+        self._accepted: dict[int, LeanMinHash] = {}
 
-    def reason(self, text: str) -> str | None:
+    def reason(self, text: Sketch) -> str | None:
         """Accept a new text (None), or say how it repeats an accepted one."""
-        words = _WORD.findall(text)
-        digest = hashlib.sha256(" ".join(words).encode()).digest()
-        if digest in self._exact:
+        if text.digest in self._exact:
             return "exact duplicate"
-        sketch = _sketch(words)
         # The index answers by bands and is generous; the sketches themselves decide.
-        if any(self._sketches[key].jaccard(sketch) >= self._threshold for key in self._near.query(sketch)):
+        near = (self._accepted[key] for key in self._near.query(text.shingles))
+        if any(other.jaccard(text.shingles) >= self._threshold for other in near):
             return "near duplicate"
-        key = len(self._sketches)
-        self._exact.add(digest)
-        self._sketches[key] = sketch
-        self._near.insert(key, sketch, check_duplication=False)
+        key = len(self._accepted)
+        self._exact.add(text.digest)
+        self._accepted[key] = text.shingles
+        self._near.insert(key, text.shingles, check_duplication=False)
         return None
 
 
-def _sketch(words: list[str]) -> MinHash:
+def sketch(text: str) -> Sketch:
+    """The sketch of a text, whatever its spacing."""
+    words = _WORD.findall(text)
     # crc32 is three times as fast as the default sha1 and the permutations mix it well enough for this.
-    sketch = _EMPTY.copy()
+    shingles = _EMPTY.copy()
     last = max(1, len(words) - _SHINGLE + 1)
-    sketch.update_batch({" ".join(words[i : i + _SHINGLE]).encode() for i in range(last)})
-    return sketch
+    shingles.update_batch({" ".join(words[i : i + _SHINGLE]).encode() for i in range(last)})
+    return Sketch(hashlib.sha256(" ".join(words).encode()).digest(), LeanMinHash(shingles))

@@ -12,7 +12,7 @@ import random
 import struct
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -175,6 +175,12 @@ class ShardReader:
         """The document at a position counted over all epochs."""
         shard, index = self._find(position)
         return self._shard(shard).document(index)
+
+    def documents(self) -> Iterator[TokenDocument]:
+        """Every document once, as they lie on disk."""
+        for number in range(len(self._paths)):
+            shard = self._shard(number)
+            yield from map(shard.document, range(len(shard.records)))
 
     def neighbour(self, position: int, rng: random.Random) -> TokenDocument | None:
         """Another document of the same package as the one at ``position``, where its shard has one."""

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from lacuna_model.adapter import TrainableCanvas
 from lacuna_model.train.batches import BatchSource, collate
+from lacuna_model.train.calibration import Bin, Calibration, expected_error
 from lacuna_model.train.masks import Copies
 from lacuna_model.train.objective import canvas_hidden, to_device
 from lacuna_model.train.samples import Sample
@@ -25,6 +26,8 @@ class ValidationReport(msgspec.Struct, frozen=True):
     ``frontier_*`` over the first slot of every gap, where ``base_frontier_*`` is what the base says left to right;
     ``end_accuracy`` is the share of gaps whose first predicted end-of-gap is at the true place, and
     ``corrected`` the share of planted wrong tokens (one a gap, all else visible) whose best candidate is the true one.
+    ``reliability`` says how often the best token of a masked slot was right, by its probability, and
+    ``calibration_error`` how far the two lie apart on average.
     """
 
     gaps: int
@@ -37,6 +40,8 @@ class ValidationReport(msgspec.Struct, frozen=True):
     base_frontier_nll: float
     end_accuracy: float
     corrected: float
+    calibration_error: float
+    reliability: tuple[Bin, ...]
 
 
 @torch.inference_mode()
@@ -50,6 +55,7 @@ def validate(
 ) -> ValidationReport:
     """Score ``canvas`` on gaps of held-out files: the same gaps for the same source, whatever the model."""
     sums: dict[str, float] = defaultdict(float)
+    calibration = Calibration()
     device = base.final_norm.device
     for first in range(0, num_samples, source.batch_size):
         rng = random.Random(f"{source.seed}/{first}")
@@ -63,8 +69,11 @@ def validate(
         for index, (sample, copies) in enumerate(pairs):
             logits = canvas.transformer.head(slot_rows(hidden[index], copies.masks.shape, source.shift)).cpu()
             said = base.head(reading.slot_hidden[index, : sample.targets.size]).cpu()
+            best = logits[0].softmax(-1).max(-1)
+            right = best.indices.numpy() == sample.targets
+            calibration.add(best.values.numpy()[sample.real], right[sample.real])
             _add(sums, sample, copies, logits, said.view(*sample.targets.shape, -1)[:, 0], source.tokenizer.eog_id)
-    gaps, slots = sums["gaps"], sums["slots"]
+    gaps, slots, bins = sums["gaps"], sums["slots"], calibration.bins()
     return ValidationReport(
         gaps=int(gaps),
         slots=int(slots),
@@ -76,6 +85,8 @@ def validate(
         base_frontier_nll=sums["base_nll"] / gaps,
         end_accuracy=sums["right_ends"] / max(sums["ends"], 1),
         corrected=sums["corrected"] / max(sums["planted"], 1),
+        calibration_error=expected_error(bins),
+        reliability=bins,
     )
 
 

@@ -6,17 +6,18 @@ import hashlib
 import json
 import tarfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 
-from lacuna_model.train.corpus import CorpusError, build_corpus, build_packages
+from lacuna_model.train.corpus import build_packages
 from lacuna_model.train.documents import Document, DocumentWriter, read_documents
 from lacuna_model.train.download import Artifact, NotPublishedError
 from lacuna_model.train.manifest import read_manifest
-from lacuna_model.train.packages import Package, Role, read_packages
+from lacuna_model.train.packages import CorpusError, Package, Role, read_packages
+from lacuna_model.train.packing import pack_corpus
 from lacuna_model.train.pypi import PyPI
 
 MIT = "Metadata-Version: 2.4\nName: x\nVersion: 1\nLicense-Expression: MIT\n"
@@ -95,20 +96,41 @@ def test_a_corpus_from_list_to_manifest(shelf: Shelf, tmp_path: Path) -> None:
     assert steps[-1] == (4, 4, "done")
 
 
-def test_the_manifest_names_licence_digest_and_tokens(shelf: Shelf, tmp_path: Path) -> None:
+def test_the_manifest_names_licence_and_digest_and_packing_adds_tokens(shelf: Shelf, tmp_path: Path) -> None:
     class Words:
         fingerprint = "words"
 
-        def encode(self, text: str) -> list[int]:
-            return [0] * len(text.split())
+        def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+            return [[0] * len(text.split()) for text in texts]
 
     shelf.add("alpha", {"one.py": module("one")})
-    manifest = build_packages(packages(alpha=Role.TRAIN), tmp_path / "out", sources={"shelf": shelf}, tokenizer=Words())
-    (record,) = manifest.packages
+    shelf.add("beta", {"one.py": module("one")})
+    chosen = packages(alpha=Role.TRAIN, beta=Role.TRAIN)
+    manifest = build_packages(chosen, tmp_path / "out", sources={"shelf": shelf})
+    record = manifest.packages[0]
     digest = hashlib.sha256((shelf.folder / "alpha-1.tar.gz").read_bytes()).hexdigest()
     assert record.downloads == {"alpha-1.tar.gz": f"sha256:{digest}"}
-    assert (record.licence, record.files, record.tokens) == ("MIT", 1, len(module("one").split()))
-    assert (manifest.tokenizer, manifest.totals["python/train"].tokens) == ("words", record.tokens)
+    assert (record.licence, record.files, record.tokens) == ("MIT", 1, None)
+    pack_corpus(tmp_path / "out", tmp_path / "shards", Words())
+    packed = read_manifest(tmp_path / "shards" / "manifest.json")
+    assert [record.tokens for record in packed.packages] == [len(module("one").split()), 0]
+    assert (packed.tokenizer, packed.totals["python/train"].tokens) == ("words", packed.packages[0].tokens)
+
+
+def test_processes_build_the_same_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = Shelf(tmp_path)
+    for name in ("alpha", "beta", "gamma", "delta"):
+        shelf.add(name, {f"{i}.py": module(f"{name}{i}") for i in range(4)} | {"same.py": module("same")})
+    # The processes know the real registry only: where its archives are is this one's business.
+    registry = PyPI()
+    monkeypatch.setattr(PyPI, "artifacts", lambda self, package, folder: Shelf.artifacts(shelf, package, folder))
+    chosen = [Package("pypi", name, "1", Role.TRAIN) for name in ("alpha", "beta", "none", "gamma", "delta")]
+    for workers in (0, 2):
+        build_packages(chosen, tmp_path / str(workers), sources={"pypi": registry}, workers=workers)
+    alone, together = ((tmp_path / name / "python/train.jsonl.zst").read_bytes() for name in ("0", "2"))
+    assert alone == together
+    alone, together = ((tmp_path / name / "manifest.json").read_bytes() for name in ("0", "2"))
+    assert alone == together
 
 
 def test_a_rebuild_gives_the_same_files(shelf: Shelf, tmp_path: Path) -> None:
@@ -187,7 +209,7 @@ def test_a_wrong_package_list_is_named(tmp_path: Path, text: str, message: str) 
     path = tmp_path / "packages.toml"
     path.write_text(text)
     with pytest.raises(CorpusError, match=rf"packages\.toml: .*{message}"):
-        build_corpus(path, tmp_path / "out")
+        read_packages(path)
 
 
 def test_missing_lists_and_unknown_sources_are_named(tmp_path: Path) -> None:
@@ -195,7 +217,7 @@ def test_missing_lists_and_unknown_sources_are_named(tmp_path: Path) -> None:
         read_packages(tmp_path / "none.toml")
     (tmp_path / "packages.toml").write_text('[cpan]\ntrain = ["a==1"]')
     with pytest.raises(CorpusError, match="unknown source 'cpan'"):
-        build_corpus(tmp_path / "packages.toml", tmp_path / "out")
+        build_packages(read_packages(tmp_path / "packages.toml"), tmp_path / "out")
 
 
 def test_the_shipped_list_is_valid() -> None:

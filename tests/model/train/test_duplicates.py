@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.train.benchmarks import Benchmarks
-from lacuna_model.train.duplicates import Duplicates
+from lacuna_model.train.duplicates import Duplicates, sketch
 from lacuna_model.train.packages import CorpusError
 
 PROBLEM = {
@@ -24,24 +24,24 @@ def module(words: int, start: int = 0) -> str:
 
 def test_exact_copies_are_found_whatever_their_spacing() -> None:
     duplicates = Duplicates()
-    assert duplicates.reason(module(40)) is None
-    assert duplicates.reason(module(40)) == "exact duplicate"
-    assert duplicates.reason(module(40).replace("    ", "\t") + "\n\n") == "exact duplicate"
+    assert duplicates.reason(sketch(module(40))) is None
+    assert duplicates.reason(sketch(module(40))) == "exact duplicate"
+    assert duplicates.reason(sketch(module(40).replace("    ", "\t") + "\n\n")) == "exact duplicate"
 
 
 def test_near_copies_are_found_and_others_are_not() -> None:
     duplicates = Duplicates()
-    assert duplicates.reason(module(200)) is None
-    assert duplicates.reason(module(200) + "\nextra = 1\n") == "near duplicate"
-    assert duplicates.reason(module(200, start=500)) is None
-    assert duplicates.reason(module(100) + "\n" + module(100, start=900)) is None
+    assert duplicates.reason(sketch(module(200))) is None
+    assert duplicates.reason(sketch(module(200) + "\nextra = 1\n")) == "near duplicate"
+    assert duplicates.reason(sketch(module(200, start=500))) is None
+    assert duplicates.reason(sketch(module(100) + "\n" + module(100, start=900))) is None
 
 
 def test_texts_shorter_than_a_shingle_are_compared_too() -> None:
     duplicates = Duplicates()
-    assert duplicates.reason("a b") is None
-    assert duplicates.reason("c d") is None
-    assert duplicates.reason("a b") == "exact duplicate"
+    assert duplicates.reason(sketch("a b")) is None
+    assert duplicates.reason(sketch("c d")) is None
+    assert duplicates.reason(sketch("a b")) == "exact duplicate"
 
 
 def test_quoted_problems_are_found() -> None:

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.train.corpus import CorpusError
 from lacuna_model.train.documents import Document, DocumentWriter
+from lacuna_model.train.manifest import Manifest
+from lacuna_model.train.packages import CorpusError
 from lacuna_model.train.packing import pack_corpus
 from lacuna_model.train.shards import ShardError, ShardReader, ShardWriter, TokenDocument, read_header
 
@@ -25,8 +26,8 @@ class Letters:
 
     fingerprint = TOKENIZER
 
-    def encode(self, text: str) -> list[int]:
-        return [byte + 300 for byte in text.encode()]
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return [[byte + 300 for byte in text.encode()] for text in texts]
 
     def decode(self, tokens: Sequence[int]) -> str:
         return bytes(token - 300 for token in tokens).decode()
@@ -229,6 +230,7 @@ def corpus(folder: Path) -> list[Document]:
                 for document in documents:
                     if document.language == language and int(document.path[1:-3]) in wanted:
                         writer.write(document)
+    Manifest().write(folder / "manifest.json")
     return documents
 
 
@@ -266,7 +268,10 @@ def test_shards_of_an_older_corpus_do_not_stay(tmp_path: Path) -> None:
     for name in ("train-00007.shard", "held_out-rust-00000.shard", "mine.shard"):
         (tmp_path / "shards" / name).touch()
     paths = pack_corpus(tmp_path / "corpus", tmp_path / "shards", Letters())
-    assert set((tmp_path / "shards").iterdir()) == {*paths, tmp_path / "shards" / "mine.shard"}
+    assert set((tmp_path / "shards").iterdir()) == {
+        *paths,
+        *(tmp_path / "shards" / name for name in ("mine.shard", "manifest.json")),
+    }
 
 
 def test_packing_nothing_says_what_to_do(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import lzma
+import pickle
 import tarfile
 import zipfile
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ import pytest
 from lacuna_model.train import debian, npm, pypi
 from lacuna_model.train.archives import read_archive
 from lacuna_model.train.copyright import FileLicences, paragraphs
+from lacuna_model.train.corpus import SOURCES
 from lacuna_model.train.debian import DebianLibraries, DebianSources
 from lacuna_model.train.download import Artifact, NotPublishedError
 from lacuna_model.train.npm import Npm
@@ -228,3 +230,9 @@ def test_a_damaged_archive_is_named(tmp_path: Path, name: str) -> None:
     path.write_bytes(good.read_bytes()[:-40] if name != "a.deb" else gzip.compress(b"no"))
     with pytest.raises(CorpusError, match=name.replace(".", r"\.")):
         list(read_archive(path, lambda name: True))
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_source_can_go_to_another_process(name: str) -> None:
+    source = SOURCES[name]
+    assert pickle.loads(pickle.dumps(source)).languages == source.languages
