@@ -9,9 +9,7 @@ from lacuna_model.constraint import EMPTY_IDS, EMPTY_LOGP, GapView, TokenText
 from lacuna_model.context import Gap
 from lacuna_model.stopping import StopRule
 
-# A fill ends where end-of-gap has this probability: well below a half, for a young adapter knows too late where a gap
-# ends. On 35 single lines of the dev set 0.08 passed as many as 0.15.
-END_SHARE = 0.15
+Key = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +54,11 @@ class Canvas:
         self.closed = size == 0
 
     @property
+    def key(self) -> Key:
+        """What tells a canvas from the others of a request: its candidate, and the place of its gap."""
+        return self.candidate, self.gap.position
+
+    @property
     def position(self) -> int:
         """The rotary position of the block's first slot."""
         return self.gap.position + len(self.done)
@@ -64,6 +67,11 @@ class Canvas:
     def least(self) -> int:
         """How many tokens come before any end: those asked for, and the healed one that is none of the fill's own."""
         return self.min_tokens + bool(self.gap.prefix)
+
+    @property
+    def room(self) -> int:
+        """How many tokens the current block and those behind it may hold."""
+        return len(self.slots) + self.budget
 
     @property
     def frontier(self) -> int:

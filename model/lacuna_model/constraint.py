@@ -56,7 +56,7 @@ class Verdict:
 
 @dataclass(slots=True)
 class ConstraintStats:
-    """Counters that a constraint keeps over one fill; times in milliseconds."""
+    """Counters that a constraint keeps over one fill; ``ms`` by the clock, ``step_ms`` in CPU time of each call."""
 
     verifies: int = 0
     vetoes: int = 0

@@ -36,6 +36,10 @@ class Stream:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def first(self, count: int) -> "Stream":
+        """The first ``count`` tokens."""
+        return Stream(self.ids[:count], self.positions[:count])
+
 
 @dataclass(frozen=True, slots=True)
 class Gap:
@@ -58,6 +62,11 @@ class Layout:
     before: Stream
     after: Stream
     gaps: tuple[Gap, ...]
+
+    def anchor(self, gap: Gap) -> int:
+        """The token in front of a gap."""
+        stream: Stream = getattr(self, gap.parent)
+        return stream.ids[gap.parent_len - 1]
 
 
 def heal(text: str, tokenizer: TextTokenizer) -> tuple[list[int], bytes]:

@@ -26,6 +26,10 @@ class CanvasModel(Protocol):
         """Take full blocks into the context before the next block is opened."""
         ...
 
+    def withdraw(self) -> bool:
+        """Take back the least sure of what was proposed without asking the model; whether there was any."""
+        ...
+
 
 @dataclass(slots=True)
 class Counts:
@@ -81,6 +85,8 @@ def denoise(
         edits = schedule.corrections(canvases, marginals, options.corrections - counts.corrections, tokens.eog_id)
         views = [canvas.view(seen) for canvas, seen in zip(canvases, marginals, strict=True)]
         admitted = _admit(constraint, views, [*proposal, *edits], counts)
+        if not set(admitted) & {*proposal, *edits} and model.withdraw():
+            continue
         if not admitted:
             break  # there is no witness, and another pass would see the same: the constraint has the last word
         _apply(canvases, admitted, tokens.eog_id, counts)

@@ -153,7 +153,6 @@ class _GroupFill:
     ) -> None:
         self._request = request
         options = request.options
-        began = time.monotonic()
         segments = _segments(text, regions, session.window, model)
         block = model.config.block_size
         needed = max(region.max_tokens for region in regions) + block
@@ -165,8 +164,9 @@ class _GroupFill:
             snippets=model.join_snippets(request.snippets),
         )
         _check_room(layout, needed, model.config.max_positions)
-        self.counts: UpdateCounts = session.cache.update(layout)
-        self.encode_ms = (time.monotonic() - began) * 1e3
+        self._encoding = session.cache.updating(layout)
+        self._counts = UpdateCounts(total=0, encoded=0)
+        self._encode_ms = 0.0
         # Healing moves every gap's beginning to the left, by the token that is to be written anew.
         self._healed = [
             msgspec.structs.replace(region, start=region.start - len(gap.prefix))
@@ -185,13 +185,9 @@ class _GroupFill:
             for gap, region, rule in zip(layout.gaps, regions, rules, strict=True)
         ]
         self._model = TwoSidedModel(
-            model.base,
-            model.canvas,
-            model.mask_embedding,
+            model,
             session.cache,
             layout,
-            model.prefixes,
-            eog_id=model.tokenizer.eog_id,
             guidance=options.guidance,
             prior=CanvasPrior(known, layout, eog_id=model.tokenizer.eog_id) if options.prior else None,
         )
@@ -205,7 +201,12 @@ class _GroupFill:
         cancelled: Callable[[], bool],
         deadline: float | None,
     ) -> Generator[Snapshot, None, Ending]:
-        """Run the loop; snapshots show all of the request's regions, of which this group's begin at ``first``."""
+        """Run the loop; snapshots show all of the request's regions, of which this group's begin at ``first``.
+
+        Pieces of context that take long to encode are steps too: nobody else need wait for all of them.
+        """
+        while self._encode() and not cancelled() and (deadline is None or time.monotonic() < deadline):
+            yield Snapshot(0, (*before, *("",) * (total - first)), ((),) * total)
         loop = denoise(
             self._model,
             self._canvases,
@@ -239,6 +240,18 @@ class _GroupFill:
             ending.verdict = Verdict(ending.verdict.status, fills, ending.verdict.message)
         return ending
 
+    def _encode(self) -> bool:
+        """Encode a piece of the context; returns whether another is left."""
+        began = time.monotonic()
+        try:
+            next(self._encoding)
+            return True
+        except StopIteration as end:
+            self._counts = end.value
+            return False
+        finally:
+            self._encode_ms += (time.monotonic() - began) * 1e3
+
     @property
     def others(self) -> tuple[tuple[str, ...], ...]:
         """The fills of the further candidates, once the loop has ended."""
@@ -255,12 +268,12 @@ class _GroupFill:
             base_nfe=passes.base,
             steps=ending.counts.steps,
             tokens=sum(len(self._tokenizer.encode(fill)) for fill in ending.verdict.fills or ()),
-            context_tokens=self.counts.total,
-            cached_tokens=self.counts.total - self.counts.encoded,
+            context_tokens=self._counts.total,
+            cached_tokens=self._counts.total - self._counts.encoded,
             corrections=ending.counts.corrections,
             vetoes=checks.vetoes,
             deferrals=checks.deferrals,
-            encode_ms=self.encode_ms,
+            encode_ms=self._encode_ms,
             constraint_ms=checks.ms,
             constrained=self._constraint.active,
         )

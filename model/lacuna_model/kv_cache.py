@@ -8,6 +8,7 @@ so that typing appends to *before* without moving anything, and a canvas pass re
 row lies in the arena means nothing to attention: its place in the text is in its rotary position.
 """
 
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import torch
@@ -21,6 +22,8 @@ from lacuna_model.transformer import Transformer
 # Arena order; *before* last, where typing happens.
 ORDER: tuple[StreamName, ...] = ("after", "before")
 GROWTH = 512
+# A CPU encodes so many rows at a time: their activations stay in its cache, and rows behind them are not looked at.
+CPU_ROWS = 128
 
 
 class Arena:
@@ -87,6 +90,7 @@ class ContextCache:
     def __init__(self, base: Transformer, *, dtype: torch.dtype = torch.float32) -> None:
         self._base = base
         self._device = base.final_norm.device
+        self._rows = CPU_ROWS if self._device.type == "cpu" else base.config.max_positions
         self.arena = Arena(base.config, self._device, dtype)
         self._streams: dict[StreamName, CachedStream] = {name: CachedStream(Stream()) for name in ORDER}
 
@@ -99,22 +103,34 @@ class ContextCache:
         """A stream as it is cached."""
         return self._streams[name]
 
-    @torch.inference_mode()
     def update(self, layout: Layout) -> UpdateCounts:
         """Encode what ``layout`` has and the cache lacks; everything else is reused exactly."""
+        pieces = self.updating(layout)
+        while True:
+            try:
+                next(pieces)
+            except StopIteration as end:
+                counts: UpdateCounts = end.value
+                return counts
+
+    @torch.inference_mode()
+    def updating(self, layout: Layout) -> Generator[None, None, UpdateCounts]:
+        """As :meth:`update`, with pauses between pieces; where nobody goes on, what was encoded so far is kept."""
         wanted: dict[StreamName, Stream] = {"after": layout.after, "before": layout.before}
         kept = {name: self._kept_rows(name, wanted[name]) for name in ORDER}
         self.arena.reserve(sum(map(len, wanted.values())))
         self._place(wanted, kept)
-        encoded = 0
         for name in ORDER:
-            cached = self._streams[name]
-            fresh = len(wanted[name]) - kept[name]
-            if fresh:
-                self._encode(wanted[name], cached.offset, kept[name])
-            cached.stream = wanted[name]
-            encoded += fresh
-        return UpdateCounts(total=self.length, encoded=encoded)
+            self._streams[name].stream = wanted[name].first(kept[name])
+        pieces = [(name, row) for name in ORDER for row in range(kept[name], len(wanted[name]), self._rows)]
+        for index, (name, begin) in enumerate(pieces):
+            if index:
+                yield
+            stream, cached = wanted[name], self._streams[name]
+            end = min(begin + self._rows, len(stream))
+            self._encode(stream, cached.offset, begin, end)
+            cached.stream = stream.first(end)
+        return UpdateCounts(total=self.length, encoded=self.length - sum(kept.values()))
 
     def _kept_rows(self, name: StreamName, wanted: Stream) -> int:
         """How many leading rows of a stream stay; where all that stay moved alike, their keys are turned."""
@@ -155,13 +171,12 @@ class ContextCache:
                 self.arena.move(cached.offset, offsets[name], kept[name])
             cached.offset = offsets[name]
 
-    def _encode(self, stream: Stream, offset: int, start: int) -> None:
-        """Encode the rows of ``stream`` from ``start`` on, each seeing the stream up to itself."""
-        rows = len(stream) - start
-        ids = torch.tensor([stream.ids[start:]], device=self._device)
-        positions = torch.tensor(stream.positions[start:], device=self._device)
-        mask = torch.ones((rows, len(stream)), dtype=torch.bool, device=self._device).tril(start)
-        self.arena.head, self.arena.tail = offset, offset + start
+    def _encode(self, stream: Stream, offset: int, begin: int, end: int) -> None:
+        """Encode rows of ``stream``, each seeing the stream up to itself."""
+        ids = torch.tensor([stream.ids[begin:end]], device=self._device)
+        positions = torch.tensor(stream.positions[begin:end], device=self._device)
+        mask = torch.ones((end - begin, end), dtype=torch.bool, device=self._device).tril(begin)
+        self.arena.head, self.arena.tail = offset, offset + begin
         self._base.hidden(self._base.embed(ids), positions, self.arena, mask)
         self.arena.head = 0
 

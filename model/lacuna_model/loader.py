@@ -6,6 +6,7 @@ the user's cache, so that later ones only read it.
 
 import contextlib
 import hashlib
+import inspect
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,19 +18,22 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from lacuna_model import models
+from lacuna_model import denoise, models
 from lacuna_model.adapter import load_adapter, merge_adapter
 from lacuna_model.assembly import State, build_transformer, fuse, quantize
 from lacuna_model.config import ModelConfig
 from lacuna_model.params import Snippet
 from lacuna_model.prefixes import PrefixTable
+from lacuna_model.smoothing import measure, smooth
 from lacuna_model.snippets.format import join
 from lacuna_model.tokenizer import Tokenizer, Vocabulary
 from lacuna_model.transformer import Transformer
 from lacuna_model.weights import GgufFile
 
 # Raised when what is kept in the cache changes its meaning.
-PREPARED_VERSION = "2"
+PREPARED_VERSION = "3"
+# What 8-bit linears have to read is measured on so many tokens of our own source, which is always at hand.
+CALIBRATION_TOKENS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,16 @@ def load_model(name: str, *, threads: int = 0, path: Path | None = None, precisi
     canvas = build_transformer(about.config, canvas_side)
     canvas.head = base.head
     tokenizer = Tokenizer(about.vocabulary)
-    return LoadedModel(name, about.config, tokenizer, base, canvas, tensors["mask_embedding"], PrefixTable(tokenizer))
+    return LoadedModel(
+        name,
+        about.config,
+        tokenizer,
+        base,
+        canvas,
+        tensors["mask_embedding"],
+        PrefixTable(tokenizer),
+        cache_dtype=cache_dtype(precision),
+    )
 
 
 def load_tokenizer(name: str) -> Tokenizer:
@@ -94,12 +107,14 @@ def _prepare(weights: Path, adapter_file: Path, precision: str) -> tuple[dict[st
     file = GgufFile(weights)
     adapter, _ = load_adapter(adapter_file)
     base = fuse(file.state(), file.config())
-    canvas = {n: t for n, t in merge_adapter(base, adapter).items() if n not in ("embedding", "head")}
-    sides: list[State] = [base, canvas]
+    sides: list[State] = [base, merge_adapter(base, adapter)]
     if precision == "int8":
-        sides = [quantize(side) for side in sides]
-    tensors = {name if name.startswith(("embedding", "head")) else f"base.{name}": t for name, t in sides[0].items()}
-    tensors |= {f"canvas.{name}": tensor for name, tensor in sides[1].items()}
+        ids = Tokenizer(file.vocabulary()).encode(inspect.getsource(denoise))[:CALIBRATION_TOKENS]
+        peaks = measure(base, file.config(), ids)
+        sides = [quantize(smooth(side, file.config(), peaks)) for side in sides]
+    shared = ("embedding", "head")
+    tensors = {name if name.startswith(shared) else f"base.{name}": tensor for name, tensor in sides[0].items()}
+    tensors |= {f"canvas.{name}": tensor for name, tensor in sides[1].items() if not name.startswith(shared)}
     tensors["mask_embedding"] = adapter["mask_embedding"]
     return tensors, Preparation(file.config(), file.vocabulary())
 
@@ -143,6 +158,12 @@ def _write_prepared(path: Path, tensors: dict[str, Tensor], about: Preparation) 
 def default_precision() -> str:
     """``int8`` on CPUs whose 8-bit products are fast (AVX2 and up), else ``float32``."""
     return "int8" if torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512") else "float32"
+
+
+def cache_dtype(precision: str) -> torch.dtype:
+    """What keys and values are kept in beside weights of ``precision``: bfloat16 where 8 bit goes with instructions."""
+    fast = precision == "int8" and torch.cpu.get_capabilities().get("avx512_bf16", False)
+    return torch.bfloat16 if fast else torch.float32
 
 
 def choose_threads() -> int:

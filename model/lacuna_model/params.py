@@ -108,6 +108,7 @@ class SlotView(msgspec.Struct, frozen=True):
 class Snapshot(msgspec.Struct, frozen=True):
     """The canvas after one step: per region its text so far in ``fills`` and its ``slots``.
 
+    ``step`` is 0 while a long context is being encoded, before anything is drafted.
     The counts ``nfe``, ``corrections``, ``vetoes`` and ``deferrals`` are those of the fill so far, as in FillStats.
     Like ``step`` they begin anew where regions too far apart for one window are filled group after group.
     """

@@ -91,10 +91,12 @@ class Transformer:
         [R, K] or [B, 1, R, K] what each row may see of the K keys that ``store`` shows (None: everything).
         """
         cos, sin = self.rotations.at(positions)
-        folded = None if mask is None else fold_mask(mask, self.config.num_heads // self.config.num_kv_heads, x.dtype)
+        folded: Tensor | None = None
         for index, layer in enumerate(self.layers):
             query, key, value = self._project(layer, x, cos, sin)
             keys, values = store.exchange(index, key, value)
+            if mask is not None and folded is None:
+                folded = fold_mask(mask, self.config.num_heads // self.config.num_kv_heads, keys.dtype)
             x = self._finish(layer, x, query, keys, values, folded)
         return rms_norm(x, self.final_norm, self.config.rms_norm_eps)
 

@@ -1,7 +1,5 @@
 """Reads canvases over a two-sided context: the adapted weights draft, the base's own weights guide."""
 
-import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,31 +7,36 @@ import torch
 from torch import Tensor
 
 from lacuna_kernels import unmask
-from lacuna_model.canvas import END_SHARE, Canvas, Marginals
+from lacuna_model.base_side import BaseSide
+from lacuna_model.canvas import Canvas, Key, Marginals
 from lacuna_model.context import Layout
+from lacuna_model.ending import END_SHARE, RULED_OUT, best_others, best_tokens, end_odds, with_ends
 from lacuna_model.kv_cache import ContextCache
-from lacuna_model.prefixes import PrefixTable
-from lacuna_model.prior.canvas_prior import CanvasPrior, Draft, best_tokens
-from lacuna_model.transformer import Transformer
+from lacuna_model.loader import LoadedModel
+from lacuna_model.prior.canvas_prior import CanvasPrior, Draft, beside
+from lacuna_model.prior.weights import MixtureWeights, fitted
 
 NUM_CANDIDATES = 12
-# A logit that rules a token out; finite, so that a mixture of weight 0 stays a number.
-RULED_OUT = -1e4
-END_LOG_ODDS = math.log(END_SHARE / (1 - END_SHARE))
 # The canvas side's share in a guided row halves with every mask in front of the slot: it sees those, the base does not.
 CANVAS_DECAY = 0.5
 # What the canvas says of an end behind a mask does not count; the prior's word alone does from this probability on.
 SURE_END = 0.5
 # A reading of the canvas side serves for so many further tokens, which then cost one pass each and not two. Where the
 # fill may end (at a line's end, say) it is read anew.
-MAX_AGE = 3
+MAX_AGE = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the canvas side said of a block of slots: logits [B, V], where the block began, where its frontier was."""
+    """What the canvas side said of a block of slots, where the block began and where its frontier was.
 
-    logits: Tensor
+    ``rows`` [B, V] are log-probabilities, with the end calibrated; ``ends`` [B] those of the end as it was said, and
+    ``best`` the best token of every slot but for the end.
+    """
+
+    rows: Tensor
+    ends: Tensor
+    best: list[int]
     start: int
     frontier: int
 
@@ -56,35 +59,30 @@ class TwoSidedModel:
 
     def __init__(
         self,
-        base: Transformer,
-        canvas: Transformer,
-        mask_embedding: Tensor,
+        model: LoadedModel,
         cache: ContextCache,
         layout: Layout,
-        prefixes: PrefixTable,
         *,
-        eog_id: int,
         guidance: float,
         prior: CanvasPrior | None = None,
+        weights: MixtureWeights | None = None,
         max_age: int = MAX_AGE,
     ) -> None:
         self.counts = PassCounts()
-        self._base = base
-        self._canvas = canvas
-        self._mask_embedding = mask_embedding
+        self._base_side = BaseSide(model.base, cache, layout)
+        self._canvas = model.canvas
+        self._mask_embedding = model.mask_embedding
         self._cache = cache
-        self._prefixes = prefixes
-        self._eog_id = eog_id
+        self._prefixes = model.prefixes
+        self._eog_id = model.tokenizer.eog_id
         self._guidance = guidance
         self._prior = prior
-        self._anchors = {
-            gap: {"before": layout.before, "after": layout.after}[gap.parent].ids[gap.parent_len - 1]
-            for gap in layout.gaps
+        self._weights = weights or fitted()
+        # The first token behind every gap; where nothing is left of the text, the token between documents.
+        self._following = {
+            gap: next(iter(beside(layout, index)[1]), layout.after.ids[0]) for index, gap in enumerate(layout.gaps)
         }
-        # Finished blocks, encoded by the base behind the context: the arena rows by candidate and gap.
-        self._fill_rows: dict[tuple[int, int], list[int]] = defaultdict(list)
-        self._num_fill = 0
-        self._readings: dict[tuple[int, int], Reading] = {}
+        self._readings: dict[Key, Reading] = {}
         self._max_age = max_age if guidance > 0 else 0
 
     @torch.inference_mode()
@@ -110,51 +108,42 @@ class TwoSidedModel:
 
     def _age(self, canvas: Canvas) -> int:
         """How many tokens were committed since the canvas side read a canvas; too many if it never did."""
-        reading = self._readings.get(_key(canvas))
+        reading = self._readings.get(canvas.key)
         if reading is None or reading.start != len(canvas.done):
             return self._max_age + 1
-        return canvas.frontier - reading.frontier
+        # A full block waits for those of other gaps: nothing more is asked of it.
+        return 1 if canvas.is_full else canvas.frontier - reading.frontier
 
-    def _reading_of(self, canvas: Canvas) -> Tensor:
-        """The logits of a block as it is now: an end-of-gap may have cut it since it was read."""
-        return self._readings[_key(canvas)].logits[: len(canvas.slots)]
+    def _keep(self, canvas: Canvas, logits: Tensor) -> None:
+        """Remember what the canvas side said of a block [B, V]."""
+        rows = self.restrict(canvas, logits).log_softmax(-1)
+        ends = rows[:, self._eog_id].clone()
+        rows = with_ends(rows, self._eog_id, end_odds(self._weights.drafted_end, ends))
+        reading = Reading(rows, ends, best_others(rows, self._eog_id), len(canvas.done), canvas.frontier)
+        self._readings[canvas.key] = reading
 
     def _read(self, opened: Sequence[Canvas], ages: Sequence[int]) -> tuple[list[Draft], list[int]]:
         """Drafts of all slots, guided from the frontier on, and how many of the guided hold beside each other."""
         if max(ages) == 0 or max(ages) > self._max_age:
             ages = [0] * len(opened)
-            for canvas, rows in zip(opened, self.draft(opened), strict=True):
-                reading = Reading(self.restrict(canvas, rows), len(canvas.done), canvas.frontier)
-                self._readings[_key(canvas)] = reading
-        logits = [self._reading_of(canvas) for canvas in opened]
-        drafts = [self._sharpen(canvas, rows) for canvas, rows in zip(opened, logits, strict=True)]
-        if self._guidance == 0:
-            return drafts, [0] * len(opened)
-        exact = self._guide(opened, logits, drafts, ages)
-        if any(age and not count for age, count in zip(ages, exact, strict=True)):
+            for canvas, logits in zip(opened, self.draft(opened), strict=True):
+                self._keep(canvas, logits)
+        drafts = [self._sharpen(canvas) for canvas in opened]
+        exact = self._guide(opened, drafts, ages)
+        if any(
+            age and not count and not canvas.is_full for canvas, age, count in zip(opened, ages, exact, strict=True)
+        ):
             return self._read(opened, [self._max_age + 1] * len(opened))
         return drafts, exact
 
     @torch.inference_mode()
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
-        """Encode what the blocks brought with the base's weights, as context for the blocks to come."""
-        rows, owners = [], []
-        for canvas in canvases:
-            known = len(self._rows_of(canvas))
-            fresh = canvas.tokens()[known:]
-            rows += [(token, canvas.gap.position + known + i) for i, token in enumerate(fresh)]
-            owners += [canvas] * len(fresh)
-        arena = self._cache.arena
-        start = self._cache.length + self._num_fill
-        arena.reserve(start + len(rows))
-        mask = torch.zeros((len(rows), start + len(rows)), dtype=torch.bool)
-        for i, canvas in enumerate(owners):
-            own = self._rows_of(canvas)
-            own.append(start + i)
-            mask[i, self._cache.visible_to(canvas.gap)] = True
-            mask[i, own] = True
-        self._base_rows(rows, mask, start)
-        self._num_fill += len(rows)
+        """Make what the blocks brought context of the blocks to come, as the base reads it."""
+        self._base_side.finish_block(canvases, guided=self._guidance > 0)
+
+    def withdraw(self) -> bool:
+        """Let the model itself fill what the least likely of the prior's spans was to fill; whether there was one."""
+        return self._prior is not None and self._prior.withdraw()
 
     def draft(self, opened: Sequence[Canvas]) -> list[Tensor]:
         """The canvas side's logits [B, V] of every open canvas, from one pass over all of them."""
@@ -168,7 +157,7 @@ class TwoSidedModel:
         for canvas in opened:
             first = len(ids)
             if shift:
-                ids.append(self._anchor(canvas))
+                ids.append(self._base_side.anchor(canvas))
                 masked.append(False)
             ids += [0 if token is None else token for token in canvas.slots]
             masked += [token is None for token in canvas.slots]
@@ -177,7 +166,8 @@ class TwoSidedModel:
         x = model.embed(torch.tensor([ids], device=device))
         x[0, torch.tensor(masked, device=device)] = self._mask_embedding
         arena = self._cache.arena
-        arena.tail = self._cache.length + self._num_fill
+        self._base_side.make_room(len(ids))
+        arena.tail = self._base_side.canvas_start
         arena.reserve(arena.tail + len(ids))
         mask = self._apart(opened, arena.tail, len(ids)) if any(canvas.candidate for canvas in opened) else None
         hidden = model.hidden(x, torch.tensor(positions, device=device), arena, mask)
@@ -191,13 +181,10 @@ class TwoSidedModel:
         owners = torch.tensor([canvas.candidate for canvas, n in zip(opened, size, strict=True) for _ in range(n)])
         mask = torch.zeros((count, tail + count), dtype=torch.bool)
         mask[:, : self._cache.length] = True
-        for (candidate, _), rows in self._fill_rows.items():
-            mask[:, rows] = (owners == candidate)[:, None]
+        for candidate in {canvas.candidate for canvas in opened}:
+            mask[:, self._base_side.finished_rows(candidate)] = (owners == candidate)[:, None]
         mask[:, tail:] = owners[:, None] == owners[None]
         return mask.to(self._mask_embedding.device)
-
-    def _rows_of(self, canvas: Canvas) -> list[int]:
-        return self._fill_rows[_key(canvas)]
 
     def restrict(self, canvas: Canvas, logits: Tensor) -> Tensor:
         """Rule out what cannot stand: tokens that are no text, a start without the healed text, an end too early."""
@@ -216,57 +203,58 @@ class TwoSidedModel:
     def _end_if_likely(self, rows: Tensor) -> Tensor:
         """Let end-of-gap be the best candidate where its probability is over ``END_SHARE``, and only there.
 
-        It competes with the sum of all tokens, not with the best of them: many ways to go on are no reason to end.
+        It competes with all tokens together, not with the best of them: many ways to go on are no reason to end.
         """
         end = rows[:, self._eog_id].clone()
-        going_on = rows.index_fill(1, torch.tensor([self._eog_id], device=rows.device), RULED_OUT)
-        best = going_on.amax(-1)
-        likely = end - going_on.logsumexp(-1) > END_LOG_ODDS
+        best = rows.index_fill(1, torch.tensor([self._eog_id], device=rows.device), RULED_OUT).amax(-1)
+        likely = end.exp() > END_SHARE
         rows[:, self._eog_id] = torch.where(likely, torch.maximum(end, best + 1e-3), torch.minimum(end, best - 1e-3))
         return rows
 
-    def _sharpen(self, canvas: Canvas, logits: Tensor) -> Draft:
+    def _sharpen(self, canvas: Canvas) -> Draft:
         """The canvas side's draft with the prior mixed in, where there is one."""
+        # An end-of-gap may have cut the block since it was read.
+        reading, size = self._readings[canvas.key], len(canvas.slots)
+        rows, best = reading.rows[:size].clone(), reading.best[:size]
         if self._prior is not None:
-            return self._prior.draft(canvas, logits)
-        rows = logits.log_softmax(-1)
-        return Draft(rows, best_tokens(rows, self._eog_id), [None] * len(rows))
+            return self._prior.draft(canvas, rows, best)
+        return Draft(rows, best_tokens(rows, self._eog_id, best), [None] * size)
 
-    def _guide(
-        self, opened: Sequence[Canvas], logits: Sequence[Tensor], drafts: Sequence[Draft], ages: Sequence[int]
-    ) -> list[int]:
+    def _guide(self, opened: Sequence[Canvas], drafts: Sequence[Draft], ages: Sequence[int]) -> list[int]:
         """Mix the base's next-token distribution in from the frontier on, as far as its reading holds.
 
         The base reads the committed tokens and behind them the draft, left to right. What it says of a slot is exact
         as long as every token in front is the one that will be committed: the first slot where the mixed best differs
         from the draft is the last that counts, as in speculative decoding (arXiv 2211.17192). Returns how many slots
-        from the frontier on are exact.
+        from the frontier on are exact; what is settled is, and the base is not asked.
         """
+        exact = [draft.settled for draft in drafts]
+        asked = [i for i, draft in enumerate(drafts) if not draft.settled and not opened[i].is_full]
+        if self._guidance == 0 or not asked:
+            return exact
         inputs = [
             [drafted if token is None else token for token, drafted in zip(canvas.slots, draft.tokens, strict=True)]
-            for canvas, draft in zip(opened, drafts, strict=True)
+            for canvas, draft in ((opened[index], drafts[index]) for index in asked)
         ]
-        said = self.verify(opened, inputs)
-        return [self._accept(*parts) for parts in zip(opened, logits, drafts, inputs, said, ages, strict=True)]
+        said = self.verify([opened[index] for index in asked], inputs)
+        for index, tokens, rows in zip(asked, inputs, said, strict=True):
+            exact[index] = self._accept(opened[index], drafts[index], tokens, rows, ages[index])
+        return exact
 
-    def _accept(
-        self, canvas: Canvas, logits: Tensor, draft: Draft, tokens: Sequence[int], said: Tensor, age: int
-    ) -> int:
+    def _accept(self, canvas: Canvas, draft: Draft, tokens: Sequence[int], said: Tensor, age: int) -> int:
         """Put guided rows in place of drafted ones as long as the draft holds; returns how many."""
         count = 0
         for i in range(canvas.frontier, len(canvas.slots)):
             if canvas.slots[i] is not None:
                 break
-            base_row = said[i - canvas.frontier]
-            if i == 0 and canvas.gap.prefix and not canvas.done:
-                base_row = base_row.masked_fill(logits[0] <= RULED_OUT, RULED_OUT)
-            mixed = self.mix(logits[i], base_row, i - canvas.frontier + age)
+            mixed = self._guided_row(canvas, i, said[i - canvas.frontier], age)
             proposal, surely_ends = draft.proposals[i], False
             if self._prior is not None and proposal is not None:
                 surely_ends = self._prior.guided(mixed, proposal) > SURE_END
             (best,) = best_tokens(mixed[None], self._eog_id)
             may_end = best == self._eog_id or (age and self._prefixes.ends_line(best))
-            if may_end and (count or age) and not surely_ends:
+            too_early = len(canvas.done) + i < canvas.least
+            if may_end and (count or age) and not surely_ends and not too_early:
                 break  # the canvas saw a mask in front of this slot: the next pass tells whether the fill ends here
             draft.rows[i] = mixed
             count += 1
@@ -274,61 +262,25 @@ class TwoSidedModel:
                 break
         return count
 
+    def _guided_row(self, canvas: Canvas, slot: int, base_row: Tensor, age: int) -> Tensor:
+        """The mixture [V] of what the canvas side and the base say of a slot."""
+        reading = self._readings[canvas.key]
+        row = reading.rows[slot]
+        if slot == 0 and canvas.gap.prefix and not canvas.done:
+            base_row = base_row.masked_fill(row <= RULED_OUT / 2, RULED_OUT)
+        mixed = self.mix(row, base_row, slot - canvas.frontier + age)
+        going_on = base_row.log_softmax(-1)[self._following[canvas.gap]]
+        return with_ends(mixed, self._eog_id, end_odds(self._weights.guided_end, reading.ends[slot], going_on))
+
     def verify(self, opened: Sequence[Canvas], inputs: Sequence[Sequence[int]]) -> list[Tensor]:
         """The base's logits [B - frontier, V] of every slot from the frontier on, given ``inputs`` in the slots."""
-        rows: list[tuple[int, int]] = []
-        stretches: list[tuple[int, int]] = []
-        heads: list[int] = []
-        for canvas, tokens in zip(opened, inputs, strict=True):
-            first = len(rows)
-            line = [self._anchor(canvas), *tokens[:-1]]
-            rows += [(token, canvas.position - 1 + i) for i, token in enumerate(line)]
-            stretches.append((first, len(line)))
-            heads += range(first + canvas.frontier, first + len(line))
-        start = self._cache.length + self._num_fill
-        mask = torch.zeros((len(rows), start + len(rows)), dtype=torch.bool)
-        for canvas, (first, count) in zip(opened, stretches, strict=True):
-            own = self._rows_of(canvas)
-            stream = self._cache.visible_to(canvas.gap)
-            # The anchor is read anew for its output: the row that the cache has of it is left out.
-            seen = [*range(stream.start, stream.stop), *own][:-1]
-            block = slice(first, first + count)
-            mask[block, torch.tensor(seen, dtype=torch.long)] = True
-            mask[block, start + first : start + first + count] = torch.ones((count, count), dtype=torch.bool).tril()
-        hidden = self._base_rows(rows, mask, start)
         self.counts.base += 1
-        said = self._base.head(hidden[0, heads])
-        return list(said.split_with_sizes([len(canvas.slots) - canvas.frontier for canvas in opened]))
-
-    def _base_rows(self, rows: Sequence[tuple[int, int]], mask: Tensor, start: int) -> Tensor:
-        """Hidden states of base rows (token, position), written from arena row ``start`` on."""
-        device = self._mask_embedding.device
-        arena = self._cache.arena
-        arena.tail = start
-        arena.reserve(start + len(rows))
-        ids = torch.tensor([[token for token, _ in rows]], device=device)
-        positions = torch.tensor([position for _, position in rows], device=device)
-        return self._base.hidden(self._base.embed(ids), positions, arena, mask.to(device))
+        return self._base_side.next_logits(opened, inputs)
 
     def mix(self, canvas_row: Tensor, base_row: Tensor, distance: int) -> Tensor:
-        """A geometric mixture [V] of two rows of logits, as log-probabilities.
+        """A geometric mixture [V] of log-probabilities and the base's logits, not normalised and without an end.
 
-        ``distance`` is that of the slot from the frontier. How likely the gap ends here is the canvas's to say alone.
+        ``distance`` is that of the slot from the frontier.
         """
         own = (1 - self._guidance) * CANVAS_DECAY**distance
-        drafted = canvas_row.log_softmax(-1)
-        end = drafted[self._eog_id].clone()
-        drafted[self._eog_id] = RULED_OUT
-        mixed = own * drafted + (1 - own) * base_row.log_softmax(-1)
-        mixed[self._eog_id] = RULED_OUT
-        mixed = mixed.log_softmax(-1) + torch.log1p(-end.exp().clamp_max(1 - 1e-6))
-        mixed[self._eog_id] = end
-        return mixed
-
-    def _anchor(self, canvas: Canvas) -> int:
-        return canvas.done[-1] if canvas.done else self._anchors[canvas.gap]
-
-
-def _key(canvas: Canvas) -> tuple[int, int]:
-    """What tells a canvas from the others of a request: its candidate, and the place of its gap."""
-    return canvas.candidate, canvas.gap.position
+        return own * canvas_row + (1 - own) * base_row

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from lacuna_kernels import unmask
+from lacuna_kernels import reference, unmask
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,8 @@ def test_equals_a_plain_softmax(rows: int, vocab: int, num_candidates: int) -> N
     torch.testing.assert_close(logp.double(), best.values[:, :num_candidates].log(), atol=1e-5, rtol=1e-5)
     expected = -(probabilities * probabilities.log()).sum(-1)
     torch.testing.assert_close(entropy.double(), expected, atol=1e-4, rtol=1e-4)
+    for fast, truth in zip((ids, logp, entropy), reference.unmask(logits, num_candidates), strict=True):
+        torch.testing.assert_close(fast, truth, atol=1e-4, rtol=1e-4)
 
 
 def test_ruled_out_tokens_leave_the_entropy_finite() -> None:

@@ -30,14 +30,16 @@ def request(text: str, *, options: DecodeOptions | None = None, path: str = "", 
 
 
 def run(engine: Engine, asked: InfillRequest, last: int = 1000) -> tuple[list[Snapshot], InfillResult]:
-    """All snapshots and the result; cancels after ``last`` of them."""
+    """The snapshots of all denoising steps and the result; cancels after ``last`` of them."""
     snapshots: list[Snapshot] = []
     stream = engine.stream(asked, cancelled=lambda: len(snapshots) >= last)
     while True:
         try:
-            snapshots.append(next(stream))
+            snapshot = next(stream)
         except StopIteration as end:
             return snapshots, end.value
+        if snapshot.step:  # before the first, the context is encoded
+            snapshots.append(snapshot)
 
 
 def shown(snapshot: Snapshot) -> tuple[str, ...]:
@@ -56,7 +58,7 @@ class ScriptedModel(Scripted):
     script: tuple[str, ...] = ()
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        *_, layout, _ = args
+        *_, layout = args
         texts = (gap.prefix.decode() + text for gap, text in zip(layout.gaps, self.script, strict=True))
         super().__init__(self.tokenizer, *texts)
         self.counts = PassCounts()
@@ -213,6 +215,18 @@ def clock(monkeypatch: pytest.MonkeyPatch, engine: Engine, seconds_a_pass: float
 
     monkeypatch.setattr(engine.model.canvas, "hidden", slow)
     monkeypatch.setattr(engine_module.time, "monotonic", lambda: now)
+
+
+def test_a_long_context_is_encoded_in_steps_of_its_own(engine: Engine) -> None:
+    asked = request(f"{tiny.CODE * 2}x = <<fill>>\n{tiny.CODE * 2}")
+    stream = engine.stream(asked)
+    first = next(stream)
+    assert (first.step, first.fills, first.slots, first.nfe) == (0, ("",), ((),), 0)
+    stream.close()
+    again, result = run(engine, asked)
+    assert [snapshot.step for snapshot in again] == list(range(1, result.stats.steps + 1))
+    assert 0 < result.stats.cached_tokens < result.stats.context_tokens
+    assert result.fills == Engine(engine.model).fill(asked).fills
 
 
 def test_a_deadline_returns_what_there_is(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

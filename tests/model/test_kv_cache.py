@@ -113,6 +113,23 @@ def test_the_context_is_what_an_ordinary_causal_pass_gives(model: LoadedModel) -
     torch.testing.assert_close(stream_rows(editor.session.cache, "before"), context_rows(alone), atol=1e-5, rtol=1e-5)
 
 
+def test_what_was_encoded_is_kept_where_nobody_goes_on(model: LoadedModel) -> None:
+    cache = ContextCache(model.base)
+    layout = lay_out((BEFORE, AFTER), model.tokenizer, reserve=lambda _: 64, hole=0)
+    other = lay_out((BEFORE + TYPED, AFTER), model.tokenizer, reserve=lambda _: 64, hole=0)
+    encoded = 0
+    while not cache.length or cache.length < len(layout.after) + len(layout.before):
+        pieces = cache.updating(layout)
+        next(pieces, None)
+        pieces.close()
+        assert cache.length > encoded
+        encoded = cache.length
+    cache.update(other)
+    fresh = ContextCache(model.base)
+    fresh.update(other)
+    torch.testing.assert_close(context_rows(cache), context_rows(fresh), atol=1e-5, rtol=1e-5)
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 20, 57, 128, 200])
 def test_typing(model: LoadedModel, count: int) -> None:
     editor = Editor(model, BEFORE, AFTER)

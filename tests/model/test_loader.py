@@ -38,32 +38,32 @@ def prepared() -> list[Path]:
     return sorted((models.cache_dir() / "prepared").glob("*"))
 
 
-def hidden(model: Transformer) -> torch.Tensor:
+def logits(model: Transformer) -> torch.Tensor:
     ids = torch.randint(tiny.CONFIG.vocab_size, (1, 30), generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
-        return model.hidden(model.embed(ids), torch.arange(30), NoStore())
+        return model.head(model.hidden(model.embed(ids), torch.arange(30), NoStore()))
 
 
 def assert_same(one: LoadedModel, other: LoadedModel) -> None:
     for side in ("base", "canvas"):
-        assert torch.equal(hidden(getattr(one, side)), hidden(getattr(other, side)))
+        assert torch.equal(logits(getattr(one, side)), logits(getattr(other, side)))
     assert torch.equal(one.mask_embedding, other.mask_embedding)
     assert one.tokenizer.fingerprint == other.tokenizer.fingerprint
 
 
 def test_both_sides_are_what_their_files_say(weights: Path, adapter: Path) -> None:
     model = load_model(NAME, path=weights, precision="float32")
-    assert torch.equal(hidden(model.base), hidden(tiny.transformer()))
-    expected = hidden(tiny.loaded().canvas)
+    assert torch.equal(logits(model.base), logits(tiny.transformer()))
+    expected = logits(tiny.loaded().canvas)
     # The adapter was stored in 8 bit.
-    assert (hidden(model.canvas) - expected).norm() / expected.norm() < 0.05
+    assert (logits(model.canvas) - expected).norm() / expected.norm() < 0.05
     assert model.canvas.head is model.base.head
 
 
 def test_8_bit_is_close_to_float32(weights: Path, adapter: Path) -> None:
     exact, fast = (load_model(NAME, path=weights, precision=precision) for precision in ("float32", "int8"))
     for side in ("base", "canvas"):
-        expected, got = (hidden(getattr(model, side)) for model in (exact, fast))
+        expected, got = (logits(getattr(model, side)) for model in (exact, fast))
         assert (got - expected).norm() / expected.norm() < 0.05
 
 

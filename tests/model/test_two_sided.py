@@ -1,16 +1,18 @@
+import msgspec
 import numpy as np
 import pytest
 import torch
 
 from lacuna_model.canvas import Canvas
 from lacuna_model.constraint import Unconstrained
-from lacuna_model.context import Layout, lay_out
+from lacuna_model.context import Layout, Stream, lay_out
 from lacuna_model.denoise import denoise
 from lacuna_model.engine import never
 from lacuna_model.evaluate.base_stream import BaseStream
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
 from lacuna_model.params import DecodeOptions
+from lacuna_model.prior.weights import fitted
 from lacuna_model.transformer import NoStore
 from lacuna_model.two_sided import NUM_CANDIDATES, TwoSidedModel
 
@@ -35,13 +37,19 @@ def decode(model: LoadedModel, reader: TwoSidedModel, canvases: list[Canvas], **
 
 
 @torch.inference_mode()
-def greedy(model: LoadedModel, ids: list[int], positions: list[int], prefix: bytes, count: int) -> list[int]:
-    """The base's own continuation, its first token beginning with ``prefix``, without end-of-gap."""
+def greedy(
+    model: LoadedModel, ids: list[int], positions: list[int], prefix: bytes, count: int, num_before: int = 0
+) -> list[int]:
+    """The base's own continuation, its first token beginning with ``prefix``, without end-of-gap.
+
+    The first ``num_before`` tokens are another stream: it is hidden from what follows up to the last token given.
+    """
     tokens: list[int] = []
     while len(tokens) < count:
         line = torch.tensor([ids + tokens])
         where = torch.tensor(positions + [positions[-1] + 1 + i for i in range(len(tokens))])
         mask = torch.ones((line.shape[1], line.shape[1]), dtype=torch.bool).tril()
+        mask[num_before : len(ids) - 1, :num_before] = False
         logits = model.base.head(model.base.hidden(model.base.embed(line), where, NoStore(), mask)[0, -1])
         logits[model.tokenizer.eog_id] = -torch.inf
         allowed = torch.arange(len(logits)) if tokens else model.prefixes.starting_with(prefix)
@@ -62,11 +70,12 @@ def test_full_guidance_writes_what_the_base_would(
     cache, layout = context(model, *SEGMENTS[:num_gaps], SEGMENTS[num_gaps])
     canvases = tiny.canvases(layout, block_size, budget=20, min_tokens=20)
     decode(model, tiny.reader(model, cache, layout, guidance=1.0), canvases, corrections=0, **options)
-    streams = {"before": layout.before, "after": layout.after}
     for canvas in canvases:
-        gap, stream = canvas.gap, streams[canvas.gap.parent]
-        ids, positions = (list(part[: gap.parent_len]) for part in (stream.ids, stream.positions))
-        assert canvas.tokens() == greedy(model, ids, positions, gap.prefix, 20)
+        gap, before = canvas.gap, layout.before if canvas.gap.parent == "after" else Stream()
+        stream = layout.before if gap.parent == "before" else layout.after
+        ids = [*before.ids, *stream.ids[: gap.parent_len]]
+        positions = [*before.positions, *stream.positions[: gap.parent_len]]
+        assert canvas.tokens() == greedy(model, ids, positions, gap.prefix, 20, len(before))
 
 
 def test_full_guidance_equals_the_left_to_right_baseline(model: LoadedModel) -> None:
@@ -106,9 +115,26 @@ def test_no_end_comes_before_the_least_length(
     monkeypatch.setattr(model.canvas, "head", eager)
     cache, layout = context(model, *SEGMENTS)
     canvases = tiny.canvases(layout, block_size=4, budget=12, min_tokens=min_tokens)
-    decode(model, tiny.reader(model, cache, layout, guidance), canvases, steps=1)
+    believing = msgspec.structs.replace(fitted(), drafted_end=(0.0, 1.0), guided_end=(0.0, 1.0, 0.0))
+    decode(model, tiny.reader(model, cache, layout, guidance, weights=believing), canvases, steps=1)
     # The healed token in front of a gap is none of the fill's own.
     assert [len(canvas.tokens()) for canvas in canvases] == [min(min_tokens + 1, 12)] * 3
+
+
+def test_a_fill_ends_where_the_text_behind_it_would_go_on(model: LoadedModel) -> None:
+    cache, layout = context(model, *SEGMENTS[:2])
+    (canvas,) = tiny.canvases(layout, block_size=4, budget=20)
+    hearing = msgspec.structs.replace(fitted(), guided_end=(-20.0, 0.0, 1.0))  # the base's word alone, never enough
+    decode(model, tiny.reader(model, cache, layout, guidance=1.0, weights=hearing), [canvas], schedule="single")
+    assert len(canvas.tokens()) == 20
+    _, fourth = canvas.tokens()[2:4]
+    told = Layout(layout.before, Stream((layout.after.ids[0], fourth), layout.after.positions[:2]), layout.gaps)
+    anew = ContextCache(model.base)
+    anew.update(told)
+    (canvas,) = tiny.canvases(told, block_size=4, budget=20)
+    sharp = msgspec.structs.replace(fitted(), guided_end=(40.0, 0.0, 20.0))  # from a probability of 0.14 on
+    decode(model, tiny.reader(model, anew, told, guidance=1.0, weights=sharp), [canvas], schedule="single")
+    assert len(canvas.tokens()) <= 3
 
 
 def test_marginals_are_sorted_and_of_every_slot(model: LoadedModel) -> None:
@@ -206,3 +232,18 @@ def test_an_end_that_cuts_a_block_cuts_its_reading(model: LoadedModel) -> None:
     (seen,) = reader.read([canvas])
     assert seen is not None
     assert len(seen.ids) == len(canvas.slots) == 6
+
+
+def test_a_full_block_that_waits_costs_no_passes(model: LoadedModel) -> None:
+    cache, layout = context(model, *SEGMENTS[:3])
+    reader = tiny.reader(model, cache, layout, guidance=1.0)
+    waiting, open_one = tiny.canvases(layout, block_size=4)
+    for canvas in (waiting, open_one):
+        canvas.open_block()
+    reader.read([waiting, open_one])
+    waiting.slots = [40, 41, 42, 43]
+    open_one.slots[0] = 40
+    seen = reader.read([waiting, open_one])
+    assert seen[0] is not None
+    assert seen[0].exact == 0
+    assert reader.counts.canvas == 1

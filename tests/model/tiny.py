@@ -11,6 +11,7 @@ from lacuna_model.context import Layout
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
 from lacuna_model.prefixes import PrefixTable
+from lacuna_model.prior.weights import MixtureWeights
 from lacuna_model.tokenizer import Tokenizer, Vocabulary
 from lacuna_model.transformer import Transformer
 from lacuna_model.two_sided import MAX_AGE, TwoSidedModel
@@ -143,20 +144,15 @@ def trainable(rank: int = 4) -> TrainableCanvas:
 
 
 def reader(
-    model: LoadedModel, cache: ContextCache, layout: Layout, guidance: float = 0.0, max_age: int = MAX_AGE
+    model: LoadedModel,
+    cache: ContextCache,
+    layout: Layout,
+    guidance: float = 0.0,
+    max_age: int = MAX_AGE,
+    weights: MixtureWeights | None = None,
 ) -> TwoSidedModel:
     """Reads canvases over a context, as the engine has it."""
-    return TwoSidedModel(
-        model.base,
-        model.canvas,
-        model.mask_embedding,
-        cache,
-        layout,
-        model.prefixes,
-        eog_id=model.tokenizer.eog_id,
-        guidance=guidance,
-        max_age=max_age,
-    )
+    return TwoSidedModel(model, cache, layout, guidance=guidance, max_age=max_age, weights=weights)
 
 
 def canvases(layout: Layout, block_size: int = 6, budget: int = 12, min_tokens: int = 0) -> list[Canvas]:

@@ -1,0 +1,24 @@
+"""Unmask: what a pass says of every slot, in few passes over the vocabulary."""
+
+import torch.nn.functional as F
+from torch import Tensor
+
+BLOCK = 128
+
+
+def unmask(logits: Tensor, num_candidates: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Top candidates [R, C], their log-probabilities [R, C] and the entropy [R] of every row of ``logits`` [R, V].
+
+    The same as :func:`lacuna_kernels.reference.unmask`. The vocabulary is cut into blocks: the best C tokens lie in
+    the C blocks with the best maxima, so that most of it is read for its maximum alone.
+    """
+    logits = logits.float()
+    missing = -logits.shape[1] % BLOCK
+    whole = F.pad(logits, (0, missing), value=float("-inf")) if missing else logits
+    blocks = whole.view(len(whole), -1, BLOCK)
+    chosen = blocks.amax(-1).topk(min(num_candidates, blocks.shape[1]), dim=-1).indices
+    best, places = blocks.gather(1, chosen[..., None].expand(-1, -1, BLOCK)).flatten(1).topk(num_candidates, dim=-1)
+    ids = chosen.gather(1, places // BLOCK) * BLOCK + places % BLOCK
+    probabilities = logits.softmax(-1)
+    total = best[:, 0] - probabilities.amax(-1).log()
+    return ids, best - total[:, None], total - (probabilities * logits).sum(-1)

@@ -1,0 +1,61 @@
+"""Smoothing changes nothing in real numbers, and much in 8 bit."""
+
+import msgspec
+import pytest
+import torch
+from torch import Tensor
+
+from lacuna_model.assembly import State, build_transformer, fuse, quantize
+from lacuna_model.config import ModelConfig
+from lacuna_model.smoothing import measure, smooth
+from lacuna_model.transformer import NoStore
+
+from . import tiny
+
+IDS = list(range(3, 103))
+CONFIGS = {
+    "plain": tiny.CONFIG,
+    "biased": msgspec.structs.replace(tiny.CONFIG, attention_bias=True),
+    "normed": msgspec.structs.replace(tiny.CONFIG, qk_norm=True),
+    "untied": msgspec.structs.replace(tiny.CONFIG, tie_embeddings=False),
+}
+
+
+def weights(config: ModelConfig, outlier: float) -> State:
+    """A model whose norms make a few channels ``outlier`` times larger, which the weights behind them take back."""
+    fused = fuse(tiny.state(config), config)
+    for layer in range(config.num_layers):
+        for linear, norm in (("qkv", "attn_norm"), ("gate_up", "mlp_norm")):
+            fused[f"layers.{layer}.{norm}"][:3] *= outlier
+            fused[f"layers.{layer}.{linear}"][:, :3] /= outlier
+    return fused
+
+
+@torch.inference_mode()
+def log_probabilities(fused: State, config: ModelConfig) -> Tensor:
+    model = build_transformer(config, fused)
+    causal = torch.ones((len(IDS), len(IDS)), dtype=torch.bool).tril()
+    hidden = model.hidden(model.embed(torch.tensor([IDS])).float(), torch.arange(len(IDS)), NoStore(), causal)
+    return model.head(hidden[0]).log_softmax(-1)
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_the_model_stays_the_same(config: ModelConfig) -> None:
+    fused = weights(config, outlier=1.0)
+    smoothed = smooth(fused, config, measure(fused, config, IDS))
+    assert not torch.equal(smoothed["layers.0.qkv"], fused["layers.0.qkv"])
+    torch.testing.assert_close(
+        log_probabilities(smoothed, config), log_probabilities(fused, config), atol=1e-4, rtol=1e-4
+    )
+
+
+def test_eight_bit_diverges_less() -> None:
+    fused = weights(tiny.CONFIG, outlier=50.0)
+    exact = log_probabilities(fused, tiny.CONFIG)
+
+    def divergence(tensors: State) -> float:
+        rows = log_probabilities(quantize(tensors), tiny.CONFIG)
+        return float((exact.exp() * (exact - rows)).sum(-1).mean())
+
+    smoothed = smooth(fused, tiny.CONFIG, measure(fused, tiny.CONFIG, IDS))
+    assert divergence(smoothed) < divergence(fused) / 4
