@@ -76,6 +76,9 @@ def _run(arguments: list[str] | None) -> int:
         return BAD_INPUT
     except LacunaError as error:
         output.say(str(error))
+    except ModuleNotFoundError as error:
+        # Training, evaluation and benches have libraries that filling has no use for.
+        output.say(f"this needs {error.name}: pip install 'lacuna-code[bench,evaluate]'")
     except OSError as error:
         place = f"{error.filename}: " if error.filename is not None else ""
         output.say(f"{place}{error.strerror or error}")

@@ -1,5 +1,6 @@
 """The model worker, a process of its own: interleaves the requests it is given, one denoising step at a time."""
 
+import gc
 import os
 import pkgutil
 import queue
@@ -151,6 +152,8 @@ def main() -> None:
     except (LacunaError, ImportError, AttributeError, ValueError) as error:
         send(Failed(str(error)))
         return
+    # What stays for good is not looked through again: a full collection took up to 0.9 s of a request's time.
+    gc.freeze()
     send(Ready(setup.model))
     Worker(engine, inbox, send, log_code=setup.log_code).run()
 

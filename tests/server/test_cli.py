@@ -249,6 +249,14 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         assert process.stderr.read() == b""
 
 
+def test_a_library_that_is_not_installed_is_one_line() -> None:
+    code = """import sys; sys.modules["rapidfuzz"] = None
+from lacuna_server.cli import _run; sys.exit(_run(["evaluate", "--workspaces"]))"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr == "lacuna: this needs rapidfuzz: pip install 'lacuna-code[bench,evaluate]'\n"
+
+
 def test_help_and_the_model_list_load_no_torch() -> None:
     for arguments in (["--help"], ["models", "list"]):
         code = f"import sys; from lacuna_server.cli import _run; _run({arguments!r}); print('torch' in sys.modules)"

@@ -1,8 +1,13 @@
+import resource
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from lacuna_model.train.documents import Document, DocumentWriter
+from lacuna_model.train.manifest import Manifest
+from lacuna_model.train.shards import ShardWriter
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -20,6 +25,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         (["train", "validate"], "'--adapter'"),
         (["train", "--recipe", "none.json"], "none.json: not a recipe"),
         (["train", "corpus", "--packages", "none.toml", "--out", "{out}"], "none.toml"),
+        (["evaluate", "--held-out", "none"], "none: no held-out shards here"),
         (["bench", "--warm", "0"], "'--warm'"),
     ],
 )
@@ -36,6 +42,43 @@ def test_training_without_shards_says_how_to_make_them(tmp_path: Path) -> None:
     ended = run("train", "--shards", tmp_path, "--out", tmp_path / "out", "--minutes", "1")
     assert ended.returncode == 2
     assert "lacuna train pack" in ended.stderr
+
+
+@pytest.mark.usefixtures("gguf_path")
+@pytest.mark.parametrize(
+    ("cut", "message"),
+    [(0, "train-00000.shard: written with tokenizer another"), (30, "train-00000.shard: not a shard")],
+)
+def test_a_shard_that_cannot_be_trained_on_is_named(tmp_path: Path, cut: int, message: str) -> None:
+    with ShardWriter(tmp_path, "train", "another") as writer:
+        writer.write(writer.checked([1, 2, 3], "package"), "python", "package")
+    data = writer.paths[0].read_bytes()
+    writer.paths[0].write_bytes(data[:cut] + data[2 * cut :])
+    ended = run("train", "--shards", tmp_path, "--out", tmp_path / "out", "--minutes", "1")
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines()[-1].startswith("lacuna: ")
+    assert message in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.usefixtures("gguf_path")
+def test_a_shard_that_finds_no_room_is_named(tmp_path: Path) -> None:
+    with DocumentWriter(tmp_path / "corpus" / "python" / "train.jsonl.zst") as writer:
+        writer.write(Document("package", "1", "MIT", "a.py", "python", "value = 1\n" * 400))
+    Manifest().write(tmp_path / "corpus" / "manifest.json")
+    command = [sys.executable, "-m", "lacuna_server", "train", "pack", "--corpus", tmp_path / "corpus"]
+    ended = subprocess.run(
+        [*command, "--out", tmp_path / "shards"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        # A limit on the size of files ends a write in the middle, as a full disk does.
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
+    )
+    assert ended.returncode == 2
+    assert "train-00000.shard: cannot write the shard: File too large" in ended.stderr
+    assert not list((tmp_path / "shards").iterdir())
 
 
 @pytest.mark.usefixtures("gguf_path")

@@ -38,21 +38,22 @@ class StreamText(TokenText, Protocol):
     special_ids: frozenset[int]
 
 
-# Builds the text that a left-to-right model continues from what stands before and after the gap.
-Layout = Callable[[str, str], str]
+# Builds the text that a left-to-right model continues from what stands before and after the gap, and the language.
+Layout = Callable[[str, str, str], str]
 
 
-def before_only(before: str, after: str) -> str:
+def before_only(before: str, after: str, language: str) -> str:
     """The text before the gap and nothing else."""
     return before
 
 
-def after_as_comment(before: str, after: str) -> str:
-    """What follows the gap as a comment on top, then the text before it."""
+def after_as_comment(before: str, after: str, language: str) -> str:
+    """What follows the gap as a comment on top, then the text before it; ``#`` comments in Python, else ``//``."""
     if not after.strip():
         return before
-    quoted = "".join(f"# {line}\n" for line in after.strip("\n").split("\n"))
-    return f"# The code below is followed by:\n{quoted}\n{before}"
+    mark = "#" if language == "python" else "//"
+    quoted = "".join(f"{mark} {line}\n" for line in after.strip("\n").split("\n"))
+    return f"{mark} The code below is followed by:\n{quoted}\n{before}"
 
 
 class HealedStart:
@@ -106,7 +107,8 @@ class LeftToRight:
         for index, region in enumerate(regions):
             end = regions[index + 1].start if index + 1 < len(regions) else len(source)
             text += source[position : region.start]
-            fill, stats = self._fill_one(text.decode(), source[region.end : end].decode(), region, stats)
+            after = source[region.end : end].decode()
+            fill, stats = self._fill_one(text.decode(), after, request.language, region, stats)
             fills.append(fill)
             text += fill.encode()
             position = region.end
@@ -114,9 +116,11 @@ class LeftToRight:
         elapsed = (time.perf_counter() - started) * 1000
         return InfillResult("ok", document, tuple(fills), msgspec.structs.replace(stats, ms=elapsed))
 
-    def _fill_one(self, before: str, after: str, region: Region, stats: FillStats) -> tuple[str, FillStats]:
+    def _fill_one(
+        self, before: str, after: str, language: str, region: Region, stats: FillStats
+    ) -> tuple[str, FillStats]:
         rule = StopRule.between(before, after)
-        prompt, pending = heal(self._layout(before, after), self._tokens)
+        prompt, pending = heal(self._layout(before, after, language), self._tokens)
         prompt = [self._tokens.document_id, *prompt[-self._context_tokens :]]
         started = time.perf_counter()
         self._model.reset(prompt)

@@ -40,13 +40,9 @@ def bench_passes(model: LoadedModel, *, context_tokens: int = 1024, runs: int = 
     cache = ContextCache(model.base, dtype=model.cache_dtype)
     cache.update(layout)
     reader = TwoSidedModel(
-        model.base,
-        model.canvas,
-        model.mask_embedding,
+        model,
         cache,
         layout,
-        model.prefixes,
-        eog_id=model.tokenizer.eog_id,
         guidance=0.0,
     )
     for slots in SLOTS:

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 import numpy as np
+from rapidfuzz import fuzz
 from rich.table import Table
 
 from lacuna_model.canvas import Canvas
@@ -27,7 +28,7 @@ ENGINE_MODES: tuple[Mode, ...] = ("engine-off", "engine")
 Fill = Callable[[InfillRequest], InfillResult]
 RETRIES = 3
 BLOCK = 16
-STEP_MS = 20.0  # what a step of the embedded model takes on two cores
+STEP_MS = 40.0  # what a step of the embedded model takes on two cores
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -35,9 +36,10 @@ class Cell(msgspec.Struct, frozen=True):
 
     Shares are of all cases: ``clean`` of files without any syntax error by tree-sitter, ``accepted`` of results that
     are clean or an honest ``no_valid_fill`` (``refused``), ``oracle`` of the delivered files that the language's own
-    compiler accepts (NaN where there is none). Times are milliseconds a step; ``share`` is p95 of the constraint's
-    part of a step: of one of 20 ms with models that take no time, of the engine's own with the engine, where each
-    fill gives one mean.
+    compiler accepts (NaN where there is none). ``similarity`` (normalised Indel, 0..1), ``exact`` and ``empty`` are
+    of the delivered fills beside the true ones, white space at the ends aside; no true fill is empty. Times are CPU
+    milliseconds a step; ``share`` is p95 of the constraint's part of a step: of one of 40 ms with models that take no
+    time, of the engine's own with the engine, where each fill gives one mean.
     """
 
     mode: Mode
@@ -49,6 +51,9 @@ class Cell(msgspec.Struct, frozen=True):
     accepted: float
     refused: float
     oracle: float
+    similarity: float
+    exact: float
+    empty: float
     steps: float
     ms_p50: float
     ms_p95: float
@@ -63,6 +68,9 @@ class _Tally:
     clean: int = 0
     refused: int = 0
     oracle: list[bool] = field(default_factory=list)
+    similarity: list[float] = field(default_factory=list)
+    exact: list[bool] = field(default_factory=list)
+    empty: list[bool] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
     step_ms: list[float] = field(default_factory=list)
     shares: list[float] = field(default_factory=list)
@@ -80,7 +88,10 @@ class _Tally:
             clean=self.clean / self.cases,
             accepted=(self.clean + self.refused) / self.cases,
             refused=self.refused / self.cases,
-            oracle=float(np.mean(self.oracle)) if self.oracle else float("nan"),
+            oracle=_mean(self.oracle),
+            similarity=_mean(self.similarity),
+            exact=_mean(self.exact),
+            empty=_mean(self.empty),
             steps=float(np.mean(self.steps)),
             ms_p50=float(p50),
             ms_p95=float(p95),
@@ -88,6 +99,10 @@ class _Tally:
             share=float(np.percentile(self.shares, 95)) if self.shares else float(p95) / STEP_MS,
             deferred=self.deferred / max(self.proposed, 1),
         )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else float("nan")
 
 
 def run(
@@ -152,8 +167,7 @@ def _measure(case: Case, tokens: TokenText, mode: Mode, noise: float, rng: np.ra
         )
         verdict, steps, step_ms = _fill(case, model, constraint, tokens)
         started = time.perf_counter()
-        filled = _assembled(case, verdict)
-        clean = filled is not None and parses(filled, case.language)
+        clean = verdict.fills is not None and parses(assembled(case, verdict.fills), case.language)
         if mode == "retry":
             tally.step_ms.append((time.perf_counter() - started) * 1e3 / max(steps, 1))
         tally.steps.append(steps)
@@ -162,7 +176,8 @@ def _measure(case: Case, tokens: TokenText, mode: Mode, noise: float, rng: np.ra
     tally.step_ms += step_ms
     tally.deferred += constraint.stats.vetoes
     tally.proposed += constraint.stats.vetoes + steps
-    _judge(case, tokens, filled if clean or mode != "retry" else None, tally)
+    fills = verdict.fills if clean or mode != "retry" else None
+    _judge(case, tokens, fills, assembled(case, fills) if fills is not None else b"", tally)
 
 
 def _measure_engine(case: Case, tokens: TokenText, fill: Fill, mode: Mode, tally: _Tally) -> None:
@@ -174,21 +189,24 @@ def _measure_engine(case: Case, tokens: TokenText, fill: Fill, mode: Mode, tally
     tally.shares.append(stats.constraint_ms / max(stats.ms - stats.encode_ms, 1e-3))
     tally.deferred += stats.vetoes
     tally.proposed += stats.vetoes + stats.tokens
-    _judge(case, tokens, result.text.encode() if result.status == "ok" else None, tally)
+    _judge(case, tokens, result.fills if result.status == "ok" else None, result.text.encode(), tally)
 
 
-def _judge(case: Case, tokens: TokenText, filled: bytes | None, tally: _Tally) -> None:
-    """Count what became of a case; ``filled`` is None where the answer was an honest refusal."""
+def _judge(case: Case, tokens: TokenText, fills: Sequence[str] | None, filled: bytes, tally: _Tally) -> None:
+    """Count what became of a case: its fills (None where the answer was an honest refusal) and the file with them."""
     tally.cases += 1
-    if filled is None:
+    if fills is None:
         tally.refused += 1
         return
     tally.clean += parses(filled, case.language)
+    truths = [tokens.decode_bytes(truth).decode() for truth in case.truths]
     oracle = oracle_for(case.language.name)
-    truth = Verdict("ok", tuple(tokens.decode_bytes(truth).decode() for truth in case.truths))
-    original = _assembled(case, truth)
-    if oracle is not None and original is not None and oracle(original):
+    if oracle is not None and oracle(assembled(case, truths)):
         tally.oracle.append(oracle(filled))
+    for fill, truth in zip(fills, truths, strict=True):
+        tally.similarity.append(fuzz.ratio(fill.strip(), truth.strip()) / 100)
+        tally.exact.append(fill.strip() == truth.strip())
+        tally.empty.append(not fill.strip())
 
 
 def _fill(
@@ -209,11 +227,10 @@ def _fill(
         asked = len(constraint.stats.step_ms)
 
 
-def _assembled(case: Case, verdict: Verdict) -> bytes | None:
-    if verdict.fills is None:
-        return None
+def assembled(case: Case, fills: Sequence[str]) -> bytes:
+    """The file of a case with its gaps filled."""
     parts, offset = [], 0
-    for region, fill in zip(case.regions, verdict.fills, strict=True):
+    for region, fill in zip(case.regions, fills, strict=True):
         parts += [case.text[offset : region.start], fill.encode()]
         offset = region.end
     return b"".join([*parts, case.text[offset:]])
@@ -230,7 +247,7 @@ def table(cells: Sequence[Cell]) -> Table:
     grid = Table(title="Syntax constraint", caption=f"share: p95 over a step of {STEP_MS:.0f} ms")
     for name in Cell.__struct_fields__:
         grid.add_column(name, justify="left" if name in ("mode", "language") else "right")
-    percentages = {"clean", "accepted", "refused", "oracle", "share", "deferred"}
+    percentages = {"clean", "accepted", "refused", "oracle", "exact", "empty", "share", "deferred"}
     for cell in cells:
         values = msgspec.structs.asdict(cell)
         grid.add_row(

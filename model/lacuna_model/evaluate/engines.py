@@ -1,6 +1,6 @@
 """The engines that an evaluation compares, by name: ours and the base model left to right, all of one loaded model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -10,6 +10,16 @@ from lacuna_model.evaluate.baseline import Layout, LeftToRight, after_as_comment
 from lacuna_model.evaluate.runner import Filler
 from lacuna_model.loader import LoadedModel
 from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult
+
+# What an evaluation compares where nobody says; the fourth, without its constraint, shows what that does.
+COMPARED = ("lacuna", "base-both-sides", "base-left")
+# What the number of steps does to the fills: from one slot a step to everything in one pass.
+STEPS: Mapping[str, DecodeOptions] = {
+    "lacuna: one slot a step": DecodeOptions(schedule="single"),
+    "lacuna: 1 nat": DecodeOptions(entropy_bound=1.0),
+    "lacuna: 3 nats": DecodeOptions(entropy_bound=3.0),
+    "lacuna: one pass": DecodeOptions(steps=1),
+}
 
 
 class EngineFiller:
@@ -34,6 +44,9 @@ def available_engines(model: LoadedModel, options: DecodeOptions | None = None) 
 
     return {
         "lacuna": lambda: EngineFiller(Engine(model), options=options),
+        "lacuna-unconstrained": lambda: EngineFiller(
+            Engine(model), name="lacuna-unconstrained", options=DecodeOptions(syntax=False)
+        ),
         "base-both-sides": lambda: left_to_right("base-both-sides", after_as_comment),
         "base-left": lambda: left_to_right("base-left", before_only),
     }

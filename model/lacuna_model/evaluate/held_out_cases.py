@@ -1,15 +1,16 @@
-"""Cuts gaps into held-out Python files: one line, several lines, or two to four gaps at once."""
+"""Cuts gaps into held-out files: one line, several lines, or two to four gaps at once."""
 
-import ast
 from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Literal
 
 import msgspec
+import tree_sitter
 
 from lacuna_model.errors import LacunaError
 from lacuna_model.params import InfillRequest, Region
 from lacuna_model.train.documents import Document
+from lacuna_model.train.languages import parser_of
 
 Shape = Literal["line", "lines", "gaps"]
 SHAPES: tuple[Shape, ...] = ("line", "lines", "gaps")
@@ -43,8 +44,7 @@ class Case(msgspec.Struct, frozen=True):
 def sample_cases(documents: Sequence[Document], num_cases: int, seed: int) -> list[Case]:
     """``num_cases`` cases, the shapes in turn, over files drawn by ``seed``; the same arguments give the same cases.
 
-    The documents are Python that parses; a file too short or too long is passed over. Raises LacunaError where none
-    is left.
+    The documents parse; a file too short or too long is passed over. Raises LacunaError where none is left.
     """
     usable = [
         document
@@ -63,19 +63,26 @@ def sample_cases(documents: Sequence[Document], num_cases: int, seed: int) -> li
 
 def _candidates(document: Document) -> list[int]:
     """Indices of the lines that are worth a gap: code, neither blank nor prose nor a lone bracket."""
-    prose = _prose(document.text)
-    return [
-        i
-        for i, line in enumerate(document.text.split("\n"))
-        if len(line.strip()) >= 4 and not line.lstrip().startswith("#") and i not in prose
-    ]
+    prose = _prose(parser_of(document.language).parse(document.text.encode()).root_node)
+    return [i for i, line in enumerate(document.text.split("\n")) if len(line.strip()) >= 4 and i not in prose]
 
 
-def _prose(source: str) -> set[int]:
-    """Indices of the lines that lie in a string of several lines, such as a docstring."""
-    strings = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
-    spans = ((node.lineno, node.end_lineno or node.lineno) for node in strings if isinstance(node.value, str))
-    return {line - 1 for first, last in spans if last > first for line in range(first, last + 1)}
+def _prose(root: tree_sitter.Node) -> set[int]:
+    """Indices of the lines that begin with or in a comment, or lie in a string of several lines (a docstring)."""
+    rows: set[int] = set()
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        first, last = node.start_point.row, node.end_point.row - (node.end_point.column == 0)
+        if "comment" in node.type:
+            before = node.prev_sibling
+            behind_code = before is not None and before.end_point.row == first
+            rows.update(range(first + behind_code, last + 1))
+        elif "string" in node.type and last > first:
+            rows.update(range(first, last + 1))
+        else:
+            nodes += node.named_children
+    return rows
 
 
 def _cut(document: Document, shape: Shape, rng: Random) -> Case:

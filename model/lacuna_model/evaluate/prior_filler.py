@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from lacuna_model.canvas import END_SHARE
 from lacuna_model.context import lay_out
+from lacuna_model.ending import END_SHARE
 from lacuna_model.params import FillStats, InfillRequest, InfillResult, Region
 from lacuna_model.prior.canvas_prior import beside
 from lacuna_model.prior.index import Documents, Segment

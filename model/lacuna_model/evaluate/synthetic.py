@@ -102,6 +102,10 @@ class SyntheticModel:
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
         """There is no cache to fill."""
 
+    def withdraw(self) -> bool:
+        """There are no proposals but the marginals."""
+        return False
+
     def _marginals(self, canvas: Canvas, gap: int) -> Marginals:
         size = len(canvas.slots)
         ids = self._rng.choice(self._alphabet, (size, CANDIDATES)).astype(np.int64)

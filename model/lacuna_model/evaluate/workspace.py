@@ -1,7 +1,7 @@
 """What a workspace adds to the model: prior and snippets, on packages that neither has seen."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,7 @@ from lacuna_model.evaluate.prior_filler import PriorAlone
 from lacuna_model.evaluate.runner import Filler
 from lacuna_model.evaluate.workspace_cases import Held
 from lacuna_model.loader import LoadedModel
-from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult
+from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Status
 from lacuna_model.window import WindowOptions
 from lacuna_model.workspace.workspaces import Workspaces
 
@@ -24,13 +24,15 @@ ARMS = ("model", "prior", "both", "both and snippets")
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """One arm's fills of one case; ``exact``, ``similarity`` and ``right`` have one entry per gap.
+    """One arm's fills of case ``number``; ``exact``, ``similarity`` and ``right`` have one entry per gap.
 
     ``exact`` sets trailing white space aside, ``similarity`` is the normalised Indel similarity, and ``right`` the
     share of the true tokens that the fill has in their order; both in 0..1.
     """
 
     arm: str
+    number: int
+    status: Status
     shape: Shape
     package: str
     path: str
@@ -81,22 +83,34 @@ class Bench:
             "both and snippets": WithWorkspace("both and snippets", full, lambda: self.root, prior=True),
         }
 
-    def run(self, packages: Sequence[Held], cases: Sequence[Case], arms: Sequence[str]) -> Iterator[Outcome]:
-        """Every arm on every case, taking turns; the file of a case is no part of its workspace meanwhile."""
+    def run(
+        self,
+        packages: Sequence[Held],
+        cases: Sequence[Case],
+        arms: Sequence[str],
+        done: Collection[tuple[str, int]] = (),
+    ) -> Iterator[Outcome]:
+        """Every arm on every case, taking turns; the file of a case is no part of its workspace meanwhile.
+
+        ``done`` names what is left out, by arm and number of the case.
+        """
         for package in packages:
             _write(package, self._folder / package.name)
-        for case in sorted(cases, key=lambda case: case.package):
+        for number, case in sorted(enumerate(cases), key=lambda numbered: numbered[1].package):
+            wanted = [arm for arm in arms if (arm, number) not in done]
+            if not wanted:
+                continue
             self.root = str(self._folder / case.package)
             path = self._folder / case.package / case.path
             text = path.read_bytes()
             path.unlink()
             self.workspaces.read(self.root, PATIENCE)
             request = msgspec.structs.replace(case.request, path=str(path))
-            for arm in arms:
-                yield self._outcome(arm, case, request)
+            for arm in wanted:
+                yield self._outcome(arm, number, case, request)
             path.write_bytes(text)
 
-    def _outcome(self, arm: str, case: Case, request: InfillRequest) -> Outcome:
+    def _outcome(self, arm: str, number: int, case: Case, request: InfillRequest) -> Outcome:
         started = time.perf_counter()
         result = self.arms[arm].fill(request)
         ms = (time.perf_counter() - started) * 1000
@@ -104,6 +118,8 @@ class Bench:
         pairs = list(zip(result.fills or ("",) * len(case.truths), case.truths, strict=True))
         return Outcome(
             arm=arm,
+            number=number,
+            status=result.status,
             shape=case.shape,
             package=case.package,
             path=case.path,

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from lacuna_model.errors import RequestError
 from lacuna_model.evaluate.held_out_cases import SHAPES
+from lacuna_model.evaluate.records import Records
 from lacuna_model.evaluate.workspace import ARMS, Bench, Outcome
 from lacuna_model.evaluate.workspace_cases import Held, draw_cases
 from lacuna_model.loader import LoadedModel
@@ -20,9 +21,18 @@ from lacuna_model.loader import LoadedModel
 DEFAULT_CASES = 120
 
 
+class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an evaluation asks: which model (its name and adapter), how many cases, drawn by which seed."""
+
+    subject: str
+    cases: int
+    seed: int
+
+
 class ArmScores(msgspec.Struct, frozen=True):
     """The figures of one arm over all gaps of one shape; rates in 0..1, times in milliseconds.
 
+    ``refused`` is the share of the cases that were answered ``no_valid_fill``: none of their gaps is filled.
     ``decode_ms_p50`` leaves out the encoding of the context, which is new in every case.
     """
 
@@ -31,6 +41,7 @@ class ArmScores(msgspec.Struct, frozen=True):
     exact: float
     similarity: float
     right: float
+    refused: float
     nfe: float
     tokens_per_pass: float
     ms_p50: float
@@ -69,6 +80,7 @@ def _score(outcomes: Sequence[Outcome]) -> ArmScores:
         exact=mean(value for one in outcomes for value in one.exact),
         similarity=mean(value for one in outcomes for value in one.similarity),
         right=mean(value for one in outcomes for value in one.right),
+        refused=mean(one.status == "no_valid_fill" for one in outcomes),
         nfe=mean(one.nfe for one in outcomes),
         tokens_per_pass=round(tokens / nfe, 3) if nfe else 0.0,
         ms_p50=round(float(p50), 1),
@@ -84,23 +96,30 @@ def workspace_main(
     arms: Sequence[str] = (),
     limit: int = DEFAULT_CASES,
     seed: int = 0,
+    subject: str = "",
     records: Path | None = None,
     as_json: bool = False,
 ) -> WorkspaceReport:
     """``lacuna evaluate --workspaces``: fills gaps in files of ``packages`` and prints the figures of every arm.
 
-    ``limit`` cases are drawn; ``records`` receives one JSON line per case and arm. Raises RequestError for an arm that
-    nobody knows.
+    ``limit`` cases are drawn; ``records`` receives one JSON line per case and arm as they come, and an evaluation of
+    the same ``subject`` that was interrupted goes on from there. Raises RequestError for an arm that nobody knows, and
+    for records of another evaluation.
     """
     if unknown := [arm for arm in arms if arm not in ARMS]:
         raise RequestError(f"no arm named {unknown[0]!r}; there are {', '.join(ARMS)}")
     wanted = arms or ARMS
     cases = draw_cases(packages, limit, seed)
-    with tempfile.TemporaryDirectory(prefix="lacuna-workspaces-") as folder:
-        steps = Bench(model, Path(folder)).run(packages, cases, wanted)
-        outcomes = list(track(steps, "workspaces", len(cases) * len(wanted), console=Console(stderr=True)))
-    if records:
-        records.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in outcomes))
+    kept = Records(records, Question(subject, limit, seed), msgspec.json.Decoder(Outcome))
+    with kept, tempfile.TemporaryDirectory(prefix="lacuna-workspaces-") as folder:
+        outcomes = [one for one in kept.found if one.arm in wanted]
+        done = {(one.arm, one.number) for one in outcomes}
+        steps = Bench(model, Path(folder)).run(packages, cases, wanted, done)
+        left = len(cases) * len(wanted) - len(done)
+        for one in track(steps, "workspaces", left, console=Console(stderr=True)):
+            kept.add(one)
+            outcomes.append(one)
+    outcomes.sort(key=lambda one: wanted.index(one.arm))
     report = summarise(outcomes, seed)
     if as_json:
         sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
@@ -119,6 +138,7 @@ def table(report: WorkspaceReport) -> Table:
         "exact",
         "similarity",
         "right tokens",
+        "refused",
         "passes",
         "tok/pass",
         "p50",
@@ -129,7 +149,7 @@ def table(report: WorkspaceReport) -> Table:
         grid.add_column(name, justify="left" if name in ("arm", "gaps of") else "right")
     for arm, shapes in report.arms.items():
         for shape, scores in shapes.items():
-            rates = (f"{scores.exact:.1%}", f"{scores.similarity:.3f}", f"{scores.right:.1%}")
+            rates = (f"{scores.exact:.1%}", f"{scores.similarity:.3f}", f"{scores.right:.1%}", f"{scores.refused:.1%}")
             passes = (f"{scores.nfe:.1f}", f"{scores.tokens_per_pass:.2f}")
             times = (f"{scores.ms_p50:.0f} ms", f"{scores.ms_p95:.0f} ms", f"{scores.decode_ms_p50:.0f} ms")
             grid.add_row(arm if shape == "all" else "", shape, str(scores.gaps), *rates, *passes, *times)

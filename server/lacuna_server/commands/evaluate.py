@@ -23,15 +23,26 @@ def evaluate(
     workspaces: Annotated[
         bool, typer.Option("--workspaces", help="Instead: gaps in packages of PyPI, with and without the workspace.")
     ] = False,
+    held_out: Annotated[
+        Path | None,
+        typer.Option("--held-out", metavar="SHARDS", help="Instead: gaps in the held-out files of packed shards."),
+    ] = None,
+    languages: Annotated[str, typer.Option("--languages", help="With --held-out: some of them, as in go,rust.")] = "",
+    plots: Annotated[
+        Path | None, typer.Option("--plots", help="With --held-out: draw steps and calibration into this folder.")
+    ] = None,
     engines: Annotated[
         str,
         typer.Option(
             "--engines",
-            help="Some of: lacuna,base-both-sides,base-left; with --workspaces: model,prior,both,both and snippets.",
+            help="Some of: lacuna,lacuna-unconstrained,base-both-sides,base-left; with --held-out: also prior and "
+            "lacuna's ways to spend steps; with --workspaces: model,prior,both,both and snippets.",
         ),
     ] = "",
-    limit: Annotated[int, typer.Option("--limit", min=0, help="That many problems, spread over the kinds.")] = 0,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="With --workspaces: which gaps are drawn.")] = 0,
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, help="That many problems; with --held-out: cases a language.")
+    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Which gaps are drawn.")] = 0,
     records: RecordsOption = None,
     json_output: JsonOption = False,
     model: ModelOption = DEFAULT_MODEL,
@@ -40,18 +51,34 @@ def evaluate(
     if workspaces:
         _evaluate_workspaces(engines, limit, seed, records, json_output, model)
         return
+    wanted = [name for name in engines.split(",") if name]
+    if held_out:
+        from lacuna_model.evaluate.held_out_main import DEFAULT_CASES, held_out_main
+        from lacuna_model.evaluate.held_out_report import tables
+
+        chosen = [name for name in languages.split(",") if name]
+        cases = limit or DEFAULT_CASES
+        found = held_out_main(
+            held_out, model, engines=wanted, languages=chosen, cases=cases, seed=seed, records=records, plots=plots
+        )
+        if json_output:
+            output.print_json(found)
+        else:
+            for table in tables(found):
+                output.print_table(table)
+        return
     if data is None or not data.is_file():
-        raise RequestError(f"{data}: no such file" if data else "what to evaluate: --data FILE or --workspaces")
-    from lacuna_model.evaluate.engines import available_engines
+        raise RequestError(f"{data}: no such file" if data else "what: --data FILE, --held-out SHARDS or --workspaces")
+    from lacuna_model.evaluate.engines import COMPARED, available_engines
     from lacuna_model.evaluate.report import evaluate_main
     from lacuna_model.loader import load_model
 
-    wanted = [name for name in engines.split(",") if name]
     available = available_engines(load_model(model))
-    evaluate_main(data, available, engines=wanted, limit=limit, records=records, as_json=json_output)
+    evaluate_main(data, available, engines=wanted or COMPARED, limit=limit, records=records, as_json=json_output)
 
 
 def _evaluate_workspaces(arms: str, limit: int, seed: int, records: Path | None, json_output: bool, model: str) -> None:
+    from lacuna_model import checksum
     from lacuna_model.evaluate.workspace_cases import fetch_packages
     from lacuna_model.evaluate.workspace_report import DEFAULT_CASES, workspace_main
     from lacuna_model.loader import load_model
@@ -64,6 +91,7 @@ def _evaluate_workspaces(arms: str, limit: int, seed: int, records: Path | None,
         arms=wanted,
         limit=limit or DEFAULT_CASES,
         seed=seed,
+        subject=f"{model} {checksum.sha256(models.adapter_path(models.find(model)))}",
         records=records,
         as_json=json_output,
     )

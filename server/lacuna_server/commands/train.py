@@ -1,5 +1,6 @@
 """``lacuna train``: adapts the canvas side; builds and packs its corpus and scores the result."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,7 @@ app = typer.Typer(name="train", help="Train the canvas side of a model.", invoke
 CORPUS = models.cache_dir() / "corpus"
 SHARDS = models.cache_dir() / "shards"
 OUT = models.cache_dir() / "train"
+CORES = os.cpu_count() or 1
 ShardsOption = Annotated[Path, typer.Option("--shards", help="The folder that `lacuna train pack` made.")]
 
 
@@ -82,7 +84,8 @@ def validate(
         sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
         return
     for name, value in msgspec.structs.asdict(found).items():
-        sys.stdout.write(f"{name:24} {value:.3f}\n" if isinstance(value, float) else f"{name:24} {value}\n")
+        if name != "reliability":
+            sys.stdout.write(f"{name:24} {value:.3f}\n" if isinstance(value, float) else f"{name:24} {value}\n")
 
 
 @app.command("corpus")
@@ -94,6 +97,7 @@ def corpus_command(
     benchmark: Annotated[
         list[Path] | None, typer.Option("--exclude", help="Problems (.jsonl.gz) whose text must not be in it.")
     ] = None,
+    workers: Annotated[int, typer.Option(min=0, help="Processes that filter; 0: none beside this one.")] = CORES,
 ) -> None:
     """Build the training corpus again from its list of packages."""
     from rich.console import Console
@@ -111,6 +115,7 @@ def corpus_command(
             out,
             lambda done, total, what: bar.update(task, completed=done, total=total, description=what),
             benchmark_files=benchmark or (),
+            workers=workers,
         )
     output.say(f"{len(manifest.packages)} packages; see {out / 'manifest.json'}")
 
@@ -141,6 +146,25 @@ def pack(
             max_bytes=int(megabytes * 1e6),
         )
     output.say(f"{len(paths)} shards in {out}")
+
+
+@app.command()
+def prior(
+    corpus: Annotated[Path, typer.Option("--corpus", help="The folder that `lacuna train corpus` made.")] = CORPUS,
+    out: Annotated[Path, typer.Option("--out", help="Where the numbers go.")] = Path("weights.json"),
+    cases: Annotated[int, typer.Option(min=1, help="Cases of one to four gaps, over all held-out packages.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Which gaps are drawn.")] = 0,
+    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Fit how much canvas side, base and workspace prior count, on the held-out Python files of a corpus."""
+    from lacuna_model.loader import load_model
+    from lacuna_model.train.prior import fit_main, held_out_documents
+
+    documents = held_out_documents(corpus)
+    with output.counting("gaps", cases) as advance:
+        fit_main(load_model(model, threads=threads), documents, out, num_cases=cases, seed=seed, advance=advance)
+    output.say(f"the weights are in {out}; what ships is model/lacuna_model/prior/weights.json")
 
 
 def add_to(app_above: typer.Typer) -> None:

@@ -44,10 +44,11 @@ def test_the_text_after_the_gap_is_not_seen_by_the_baseline_without_it() -> None
 
 
 def test_the_text_after_the_gap_stands_on_top_as_a_comment() -> None:
-    layout = after_as_comment(BEFORE, "\n" + AFTER)
+    layout = after_as_comment(BEFORE, "\n" + AFTER, "python")
     assert layout.endswith(BEFORE)
     assert "#     return y\n" in layout
-    assert after_as_comment(BEFORE, "\n") == BEFORE
+    assert "//     return y\n" in after_as_comment(BEFORE, "\n" + AFTER, "go")
+    assert after_as_comment(BEFORE, "\n", "python") == BEFORE
 
 
 def test_the_last_token_before_the_gap_is_healed() -> None:

@@ -72,7 +72,21 @@ def test_every_arm_on_every_case_and_the_file_is_out_of_its_workspace(model: Loa
 def test_figures_by_arm_and_shape() -> None:
     def outcome(arm: str, shape: str, *, exact: bool, ms: float) -> Outcome:
         return Outcome(
-            arm, shape, "p", "f.py", ("x",), ("x",), (exact,), (0.5,), (1.0,), tokens=4, nfe=2, ms=ms, encode_ms=1.0
+            arm,
+            0,
+            "ok",
+            shape,
+            "p",
+            "f.py",
+            ("x",),
+            ("x",),
+            (exact,),
+            (0.5,),
+            (1.0,),
+            tokens=4,
+            nfe=2,
+            ms=ms,
+            encode_ms=1.0,
         )
 
     outcomes = [
@@ -95,7 +109,22 @@ def test_the_command_prints_json_and_keeps_records(
     records = tmp_path / "records.jsonl"
     report = workspace_main(model, [package()], arms=["prior"], limit=2, records=records, as_json=True)
     assert msgspec.json.decode(capsys.readouterr().out)["arms"]["prior"]["all"]["cases"] == 2
-    assert [msgspec.json.decode(line, type=Outcome).arm for line in records.read_bytes().splitlines()] == ["prior"] * 2
+    kept = records.read_bytes().splitlines()[1:]
+    assert [msgspec.json.decode(line, type=Outcome).arm for line in kept] == ["prior"] * 2
     assert list(report.arms) == ["prior"]
     with pytest.raises(RequestError, match="nobody"):
         workspace_main(model, [package()], arms=["nobody"])
+
+
+def test_an_interrupted_evaluation_goes_on(model: LoadedModel, tmp_path: Path) -> None:
+    records = tmp_path / "records.jsonl"
+    whole = workspace_main(model, [package()], arms=["prior"], limit=3, records=records, as_json=True)
+    lines = records.read_bytes().splitlines(keepends=True)
+    records.write_bytes(b"".join(lines[:-1]) + b'{"arm":"pri')
+    again = workspace_main(model, [package()], arms=["prior"], limit=3, records=records, as_json=True)
+    assert again.arms["prior"]["all"].cases == 3
+    assert again.arms["prior"]["all"].exact == whole.arms["prior"]["all"].exact
+    kept = [msgspec.json.decode(line, type=Outcome) for line in records.read_bytes().splitlines()[1:]]
+    assert [one.number for one in kept] == [0, 1, 2]
+    with pytest.raises(RequestError, match="another evaluation"):
+        workspace_main(model, [package()], arms=["prior"], limit=3, seed=1, records=records)

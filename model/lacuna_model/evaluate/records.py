@@ -1,0 +1,55 @@
+"""Results on disk, line by line as they come, so that an evaluation that was interrupted goes on."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+import msgspec
+
+from lacuna_model.errors import RequestError
+
+Line = TypeVar("Line", bound=msgspec.Struct)
+
+
+class Records(Generic[Line]):
+    """JSON lines of tagged structs; the first says what was asked for, so that only the same question goes on.
+
+    ``found`` are the results of earlier runs. Without a ``path`` nothing is kept. Raises RequestError for a file that
+    cannot be written, is none of records, or holds those of another evaluation.
+    """
+
+    def __init__(self, path: Path | None, settings: msgspec.Struct, decoder: msgspec.json.Decoder[Line]) -> None:
+        self.found: list[Line] = []
+        if path is None:
+            self._file = None
+            return
+        head = msgspec.json.encode(settings) + b"\n"
+        try:
+            data = path.read_bytes() if path.exists() else b""
+            # What stands behind the last newline was being written when the run before was killed.
+            whole = data[: data.rfind(b"\n") + 1] or head
+            if not whole.startswith(head):
+                raise RequestError(f"{path}: records of another evaluation; choose another file, or remove it")
+            self.found = decoder.decode_lines(whole[len(head) :])
+            self._file = path.open("r+b" if data else "wb")
+            self._file.write(whole)
+            self._file.truncate()
+        except OSError as error:
+            raise RequestError(f"cannot write records to {path}: {error.strerror}") from error
+        except msgspec.MsgspecError as error:
+            raise RequestError(f"{path}: damaged records: {error}") from error
+
+    def add(self, line: Line) -> None:
+        """Keep one more result."""
+        if self._file:
+            self._file.write(msgspec.json.encode(line) + b"\n")
+            self._file.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file:
+            self._file.close()
