@@ -8,7 +8,9 @@ the others hold.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
+from lacuna_model.syntax.conditionals import count_due, count_open
 from lacuna_model.syntax.languages import Lexicon
 from lacuna_model.syntax.literals import Literals, find_literals
 from lacuna_model.syntax.right_side import RightSide
@@ -23,12 +25,16 @@ COST_TORN = 3.0  # a bracket that would stay without its other half
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What a gap stands between: the text in front of it and that one's scan, what follows, and what it leaves open."""
+    """What a gap stands between: the text in front of it and that one's scan, what follows, and what it leaves open.
+
+    ``conditionals`` are how many ``#if`` are open in front of it, and how many it leaves open.
+    """
 
     text: bytes
     left: Scan
     right: RightSide
     target: tuple[Bracket, ...]
+    conditionals: tuple[int, int] = (0, 0)
 
 
 class Balance:
@@ -50,13 +56,22 @@ class Balance:
             until = len(self._text) if last else self._gaps[index + 1][0]
             left = scan_left(self._text[since:start], self._lexicon, self._found[-1] if index else None)
             right = RightSide(self._text[end:until], self._lexicon, left.inside, to_the_end=last)
-            self._found.append(Sides(self._text[:start], left, right, open_behind(left, right)))
+            target = open_behind(left, right)
+            self._found.append(Sides(self._text[:start], left, right, target, self._conditionals(index, since)))
         return self._found[gap]
+
+    def _conditionals(self, gap: int, since: int) -> tuple[int, int]:
+        if not self._lexicon.conditionals:
+            return 0, 0
+        before = self._found[-1].conditionals[1] if gap else 0
+        borders = [*self._gaps[gap:], (len(self._text), 0)]
+        pieces = [self._text[one[1] : other[0]] for one, other in pairwise(borders)]
+        return count_open(self._text[since : self._gaps[gap][0]], before)[0], count_due(pieces)
 
     def ending(self, gap: int) -> Sides:
         """The sides of a gap as if the text ended there."""
         sides = self.sides(gap)
-        return Sides(sides.text, sides.left, RightSide(b"", self._lexicon), ())
+        return replace(sides, right=RightSide(b"", self._lexicon), target=(), conditionals=(sides.conditionals[0], 0))
 
 
 def open_behind(left: Scan, right: RightSide) -> tuple[Bracket, ...]:

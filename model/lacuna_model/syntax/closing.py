@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lacuna_model.syntax.balance import Sides, open_behind
-from lacuna_model.syntax.blocks import Line, lay_lines, open_lines, render
+from lacuna_model.syntax.blocks import Line, Needs, lay_lines, open_lines, render
+from lacuna_model.syntax.conditionals import count_open, settling
 from lacuna_model.syntax.right_side import Bridge, bridges
 from lacuna_model.syntax.scan import Scan, scan
 from lacuna_model.syntax.vocabulary import finish_character
@@ -23,6 +24,10 @@ OPENINGS = 6
 COMMENT_RANK = 8.0
 PROSE_BONUS = 7.5
 LINE_BREAKING_QUOTES = (b'"""', b"'''", b"`")
+DECORATED = re.compile(rb"(?:\A|\n)([ \t]*)@[^\n]*\n([ \t]*)\Z")
+BODILESS = re.compile(rb"\b(?:(?:if|for|while)\b[^\n;{}]*\)|else)\s*\n\s*\Z")
+DEFINITION = Needs(b"def x():", b"def x():")
+FIELDS = re.compile(rb"\n\s*\w+: [^\n]*,[ \t]*\n(?:[^\n]*\n){0,4}?\s*\Z")
 WANTS_OPERAND = frozenset(
     b"return not and or in is import from as if elif while for with yield await lambda assert raise del global "
     b"new typeof let const var case else throw package def class fn func function async".split()
@@ -36,6 +41,7 @@ class Closer:
         self._lexicon = lexicon = sides.right.lexicon
         self._left_text, self._left = sides.text, sides.left
         self._right, self._target = sides.right, sides.target
+        self._conditionals = sides.conditionals
         left, right = sides.text, sides.right.text
         around = left[-2000:] + right[:2000]
         self._newline = b"\r\n" if b"\r\n" in around else b"\n"
@@ -72,7 +78,17 @@ class Closer:
         for _, text in sorted(ranked, key=lambda choice: choice[0]):
             if text not in seen and len(seen) < LIMIT:
                 seen.add(text)
-                yield character + text
+                for settled in self._settled(fill, text):
+                    yield character + settled
+
+    def _settled(self, fill: bytes, text: bytes) -> list[bytes]:
+        """A completion with the conditional lines that it lacks, in front of it or behind it."""
+        count, due = self._conditionals
+        lines = settling(count_open(fill, count)[0], due, self._newline)
+        if not lines:
+            return [text]
+        below = b"" if self._right.blank else self._newline
+        return [lines + self._newline + text, text + lines + below] if text else [lines + below]
 
     def _inline(self, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         """Completions that go on in the line behind the gap."""
@@ -126,7 +142,8 @@ class Closer:
             return [self._body_indent(state.body_due, fill) + (lexicon.statement or lexicon.operand), b""]
         if not state.last:
             cases = [b"case x:"] if self._right.cases else []
-            return [b"", *cases, lexicon.statement or lexicon.operand]
+            field = [lexicon.field] if lexicon.field and FIELDS.search(self._left_text[-500:] + fill) else []
+            return [b"", *self._due(fill), *field, *cases, lexicon.statement or lexicon.operand]
         text = fill or self._left_text
         space = b" " if re.search(rb"[\w\x80-\xff]\Z", text) else self._continuation(state, fill)
         operand = space + lexicon.operand
@@ -136,6 +153,17 @@ class Closer:
             own = self._right.starts_operand
             return [b"", operand, *lexicon.links] if own else [operand, b"", *lexicon.links]
         return [b"", operand, *lexicon.links]
+
+    def _due(self, fill: bytes) -> list[bytes]:
+        """The statement that a new line must begin with: behind a decorator, or a header whose block has no braces."""
+        text = self._left_text[-500:] + fill
+        if self._lexicon.columns and (decorator := DECORATED.search(text)):
+            indent, line = decorator.group(1), decorator.group(2)
+            return [indent.removeprefix(line) + DEFINITION.block + b" pass"]
+        return [self._lexicon.terminator] if self._lexicon.terminator and BODILESS.search(text) else []
+
+    def _decorated(self, fill: bytes) -> bool:
+        return self._lexicon.columns and bool(DECORATED.search(self._left_text[-500:] + fill))
 
     def _continuation(self, state: Scan, fill: bytes) -> bytes:
         """What an empty line inside of brackets lacks to stand as deep as the one above.
@@ -192,7 +220,8 @@ class Closer:
             return
         line = text[text.rfind(b"\n") + 1 :]
         if not line.strip() and not state.inside:
-            yield b"", self._lead(opened, written=len(line))
+            needs = DEFINITION if self._decorated(fill) else self._right.needs
+            yield b"", self._lead(opened, written=len(line), needs=needs)
         child = opened[-1].column + self._unit
         floor = 0 if self._right.blank else child
         if state.header_open:
@@ -208,10 +237,12 @@ class Closer:
             yield lexicon.body if state.header_open else b"", self._lead(outer or opened[:1])
         yield lexicon.body if state.header_open else b"", self._newline + self._mark * opened[-1].column
 
-    def _lead(self, opened: Sequence[Line], *, written: int = -1, floor: int = 0) -> bytes:
+    def _lead(self, opened: Sequence[Line], *, written: int = -1, floor: int = 0, needs: Needs | None = None) -> bytes:
         """The lines that lead to the text behind the gap; ``written`` is how many spaces an empty current one has."""
         right = self._right
-        layout = lay_lines(opened, right.coming, header=right.header, unit=self._unit, floor=floor, needs=right.needs)
+        layout = lay_lines(
+            opened, right.coming, header=right.header, unit=self._unit, floor=floor, needs=needs or right.needs
+        )
         lead = render(layout, self._newline, self._mark)
         first = layout.lines[0][0] if layout.lines else layout.column
         if first >= written >= 0:

@@ -187,8 +187,7 @@ class Document:
             known |= self._indent_faults
         near = frozenset(fault for fault in known if self._is_near(fault))
         far = frozenset() if self._sound_elsewhere else known - near
-        # At first not even a closer that is missing somewhere else may stay: it is what the open gaps lack.
-        lasting = frozenset(fault for fault in far if not fault.kind.startswith("MISSING"))
+        lasting = frozenset(fault for fault in far if not self._is_half(fault))
         known = far | near if self._relaxed else lasting
         splices = [Splice(*gap, len(fill)) for gap, fill in zip(self._gaps, fills, strict=True)]
         known = frozenset(fault for fault in carried_over(known, splices) if not self._at_fill(fault, fills))
@@ -196,6 +195,10 @@ class Document:
 
     def _is_near(self, fault: Fault) -> bool:
         return any(fault.end >= begin and fault.start < stop for begin, stop in self._near)
+
+    def _is_half(self, fault: Fault) -> bool:
+        """Whether a closer is missing or has no opener: even far from the gaps it is what they lack."""
+        return fault.kind.startswith("MISSING") or self._text[fault.start : fault.end] in (b"}", b")", b"]")
 
     def _at_fill(self, fault: Fault, fills: Sequence[bytes]) -> bool:
         """Whether a fault begins or ends at a fill, which is then to blame whatever stood there before."""

@@ -1,9 +1,12 @@
 """The set of syntax errors of a tree, and how the errors of the original file carry over to a filled one."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tree_sitter import Node, Tree
+
+_WORD = re.compile(rb"[\w$]*[\x80-\xff][\w$\x80-\xff]*")
 
 
 class Fault(NamedTuple):
@@ -52,6 +55,21 @@ def _own_fault(node: Node) -> Fault | None:
     if node.is_error:
         return Fault("ERROR", node.start_byte, node.end_byte)
     return None
+
+
+def identifier_faults(tree: Tree, text: bytes, spans: Iterable[tuple[int, int]]) -> frozenset[Fault]:
+    """Names in the given ranges that hold characters no name may hold; many a grammar takes all beyond ASCII."""
+    found = set()
+    for begin, stop in spans:
+        if text[begin:stop].isascii():
+            continue
+        for match in _WORD.finditer(text, begin, stop):
+            node = tree.root_node.descendant_for_byte_range(*match.span())
+            if node is not None and node.child_count == 0 and node.type.endswith("identifier"):
+                name = text[node.start_byte : node.end_byte].decode(errors="replace")
+                if not re.sub(r"[$@#]", "_", name).isidentifier():
+                    found.add(Fault("ERROR", node.start_byte, node.end_byte))
+    return frozenset(found)
 
 
 def carried_over(faults: Iterable[Fault], splices: Sequence[Splice]) -> frozenset[Fault]:

@@ -17,8 +17,10 @@ class Lexicon:
     compound header into a statement, ``links`` what an unfinished expression of several words
     may lack. ``heads`` are what may stand in front of a block's brace, ``blocks`` the blocks that are words: what
     opens them, what closes them, and the shortest head of one. ``atoms`` are patterns of literals that no quote
-    tells: regular expressions, characters. ``function`` is the head of an anonymous function, ``choice`` what comes
-    before the second half of a choice between two values.
+    tells: regular expressions, characters. ``raw`` are strings with an opener and a closer of their own.
+    ``function`` is the head of an anonymous function, ``choice`` what comes before the second half of a choice
+    between two values, ``field`` a field of a value whose brace ``record`` stands in front of. ``conditionals``
+    says that there are lines as ``#if`` and ``#endif``.
     """
 
     line_comment: tuple[bytes, ...] = (b"//",)
@@ -35,6 +37,10 @@ class Lexicon:
     heads: tuple[bytes, ...] = (b"",)
     links: tuple[bytes, ...] = ()
     atoms: tuple[bytes, ...] = ()
+    raw: tuple[tuple[bytes, bytes], ...] = ()
+    field: bytes = b""
+    record: bytes = b""
+    conditionals: bool = False
     function: bytes = b""
     choice: bytes = b""
     columns: bool = False
@@ -46,7 +52,7 @@ class Lexicon:
 
     def opener_of(self, closer: bytes) -> bytes:
         """What begins the string or comment that ``closer`` ends; "" for none."""
-        return next((begin for begin, end in self.block_comment if end == closer), closer)
+        return next((begin for begin, end in (*self.block_comment, *self.raw) if end == closer), closer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +119,17 @@ _CHOICE = b" ? x"
 _REGEX_AT = rb"(?:(?<=[(,=:!&|?;\[{}])|(?<=[(,=:!&|?;\[{}] )|(?<=return ))"
 _REGEX = _REGEX_AT + rb"/(?![*/])(?:\\.|\[(?:\\.|[^\]\n])*\]|[^/\n\\\[])+/"
 _CHARACTER = rb"'(?:\\[^'\n]{1,10}|\\'|[^'\\\n]{1,4})'"
-_C = Lexicon(headers=_C_HEADERS, heads=_C_BLOCKS, links=_C_LINKS, choice=_CHOICE)
+_C = Lexicon(headers=_C_HEADERS, heads=_C_BLOCKS, links=_C_LINKS, choice=_CHOICE, conditionals=True)
 _JAVA = Lexicon(headers=_C_HEADERS, heads=_JAVA_BLOCKS, links=_JAVA_LINKS, choice=_CHOICE, function=b"() -> ")
-_CPP = Lexicon(headers=_C_HEADERS, heads=_CPP_BLOCKS, links=_C_LINKS, choice=_CHOICE, function=b"[] ")
+_CPP = Lexicon(
+    headers=_C_HEADERS,
+    heads=_CPP_BLOCKS,
+    links=_C_LINKS,
+    raw=((b'R"(', b')"'),),
+    conditionals=True,
+    function=b"[] ",
+    choice=_CHOICE,
+)
 _SCRIPT = Lexicon(
     links=(b" = x", b" x = x", b" x() {}", b": x", b" {}"),
     heads=(
@@ -134,10 +148,13 @@ _SCRIPT = Lexicon(
     headers=_C_HEADERS | {b"function"},
     quotes=(b'"', b"'", b"`"),
     atoms=(_REGEX,),
+    field=b"x: x",
     function=b"() => ",
 )
 _GO = Lexicon(
     links=(b" x()", b" := x", b" x() {}", b" x", b"case x:", b"x,"),
+    field=b"x: x",
+    record=b"x",
     function=b"func() ",
     heads=(b"", b"func x() ", b"type x struct ", b"switch ", b"x = x", b"if x ", b"for ", b"select "),
     headers=_C_HEADERS | {b"func"},
@@ -151,6 +168,9 @@ _RUST = Lexicon(
     headers=_C_HEADERS | {b"fn", b"impl", b"match", b"loop"},
     quotes=(b'"',),
     atoms=(_CHARACTER,),
+    raw=((b'r#"', b'"#'),),
+    field=b"x: x",
+    record=b"x ",
 )
 _PYTHON = Lexicon(
     line_comment=_HASH,

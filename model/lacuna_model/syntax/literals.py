@@ -40,8 +40,8 @@ def find_literals(text: bytes, lexicon: Lexicon, inside: bytes = b"") -> Literal
 
 
 def open_comment(text: bytes, lexicon: Lexicon) -> bytes:
-    """The closer of a comment that a text begins in: it comes before any opener, and is not in a string."""
-    for begin, end in lexicon.block_comment:
+    """The closer of a comment or raw string that a text begins in: it comes before any opener, in no other string."""
+    for begin, end in (*lexicon.block_comment, *lexicon.raw):
         place = text.find(end, 0, REACH)
         line = text[text.rfind(b"\n", 0, max(place, 0)) + 1 : max(place, 0)]
         if place >= 0 and begin not in text[:place] and not scan(line, lexicon).inside:

@@ -20,7 +20,13 @@ BINARY = re.compile(rb"\s*(?:[-+*/%&|^<>=!?]|(?:and|or|in|is|not in|if|instanceo
 CHOICE = re.compile(rb"\s*(?::(?!:)|else\b)")
 ARROW = re.compile(rb"\s*(?::[^\n=]*)?=>")
 BODY = re.compile(rb"\s*(?:\{|:|->|(?:throws|where|const|override|noexcept)\b|[\w*.\[\]]+ \{|\([^)\n]*\) \{)")
-HEAD_OF = {rb"\s*(?:catch|finally)\b": b"try", rb"\s*else\b": b"if", rb"\s*while\b": b"do "}
+HEAD_OF = {
+    rb"\s*(?:catch|finally)\b": b"try",
+    rb"\s*else\b": b"if",
+    rb"\s*while\b": b"do ",
+    rb",?\s*(?://[^\n]*\s+)*[^\n;{}]+ => ": b"x => ",
+}
+FIELD = re.compile(rb"\s*(?://[^\n]*\s+)*\w+: [^\n]*,? *\n")
 CASE = re.compile(rb"\s*(?:case|default)\b")
 
 
@@ -82,6 +88,11 @@ class RightSide:
         return bool(STATEMENT.match(self.rest))
 
     @property
+    def fields(self) -> bool:
+        """Whether the text begins with a field of a value, named."""
+        return bool(FIELD.match(self.text))
+
+    @property
     def prose(self) -> bool:
         """Whether the rest of the line reads like the end of a comment."""
         return bool(PROSE.match(self.rest)) and not self.inside and not self.statement
@@ -115,6 +126,8 @@ class RightSide:
                 parts.append(head)
             elif mark == b"{" and place and openers[place - 1] == b"(":
                 parts.append(self.lexicon.function)  # of an argument that goes on with calls
+            elif mark == b"{" and (likely := self._likely(len(openers) - 1 - place)):
+                parts.append(next((one for one in self.lexicon.heads if one.startswith(likely)), b""))
             parts.append(mark + (b"\n" if len(mark) > 1 else b""))
         if self.cases and openers[-1:] == [b"{"] and not CASE.match(self.text):
             parts.append(b"case x:")
@@ -142,13 +155,20 @@ class RightSide:
         """What may stand in front of the innermost brace."""
         heads = list(self.lexicon.heads)
         place = len(openers) - 1 - openers[::-1].index(b"{")
-        behind = self._behind(len(openers) - 1 - place)
-        likely = next((head for pattern, head in HEAD_OF.items() if re.match(pattern, behind)), b"")
+        likely = self._likely(len(openers) - 1 - place)
         if likely or self.cases:
             heads.sort(key=lambda head: not head.startswith(likely or b"switch"))
-        if place and openers[place - 1] == b"(" and self.lexicon.function:
+        within = place and openers[place - 1] == b"("
+        if within and self.lexicon.function:
             heads.insert(0, self.lexicon.function)
+        if self.lexicon.record and self.fields:
+            heads.insert(0, self.lexicon.record if within else b"x = " + self.lexicon.record)
         return heads
+
+    def _likely(self, index: int) -> bytes:
+        """How the head of a block begins, by what follows where it is closed; "" where nothing tells."""
+        behind = self._behind(index)
+        return next((head for pattern, head in HEAD_OF.items() if re.match(pattern, behind)), b"")
 
     def _behind(self, index: int) -> bytes:
         """What follows a closer that has no opener."""

@@ -80,6 +80,10 @@ def literal_pattern(lexicon: Lexicon) -> tuple[re.Pattern[bytes], tuple[bytes, .
         closers.append(end)
     for mark in lexicon.line_comment:
         parts.append(b"(?P<note%d>%s[^\\n]*)" % (len(parts), re.escape(mark)))
+    for begin, end in lexicon.raw:
+        parts.append(b"(?P<atom%d>%s.*?%s)" % (len(parts), re.escape(begin), re.escape(end)))
+        parts.append(b"(?P<open%d>%s.*)" % (len(closers), re.escape(begin)))
+        closers.append(end)
     parts += [b"(?P<atom%d>%s)" % (len(parts) + place, atom) for place, atom in enumerate(lexicon.atoms)]
     for quote in lexicon.quotes:
         plain = rb"(?:\\.|(?!%s).)*" if quote in MULTILINE_QUOTES else rb"(?:\\.|(?!%s)[^\n])*"

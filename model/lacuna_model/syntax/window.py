@@ -12,7 +12,7 @@ from functools import cached_property
 from tree_sitter import Parser, Point, Tree
 
 from lacuna_model.syntax.balance import Balance
-from lacuna_model.syntax.error_set import Fault, tree_faults
+from lacuna_model.syntax.error_set import Fault, identifier_faults, tree_faults
 from lacuna_model.syntax.extent import Extent
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language
@@ -110,6 +110,7 @@ class Window:
             changed = [(span.start_byte, span.end_byte) for span in edited.changed_ranges(tree)]
             beside = [(start, next_code_line(text, end)) for start, end in self.spans(fills)]
             faults |= indentation_faults(tree, text, beside + changed)
+        faults = faults or identifier_faults(tree, text, self.spans(fills))
         oracle = SYNTAX.get(self._language.name) if not faults else None
         fault = oracle(text, self.spans(fills)) if oracle else None
         return tree, faults if fault is None else frozenset({fault})

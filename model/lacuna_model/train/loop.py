@@ -15,7 +15,7 @@ from lacuna_model.train.batches import MASKED, BatchSource
 from lacuna_model.train.checkpoint import Progress, load_checkpoint, save_checkpoint
 from lacuna_model.train.feed import Feed
 from lacuna_model.train.objective import LossOptions, Objective, to_device
-from lacuna_model.train.throughput import Figures, Meter, step_flops
+from lacuna_model.train.throughput import Figures, Meter, attention_dtype, step_flops
 from lacuna_model.transformer import Transformer
 
 CHECKPOINT = "checkpoint.pt"
@@ -67,7 +67,7 @@ class Trainer:
             canvas,
             loss or LossOptions(),
             eog_id=source.tokenizer.eog_id,
-            dtype=torch.bfloat16 if on_gpu else torch.float32,
+            dtype=attention_dtype(self._device),
             compiled=options.compile,
         )
         self._optimizer = torch.optim.AdamW(canvas.parameters(), betas=(0.9, 0.95), weight_decay=0.0, fused=on_gpu)

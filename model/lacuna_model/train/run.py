@@ -17,7 +17,7 @@ from lacuna_model.train.loop import CHECKPOINT, Trainer
 from lacuna_model.train.recipe import Recipe
 from lacuna_model.train.samples import SampleOptions
 from lacuna_model.train.shards import ShardReader
-from lacuna_model.train.throughput import Figures
+from lacuna_model.train.throughput import Figures, attention_dtype
 from lacuna_model.train.validation import ValidationReport, validate
 from lacuna_model.transformer import Transformer
 from lacuna_model.weights import GgufFile
@@ -122,7 +122,7 @@ def score_held_out(
 ) -> ValidationReport:
     """Score a canvas on held-out files."""
     source = base.source(held_out_shards(shards, language), VALIDATION, VALIDATION_BATCH, seed=0)
-    dtype = torch.bfloat16 if base.device.type == "cuda" else torch.float32
+    dtype = attention_dtype(base.device)
     return validate(base.transformer, canvas, source, num_samples=num_samples, dtype=dtype)
 
 

@@ -155,6 +155,7 @@ def bench_syntax(
     cases: Annotated[int, typer.Option(min=1, help="Cases of a cell.")] = 25,
     noise: Annotated[float, typer.Option(min=0.0, max=1.0, help="Slots with a wrong best token; 1: all.")] = 0.15,
     lines: Annotated[int, typer.Option(min=0, help="Repeat each file until it has so many lines.")] = 0,
+    seed: Annotated[int, typer.Option(help="Other cases for another number.")] = 0,
     engine: Annotated[bool, typer.Option("--engine", help="Fill with the model instead of one made of noise.")] = False,
     by_language: Annotated[bool, typer.Option("--by-language", help="A row for every language.")] = False,
     json_output: JsonOption = False,
@@ -172,7 +173,14 @@ def bench_syntax(
     cells = []
     with output.counting("syntax", len(texts) * len(gap_counts) * len(slot_counts) * len(modes)) as advance:
         for cell in benchmark.run(
-            texts, load_tokenizer(model), fill=fill, cases=cases, noise=noise, gaps=gap_counts, slots=slot_counts
+            texts,
+            load_tokenizer(model),
+            fill=fill,
+            cases=cases,
+            noise=noise,
+            gaps=gap_counts,
+            slots=slot_counts,
+            seed=seed,
         ):
             cells.append(cell)
             advance()

@@ -1,6 +1,8 @@
 """The parts of the witness search on their own."""
 
 import re
+from collections.abc import Sequence
+from itertools import accumulate
 
 import pytest
 from tree_sitter import Parser
@@ -23,10 +25,14 @@ from .conftest import SmallTokens
 Samples = dict[str, tuple[Language, bytes]]
 
 
-def python() -> Language:
-    language = language_for("a.py")
+def require(name: str) -> Language:
+    language = language_for(name=name)
     assert language is not None
     return language
+
+
+def python() -> Language:
+    return require("python")
 
 
 @pytest.mark.parametrize(
@@ -52,6 +58,81 @@ def test_completion_is_found(before: str, fill: str, after: str) -> None:
     texts = [fill.encode() + closing for closing in closer.completions(fill.encode())]
     assert any(document.check([text]).valid for text in texts)
     assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        pytest.param(
+            "python", "def f():\n    @g(1)\n", "\n        return 1\n    x = 2\n", id="body of what is decorated"
+        ),
+        pytest.param("python", "def f():\n    @g(1)\n", "\n    x = 2\n", id="decorator without a body"),
+        pytest.param(
+            "rust",
+            "fn f(x: A) -> u8 {\n    match x {\n        A::B => {\n            1\n        }\n",
+            "\n            2\n        }\n        A::D => {\n            3\n        }\n    }\n}\n",
+            id="arm of a match",
+        ),
+        pytest.param(
+            "rust",
+            "fn f() {\n    g(A {\n        x: 1,\n",
+            "\n            .map(|y| y),\n        z: 2,\n    });\n}\n",
+            id="field",
+        ),
+        pytest.param(
+            "rust",
+            "fn f() {\n    assert!(\n        a,\n",
+            "\n        x: f.x(),\n    });\n}\n",
+            id="value with fields",
+        ),
+        pytest.param("rust", "fn f() {\n    g(", '\n"quoted" {{x}}\n"#);\n}\n', id="raw string"),
+        pytest.param("c", "#ifdef A\nint x;\n", "\nint y;\n", id="condition left open"),
+        pytest.param("c", "int x;\n", "\nint y;\n#endif\n", id="end of a condition"),
+        pytest.param("c", "#if A\n#if B\nint x;\n", "\n  return 1;\n}\n#endif\n", id="condition and function"),
+        pytest.param(
+            "c",
+            "void f(int x) {\n  if (x) {\n    if (x > 1)\n",
+            "\n\n  x = 1;\n}\n\nint y;\n",
+            id="header without braces",
+        ),
+        pytest.param(
+            "c",
+            "void f(int x) {\n  if (x) {\n",
+            "\n      x = 1;\n    } else if (x) {\n      x = 2;\n    }\n  } else {\n    x = 3;\n  }\n}\n",
+            id="two choices opened",
+        ),
+    ],
+)
+def test_completion_is_found_in_every_language(name: str, before: str, after: str) -> None:
+    left, right = before.encode(), after.encode()
+    document = Document(left + right, [(len(left), len(left))], require(name))
+    balance, index = document.balance(0)
+    assert any(document.check([text]).valid for text in Closer(balance.sides(index)).completions(b""))
+
+
+@pytest.mark.parametrize(
+    ("pieces", "wanted"),
+    [
+        (("#if A\n", "#endif\n"), [(1, 1)]),
+        (("#if A\n", "x\n"), [(1, 0)]),
+        (("x\n", "#endif\n"), [(0, 1)]),
+        (("#ifdef A\n", "#  ifndef B\n", "#endif\n#endif\n"), [(1, 1), (2, 2)]),
+        (("#if A\n#if B\n", "x\n", "#endif\n"), [(2, 1), (1, 1)]),
+    ],
+)
+def test_conditionals_are_settled_by_the_first_gap(pieces: Sequence[str], wanted: Sequence[tuple[int, int]]) -> None:
+    lexicon = require("c").lexicon
+    places = list(accumulate(map(len, pieces[:-1])))
+    balance = Balance("".join(pieces).encode(), [(place, place) for place in places], lexicon)
+    assert [balance.sides(index).conditionals for index in range(len(places))] == list(wanted)
+
+
+@pytest.mark.parametrize(("name", "sound"), [("größe", True), ("a\u2212b", False), ("a•b", False)])
+def test_names_hold_no_other_marks(name: str, sound: bool) -> None:
+    text = b"let x = ;\nlet y = '\xe2\x88\x92';\n"
+    assert Document(text, [(8, 8)], require("javascript")).check([name.encode()]).valid == sound
+    quoted = f"'{name}'".encode()
+    assert Document(text, [(8, 8)], require("javascript")).check([quoted]).valid
 
 
 def test_scan_sees_what_is_open() -> None:

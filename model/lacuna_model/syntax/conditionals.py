@@ -1,0 +1,30 @@
+"""Conditional lines, as C has them: how many ``#if`` are open at a gap, and how many must be behind it."""
+
+import re
+from collections.abc import Sequence
+
+_LINE = re.compile(rb"^[ \t]*#[ \t]*(if|endif)", re.MULTILINE)
+
+
+def count_open(text: bytes, before: int = 0) -> tuple[int, int]:
+    """How many are open at the end of a text in front of which ``before`` are, and how many ends have no beginning."""
+    lacking = 0
+    for match in _LINE.finditer(text):
+        if match.group(1) == b"if":
+            before += 1
+        elif before:
+            before -= 1
+        else:
+            lacking += 1
+    return before, lacking
+
+
+def count_due(pieces: Sequence[bytes]) -> int:
+    """How many must be open in front of these texts, between which gaps are taken to hold none."""
+    return count_open(b"\n".join(pieces))[1]
+
+
+def settling(count: int, due: int, newline: bytes) -> bytes:
+    """The lines that bring the number of those that are open to what is due; each begins with a line break."""
+    line = b"#endif" if count > due else b"#if x"
+    return (newline + line) * abs(count - due)
