@@ -66,22 +66,24 @@ class BaseSide:
         return canvas.done[-1] if canvas.done else self._layout.anchor(canvas.gap)
 
     def next_logits(self, canvases: Sequence[Canvas], inputs: Sequence[Sequence[int]]) -> list[Tensor]:
-        """The base's logits [B - frontier, V] of every slot from the frontier on, given ``inputs`` in the slots.
+        """The base's logits [N - frontier, V] of the slots from the frontier on that ``inputs`` [N] reach.
 
-        ``inputs`` [B] are the committed tokens, and what else is to be taken for the slots behind them.
+        They are the committed tokens, and what is to be taken for the slots behind them: slot i is read given the
+        first i of them.
         """
         fresh: list[list[int]] = []
         heads: list[int] = []
         for canvas, tokens in zip(canvases, inputs, strict=True):
             line = self._line(canvas)
             committed = self._committed(canvas)
-            wanted = len(canvas.slots) - canvas.frontier
+            wanted = len(tokens) - canvas.frontier
             line.keep(committed[:-1] if wanted else committed)  # the last one is read anew, for its output
             first = sum(map(len, fresh)) + len(committed) - 1 - len(line.tokens)
             heads += range(first, first + wanted)
             fresh.append([*committed[len(line.tokens) :], *tokens[canvas.frontier : -1]])
         said = self._base.head(self._read(canvases, fresh)[heads])
-        return list(said.split_with_sizes([len(canvas.slots) - canvas.frontier for canvas in canvases]))
+        sizes = [len(tokens) - canvas.frontier for canvas, tokens in zip(canvases, inputs, strict=True)]
+        return list(said.split_with_sizes(sizes))
 
     def finish_block(self, canvases: Sequence[Canvas], *, guided: bool) -> None:
         """Make what the blocks brought context of the blocks to come.

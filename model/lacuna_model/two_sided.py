@@ -24,6 +24,10 @@ SURE_END = 0.5
 # A reading of the canvas side serves for so many further tokens, which then cost one pass each and not two. Where the
 # fill may end (at a line's end, say) it is read anew.
 MAX_AGE = 7
+# The base is asked about a slot if the draft in front of it holds with this probability: on two cores a row more costs
+# a twentieth of a pass, or nothing as long as a pass takes the time that the weights take to be read.
+WORTH_ASKING = 0.07
+FREE_SLOTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +237,9 @@ class TwoSidedModel:
         if self._guidance == 0 or not asked:
             return exact
         inputs = [
-            [drafted if token is None else token for token, drafted in zip(canvas.slots, draft.tokens, strict=True)]
+            [drafted if token is None else token for token, drafted in zip(canvas.slots, draft.tokens, strict=True)][
+                : self._reach(canvas, draft)
+            ]
             for canvas, draft in ((opened[index], drafts[index]) for index in asked)
         ]
         said = self.verify([opened[index] for index in asked], inputs)
@@ -241,10 +247,19 @@ class TwoSidedModel:
             exact[index] = self._accept(opened[index], drafts[index], tokens, rows, ages[index])
         return exact
 
+    def _reach(self, canvas: Canvas, draft: Draft) -> int:
+        """Up to which open slot the base is asked: no further than the draft in front of it is likely to hold."""
+        first, size = canvas.frontier, len(canvas.slots)
+        stop = next((slot for slot in range(first, size) if canvas.slots[slot] is not None), size)
+        tokens = torch.tensor(draft.tokens[first:stop], device=draft.rows.device)[:, None]
+        holds = draft.rows[first:stop].gather(1, tokens).cumsum(0).exp()[:, 0].tolist()
+        worth = next((count for count, chance in enumerate(holds, start=1) if chance < WORTH_ASKING), len(holds))
+        return min(first + max(worth, FREE_SLOTS), stop)
+
     def _accept(self, canvas: Canvas, draft: Draft, tokens: Sequence[int], said: Tensor, age: int) -> int:
         """Put guided rows in place of drafted ones as long as the draft holds; returns how many."""
         count = 0
-        for i in range(canvas.frontier, len(canvas.slots)):
+        for i in range(canvas.frontier, len(tokens)):
             if canvas.slots[i] is not None:
                 break
             mixed = self._guided_row(canvas, i, said[i - canvas.frontier], age)
@@ -273,7 +288,7 @@ class TwoSidedModel:
         return with_ends(mixed, self._eog_id, end_odds(self._weights.guided_end, reading.ends[slot], going_on))
 
     def verify(self, opened: Sequence[Canvas], inputs: Sequence[Sequence[int]]) -> list[Tensor]:
-        """The base's logits [B - frontier, V] of every slot from the frontier on, given ``inputs`` in the slots."""
+        """The base's logits [N - frontier, V] of the slots from the frontier on that ``inputs`` [N] reach."""
         self.counts.base += 1
         return self._base_side.next_logits(opened, inputs)
 

@@ -20,6 +20,8 @@ COST_PER_NAT = 0.1
 REACH_LEFT = 3
 REACH_RIGHT = 1
 ALTERNATIVES = 8
+# Fills that no parse need look at, before a search moves on without one: each gives rise to a dozen more.
+MAX_REFUSED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +165,9 @@ class Candidates:
             heapq.heappush(self._heap, _Entry(cost, next(self._serial), prefix, closing))
 
     def pop(self) -> Fill | None:
-        """The cheapest fill that fits and keeps the region's rules; None when there is no more."""
-        while self._heap:
+        """The cheapest fill that fits and keeps the region's rules; None when there is no more within reach."""
+        refused = 0
+        while self._heap and refused < MAX_REFUSED:
             entry = heapq.heappop(self._heap)
             if entry.source is not None and not self._draw(entry, entry.source):
                 continue
@@ -174,8 +177,17 @@ class Candidates:
             self._current = entry
             if self._gap.accepts(fill.text):
                 return fill
-            self._repair(entry, len(entry.prefix))
+            refused += 1
+            self._repair(entry, self._spoilt(entry))
         return None
+
+    def _spoilt(self, entry: _Entry) -> int:
+        """The token to change in a fill that is refused: the one that is no UTF-8 behind those before, or the last."""
+        try:
+            self._gap.vocabulary.text(entry.prefix).decode()
+        except UnicodeDecodeError as error:
+            return self._slot_at(entry, error.start)
+        return len(entry.prefix)
 
     def _draw(self, entry: _Entry, source: Iterator[bytes]) -> bool:
         """Gives an entry the next completion of its source, which goes back to wait; False if it is known or none."""
@@ -194,9 +206,11 @@ class Candidates:
         entry = self._current
         if entry is None:
             return
-        ends = list(accumulate(len(self._gap.vocabulary.piece(token)) for token in entry.prefix))
-        slot = next((index for index, end in enumerate(ends) if end > offset), len(ends))
-        self._repair(entry, slot)
+        self._repair(entry, self._slot_at(entry, offset))
+
+    def _slot_at(self, entry: _Entry, offset: int) -> int:
+        ends = accumulate(len(self._gap.vocabulary.piece(token)) for token in entry.prefix)
+        return next((slot for slot, end in enumerate(ends) if end > offset), len(entry.prefix))
 
     def _ranked(self, slot: int) -> list[tuple[int, float]]:
         """The model's best tokens for a slot, turned into a list once."""
