@@ -50,6 +50,6 @@ def test_a_search_among_what_is_refused_ends(tokens: SmallTokens) -> None:
 
 def test_half_a_character_is_changed_where_it_stands(tokens: SmallTokens) -> None:
     seen = view(tokens, [[b"\x80", b"a"], *[[b"b", b"c"]] * 11])
-    fill = queue_of(tokens, seen, RegionRules(Region(0, 0), b"")).pop()
-    assert fill is not None
-    assert fill.text == b"a" + b"b" * 11
+    queue = queue_of(tokens, seen, RegionRules(Region(0, 0), b""))
+    found = [queue.pop() for _ in range(4)]
+    assert b"a" + b"b" * 11 in [fill.text for fill in found if fill is not None]
