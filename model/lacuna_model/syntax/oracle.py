@@ -13,6 +13,7 @@ from lacuna_model.syntax.error_set import Fault
 
 Oracle = Callable[[bytes, Sequence[tuple[int, int]]], Fault | None]
 CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
+CLAUSE = re.compile(rb"([ \t]*)(try(?=\s*:)|except\b|finally\b)")
 LARGEST = 200_000  # bytes; a larger file takes the compiler more than some ten milliseconds
 
 
@@ -35,11 +36,30 @@ def _at_fills(text: bytes, spans: Sequence[tuple[int, int]], flags: int) -> Faul
     error = _refusal(text, flags)
     if error is None:
         return None
-    line = error.lineno or 1
+    line = _open_try(text, error) or error.lineno or 1
     for start, end in spans:
         if text.count(b"\n", 0, start) < line <= text.count(b"\n", 0, next_code_line(text, end)) + 1:
             return Fault("SYNTAX", start, end)
     return None
+
+
+def _open_try(text: bytes, error: SyntaxError) -> int:
+    """The line of the ``try`` whose clauses the parser misses, which it only does behind the block; 0 for any other."""
+    if "expected 'except'" not in error.msg:
+        return 0
+    followed: set[bytes] = set()
+    lines = text.split(b"\n")[: error.lineno]
+    for number in range(len(lines), 0, -1):
+        if (match := CLAUSE.match(lines[number - 1])) is None:
+            continue
+        indent, word = match.groups()
+        if word != b"try":
+            followed.add(indent)
+        elif indent in followed:
+            followed.remove(indent)
+        else:
+            return number
+    return 0
 
 
 def next_code_line(text: bytes, position: int) -> int:

@@ -212,6 +212,12 @@ def test_oracle_speaks_for_the_fill_alone() -> None:
     assert python_syntax(b"x = '\0'\n", [(0, 7)]) is not None
 
 
+def test_oracle_blames_a_try_for_the_clauses_it_lacks() -> None:
+    text = b"try:\n    try:\n        a()\n    finally:\n        b()\n    c()\nd()\n"
+    assert python_syntax(text, [(0, 4)]) is not None
+    assert python_syntax(text, [(9, 13)]) is None
+
+
 def test_languages_are_told_apart() -> None:
     names = [language.name for language in LANGUAGES]
     assert len(names) == len(set(names)) == 19
