@@ -139,7 +139,8 @@ class Closer:
         if state.inside:
             return [b""]
         if state.body_due is not None:
-            return [self._body_indent(state.body_due, fill) + (lexicon.statement or lexicon.operand), b""]
+            indent = self._body_indent(state.body_due, fill)
+            return [indent + (lexicon.statement or lexicon.operand), *([indent] if indent else []), b""]
         if not state.last:
             cases = [b"case x:"] if self._right.cases else []
             field = [lexicon.field] if lexicon.field and FIELDS.search(self._left_text[-500:] + fill) else []

@@ -138,6 +138,8 @@ class Document:
                 found += [(gap, 0) for gap in window.gaps]
             else:
                 found += nearest(window, own, outcome[1])
+        if not found and any(map(_is_header, fills)):
+            found += self._compiled(fills, Check(())).faults
         if not found:
             for window, tree in parsed:
                 window.rebase([fills[gap] for gap in window.gaps], tree)
@@ -167,7 +169,8 @@ class Document:
         text, spans = self.assemble(fills), self.spans(fills)
         fault = oracle(text, spans)
         if fault is None and not self._relaxed and self._extents and self._spoils(text):
-            fault = Fault("SYNTAX", *spans[0])
+            heads = [span for span, fill in zip(spans, fills, strict=True) if _is_header(fill)]
+            fault = Fault("SYNTAX", *(heads or spans)[0])
         return check if fault is None else Check(tuple(nearest(self._whole, fills, frozenset({fault}))))
 
     def _spoils(self, text: bytes) -> bool:
@@ -211,6 +214,11 @@ def parses(text: bytes, language: Language) -> bool:
     """Whether a whole text has no syntax error, indentation included."""
     tree = Parser(language.grammar()).parse(text)
     return not tree_faults(tree) and not (language.columns and indentation_faults(tree, text))
+
+
+def _is_header(fill: bytes) -> bool:
+    """Whether a fill ends as the header of the block behind it, which may then stand in the wrong kind of block."""
+    return fill.rstrip().endswith(b":")
 
 
 def nearest(window: Window, fills: Sequence[bytes], faults: frozenset[Fault]) -> list[tuple[int, int]]:

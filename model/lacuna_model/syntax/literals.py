@@ -1,11 +1,18 @@
 """Strings and comments: where those that span lines lie, and which one a text begins or ends in."""
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
 from lacuna_model.syntax.languages import Lexicon
 from lacuna_model.syntax.scan import MULTILINE_QUOTES, literal_pattern, scan, string_end
 
+# A line of code, as prose seldom has it, and the shares of such lines that prose has at most and code at least.
+STATEMENT = re.compile(
+    rb"[ \t]*(?:[\w.\[\], ]+ [-+*/|&]?= |(?:return|import|raise|assert|yield|pass|break|continue|@)\b|[\w.]+\(|[)\]}]|"
+    rb"(?:if|for|while|try|else|elif|except|finally|with|def|class)\b.*:[ \t]*(?:#.*)?$|from \S+ import )"
+)
+PROSE, CODE = 0.15, 0.4
 REACH = 6000  # how far behind a gap the end of a comment may lie
 
 
@@ -67,8 +74,9 @@ def carried_quote(piece: bytes, before: bytes, lexicon: Lexicon) -> bytes:
     """The string or comment that a text between two gaps begins in, ``before`` being what the first gap begins in.
 
     The gaps may have taken quotes with them: an even number of them in the text says that it begins outside, an odd
-    number that one of its ends is inside. That is its beginning if the first gap begins inside too, or if nothing
-    stands behind the first quote.
+    number that one of its ends is inside. Which one that is, and what a text without a quote is, the lines tell: code
+    or prose. Where they do not, it is the beginning if the first gap begins inside too, or if nothing stands behind
+    the first quote.
     """
     comment = open_comment(piece, lexicon)
     if comment:
@@ -77,8 +85,29 @@ def carried_quote(piece: bytes, before: bytes, lexicon: Lexicon) -> bytes:
         if quote in MULTILINE_QUOTES:
             quotes = piece.count(quote)
             place = piece.find(quote) + len(quote)
+            told = _begins_in_prose(piece, quote) if len(quote) == 3 else None
+            if told is not None:
+                if told:
+                    return quote
+                continue
             if quotes % 2 and (quote == before or (len(quote) == 3 and piece[place : place + 1] in b"\r\n),.;]")):
                 return quote
             if not quotes and quote == before:
                 return quote
     return open_quote(piece.split(b"\n", 1)[0] + b"\n", lexicon)
+
+
+def _begins_in_prose(piece: bytes, quote: bytes) -> bool | None:
+    """Whether a text between gaps begins inside a docstring, by its lines; None where these do not tell."""
+    first, *_, last = piece.split(quote) if quote in piece else (piece, b"")
+    if piece.count(quote) % 2:
+        code, other = _code_share(first), _code_share(last)
+        return None if code is None or other is None or code == other else code < other
+    code = None if quote in piece else _code_share(first)
+    return None if code is None or PROSE <= code <= CODE else code < PROSE
+
+
+def _code_share(text: bytes) -> float | None:
+    """The share of a text's lines that read like statements; None for less than two lines."""
+    lines = [line for line in text.split(b"\n") if line.strip()]
+    return sum(bool(STATEMENT.match(line)) for line in lines) / len(lines) if len(lines) > 1 else None

@@ -27,6 +27,13 @@ HEAD_OF = {
     rb",?\s*(?://[^\n]*\s+)*[^\n;{}]+ => ": b"x => ",
 }
 FIELD = re.compile(rb"\s*(?://[^\n]*\s+)*\w+: [^\n]*,? *\n")
+# A line that stands in no bracket, where blocks are columns.
+OUTSIDE = re.compile(
+    rb"\n[ \t]*(?:@|(?:return|assert|raise|import|def|class|with|try|pass|break|continue|del|while|elif|except)\b|"
+    rb"(?:if|for|else|async)\b[^\n]*:[ \t]*\n|[\w.]+ [-+*/|&]?= )"
+)
+SIGNATURE_END = re.compile(rb"\s*(?:->[^\n]*)?:")
+CAUSE = re.compile(rb"\s*from\b")
 CASE = re.compile(rb"\s*(?:case|default)\b")
 
 
@@ -60,7 +67,8 @@ class RightSide:
         counted = state
         if len(window) < len(text) and not lexicon.columns:
             counted = scan_brackets(text[start:FAR], lexicon)
-        self.whole = stop is not None or (to_the_end and len(text) <= FAR)
+        outside = lexicon.columns and OUTSIDE.search(clean) is not None
+        self.whole = stop is not None or outside or (to_the_end and len(text) <= FAR)
         self.unmatched = counted.unmatched
         self.lowest = state.lowest if len(state.unmatched) == len(counted.unmatched) else UNKNOWN
         self.cases = state.cases
@@ -145,6 +153,10 @@ class RightSide:
         """What may stand in front of a parenthesis, by what follows where it is closed: parameters or arguments."""
         operand = self.lexicon.operand
         behind = self._behind(len(openers) - 1 - openers.index(b"("))
+        if self.lexicon.columns:
+            if SIGNATURE_END.match(behind):
+                return [b"def " + operand, b"if " + operand, b"class " + operand]
+            return [b"raise " + operand] if CAUSE.match(behind) else [operand]
         if ARROW.match(behind):
             return [b"", operand + b" = ", operand]
         if BODY.match(behind):

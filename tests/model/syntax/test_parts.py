@@ -16,6 +16,7 @@ from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.error_set import tree_faults
 from lacuna_model.syntax.extent import find_extents
 from lacuna_model.syntax.frontier import Frontier
+from lacuna_model.syntax.literals import carried_quote
 from lacuna_model.syntax.oracle import python_program, python_syntax
 from lacuna_model.syntax.scan import scan
 from lacuna_model.syntax.vocabulary import Vocabulary, vocabulary_of
@@ -67,6 +68,15 @@ def test_completion_is_found(before: str, fill: str, after: str) -> None:
             "python", "def f():\n    @g(1)\n", "\n        return 1\n    x = 2\n", id="body of what is decorated"
         ),
         pytest.param("python", "def f():\n    @g(1)\n", "\n    x = 2\n", id="decorator without a body"),
+        pytest.param(
+            "python",
+            "class A:\n    x = 1\n\n",
+            "\n        *args: t.Any,\n        y: int,\n    ) -> int:\n        return 1\n",
+            id="parameters",
+        ),
+        pytest.param(
+            "python", "def f():\n    if x:\n", "\n            a=e,\n        ) from e\n    return 1\n", id="raise from"
+        ),
         pytest.param(
             "rust",
             "fn f(x: A) -> u8 {\n    match x {\n        A::B => {\n            1\n        }\n",
@@ -125,6 +135,33 @@ def test_conditionals_are_settled_by_the_first_gap(pieces: Sequence[str], wanted
     places = list(accumulate(map(len, pieces[:-1])))
     balance = Balance("".join(pieces).encode(), [(place, place) for place in places], lexicon)
     assert [balance.sides(index).conditionals for index in range(len(places))] == list(wanted)
+
+
+def test_a_bracket_ends_before_the_next_statement() -> None:
+    first, second = b"def f():\n    x = [\n        1,\n", b"\n            y = x\n            assert y\n"
+    text = first + second + b"\n"
+    gaps = [(len(first), len(first)), (len(text) - 1, len(text) - 1)]
+    assert Balance(text, gaps, python().lexicon).sides(0).target == ()
+
+
+def test_a_header_must_suit_the_block_behind_it() -> None:
+    document = Document(b"class A:\n\n        return 1\n", [(9, 9)], python())
+    assert document.check([b"    def f(self):"]).valid
+    assert not document.check([b"    class B:"]).valid
+
+
+@pytest.mark.parametrize(
+    ("piece", "before", "inside"),
+    [
+        ('\n    x = 1\n    return x\n\n\ndef g():\n    """Adds the two of them\n\n    and says so.\n', '"""', ""),
+        ('\n    and says what came of it.\n\n    Nothing else.\n    """\n    x = 1\n    return x\n', "", '"""'),
+        ("\n    Adds the two of them\n    and says so,\n    to whoever asks.\n", "", '"""'),
+        ("\n    x = 1\n    return f(x)\n", '"""', ""),
+        ("\n    Adds.\n", '"""', '"""'),
+    ],
+)
+def test_code_and_prose_tell_where_a_docstring_is(piece: str, before: str, inside: str) -> None:
+    assert carried_quote(piece.encode(), before.encode(), python().lexicon) == inside.encode()
 
 
 @pytest.mark.parametrize(("name", "sound"), [("größe", True), ("a\u2212b", False), ("a•b", False)])
