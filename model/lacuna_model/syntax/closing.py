@@ -27,6 +27,7 @@ LINE_BREAKING_QUOTES = (b'"""', b"'''", b"`")
 DECORATED = re.compile(rb"(?:\A|\n)([ \t]*)@[^\n]*\n([ \t]*)\Z")
 BODILESS = re.compile(rb"\b(?:(?:if|for|while)\b[^\n;{}]*\)|else)\s*\n\s*\Z")
 DEFINITION = Needs(b"def x():", b"def x():")
+CHOICE_HEAD = re.compile(rb"\b(switch|match)\b[^\n;]*\{\s*(?://[^\n]*\n\s*)*\Z")
 FIELDS = re.compile(rb"\n\s*\w+: [^\n]*,[ \t]*\n(?:[^\n]*\n){0,4}?\s*\Z")
 WANTS_OPERAND = frozenset(
     b"return not and or in is import from as if elif while for with yield await lambda assert raise del global "
@@ -156,12 +157,20 @@ class Closer:
         return [b"", operand, *lexicon.links]
 
     def _due(self, fill: bytes) -> list[bytes]:
-        """The statement that a new line must begin with: behind a decorator, or a header whose block has no braces."""
-        text = self._left_text[-500:] + fill
-        if self._lexicon.columns and (decorator := DECORATED.search(text)):
+        """What a new line must begin with, for what stands in front of it: a decorator, say, or the head of a switch."""
+        text, lexicon = self._left_text[-500:] + fill, self._lexicon
+        if lexicon.columns and (decorator := DECORATED.search(text)):
             indent, line = decorator.group(1), decorator.group(2)
             return [indent.removeprefix(line) + DEFINITION.block + b" pass"]
-        return [self._lexicon.terminator] if self._lexicon.terminator and BODILESS.search(text) else []
+        if not lexicon.braces:
+            return []
+        if choice := CHOICE_HEAD.search(text):
+            return [b"case x:"] if choice.group(1) == b"switch" else [b"x => ", b"x => x,"]
+        if text.rstrip().endswith(b"<"):
+            return [lexicon.operand + b">"]
+        if lexicon.conditionals and text.endswith(b"\\" + self._newline):
+            return [lexicon.operand + b" \\"]
+        return [lexicon.terminator] if lexicon.terminator and BODILESS.search(text) else []
 
     def _decorated(self, fill: bytes) -> bool:
         return self._lexicon.columns and bool(DECORATED.search(self._left_text[-500:] + fill))
