@@ -50,6 +50,7 @@ class Document:
         self._windows = [Window(text, gaps, self._original, extent, language) for extent in extents]
         self._near = [(extent.begin, extent.stop) for extent in extents] or [(0, len(text) + 1)]
         self._relaxed = False
+        self._suited: set[frozenset[tuple[int, bytes]]] = set()
         self._balance = Balance(text, gaps, language.lexicon)
 
     @property
@@ -138,12 +139,22 @@ class Document:
                 found += [(gap, 0) for gap in window.gaps]
             else:
                 found += nearest(window, own, outcome[1])
-        if not found and any(map(_is_header, fills)):
-            found += self._compiled(fills, Check(())).faults
+        if not found:
+            found += self._check_headers(fills)
         if not found:
             for window, tree in parsed:
                 window.rebase([fills[gap] for gap in window.gaps], tree)
         return Check(tuple(found))
+
+    def _check_headers(self, fills: Sequence[bytes]) -> Sequence[tuple[int, int]]:
+        """What the compiler has against fills that are headers: a window does not tell where ``return`` may stand."""
+        headers = frozenset((gap, fill) for gap, fill in enumerate(fills) if _is_header(fill))
+        if not headers or headers in self._suited:
+            return ()
+        found = self._compiled(fills, Check(())).faults
+        if not found:  # asked once, for it takes as long as many checks; the last word comes in the end
+            self._suited.add(headers)
+        return found
 
     def _check_whole(self, fills: Sequence[bytes]) -> Check:
         # error recovery depends on what is reused: where errors may stay, only a fresh parse has the last word
