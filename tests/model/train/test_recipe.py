@@ -28,8 +28,9 @@ def test_a_bad_recipe_is_named(tmp_path: Path, text: str | None, message: str) -
         read_recipe(file)
 
 
-def test_the_recipe_that_ships_has_room_for_every_block_size() -> None:
-    samples = read_recipe(Path(home.__path__[0], "h200.json")).samples
+@pytest.mark.parametrize("name", ["cpu", "h200"])
+def test_recipes_that_ship_have_room_for_every_block_size(name: str) -> None:
+    samples = read_recipe(Path(home.__path__[0], f"{name}.json")).samples
     assert all(samples.gaps_of(size) >= 1 for size in samples.block_sizes)
     # Fused attention wants rows of scores in eights.
     assert samples.context % 8 == samples.slots % 8 == samples.rows % 8 == 0
