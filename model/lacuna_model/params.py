@@ -71,7 +71,7 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     confidence: float = 0.9
     temperature: float = 0.0
     seed: int = 0
-    guidance: float = 0.6
+    guidance: float = 0.5
     corrections: int = 0
     deadline_ms: int = 0
     syntax: bool = True

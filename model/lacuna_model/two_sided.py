@@ -22,7 +22,7 @@ CANVAS_DECAY = 0.5
 # What the canvas says of an end behind a mask does not count; the prior's word alone does from this probability on.
 SURE_END = 0.5
 # A reading of the canvas side serves for so many further tokens, which then cost one pass each and not two. Where the
-# fill may end (at a line's end, say) it is read anew.
+# fill may end (at a line's end, say) it is read anew. With 0, 3 and 15 the fills of the development set are as good.
 MAX_AGE = 15
 # The base is asked about a slot if the draft in front of it holds with this probability: on two cores a row more costs
 # a twentieth of a pass, or nothing as long as a pass takes the time that the weights take to be read.

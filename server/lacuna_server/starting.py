@@ -1,6 +1,7 @@
 """Finds this user's service, and starts it where there is none."""
 
 import asyncio
+import atexit
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +16,14 @@ IDLE_EXIT_S = 30 * 60
 START_TIMEOUT_S = 20.0
 POLL_S = 0.05
 LOG_KEPT_BYTES = 1_000_000
-# Services outlive whoever started them; Python would complain of the processes it no longer holds.
 _started: list["subprocess.Popen[bytes]"] = []
+
+
+@atexit.register
+def _let_go() -> None:
+    """Services outlive whoever started them, and Python would complain of the processes that it leaves behind."""
+    for process in _started:
+        process.returncode = process.poll() or 0
 
 
 class Address(msgspec.Struct, frozen=True):
