@@ -28,7 +28,7 @@ DECORATED = re.compile(rb"(?:\A|\n)([ \t]*)@[^\n]*\n([ \t]*)\Z")
 BODILESS = re.compile(rb"\b(?:(?:if|for|while)\b[^\n;{}]*\)|else)\s*\n\s*\Z")
 DEFINITION = Needs(b"def x():", b"def x():")
 CHOICE_HEAD = re.compile(rb"\b(switch|match)\b[^\n;]*\{\s*(?://[^\n]*\n\s*)*\Z")
-FIELDS = re.compile(rb"\n\s*\w+: [^\n]*,[ \t]*\n(?:[^\n]*\n){0,4}?\s*\Z")
+FIELDS = re.compile(rb"\n\s*[\w\"']+: [^\n]*,[ \t]*\n(?:[^\n]*\n){0,4}?\s*\Z")
 WANTS_OPERAND = frozenset(
     b"return not and or in is import from as if elif while for with yield await lambda assert raise del global "
     b"new typeof let const var case else throw package def class fn func function async".split()

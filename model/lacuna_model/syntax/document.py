@@ -1,5 +1,6 @@
 """A document with gaps: whether fills add a syntax error to it, incrementally and, for the last word, afresh."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,9 @@ from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.oracle import COMPILES, PROGRAM
 from lacuna_model.syntax.window import Window
+
+
+SCOPED = re.compile(rb"\b(?:await|yield|break|continue|nonlocal)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,20 +144,20 @@ class Document:
             else:
                 found += nearest(window, own, outcome[1])
         if not found:
-            found += self._check_headers(fills)
+            found += self._check_scopes(fills)
         if not found:
             for window, tree in parsed:
                 window.rebase([fills[gap] for gap in window.gaps], tree)
         return Check(tuple(found))
 
-    def _check_headers(self, fills: Sequence[bytes]) -> Sequence[tuple[int, int]]:
-        """What the compiler has against fills that are headers: a window does not tell where ``return`` may stand."""
-        headers = frozenset((gap, fill) for gap, fill in enumerate(fills) if _is_header(fill))
-        if not headers or headers in self._suited:
+    def _check_scopes(self, fills: Sequence[bytes]) -> Sequence[tuple[int, int]]:
+        """What the compiler has against headers, and words that may not stand everywhere: a window does not tell."""
+        bound = frozenset((gap, fill) for gap, fill in enumerate(fills) if _is_header(fill) or SCOPED.search(fill))
+        if not bound or bound in self._suited:
             return ()
         found = self._compiled(fills, Check(())).faults
         if not found:  # asked once, for it takes as long as many checks; the last word comes in the end
-            self._suited.add(headers)
+            self._suited.add(bound)
         return found
 
     def _check_whole(self, fills: Sequence[bytes]) -> Check:

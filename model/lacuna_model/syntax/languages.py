@@ -177,6 +177,7 @@ _PYTHON = Lexicon(
     block_comment=(),
     quotes=(b'"""', b"'''", b'"', b"'"),
     columns=True,
+    field=b"x: x",
     links=(b" in x", b" else x", b"=x"),
     choice=b" if x",
     statement=b"pass",

@@ -158,6 +158,12 @@ def test_a_header_must_suit_the_block_behind_it() -> None:
     assert not document.check([b"    class B:"]).valid
 
 
+def test_a_word_must_suit_the_function_around_it() -> None:
+    document = Document(b"def f(x):\n    \n", [(14, 14)], python())
+    assert document.check([b"return x"]).valid
+    assert not document.check([b"y = await x"]).valid
+
+
 @pytest.mark.parametrize(
     ("piece", "before", "inside"),
     [
