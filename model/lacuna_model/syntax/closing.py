@@ -157,7 +157,7 @@ class Closer:
         return [b"", operand, *lexicon.links]
 
     def _due(self, fill: bytes) -> list[bytes]:
-        """What a new line must begin with, for what stands in front of it: a decorator, say, or the head of a switch."""
+        """What a new line must begin with, given what stands in front of it: a decorator, say, or a switch."""
         text, lexicon = self._left_text[-500:] + fill, self._lexicon
         if lexicon.columns and (decorator := DECORATED.search(text)):
             indent, line = decorator.group(1), decorator.group(2)

@@ -16,7 +16,6 @@ from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.oracle import COMPILES, PROGRAM
 from lacuna_model.syntax.window import Window
 
-
 SCOPED = re.compile(rb"\b(?:await|yield|break|continue|nonlocal)\b")
 
 
