@@ -30,7 +30,8 @@ def attention(query: Tensor, key: Tensor, value: Tensor, folded_mask: Tensor | N
     groups = key.shape[1]
     folded = query.reshape(batch, groups, heads // groups * rows, width)
     if batch == 1 and query.dtype is torch.bfloat16 and query.device.type == "cpu":
-        out = _by_products(folded[0], key[0], value[0], folded_mask)
+        mask = None if folded_mask is None else folded_mask.reshape(folded_mask.shape[-2:])
+        out = _by_products(folded[0], key[0], value[0], mask)
     else:
         out = F.scaled_dot_product_attention(folded, key, value, attn_mask=folded_mask)
     return out.reshape(batch, heads, rows, width)

@@ -35,8 +35,12 @@ def test_masked_keys_have_no_influence() -> None:
     assert torch.equal(attention(query, key, value, mask)[:, :, :3], expected[:, :, :3])
 
 
-def test_takes_half_precision() -> None:
-    query, key, value = torch.randn((3, 1, 2, 4, 8), generator=torch.Generator().manual_seed(0))
-    got = attention(query.bfloat16(), key.bfloat16(), value.bfloat16())
+@pytest.mark.parametrize("rows", [4, 200])
+@pytest.mark.parametrize("shape", [None, (), (1, 1)], ids=["open", "masked", "masked-per-batch"])
+def test_takes_half_precision(rows: int, shape: tuple[int, ...] | None) -> None:
+    query, key, value = torch.randn((3, 1, 2, rows, 8), generator=torch.Generator().manual_seed(0))
+    mask = None if shape is None else torch.ones((*shape, rows, rows), dtype=torch.bool).tril()
+    folded = None if mask is None else fold_mask(mask, 1, torch.bfloat16)
+    got = attention(query.bfloat16(), key.bfloat16(), value.bfloat16(), folded)
     assert got.dtype == torch.bfloat16
-    torch.testing.assert_close(got.float(), reference.attention(query, key, value), atol=0.05, rtol=0.05)
+    torch.testing.assert_close(got.float(), reference.attention(query, key, value, mask), atol=0.05, rtol=0.05)
