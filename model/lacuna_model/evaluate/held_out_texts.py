@@ -47,7 +47,7 @@ class HeldOut:
 
     def segments(self, request: InfillRequest) -> Sequence[Segment]:
         """The other files of a request's package."""
-        package = request.path.split("/")[1]
+        package = request.path.partition("/")[2].rpartition("/")[0]  # npm has names with a slash
         if self._indexed is None or self._indexed[0] != package:
             tokens = {path: self._tokens[path] for path in self._packages[package]}
             self._indexed = (package, Documents.index(tokens, token_type(self._tokenizer.vocab_size)))

@@ -28,6 +28,7 @@ GO = "package a\n\n// A note\n" + "".join(
     f"func f{i}(n int) int {{\n\tvalue := n * {i}\n\treturn value + 1\n}}\n\n" for i in range(12)
 )
 RESULTS = msgspec.json.Decoder(Result)
+PACKAGE = "@us/shop"  # as npm names some
 QUESTION = Question("tiny", "", ("go", "python"), cases=3, samples=12, seed=0)
 
 
@@ -37,7 +38,7 @@ def files(tmp_path: Path) -> dict[str, HeldOut]:
     for language, own in texts.items():
         with ShardWriter(tmp_path, f"held_out-{language}", TOKENIZER.fingerprint) as writer:
             for text in own:
-                writer.write(writer.checked(TOKENIZER.encode(text), "shop"), language, "shop")
+                writer.write(writer.checked(TOKENIZER.encode(text), PACKAGE), language, PACKAGE)
     found = find_held_out(tmp_path)
     return {language: HeldOut(paths, language, TOKENIZER) for language, paths in found.items()}
 
@@ -62,7 +63,7 @@ def test_gaps_are_cut_into_files_that_parse_in_every_language(files: dict[str, H
         assert cases == texts.cases(6, seed=1)
         assert [case.shape for case in cases] == [*SHAPES, *SHAPES]
         for case in cases:
-            assert case.request.path.startswith(f"{language}/shop/")
+            assert case.request.path.startswith(f"{language}/{PACKAGE}/")
             assert case.request.language == language
             assert valid(case.document(case.truths), language)
             assert not any("note" in truth for truth in case.truths)
