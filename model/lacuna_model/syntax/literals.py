@@ -82,19 +82,19 @@ def carried_quote(piece: bytes, before: bytes, lexicon: Lexicon) -> bytes:
     if comment:
         return comment
     for quote in lexicon.quotes:
-        if quote in MULTILINE_QUOTES:
-            quotes = piece.count(quote)
-            place = piece.find(quote) + len(quote)
-            told = _begins_in_prose(piece, quote) if len(quote) == 3 else None
-            if told is not None:
-                if told:
-                    return quote
-                continue
-            if quotes % 2 and (quote == before or (len(quote) == 3 and piece[place : place + 1] in b"\r\n),.;]")):
-                return quote
-            if not quotes and quote == before:
-                return quote
+        if quote in MULTILINE_QUOTES and _begins_inside(piece, quote, before):
+            return quote
     return open_quote(piece.split(b"\n", 1)[0] + b"\n", lexicon)
+
+
+def _begins_inside(piece: bytes, quote: bytes, before: bytes) -> bool:
+    long = len(quote) == 3
+    if long and (told := _begins_in_prose(piece, quote)) is not None:
+        return told
+    if piece.count(quote) % 2 == 0:
+        return quote == before and quote not in piece
+    behind = piece.find(quote) + len(quote)
+    return quote == before or (long and piece[behind : behind + 1] in b"\r\n),.;]")
 
 
 def _begins_in_prose(piece: bytes, quote: bytes) -> bool | None:
