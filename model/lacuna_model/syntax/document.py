@@ -181,15 +181,13 @@ class Document:
         if oracle is None or not check.valid:
             return check
         text, spans = self.assemble(fills), self.spans(fills)
+        if COMPILES[self._language.name](text):
+            return check
         fault = oracle(text, spans)
-        if fault is None and not self._relaxed and self._extents and self._spoils(text):
+        if fault is None and not self._relaxed and self._extents and self._compiles_elsewhere:
             heads = [span for span, fill in zip(spans, fills, strict=True) if _is_header(fill)]
             fault = Fault("SYNTAX", *(heads or spans)[0])
         return check if fault is None else Check(tuple(nearest(self._whole, fills, frozenset({fault}))))
-
-    def _spoils(self, text: bytes) -> bool:
-        """Whether a text does not compile though the document without the fills' statements does."""
-        return not COMPILES[self._language.name](text) and self._compiles_elsewhere
 
     @cached_property
     def _compiles_elsewhere(self) -> bool:
