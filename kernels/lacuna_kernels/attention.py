@@ -12,6 +12,12 @@ from torch import Tensor
 NARROW_ROWS = 128
 
 
+def attention_dtype(device: torch.device) -> torch.dtype:
+    """bfloat16 where the device multiplies it fast: a GPU, or a CPU with AVX-512 BF16; else float32."""
+    fast = device.type == "cuda" or torch.cpu.get_capabilities().get("avx512_bf16", False)
+    return torch.bfloat16 if fast else torch.float32
+
+
 def fold_mask(mask: Tensor, repeats: int, dtype: torch.dtype) -> Tensor:
     """A bool mask [.., R, K], True where a row may look, as what is added to the scores of folded rows.
 

@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from lacuna_kernels import attention_dtype
 from lacuna_model import denoise, models
 from lacuna_model.adapter import load_adapter, merge_adapter
 from lacuna_model.assembly import State, build_transformer, fuse, quantize
@@ -162,8 +163,7 @@ def default_precision() -> str:
 
 def cache_dtype(precision: str) -> torch.dtype:
     """What keys and values are kept in beside weights of ``precision``: bfloat16 where 8 bit goes with instructions."""
-    fast = precision == "int8" and torch.cpu.get_capabilities().get("avx512_bf16", False)
-    return torch.bfloat16 if fast else torch.float32
+    return attention_dtype(torch.device("cpu")) if precision == "int8" else torch.float32
 
 
 def choose_threads() -> int:

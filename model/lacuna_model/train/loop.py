@@ -10,12 +10,13 @@ from types import FrameType
 import msgspec
 import torch
 
+from lacuna_kernels import attention_dtype
 from lacuna_model.adapter import TrainableCanvas, save_adapter
 from lacuna_model.train.batches import MASKED, BatchSource
 from lacuna_model.train.checkpoint import Progress, load_checkpoint, save_checkpoint
 from lacuna_model.train.feed import Feed
 from lacuna_model.train.objective import LossOptions, Objective, to_device
-from lacuna_model.train.throughput import Figures, Meter, attention_dtype, step_flops
+from lacuna_model.train.throughput import Figures, Meter, step_flops
 from lacuna_model.transformer import Transformer
 
 CHECKPOINT = "checkpoint.pt"

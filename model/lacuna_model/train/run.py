@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import torch
 
+from lacuna_kernels import attention_dtype
 from lacuna_model.adapter import TrainableCanvas, load_adapter
 from lacuna_model.assembly import State, build_transformer, fuse
 from lacuna_model.config import ModelConfig
@@ -17,7 +18,7 @@ from lacuna_model.train.loop import CHECKPOINT, Trainer
 from lacuna_model.train.recipe import Recipe
 from lacuna_model.train.samples import SampleOptions
 from lacuna_model.train.shards import ShardReader
-from lacuna_model.train.throughput import Figures, attention_dtype
+from lacuna_model.train.throughput import Figures
 from lacuna_model.train.validation import ValidationReport, validate
 from lacuna_model.transformer import Transformer
 from lacuna_model.weights import GgufFile

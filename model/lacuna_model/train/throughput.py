@@ -84,12 +84,6 @@ def step_flops(config: ModelConfig, options: SampleOptions, batch_size: int, num
     return float(batch_size * (base + canvas))
 
 
-def attention_dtype(device: torch.device) -> torch.dtype:
-    """bfloat16 where the device multiplies it fast: a GPU, or a CPU with AVX-512 BF16."""
-    fast = device.type == "cuda" or torch.cpu.get_capabilities().get("avx512_bf16", False)
-    return torch.bfloat16 if fast else torch.float32
-
-
 def peak_flops(device: torch.device) -> float:
     """What the device does in a second of bf16 matrix products: by its datasheet, else measured with one product."""
     if device.type == "cuda":
