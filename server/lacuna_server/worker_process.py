@@ -17,6 +17,8 @@ log = structlog.get_logger(__name__)
 # Loading that failed so often in a row will not succeed the next time either.
 MAX_FAILED_STARTS = 3
 LONGEST_PAUSE_S = 10.0
+# How long a worker that has closed its output may take to end.
+GRACE_S = 2.0
 # Documents' keys and values go back to the system when they are dropped. Left to itself glibc soon takes even these
 # from its heap, which then grew by another 12 % over 14 documents (0.4 % with this).
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(8 * 1024 * 1024)}
@@ -114,6 +116,9 @@ class WorkerProcess:
                     said = message
                 if not isinstance(message, Failed):
                     self._listener.heard(message)
+            # It is ending by itself: ``kill`` would reap it before asyncio does, and what it ended with were lost.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), GRACE_S)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()

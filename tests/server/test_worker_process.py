@@ -1,6 +1,7 @@
 import asyncio
 import os
 import signal
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -74,6 +75,26 @@ async def test_it_loads_works_and_is_started_again_when_killed() -> None:
         done = listener.said[-1]
         assert isinstance(done, Done)
         assert done.result.fills == (expected("text", 0),)
+
+
+async def test_what_it_ended_with_is_known_when_the_event_loop_hears_of_it_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    collect = os.waitpid
+
+    def collect_late(pid: int, options: int) -> tuple[int, int]:
+        if not options:
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+            time.sleep(0.3)
+        return collect(pid, options)
+
+    monkeypatch.setattr(os, "waitpid", collect_late)
+    async with worker("load") as (process, listener):
+        await listener.until(lambda heard: heard.count(Ready))
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        await listener.until(lambda heard: heard.crashes)
+        assert "-9" in listener.crashes[0]
 
 
 async def test_it_ends_with_its_server() -> None:
