@@ -75,17 +75,17 @@ class Closer:
             self._right, self._target = side, target
             for rank, text in (*self._inline(state, fill), *self._on_new_line(state, fill)):
                 ranked.append((offset + rank, text + comment))
+        count, due = self._conditionals
+        lines = settling(count_open(fill, count)[0], due, self._newline)
         seen: set[bytes] = set()
         for _, text in sorted(ranked, key=lambda choice: choice[0]):
             if text not in seen and len(seen) < LIMIT:
                 seen.add(text)
-                for settled in self._settled(fill, text):
+                for settled in self._settled(text, lines):
                     yield character + settled
 
-    def _settled(self, fill: bytes, text: bytes) -> list[bytes]:
-        """A completion with the conditional lines that it lacks, in front of it or behind it."""
-        count, due = self._conditionals
-        lines = settling(count_open(fill, count)[0], due, self._newline)
+    def _settled(self, text: bytes, lines: bytes) -> list[bytes]:
+        """A completion with the conditional lines that the fill lacks, in front of it or behind it."""
         if not lines:
             return [text]
         below = b"" if self._right.blank else self._newline
