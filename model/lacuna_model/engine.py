@@ -90,6 +90,8 @@ class Engine:
         if not 1 <= request.candidates <= MAX_CANDIDATES:
             raise RequestError(f"{request.candidates} candidates were asked for; 1 to {MAX_CANDIDATES} are possible")
         deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
+        newlines = region_groups.newlines(text, request.regions)
+        spaced, regions = region_groups.spaced(text, request.regions, newlines)
         fills: list[str] = []
         stats = FillStats()
         ending: Ending | None = None
@@ -99,16 +101,16 @@ class Engine:
             request = msgspec.structs.replace(request, snippets=chosen)
         elsewhere = project.segments(request.path) if project is not None else []
         with self.sessions.running(document or request.path) as session:
-            groups = list(region_groups.grouped(request.regions, text))
+            groups = list(region_groups.grouped(regions, spaced))
             # Further groups go on from what the first became, of which there is one.
             candidates = request.candidates if len(groups) == 1 else 1
             others: tuple[tuple[str, ...], ...] = ()
             for group in groups:
-                current, moved = region_groups.moved(text, request.regions, fills, group)
+                current, moved = region_groups.moved(spaced, regions, fills, group)
                 here = Documents.index(self._encoded(current, moved), self._encoder.kind)
                 known = [*elsewhere, Segment(here)]
                 fill = _GroupFill(self.model, session, request, current, moved, known, candidates)
-                ending = yield from fill.run(len(fills), len(request.regions), tuple(fills), cancelled, deadline)
+                ending = yield from fill.run(len(fills), len(regions), tuple(fills), cancelled, deadline)
                 stats = _add(stats, fill.stats(ending))
                 others = tuple(found for found in fill.others if found != ending.verdict.fills)
                 if ending.verdict.fills is None:
@@ -121,6 +123,8 @@ class Engine:
         if ending.verdict.fills is None:
             kept = tuple(text[region.start : region.end].decode() for region in request.regions)
             return InfillResult(ending.outcome, request.text, kept, stats, ending.verdict.message)
+        fills = list(_closed(fills, newlines))
+        others = tuple(_closed(other, newlines) for other in others)
         # A deadline may leave later groups untouched: they keep what they had.
         fills += [text[region.start : region.end].decode() for region in request.regions[len(fills) :]]
         filled = region_groups.splice(text, request.regions, fills).decode()
@@ -291,6 +295,12 @@ class _GroupFill:
             return slots
         first = msgspec.structs.replace(slots[0], text=slots[0].text.removeprefix(prefix))
         return (first, *slots[1:]) if first.text else slots[1:]
+
+
+def _closed(fills: Sequence[str], newlines: Sequence[bytes]) -> tuple[str, ...]:
+    """The fills with the newlines that they end with; one that is empty adds no line."""
+    pairs = zip(fills, newlines, strict=False)
+    return tuple(fill + line.decode() if fill and not fill.endswith("\n") else fill for fill, line in pairs)
 
 
 def _check_room(layout: Layout, needed: int, max_positions: int) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lacuna_kernels import rotary
+from lacuna_kernels import empty_keys, rotary
 from lacuna_model.config import ModelConfig
 from lacuna_model.context import Gap, Layout, Stream, StreamName
 from lacuna_model.transformer import Transformer
@@ -30,9 +30,9 @@ class Arena:
     """Keys and values of all layers [L, G, capacity, D]; a pass writes its rows at ``tail`` and sees from ``head``."""
 
     def __init__(self, config: ModelConfig, device: torch.device, dtype: torch.dtype) -> None:
-        self._shape = (config.num_layers, config.num_kv_heads, GROWTH, config.head_dim)
-        self.keys = torch.zeros(self._shape, device=device, dtype=dtype)
-        self.values = torch.zeros_like(self.keys)
+        shape = (config.num_layers, config.num_kv_heads, GROWTH, config.head_dim)
+        self.keys = empty_keys(shape, device, dtype)
+        self.values = torch.zeros(shape, device=device, dtype=dtype)
         self.head = 0
         self.tail = 0
 
@@ -46,12 +46,11 @@ class Arena:
         capacity = self.keys.shape[2]
         if rows <= capacity:
             return
-        grown = max(rows + GROWTH, capacity * 3 // 2)
-        for name in ("keys", "values"):
-            old: Tensor = getattr(self, name)
-            new = old.new_zeros((*old.shape[:2], grown, old.shape[3]))
-            new[:, :, :capacity] = old
-            setattr(self, name, new)
+        old_keys, old_values = self.keys, self.values
+        shape = (*old_keys.shape[:2], max(rows + GROWTH, capacity * 3 // 2), old_keys.shape[3])
+        self.keys = empty_keys(shape, old_keys.device, old_keys.dtype)
+        self.values = old_values.new_zeros(shape)
+        self.keys[:, :, :capacity], self.values[:, :, :capacity] = old_keys, old_values
 
     def move(self, source: int, target: int, rows: int) -> None:
         """Copy ``rows`` rows within the arena; the stretches may overlap."""

@@ -31,6 +31,35 @@ def check(regions: Sequence[Region], text: bytes) -> None:
         previous = region.end
 
 
+def newlines(text: bytes, regions: Sequence[Region]) -> list[bytes]:
+    """The newline that each fill ends with because it is lines of their own in front of an indented one, else b"".
+
+    Whoever fills such a gap need not write it, so it is the text's: a token of natural text has the newline and the
+    indentation behind it in one, and a fill that had to end between the two seldom did (24 of 150 single lines passed
+    their tests, of twice the tokens that 32 passed with when the newline stood behind the gap).
+    """
+    found = []
+    for region, behind in zip(regions, pieces(text, regions)[1:], strict=True):
+        before = text[: region.start]
+        line = b"\r\n" if before.endswith(b"\r\n") else b"\n"
+        ruled = region.single_line or region.regex or region.json_schema or region.must_contain
+        indented = behind[:1] in (b" ", b"\t") and behind.partition(b"\n")[0].strip()
+        whole = before.endswith(b"\n") and indented and not (ruled or region.must_not_contain)
+        found.append(line if whole else b"")
+    return found
+
+
+def spaced(text: bytes, regions: Sequence[Region], lines: Sequence[bytes]) -> tuple[bytes, list[Region]]:
+    """The text with ``lines``, a newline or nothing, behind every region, and the regions in it."""
+    parts, shifted, at = [], [], 0
+    for region, line in zip(regions, lines, strict=True):
+        parts += [text[at : region.end], line]
+        at = region.end
+        added = sum(map(len, parts)) - at - len(line)
+        shifted.append(msgspec.structs.replace(region, start=region.start + added, end=region.end + added))
+    return b"".join([*parts, text[at:]]), shifted
+
+
 def grouped(regions: Sequence[Region], text: bytes) -> Iterator[range]:
     """Indices of regions that are filled together, in order."""
     first = 0

@@ -16,13 +16,15 @@ class StopRule:
     A model that only continues text does not know where the gap ends. The fill ends where the model repeats the
     first non-blank line of the text after the gap (``resumes``), or where it leaves the indented block that the gap
     lies in (``in_block``), since what follows then belongs to something else. ``head`` is what stands before the gap
-    on its own line; ``mid_line`` says that ``resumes`` is the rest of a line, so that a line may end with it.
+    on its own line; ``mid_line`` says that ``resumes`` is the rest of a line, so that a line may end with it, and
+    ``newline_follows`` that the text after the gap ends the fill's last line.
     """
 
     head: str
     resumes: str
     mid_line: bool
     in_block: bool
+    newline_follows: bool
 
     @classmethod
     def between(cls, before: str, after: str) -> Self:
@@ -31,11 +33,12 @@ class StopRule:
         resumes = next((line.rstrip() for line in after.split("\n") if line.strip()), "")
         above = next((line for line in reversed(before.split("\n")) if line.strip()), "")
         in_block = above[:1].isspace() or above.rstrip().endswith(":")
-        opens_line = not after or after[0] == "\n"
+        newline_follows = after[:1] == "\n"
+        opens_line = not after or newline_follows
         mid_line = bool(resumes) and not opens_line and (bool(head.strip()) or (in_block and not resumes[0].isspace()))
         below = after.partition("\n")[2] if mid_line else after
         next_line = next((line for line in below.split("\n") if line.strip()), " ")
-        return cls(head, resumes, mid_line, in_block and next_line[0].isspace())
+        return cls(head, resumes, mid_line, in_block and next_line[0].isspace(), newline_follows)
 
     def end(self, text: str, *, final: bool) -> str | None:
         """The fill where ``text`` has reached its end, else None; ``final`` says that no more text will come.
@@ -47,13 +50,17 @@ class StopRule:
         for index, line in enumerate(lines):
             whole = self.head + line if index == 0 else line
             if self._leaves_block(whole, opens=index > 0 or not self.head):
-                return _TRAILING_BLANK.sub("\n", text[:position])
+                return self._last_line_closed(_TRAILING_BLANK.sub("\n", text[:position]))
             if index < len(lines) - 1 or final:
                 kept = self._kept(line.rstrip(), whole.rstrip())
                 if kept is not None:
-                    return text[: position + kept]
+                    return self._last_line_closed(text[: position + kept])
             position += len(line) + 1
         return text if final else None
+
+    def _last_line_closed(self, text: str) -> str:
+        """Whole lines, with the end of the last one left to the text after the gap where it has that."""
+        return _TRAILING_BLANK.sub("", text) if self.newline_follows else text
 
     def _leaves_block(self, line: str, *, opens: bool) -> bool:
         """Whether a line begins at the left edge where the gap lies further in; a closing bracket may stand there."""

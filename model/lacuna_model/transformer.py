@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lacuna_kernels import attention, fold_mask, rms_norm, rotary
+from lacuna_kernels import FoldedMask, attention, fold_mask, rms_norm, rotary
 from lacuna_model.config import ModelConfig
 from lacuna_model.linear import Linear
 
@@ -91,7 +91,7 @@ class Transformer:
         [R, K] or [B, 1, R, K] what each row may see of the K keys that ``store`` shows (None: everything).
         """
         cos, sin = self.rotations.at(positions)
-        folded: Tensor | None = None
+        folded: FoldedMask | None = None
         for index, layer in enumerate(self.layers):
             query, key, value = self._project(layer, x, cos, sin)
             keys, values = store.exchange(index, key, value)
@@ -114,17 +114,20 @@ def project(layer: Layer, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, 
     batch, rows, _ = x.shape
     states = layer.qkv(rms_norm(x, layer.attn_norm, config.rms_norm_eps))
     states = states.view(batch, rows, -1, config.head_dim).transpose(1, 2)
-    query, key, value = states.split_with_sizes((config.num_heads, config.num_kv_heads, config.num_kv_heads), dim=1)
+    heads = (config.num_heads, config.num_kv_heads)
+    turned, value = states.split_with_sizes((sum(heads), config.num_kv_heads), dim=1)
     if layer.q_norm is not None and layer.k_norm is not None:
-        query = rms_norm(query, layer.q_norm, config.rms_norm_eps)
-        key = rms_norm(key, layer.k_norm, config.rms_norm_eps)
-    return rotary(query, cos, sin), rotary(key, cos, sin), value
+        weights = (layer.q_norm, layer.k_norm)
+        pairs = zip(turned.split_with_sizes(heads, dim=1), weights, strict=True)
+        turned = torch.cat([rms_norm(part, weight, config.rms_norm_eps) for part, weight in pairs], dim=1)
+    query, key = rotary(turned, cos, sin).split_with_sizes(heads, dim=1)
+    return query, key, value
 
 
-def finish(layer: Layer, x: Tensor, query: Tensor, keys: Tensor, values: Tensor, folded_mask: Tensor | None) -> Tensor:
+def finish(layer: Layer, x: Tensor, query: Tensor, keys: Tensor, values: Tensor, mask: FoldedMask | None) -> Tensor:
     """The layer's output [B, R, H] once its rows' keys and values stand among those they may see."""
     batch, rows, _ = x.shape
-    mixed = attention(query.to(keys.dtype), keys, values, folded_mask)
+    mixed = attention(query.to(keys.dtype), keys, values, mask)
     x = x + layer.output(mixed.transpose(1, 2).reshape(batch, rows, -1).to(x.dtype))
     gate, up = layer.gate_up(rms_norm(x, layer.mlp_norm, layer.config.rms_norm_eps)).chunk(2, dim=-1)
     return x + layer.down(F.silu(gate) * up)

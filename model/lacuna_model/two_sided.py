@@ -82,11 +82,13 @@ class TwoSidedModel:
         self._guidance = guidance
         self._prior = prior
         self._weights = weights or fitted()
-        # The first token behind every gap; where nothing is left of the text, the token between documents.
-        self._following = {
-            gap: next(iter(beside(layout, index)[1]), layout.after.ids[0]) for index, gap in enumerate(layout.gaps)
+        # The two tokens behind every gap; behind the end of the text, the token between documents.
+        self.following = {
+            gap: [*beside(layout, index)[1], *layout.after.ids[:1] * 2][:2] for index, gap in enumerate(layout.gaps)
         }
         self._readings: dict[Key, Reading] = {}
+        # The slots where the fill may end, as an aged reading says: they are decided by a new one.
+        self._undecided: dict[Key, int] = {}
         self._max_age = max_age if guidance > 0 else 0
 
     @torch.inference_mode()
@@ -114,6 +116,8 @@ class TwoSidedModel:
         """How many tokens were committed since the canvas side read a canvas; too many if it never did."""
         reading = self._readings.get(canvas.key)
         if reading is None or reading.start != len(canvas.done):
+            return self._max_age + 1
+        if self._undecided.get(canvas.key) == len(canvas.done) + canvas.frontier > reading.start + reading.frontier:
             return self._max_age + 1
         # A full block waits for those of other gaps: nothing more is asked of it.
         return 1 if canvas.is_full else canvas.frontier - reading.frontier
@@ -242,9 +246,10 @@ class TwoSidedModel:
             ]
             for canvas, draft in ((opened[index], drafts[index]) for index in asked)
         ]
-        said = self.verify([opened[index] for index in asked], inputs)
+        said, resumed = self.verify([opened[i] for i in asked], inputs, [opened[i] for i in asked if not ages[i]])
         for index, tokens, rows in zip(asked, inputs, said, strict=True):
-            exact[index] = self._accept(opened[index], drafts[index], tokens, rows, ages[index])
+            canvas = opened[index]
+            exact[index] = self._accept(canvas, drafts[index], tokens, rows, ages[index], resumed.get(canvas.key))
         return exact
 
     def _reach(self, canvas: Canvas, draft: Draft) -> int:
@@ -256,13 +261,15 @@ class TwoSidedModel:
         worth = next((count for count, chance in enumerate(holds, start=1) if chance < WORTH_ASKING), len(holds))
         return min(first + max(worth, FREE_SLOTS), stop)
 
-    def _accept(self, canvas: Canvas, draft: Draft, tokens: Sequence[int], said: Tensor, age: int) -> int:
+    def _accept(
+        self, canvas: Canvas, draft: Draft, tokens: Sequence[int], said: Tensor, age: int, resumed: Tensor | None
+    ) -> int:
         """Put guided rows in place of drafted ones as long as the draft holds; returns how many."""
         count = 0
         for i in range(canvas.frontier, len(tokens)):
             if canvas.slots[i] is not None:
                 break
-            mixed = self._guided_row(canvas, i, said[i - canvas.frontier], age)
+            mixed = self._guided_row(canvas, i, said[i - canvas.frontier], age, None if count else resumed)
             proposal, surely_ends = draft.proposals[i], False
             if self._prior is not None and proposal is not None:
                 surely_ends = self._prior.guided(mixed, proposal) > SURE_END
@@ -270,27 +277,44 @@ class TwoSidedModel:
             may_end = best == self._eog_id or (age and self._prefixes.ends_line(best))
             too_early = len(canvas.done) + i < canvas.least
             if may_end and (count or age) and not surely_ends and not too_early:
-                break  # the canvas saw a mask in front of this slot: the next pass tells whether the fill ends here
+                self._undecided[canvas.key] = len(canvas.done) + i  # the canvas saw a mask in front of this slot
+                break
             draft.rows[i] = mixed
             count += 1
             if best != tokens[i] or best == self._eog_id:
                 break
         return count
 
-    def _guided_row(self, canvas: Canvas, slot: int, base_row: Tensor, age: int) -> Tensor:
-        """The mixture [V] of what the canvas side and the base say of a slot."""
+    def _guided_row(self, canvas: Canvas, slot: int, base_row: Tensor, age: int, resumed: Tensor | None) -> Tensor:
+        """The mixture [V] of what the canvas side and the base say of a slot.
+
+        Where the fill ends here, the text behind the gap follows: its first token in the base's row, and its second
+        in ``resumed``, where that was asked.
+        """
         reading = self._readings[canvas.key]
         row = reading.rows[slot]
         if slot == 0 and canvas.gap.prefix and not canvas.done:
             base_row = base_row.masked_fill(row <= RULED_OUT / 2, RULED_OUT)
         mixed = self.mix(row, base_row, slot - canvas.frontier + age)
-        going_on = base_row.log_softmax(-1)[self._following[canvas.gap]]
-        return with_ends(mixed, self._eog_id, end_odds(self._weights.guided_end, reading.ends[slot], going_on))
+        first, second = self.following[canvas.gap]
+        going_on = [base_row.log_softmax(-1)[first]]
+        if resumed is not None:
+            going_on.append(resumed.log_softmax(-1)[second])
+        weights = self._weights.guided_end if resumed is None else self._weights.resumed_end
+        return with_ends(mixed, self._eog_id, end_odds(weights, reading.ends[slot], *going_on))
 
-    def verify(self, opened: Sequence[Canvas], inputs: Sequence[Sequence[int]]) -> list[Tensor]:
-        """The base's logits [N - frontier, V] of the slots from the frontier on that ``inputs`` [N] reach."""
+    def verify(
+        self, opened: Sequence[Canvas], inputs: Sequence[Sequence[int]], resuming: Sequence[Canvas] = ()
+    ) -> tuple[list[Tensor], dict[Key, Tensor]]:
+        """The base's logits [N - frontier, V] of the slots from the frontier on that ``inputs`` [N] reach.
+
+        Second, those [V] of what follows where the canvases ``resuming`` end at their frontiers and the first token of
+        the text behind them has followed.
+        """
         self.counts.base += 1
-        return self._base_side.next_logits(opened, inputs)
+        return self._base_side.next_logits(
+            opened, inputs, {canvas.key: self.following[canvas.gap][0] for canvas in resuming}
+        )
 
     def mix(self, canvas_row: Tensor, base_row: Tensor, distance: int) -> Tensor:
         """A geometric mixture [V] of log-probabilities and the base's logits, not normalised and without an end.

@@ -27,7 +27,7 @@ LAYER_NAMES = {
 DOCUMENT_ID = 0  # <|endoftext|>: what SmolLM2 saw between documents
 EOG_ID = 2  # <|im_end|>: ends a message, here a gap; text never encodes to it
 # Slots a pass opens at once: a young adapter commits one or two of them, and on a CPU a pass costs by the slot.
-BLOCK_SIZE = 8
+BLOCK_SIZE = 16
 
 
 class GgufFile:

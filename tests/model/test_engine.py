@@ -144,10 +144,10 @@ def test_an_empty_fill_is_one(engine: Engine, script: type[ScriptedModel]) -> No
 @pytest.mark.parametrize(
     ("text", "wanted", "fill"),
     [
-        ("def f(x):\n    <<fill>>\n    return x\n", "x = 1\n    return x\n", "x = 1\n"),
+        ("def f(x):\n    <<fill>>\n    return x\n", "x = 1\n    return x\n", "x = 1"),
         ("def f(x):\n<<fill>>    return x\n", "    x = 1\n    return x\n", "    x = 1\n"),
         ("print(<<fill>>)\n", "x)\n", "x"),
-        ("def f(x):\n    <<fill>>\n", "x = 1\nprint(f)\n", "x = 1\n"),
+        ("def f(x):\n    <<fill>>\n", "x = 1\nprint(f)\n", "x = 1"),
     ],
     ids=["next-line", "whole-line", "closing-bracket", "leaves-block"],
 )
@@ -156,6 +156,17 @@ def test_a_fill_does_not_repeat_what_follows(
 ) -> None:
     script.script = (wanted,)
     result = engine.fill(request(text, max_tokens=60))
+    assert result.fills == (fill,)
+    assert result.text == text.replace(MARK, fill)
+
+
+@pytest.mark.parametrize(("script_line", "fill"), [("    x = 1", "    x = 1\r\n"), ("", "")])
+def test_whole_lines_end_with_the_newline_that_the_file_has(
+    engine: Engine, script: type[ScriptedModel], script_line: str, fill: str
+) -> None:
+    script.script = (script_line,)
+    text = "def f(x):\r\n<<fill>>    return x\r\n"
+    result = engine.fill(request(text))
     assert result.fills == (fill,)
     assert result.text == text.replace(MARK, fill)
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from lacuna_model.errors import RequestError
 from lacuna_model.params import Region
-from lacuna_model.regions import MAX_GAPS, MAX_SPAN_BYTES, check, grouped, moved, splice
+from lacuna_model.regions import MAX_GAPS, MAX_SPAN_BYTES, check, grouped, moved, newlines, spaced, splice
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
@@ -77,6 +77,39 @@ def test_splicing_changes_nothing_outside_the_regions(document: tuple[str, list[
     outside = [text.encode()[end:start] for end, start in zip(ends, starts, strict=True)]
     woven = [piece for pair in zip(outside, [*(fill.encode() for fill in fills), b""], strict=True) for piece in pair]
     assert splice(text.encode(), regions, fills) == b"".join(woven)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ("def f():\n", "    return 1\n", "\n"),
+        ("def f():\r\n", "\treturn 1\r\n", "\r\n"),
+        ("def f():\n    ", "    return 1\n", ""),  # the line has begun
+        ("def f():\n", "\n    return 1\n", ""),  # the text has the newline
+        ("def f():\n", "    \n    return 1\n", ""),  # the indentation may be the fill's own line's
+        ("import os\n", "def f():\n", ""),  # "async " would stand well in front of it
+        ("", "    return 1\n", ""),
+    ],
+)
+def test_lines_of_their_own_end_with_a_newline(before: str, after: str, line: str) -> None:
+    at = len(before)
+    text = (before + after).encode()
+    assert newlines(text, [Region(at, at)]) == [line.encode()]
+    for rule in ({"single_line": True}, {"regex": "a"}, {"json_schema": "{}"}, {"must_not_contain": ("\n",)}):
+        assert newlines(text, [Region(at, at, **rule)]) == [b""]  # type: ignore[arg-type]
+
+
+@settings(deadline=None)
+@given(documents(), st.data())
+def test_regions_are_the_same_in_a_spaced_text(document: tuple[str, list[Region]], data: st.DataObject) -> None:
+    text, regions = document
+    lines = [data.draw(st.sampled_from([b"", b"\n", b"\r\n"])) for _ in regions]
+    fills = [data.draw(ANY_TEXT) for _ in regions]
+    wider, shifted = spaced(text.encode(), regions, lines)
+    closed = [fill + line.decode() for fill, line in zip(fills, lines, strict=True)]
+    assert splice(wider, shifted, fills) == splice(text.encode(), regions, closed)
+    for region, moved_region in zip(regions, shifted, strict=True):
+        assert wider[moved_region.start : moved_region.end] == text.encode()[region.start : region.end]
 
 
 class TestGrouped:

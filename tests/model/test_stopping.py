@@ -11,10 +11,10 @@ BODY = "def f(x):\n"
     ("before", "after", "text", "expected"),
     [
         (BODY, "    return y\n", "    y = x\n    return y\n", "    y = x\n"),
-        (BODY, "\n    return y\n", "    y = x\n    return y\n", "    y = x\n"),
+        (BODY, "\n    return y\n", "    y = x\n    return y\n", "    y = x"),
         (BODY, "    return y\n", "    y = x\n    return y + 1\n", None),
         (BODY, "    return y\n", "    y = x\n    return y", None),
-        (BODY + "    y = ", "\n    return y\n", "x\n    return y\n", "x\n"),
+        (BODY + "    y = ", "\n    return y\n", "x\n    return y\n", "x"),
         (BODY + "    ", "\n    return y\n", "return y\n", ""),
         (BODY + "    if x", ":\n        return y\n", " > 3:\n", " > 3"),
         (BODY + "    g(", ")\n", "h(x))\n", "h(x)"),
@@ -24,7 +24,7 @@ BODY = "def f(x):\n"
         (BODY, "    return y\n", "    y = x\nprint(f(1))", "    y = x\n"),
         ("x = 1\n", "", "y = 2\nz = 3\n", None),
         ("x = 1\n", "z = 3\n", "y = 2\nz = 3\n", "y = 2\n"),
-        (BODY + "    y = x\n", "\n\ndef g():\n    pass\n", "    return y\n\n\ndef g():\n", "    return y\n\n\n"),
+        (BODY + "    y = x\n", "\n\ndef g():\n    pass\n", "    return y\n\n\ndef g():\n", "    return y"),
     ],
     ids=[
         "repeats-next-line", "blank-line-first", "longer-line", "unfinished-line", "rest-of-line", "nothing-to-add",

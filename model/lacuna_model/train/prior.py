@@ -79,7 +79,9 @@ def fit(observed: Sequence[Seen | Choice]) -> MixtureWeights:
     drafted = _ends(may_end, [(one.end,) for one in may_end])
     read = [(one, one.following) for one in seen if one.following is not None]
     endable = [(one, following) for one, following in read if one.end > IMPOSSIBLE]
-    guided = _ends([one for one, _ in endable], [(one.end, following) for one, following in endable])
+    ended = [one for one, _ in endable]
+    guided = _ends(ended, [(one.end, first) for one, (first, _) in endable])
+    resumed = _ends(ended, [(one.end, *following) for one, following in endable])
     matched = [(one, one.left) for one in seen if one.left is not None]
     rates = _rates(seen)
     found = [left.under(rates, is_end=one.is_end) for one, left in matched]
@@ -90,13 +92,14 @@ def fit(observed: Sequence[Seen | Choice]) -> MixtureWeights:
         draft=_coefficients(found, [_own(one, one.draft, drafted, one.end) for one, _ in matched]),
         guided=_coefficients(
             [each for _, each in at_frontier],
-            [_own(one, one.guided, guided, one.end, one.following or 0.0) for one, _ in at_frontier],
+            [_own(one, one.guided, resumed, one.end, *(one.following or ())) for one, _ in at_frontier],
         ),
         right=_coefficients([each for _, each in behind], behind_own),
         ends=tuple(round(float(rate), 4) for rate in rates),
         spans=_span_coefficients([one for one in observed if isinstance(one, Choice)]),
         drafted_end=(drafted[0], drafted[1]),
         guided_end=(guided[0], guided[1], guided[2]),
+        resumed_end=(resumed[0], resumed[1], resumed[2], resumed[3]),
     )
 
 
