@@ -10,7 +10,7 @@ from lacuna_kernels import unmask
 from lacuna_model.base_side import BaseSide
 from lacuna_model.canvas import Canvas, Key, Marginals
 from lacuna_model.context import Layout
-from lacuna_model.ending import END_SHARE, RULED_OUT, best_others, best_tokens, end_odds, with_ends
+from lacuna_model.ending import END_SHARE, PLAUSIBLE, RULED_OUT, best_others, best_tokens, end_odds, with_ends
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
 from lacuna_model.prior.canvas_prior import CanvasPrior, Draft, beside
@@ -297,11 +297,12 @@ class TwoSidedModel:
             base_row = base_row.masked_fill(row <= RULED_OUT / 2, RULED_OUT)
         mixed = self.mix(row, base_row, slot - canvas.frontier + age)
         first, second = self.following[canvas.gap]
-        going_on = [base_row.log_softmax(-1)[first]]
-        if resumed is not None:
-            going_on.append(resumed.log_softmax(-1)[second])
-        weights = self._weights.guided_end if resumed is None else self._weights.resumed_end
-        return with_ends(mixed, self._eog_id, end_odds(weights, reading.ends[slot], *going_on))
+        said = [reading.ends[slot], base_row.log_softmax(-1)[first]]
+        weights: Sequence[float] = self._weights.guided_end
+        if resumed is not None and said[-1] > PLAUSIBLE:
+            said.append(resumed.log_softmax(-1)[second])
+            weights = self._weights.resumed_end
+        return with_ends(mixed, self._eog_id, end_odds(weights, *said))
 
     def verify(
         self, opened: Sequence[Canvas], inputs: Sequence[Sequence[int]], resuming: Sequence[Canvas] = ()

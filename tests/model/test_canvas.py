@@ -101,7 +101,7 @@ def test_a_repeat_is_found_behind_the_healed_text(tokenizer: Tokenizer) -> None:
     for slot, token in enumerate(tokenizer.encode("    x = 1\n    y = 1\n")):
         canvas.commit(slot, token, EOG)
     canvas.stop_at_repeat(tokenizer)
-    assert tokenizer.decode(canvas.tokens()) == "    x = 1\n"
+    assert tokenizer.decode(canvas.tokens()) == "    x = 1"
     assert canvas.closed
 
 

@@ -17,7 +17,8 @@ class MixtureWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``ends`` [END_TOKENS + 1] are the rates at which a fill ends where so many tokens behind a match are those behind
     the gap. ``spans`` [7] are the coefficients of a whole span's features in its log-odds. ``drafted_end`` [2],
     ``guided_end`` [3] and ``resumed_end`` [4] are the log-odds of an end: a constant, and what the log-probabilities
-    count of the canvas side's end and, by the base, of the first and of the second token behind the gap coming here.
+    count of the canvas side's end and, by the base, of the first token behind the gap coming here and, where that is
+    plausible, of the second behind it.
     """
 
     draft: tuple[float, ...]

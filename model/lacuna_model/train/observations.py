@@ -60,9 +60,11 @@ class Seen:
     ``draft`` and ``guided`` are the probabilities of the true token where the fill goes on here, by the canvas side
     and guided by the base. ``end`` is the log-probability of an end by the canvas side; ``following`` those of the
     first two tokens behind the gap coming here by the base, None where the canvas side saw masks in front of the slot.
+    ``last``: nothing behind it was committed, which would tell that the fill goes on.
     """
 
     is_end: bool
+    last: bool
     draft: float
     guided: float
     end: float
@@ -179,6 +181,7 @@ class _Slots:
             right = self._right(at) if slot + 1 < len(canvas.slots) and canvas.slots[slot + 1] is not None else None
             yield Seen(
                 is_end=true == self.end_id,
+                last=not any(token is not None for token in canvas.slots[slot:]),
                 draft=float(rows[slot, true].exp()),
                 guided=float(guided.log_softmax(-1)[true].exp()),
                 end=float(ends[slot]),
