@@ -76,4 +76,4 @@ def _by_products(query: Tensor, key: Tensor, value: Tensor, mask: FoldedMask | N
     scores = torch.bmm(query * query.shape[-1] ** -0.5, key.transpose(1, 2))
     if mask is not None:
         scores[:, :, mask.start :] += mask.added.view(scores.shape[1:])[:, mask.start :]
-    return torch.bmm(torch.softmax(scores, -1, out=scores), value)
+    return torch.bmm(scores.softmax(-1), value)
