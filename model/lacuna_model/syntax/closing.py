@@ -26,6 +26,7 @@ PROSE_BONUS = 7.5
 LINE_BREAKING_QUOTES = (b'"""', b"'''", b"`")
 DECORATED = re.compile(rb"(?:\A|\n)([ \t]*)@[^\n]*\n([ \t]*)\Z")
 BODILESS = re.compile(rb"\b(?:(?:if|for|while)\b[^\n;{}]*\)|else)\s*\n\s*\Z")
+UNOPENED = re.compile(rb"\n[ \t]*(?:\} *)?(?:if|for|while|match|else|fn|func|impl)\b[^\n;{}]*\n\s*\Z")
 DEFINITION = Needs(b"def x():", b"def x():")
 CHOICE_HEAD = re.compile(rb"\b(switch|match)\b[^\n;]*\{\s*(?://[^\n]*\n\s*)*\Z")
 FIELDS = re.compile(rb"\n\s*[\w\"']+: [^\n]*,[ \t]*\n(?:[^\n]*\n){0,4}?\s*\Z")
@@ -102,7 +103,7 @@ class Closer:
 
     def _over(self, way: Bridge, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         right, lexicon = self._right, self._lexicon
-        openings = right.openings(way.openers) if way.openers else [right.opening(())]
+        openings = right.openings(way.openers)
         opening = openings[0]
         for rank, operand in enumerate(self._operands(state, fill)):
             body = operand + state.inside + way.closers
@@ -170,7 +171,8 @@ class Closer:
             return [lexicon.operand + b">"]
         if lexicon.conditionals and text.endswith(b"\\" + self._newline):
             return [lexicon.operand + b" \\"]
-        return [lexicon.terminator] if lexicon.terminator and BODILESS.search(text) else []
+        bodies = [lexicon.terminator] if lexicon.terminator and BODILESS.search(text) else []
+        return [*bodies, b"{}"] if UNOPENED.search(text) else bodies
 
     def _decorated(self, fill: bytes) -> bool:
         return self._lexicon.columns and bool(DECORATED.search(self._left_text[-500:] + fill))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from lacuna_model.syntax.blocks import coming_lines, needs
 from lacuna_model.syntax.languages import Lexicon
@@ -24,6 +25,7 @@ HEAD_OF = {
     rb"\s*(?:catch|finally)\b": b"try",
     rb"\s*else\b": b"if",
     rb"\s*while\b": b"do ",
+    rb"\{\{": b"x := []struct ",
     rb",?\s*(?://[^\n]*\s+)*[^\n;{}]+ => ": b"x => ",
 }
 FIELD = re.compile(rb"\s*(?://[^\n]*\s+)*\w+: [^\n]*,? *\n")
@@ -34,13 +36,23 @@ OUTSIDE = re.compile(
 )
 SIGNATURE_END = re.compile(rb"\s*(?:->[^\n]*)?:")
 CAUSE = re.compile(rb"\s*from\b")
+# Code that goes on with what stands in front of it, be that on the line above.
+CONTINUES = re.compile(
+    rb"\s*(?:\?\.|\.(?=[\w(])|\?(?=\s)|&&|\|\||[-+*%^|](?=\s)|/(?=\s)|[=!]=|<<|>>|(?:as|instanceof)\b)"
+)
+UNION = re.compile(rb"\s*\| *[\w{\"']")
+# The second line of a macro.
+UNENDED = re.compile(rb"\r?\n[ \t]+[^\s#/}][^\n]*[^;{},:\s]\r?\n(?:[ \t]*\r?\n)*#")
+WHERE = re.compile(rb"\s*where\b[^{;]*\{\s*(?:(?://|#)[^\n]*\s+)*([^\n]*)")
+OWN_BLOCK = re.compile(rb"\s*\n([ \t]*)\{[ \t]*\n(?:.*\n){0,40}?\1\}\s*(?=(\w+))")
 CASE = re.compile(rb"\s*(?:case|default)\b")
 
 
 class RightSide:
     """What stands behind a gap: the rest of its line, and which brackets and strings it closes.
 
-    ``unmatched`` are its closers without an opener, innermost first, and ``levels`` the columns of the lines between
+    ``unmatched`` are its closers without an opener, innermost first, ``stack`` its openers without a closer, outermost
+    first, and ``levels`` the columns of the lines between
     them (see ``Scan``); ``inside`` is the quote of a string that the text begins in, given what the gap begins in
     (``before``); ``header`` whether the line is the header of an indented block; ``follows_choice`` whether the text
     goes on with the second half of a choice, as in ``x ? y : z``, and ``cases`` whether it does with the cases of a
@@ -70,6 +82,7 @@ class RightSide:
         outside = lexicon.columns and OUTSIDE.search(clean) is not None
         self.whole = stop is not None or outside or (to_the_end and len(text) <= FAR)
         self.unmatched = counted.unmatched
+        self.stack = counted.stack
         self.lowest = state.lowest if len(state.unmatched) == len(counted.unmatched) else UNKNOWN
         self.cases = state.cases
         self._start = start
@@ -141,10 +154,15 @@ class RightSide:
             parts.append(b"case x:")
         if openers and not self.inside and (self.rest[:1] == b"," or BINARY.match(self.rest)):
             parts.append(operand)
+        else:
+            parts.append(self.leads[0])
         return b"".join(parts) + self.lexicon.opener_of(self.inside)
 
     def openings(self, openers: Sequence[bytes]) -> list[bytes]:
         """The same with each caller and each head that there may be, likeliest first."""
+        if not openers:
+            closing = self.lexicon.opener_of(self.inside)
+            return [lead + closing for lead in self.leads]
         callers: list[bytes | None] = list(self._callers(openers)) if b"(" in openers else [None]
         heads = self._heads(openers) if b"{" in openers else [b""]
         return [self.opening(openers, caller, head) for head in heads for caller in callers]
@@ -185,6 +203,29 @@ class RightSide:
     def _behind(self, index: int) -> bytes:
         """What follows a closer that has no opener."""
         return self.text[self._start + self.unmatched[index].end :] if index < len(self.unmatched) else b""
+
+    @cached_property
+    def leads(self) -> list[bytes]:
+        """What must stand directly in front of the text: an operand, the head of its block, or nothing."""
+        if self.inside or self.lexicon.columns or not self.lexicon.braces:
+            return [b""]
+        if self.lexicon.union and UNION.match(self.text):
+            return [self.lexicon.union]
+        if CONTINUES.match(self.text):
+            return [self.lexicon.operand]
+        heads = [head for head in self.lexicon.heads if head.rstrip()[-1:] not in (b"", b"=", b":", b">")]
+        if where := WHERE.match(self.text):
+            kind = b"struct" if FIELD.match(where.group(1) + b"\n") else b"fn"
+            kind = b"impl" if re.search(rb"\bfn\b|\btype\b", where.group(1)) else kind
+            return sorted(heads, key=lambda head: not head.startswith(kind))
+        if block := OWN_BLOCK.match(self.text):
+            words = {b"else": b"if", b"catch": b"try", b"finally": b"try", b"while": b"do"}
+            if word := words.get(block.group(2)):
+                return sorted(heads, key=lambda head: not head.startswith(word))
+            return [b"", *heads]
+        if self.lexicon.conditionals and UNENDED.match(self.text):
+            return [b"", b"#define x \\"]
+        return [b""]
 
     def heads(self, openers: Sequence[bytes]) -> list[bytes]:
         """Beginnings of a statement that the rest of the line may complete, likeliest first."""
@@ -246,11 +287,21 @@ def bridges(
     while statement and kept and own[kept - 1] in (b")", b"]"):
         kept -= 1
     counts = range(kept, max(kept - 2, -1), -1)
-    return [Bridge(_closing(own[count:][::-1]), _opening(due[count:], lexicon)) for count in counts]
+    return [Bridge(_closing(stack[count:], lexicon), _opening(due[count:], lexicon)) for count in counts]
 
 
-def _closing(marks: Sequence[bytes]) -> bytes:
-    return b"".join(mark if len(mark) == 1 else b"\n" + mark for mark in marks)
+def _closing(brackets: Sequence[Bracket], lexicon: Lexicon) -> bytes:
+    """What closes brackets, given outermost first, with what must follow where the block of a word ends."""
+    closers = []
+    for bracket in reversed(brackets):
+        closers.append(bracket.closer if len(bracket.closer) == 1 else b"\n" + bracket.closer)
+        if bracket.closer == b"}":
+            closers.append(
+                next(
+                    (tail for word, tail, no in lexicon.tails if word in bracket.words and no != bracket.words[0]), b""
+                )
+            )
+    return b"".join(closers)
 
 
 def _opening(marks: Sequence[bytes], lexicon: Lexicon) -> list[bytes]:
