@@ -16,7 +16,7 @@ from lacuna_model.syntax.languages import Lexicon
 from lacuna_model.syntax.literals import Literals, find_literals
 from lacuna_model.syntax.nesting import nest
 from lacuna_model.syntax.right_side import RightSide
-from lacuna_model.syntax.scan import FAR, TOP_LEVEL, UNKNOWN, Bracket, Scan, scan, scan_brackets
+from lacuna_model.syntax.scan import FAR, TOP_LEVEL, Bracket, Scan, scan, scan_brackets
 
 # Read token by token; what lies further away is read for its brackets alone.
 WINDOW = 6000

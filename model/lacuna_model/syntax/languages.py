@@ -20,7 +20,7 @@ class Lexicon:
     tells: regular expressions, characters. ``raw`` are strings with an opener and a closer of their own.
     ``function`` is the head of an anonymous function, ``choice`` what comes before the second half of a choice
     between two values, ``field`` a field of a value whose brace ``record`` stands in front of. ``tails`` are what must
-    follow the block of a word where it ends, unless its line begins with the last word. ``union`` is what comes before a
+    follow the block of a word where it ends, unless its line begins so. ``union`` is what comes before a
     type that may be one of several. ``conditionals`` says that there are lines as ``#if`` and ``#endif``.
     """
 
@@ -41,7 +41,7 @@ class Lexicon:
     raw: tuple[tuple[bytes, bytes], ...] = ()
     field: bytes = b""
     record: bytes = b""
-    tails: tuple[tuple[bytes, bytes, bytes], ...] = ()
+    tails: tuple[tuple[bytes, bytes, tuple[bytes, ...]], ...] = ()
     union: bytes = b""
     conditionals: bool = False
     function: bytes = b""
@@ -122,7 +122,7 @@ _CHOICE = b" ? x"
 _REGEX_AT = rb"(?:(?<=[(,=:!&|?;\[{}])|(?<=[(,=:!&|?;\[{}] )|(?<=return ))"
 _REGEX = _REGEX_AT + rb"/(?![*/])(?:\\.|\[(?:\\.|[^\]\n])*\]|[^/\n\\\[])+/"
 _CHARACTER = rb"'(?:\\[^'\n]{1,10}|\\'|[^'\\\n]{1,4})'"
-_DO = (b"do", b" while (x);", b"")
+_DO = (b"do", b" while (x);", ())
 _C = Lexicon(tails=(_DO,), headers=_C_HEADERS, heads=_C_BLOCKS, links=_C_LINKS, choice=_CHOICE, conditionals=True)
 _JAVA = Lexicon(
     headers=_C_HEADERS,
@@ -130,14 +130,14 @@ _JAVA = Lexicon(
     links=_JAVA_LINKS,
     choice=_CHOICE,
     function=b"() -> ",
-    tails=(_DO, (b"try", b" finally {}", b"")),
+    tails=(_DO, (b"try", b" finally {}", ())),
 )
 _CPP = Lexicon(
     headers=_C_HEADERS,
     heads=_CPP_BLOCKS,
     links=_C_LINKS,
     raw=((b'R"(', b')"'),),
-    tails=(_DO, (b"try", b" catch (...) {}", b"")),
+    tails=(_DO, (b"try", b" catch (...) {}", ())),
     conditionals=True,
     function=b"[] ",
     choice=_CHOICE,
@@ -160,13 +160,17 @@ _SCRIPT = Lexicon(
     headers=_C_HEADERS | {b"function"},
     quotes=(b'"', b"'", b"`"),
     atoms=(_REGEX,),
-    tails=(_DO, (b"try", b" finally {}", b""), (b"import", b' from "x"', b"")),
+    tails=(_DO, (b"try", b" finally {}", ()), (b"import", b' from "x"', ())),
     field=b"x: x",
     function=b"() => ",
 )
-_TYPED = replace(_SCRIPT, union=b"type x = x")
+_TYPED = replace(
+    _SCRIPT,
+    union=b"type x = x",
+    tails=(*_SCRIPT.tails, (b"<", b">()", (b"type", b"export", b"interface"))),
+)
 _GO = Lexicon(
-    tails=((b"struct", b"{}", b"type"),),
+    tails=((b"struct", b"{}", (b"type",)),),
     links=(b" x()", b" := x", b" x() {}", b" x", b"case x:", b"x,"),
     field=b"x: x",
     record=b"x",

@@ -131,6 +131,8 @@ def _begins_in_prose(piece: bytes, quote: bytes) -> bool | None:
 
     Its first part, its third and so on are all code or all prose, and those between them the other.
     """
+    if quote not in piece and any(len(other) == 3 and other in piece for other in MULTILINE_QUOTES):
+        return False
     parts = piece.split(quote)
     first, other = _code_share(parts[0::2]), _code_share(parts[1::2])
     if first is None or (other is None and PROSE <= first <= CODE):
@@ -143,5 +145,5 @@ def _begins_in_prose(piece: bytes, quote: bytes) -> bool | None:
 def _code_share(parts: Sequence[bytes]) -> float | None:
     """The share of lines that read like statements less that of those that read like prose; None for less than two."""
     lines = [line for part in parts for line in part.split(b"\n") if line.strip()]
-    code = sum(bool(STATEMENT.match(line)) - bool(WORDS.match(line) or DOCTEST.match(line)) for line in lines)
+    code = sum(bool(STATEMENT.match(line)) or -bool(WORDS.match(line) or DOCTEST.match(line)) for line in lines)
     return code / len(lines) if len(lines) > 1 else None

@@ -40,6 +40,7 @@ CAUSE = re.compile(rb"\s*from\b")
 CONTINUES = re.compile(
     rb"\s*(?:\?\.|\.(?=[\w(])|\?(?=\s)|&&|\|\||[-+*%^|](?=\s)|/(?=\s)|[=!]=|<<|>>|(?:as|instanceof)\b)"
 )
+CONTINUES_IN_BRACKETS = re.compile(CONTINUES.pattern + rb"|\s*(?:and|or|in|is|if|else|for)\b")
 UNION = re.compile(rb"\s*\| *[\w{\"']")
 # The second line of a macro.
 UNENDED = re.compile(rb"\r?\n[ \t]+[^\s#/}][^\n]*[^;{},:\s]\r?\n(?:[ \t]*\r?\n)*#")
@@ -152,7 +153,7 @@ class RightSide:
             parts.append(mark + (b"\n" if len(mark) > 1 else b""))
         if self.cases and openers[-1:] == [b"{"] and not CASE.match(self.text):
             parts.append(b"case x:")
-        if openers and not self.inside and (self.rest[:1] == b"," or BINARY.match(self.rest)):
+        if openers and not self.inside and (self.rest[:1] == b"," or BINARY.match(self.rest) or self._continues):
             parts.append(operand)
         else:
             parts.append(self.leads[0])
@@ -205,13 +206,19 @@ class RightSide:
         return self.text[self._start + self.unmatched[index].end :] if index < len(self.unmatched) else b""
 
     @cached_property
+    def _continues(self) -> bool:
+        """Whether the text goes on with an expression, where a line break means nothing."""
+        pattern = CONTINUES_IN_BRACKETS if self.lexicon.columns else CONTINUES
+        return bool(pattern.match(self.text))
+
+    @cached_property
     def leads(self) -> list[bytes]:
         """What must stand directly in front of the text: an operand, the head of its block, or nothing."""
         if self.inside or self.lexicon.columns or not self.lexicon.braces:
             return [b""]
         if self.lexicon.union and UNION.match(self.text):
             return [self.lexicon.union]
-        if CONTINUES.match(self.text):
+        if self._continues:
             return [self.lexicon.operand]
         heads = [head for head in self.lexicon.heads if head.rstrip()[-1:] not in (b"", b"=", b":", b">")]
         if where := WHERE.match(self.text):
@@ -298,7 +305,8 @@ def _closing(brackets: Sequence[Bracket], lexicon: Lexicon) -> bytes:
         if bracket.closer == b"}":
             closers.append(
                 next(
-                    (tail for word, tail, no in lexicon.tails if word in bracket.words and no != bracket.words[0]), b""
+                    (tail for word, tail, no in lexicon.tails if word in bracket.words and bracket.words[0] not in no),
+                    b"",
                 )
             )
     return b"".join(closers)

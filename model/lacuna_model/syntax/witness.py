@@ -6,7 +6,7 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, TokenText, Verdict, fill_tokens
@@ -25,8 +25,8 @@ from lacuna_model.syntax.vocabulary import vocabulary_of
 
 STEP_VERIFIES = 4
 STEP_SECONDS = 0.002
-INSIST_VERIFIES = 24
-INSIST_SECONDS = 0.010
+INSIST_VERIFIES = 8
+INSIST_SECONDS = 0.004
 # Without a witness nothing can be committed, and a deferral costs a whole step of the model (about 20 ms).
 FIRST_VERIFIES = 64
 FIRST_SECONDS = 0.020
@@ -238,18 +238,27 @@ class SyntaxConstraint:
         own = {commit.slot: commit.token for commit in reversed(proposal) if commit.gap == gap}
         best = dict(list(own.items())[-1:])
         fill = self._witness[gap] if self._witness is not None else None
-        for base, overlay in ((0.0, own), (COST_BEST_ONLY, best), (COST_COMMITTED_ONLY, {})):
-            draft = lay_out(view, overlay, eog)
-            if draft is None or (base and overlay == own):
-                continue
-            queue.add(draft, base=base, before=fill)
-            if fill is not None and not draft.closed and not fill.closing:
-                queue.add_fill(overlaid(fill.tokens, view, overlay, eog), base=base + COST_OVERLAID)
-            if draft.kept == 0 and self._original[gap]:
-                queue.add_fill(self._vocabulary.encode(self._original[gap]), base=base + COST_ORIGINAL)
+        self._add_draft(queue, view, gap, own, base=0.0)
+        for base, overlay in ((COST_BEST_ONLY, best), (COST_COMMITTED_ONLY, {})):
+            if overlay != own:
+                queue.add_later(partial(self._add_draft, queue, view, gap, overlay, base=base), base=base)
         if fill is not None:
-            self._add_alternatives(queue, view, gap, fill)
+            queue.add_later(partial(self._add_alternatives, queue, view, gap, fill), base=COST_ALTERNATIVE)
         return queue
+
+    def _add_draft(
+        self, queue: Candidates, view: GapView, gap: int, overlay: Mapping[int, int], *, base: float
+    ) -> None:
+        """Queues the draft of a gap with some proposed tokens, and the witness with them in their places."""
+        eog, fill = self._vocabulary.eog_id, self._witness[gap] if self._witness is not None else None
+        draft = lay_out(view, overlay, eog)
+        if draft is None:
+            return
+        queue.add(draft, base=base, before=fill)
+        if fill is not None and not draft.closed and not fill.closing:
+            queue.add_fill(overlaid(fill.tokens, view, overlay, eog), base=base + COST_OVERLAID)
+        if draft.kept == 0 and self._original[gap]:
+            queue.add_fill(self._vocabulary.encode(self._original[gap]), base=base + COST_ORIGINAL)
 
     def _add_alternatives(self, queue: Candidates, view: GapView, gap: int, fill: Fill) -> None:
         """Queues the model's next best tokens for the first open slot, those that the parser could read there."""
