@@ -34,9 +34,12 @@ class Literals:
 
 
 def find_literals(text: bytes, lexicon: Lexicon, inside: bytes = b"") -> Literals:
-    """Literals of a text that starts ``inside`` a string; between them the search runs at the speed of ``re``."""
+    """Literals of a text that starts ``inside`` a string or comment; between them the search runs at the speed of ``re``."""
     pattern, closers = literal_pattern(lexicon)
-    start = (string_end(text, inside) or len(text)) if inside else 0
+    end = string_end(text, inside) if inside else 0
+    if end is None:
+        return Literals(((-1, len(text)),), inside if len(inside) > 1 or inside in MULTILINE_QUOTES else b"")
+    start = end
     spans = [(-1, start)] if inside else []
     open_end = b""
     for match in pattern.finditer(text, start):

@@ -127,11 +127,21 @@ def _behind(stack: Stack, right: RightSide, *, whole: bool, unit: int) -> tuple[
             cost += COST_COLUMN * (lowest > inner)
         elif unit and rest[-1].column != UNKNOWN:
             cost += COST_DEEP * (lowest > rest[-1].column + unit)
-        if rest:
-            cost += COST_ARGUMENT * (rest[-1].due and rest[-1].closer != b"}")
-            if inner == UNKNOWN:
-                rest[-1] = rest[-1]._replace(inner=lowest)
-    return cost, (*rest, *right.stack)
+        if rest and inner == UNKNOWN:
+            rest[-1] = rest[-1]._replace(inner=lowest)
+    return cost + _misplaced(rest, right), (*rest, *right.stack)
+
+
+def _misplaced(rest: Sequence[Bracket], right: RightSide) -> float:
+    """What speaks against the innermost open bracket behind a text's closers: statements, or blocks that go further."""
+    if not rest or right.to_the_end:
+        return 0.0
+    cost = 0.0
+    if rest[-1].closer != b"}":
+        cost += COST_COLUMN * right.statements or COST_ARGUMENT * (rest[-1].due and right.lowest != UNKNOWN)
+    if right.stack and right.stack[0].column == UNKNOWN != right.stack[0].inner:
+        cost += COST_COLUMN * (right.stack[0].inner <= rest[-1].inner)
+    return cost
 
 
 def _misfit(opener: Bracket, closer: Bracket) -> float:

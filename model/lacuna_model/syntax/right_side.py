@@ -44,7 +44,13 @@ CONTINUES_IN_BRACKETS = re.compile(CONTINUES.pattern + rb"|\s*(?:and|or|in|is|if
 UNION = re.compile(rb"\s*\| *[\w{\"']")
 # The second line of a macro.
 UNENDED = re.compile(rb"\r?\n[ \t]+[^\s#/}][^\n]*[^;{},:\s]\r?\n(?:[ \t]*\r?\n)*#")
-WHERE = re.compile(rb"\s*where\b[^{;]*\{\s*(?:(?://|#)[^\n]*\s+)*([^\n]*)")
+# The bounds on the types of what a block belongs to, and the first line of that.
+WHERE = re.compile(
+    rb"\s*(?:(?P<word>where)\b|(?:[A-Z]\w*(?:::\w+)*: [A-Z?'][^\n{;]*\n\s*)+(?=\{))"
+    rb"[^{;]*\{\s*(?:(?://|#)[^\n]*\s+)*(?P<body>[^\n]*)"
+)
+CLAUSE = re.compile(rb"\s*(else|catch|finally)\b")
+WORD_OF = {b"else": b"if", b"catch": b"try", b"finally": b"try", b"while": b"do"}
 OWN_BLOCK = re.compile(rb"\s*\n([ \t]*)\{[ \t]*\n(?:.*\n){0,40}?\1\}\s*(?=(\w+))")
 CASE = re.compile(rb"\s*(?:case|default)\b")
 
@@ -53,11 +59,11 @@ class RightSide:
     """What stands behind a gap: the rest of its line, and which brackets and strings it closes.
 
     ``unmatched`` are its closers without an opener, innermost first, ``stack`` its openers without a closer, outermost
-    first, and ``levels`` the columns of the lines between
-    them (see ``Scan``); ``inside`` is the quote of a string that the text begins in, given what the gap begins in
-    (``before``); ``header`` whether the line is the header of an indented block; ``follows_choice`` whether the text
-    goes on with the second half of a choice, as in ``x ? y : z``, and ``cases`` whether it does with the cases of a
-    switch; ``after_statement`` is the text from where the statement closes its last bracket, ``coming`` the lines
+    first, and ``levels`` the columns of the lines between them (see ``Scan``); ``inside`` is the quote of a string that
+    the text begins in, given what the gap begins in (``before``); ``header`` whether the line is the header of an
+    indented block; ``follows_choice`` whether the text goes on with the second half of a choice, as in ``x ? y : z``,
+    ``cases`` whether it does with the cases of a switch, and ``statements`` whether one ends behind the last of its
+    closers; ``after_statement`` is the text from where the statement closes its last bracket, ``coming`` the lines
     behind that and ``needs`` the blocks these must stand in. ``whole`` says whether all is seen that could close a
     bracket, which it is not in front of another gap.
     """
@@ -86,6 +92,7 @@ class RightSide:
         self.stack = counted.stack
         self.lowest = state.lowest if len(state.unmatched) == len(counted.unmatched) else UNKNOWN
         self.cases = state.cases
+        self.statements = state.statements
         self._start = start
         seen = state.levels[: len(counted.levels)]
         self.levels = seen + (UNKNOWN,) * (len(counted.levels) - len(seen))
@@ -221,13 +228,13 @@ class RightSide:
         if self._continues:
             return [self.lexicon.operand]
         heads = [head for head in self.lexicon.heads if head.rstrip()[-1:] not in (b"", b"=", b":", b">")]
+        if clause := CLAUSE.match(self.text):
+            return [*(head + b"{}" for head in heads if head.startswith(WORD_OF[clause.group(1)])), b""]
         if where := WHERE.match(self.text):
-            kind = b"struct" if FIELD.match(where.group(1) + b"\n") else b"fn"
-            kind = b"impl" if re.search(rb"\bfn\b|\btype\b", where.group(1)) else kind
-            return sorted(heads, key=lambda head: not head.startswith(kind))
+            found = sorted(heads, key=lambda head: not head.startswith(_owner(where.group("body"))))
+            return found if where.group("word") else [head + b"where" for head in found]
         if block := OWN_BLOCK.match(self.text):
-            words = {b"else": b"if", b"catch": b"try", b"finally": b"try", b"while": b"do"}
-            if word := words.get(block.group(2)):
+            if word := WORD_OF.get(block.group(2)):
                 return sorted(heads, key=lambda head: not head.startswith(word))
             return [b"", *heads]
         if self.lexicon.conditionals and UNENDED.match(self.text):
@@ -251,6 +258,13 @@ class RightSide:
         if rest[:1].isspace():
             return [operand + b" =", operand, b"from " + operand, operand + b"."]
         return [b"", operand + b" = ", b"from " + operand + b" ", b"raise "]
+
+
+def _owner(line: bytes) -> bytes:
+    """What has a block that begins with this line, by the word that it begins with."""
+    if re.search(rb"\bfn\b|\btype\b", line):
+        return b"impl"
+    return b"struct" if FIELD.match(line + b"\n") else b"fn"
 
 
 def _header_heads(rest: bytes, opening: bytes, operand: bytes) -> list[bytes]:

@@ -47,7 +47,8 @@ class Scan:
     closer of a string or comment that is open; ``last`` the last token that is no space (empty at the start of a
     line), ``head`` the first word of the line that is not inside parentheses; ``body_due`` the indentation of a
     header whose block has not begun, ``indent`` that of the line. ``unclosed`` says whether a line ended in a string,
-    ``cases`` whether one began with a case outside of the text's own brackets, ``whole`` whether brackets were
+    ``cases`` whether one began with a case outside of the text's own brackets, ``statements`` whether there was a
+    semicolon outside of these behind the last unmatched closer, ``whole`` whether brackets were
     counted from where none is open. ``column`` is the current line's, ``fresh`` says that it is blank so far.
     """
 
@@ -63,6 +64,7 @@ class Scan:
     indent: bytes = b""
     unclosed: bool = False
     cases: bool = False
+    statements: bool = False
     whole: bool = True
     column: int = 0
     fresh: bool = False
@@ -202,6 +204,7 @@ class _Walk:
         self._line_start = not state.last
         self._unclosed = state.unclosed
         self._cases = False
+        self._statements = state.statements
 
     def token(self, match: re.Match[bytes], closers: Sequence[bytes]) -> None:
         """Takes in one token of the pattern."""
@@ -253,6 +256,7 @@ class _Walk:
             self._stack.append(Bracket(self._pairs[text], self._column, words=(self._head, self._last)))
         elif text == b":" and not self._in(b")", b"]", b"}"):
             self._header_open = False
+        self._statements |= text == b";" and not self._stack
         self._last, self._fresh = text, False
 
     def _in(self, *closers: bytes) -> bool:
@@ -276,7 +280,9 @@ class _Walk:
         else:
             self._unmatched.append(Bracket(text, self._column, leads=self._fresh, end=end))
             self._levels.append(UNKNOWN)
-            self._lowest = UNKNOWN
+            self._lowest, self._statements = UNKNOWN, False
+            if text == b")":  # where the statement began is not seen
+                self._column = UNKNOWN
 
     def _block_word(self, word: bytes) -> None:
         """Takes blocks of words for brackets; behind something else on its line the word may be a mere modifier."""
@@ -302,6 +308,7 @@ class _Walk:
             indent=self._indent,
             unclosed=self._unclosed,
             cases=self._cases,
+            statements=self._statements,
             whole=self._start.whole,
             column=self._column,
             fresh=self._fresh,
