@@ -34,7 +34,7 @@ class Literals:
 
 
 def find_literals(text: bytes, lexicon: Lexicon, inside: bytes = b"") -> Literals:
-    """Literals of a text that starts ``inside`` a string or comment; between them the search runs at the speed of ``re``."""
+    """Literals of a text that starts ``inside`` one; between them the search runs at the speed of ``re``."""
     pattern, closers = literal_pattern(lexicon)
     end = string_end(text, inside) if inside else 0
     if end is None:

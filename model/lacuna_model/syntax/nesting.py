@@ -18,7 +18,7 @@ from lacuna_model.syntax.scan import UNKNOWN, Bracket, Scan
 COST_WRITTEN = 0.3  # a bracket that the gap would have to write
 COST_COLUMN = 1.0  # a bracket or a line that stands where it does not belong
 COST_DEEP = 0.5  # a line that stands deeper than the first one of its block would
-COST_ARGUMENT = 0.1  # a statement's line that would stand in a parenthesis
+COST_ARGUMENT = 0.25  # a statement's line that would stand in a parenthesis
 COST_TORN = 3.0  # a bracket that would stay without its other half
 BLOCK = re.compile(rb"\n([ \t]*)\S[^\n]*\{[ \t]*\n([ \t]*)\S")
 BEAM = 10

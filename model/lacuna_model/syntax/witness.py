@@ -27,6 +27,7 @@ STEP_VERIFIES = 4
 STEP_SECONDS = 0.002
 INSIST_VERIFIES = 8
 INSIST_SECONDS = 0.004
+INSIST_SECONDS_ALL = 0.008  # of all gaps together, the last of them not cut short
 # Without a witness nothing can be committed, and a deferral costs a whole step of the model (about 20 ms).
 FIRST_VERIFIES = 64
 FIRST_SECONDS = 0.020
@@ -216,11 +217,14 @@ class SyntaxConstraint:
 
         A token of the witness's own costs the fill its sense, and a step lost costs more than this search.
         """
+        started = time.thread_time()
         for gap in dict.fromkeys(commit.gap for commit in proposal):
             best = next(commit for commit in proposal if commit.gap == gap)
             self._renew_gap(gaps, [best], gap, Effort(INSIST_VERIFIES, INSIST_SECONDS))
             if self._agrees(gaps, best):
                 return [best]
+            if time.thread_time() - started > INSIST_SECONDS_ALL:
+                break
         return []
 
     def _queue(
