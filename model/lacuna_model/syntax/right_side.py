@@ -47,8 +47,9 @@ UNENDED = re.compile(rb"\r?\n[ \t]+[^\s#/}][^\n]*[^;{},:\s]\r?\n(?:[ \t]*\r?\n)*
 # The bounds on the types of what a block belongs to, and the first line of that.
 WHERE = re.compile(
     rb"\s*(?:(?P<word>where)\b|(?:[A-Z]\w*(?:::\w+)*: [A-Z?'][^\n{;]*\n\s*)+(?=\{))"
-    rb"[^{;]*\{\s*(?:(?://|#)[^\n]*\s+)*(?P<body>[^\n]*)"
+    rb"(?:[^{;]*\{\s*(?:(?://|#)[^\n]*\s+)*(?P<body>[^\n]*))?"
 )
+HEAD = re.compile(rb"[^=:]*[\w)] |\w+ ")  # of a block that is a statement, not a value
 CLAUSE = re.compile(rb"\s*(else|catch|finally)\b")
 WORD_OF = {b"else": b"if", b"catch": b"try", b"finally": b"try", b"while": b"do"}
 OWN_BLOCK = re.compile(rb"\s*\n([ \t]*)\{[ \t]*\n(?:.*\n){0,40}?\1\}\s*(?=(\w+))")
@@ -227,11 +228,11 @@ class RightSide:
             return [self.lexicon.union]
         if self._continues:
             return [self.lexicon.operand]
-        heads = [head for head in self.lexicon.heads if head.rstrip()[-1:] not in (b"", b"=", b":", b">")]
+        heads = [head for head in self.lexicon.heads if HEAD.fullmatch(head)]
         if clause := CLAUSE.match(self.text):
             return [*(head + b"{}" for head in heads if head.startswith(WORD_OF[clause.group(1)])), b""]
         if where := WHERE.match(self.text):
-            found = sorted(heads, key=lambda head: not head.startswith(_owner(where.group("body"))))
+            found = sorted(heads, key=lambda head: not head.startswith(_owner(where.group("body") or b"")))
             return found if where.group("word") else [head + b"where" for head in found]
         if block := OWN_BLOCK.match(self.text):
             if word := WORD_OF.get(block.group(2)):
