@@ -18,7 +18,8 @@ STATEMENT = re.compile(
 )
 PROSE = re.compile(rb" ?[\w'`,.()-]+ [a-z'`-]+ [a-z'`,.-]+(?: [a-z]|\Z)")
 BINARY = re.compile(rb"\s*(?:[-+*/%&|^<>=!?]|(?:and|or|in|is|not in|if|instanceof|as)\b)")
-CHOICE = re.compile(rb"\s*(?::(?!:)|else\b)")
+CHOICE = re.compile(rb"\s*:(?!:)")
+CHOICE_OF_WORDS = re.compile(rb"\s*(?::(?!:)|else\b)")
 ARROW = re.compile(rb"\s*(?::[^\n=]*)?=>")
 BODY = re.compile(rb"\s*(?:\{|:|->|(?:throws|where|const|override|noexcept)\b|[\w*.\[\]]+ \{|\([^)\n]*\) \{)")
 HEAD_OF = {
@@ -104,7 +105,7 @@ class RightSide:
         code = scan(line, lexicon)
         self.header = lexicon.columns and code.last == b":" and not code.stack
         self.blank = not self.rest.strip()
-        self.follows_choice = bool(CHOICE.match(text))
+        self.follows_choice = bool((CHOICE_OF_WORDS if lexicon.columns else CHOICE).match(text))
         self.coming = coming_lines(self.after_statement)
         self.needs = needs(window)
 
@@ -171,7 +172,7 @@ class RightSide:
         """The same with each caller and each head that there may be, likeliest first."""
         if not openers:
             closing = self.lexicon.opener_of(self.inside)
-            return [lead + closing for lead in self.leads]
+            return [lead + closing for lead in dict.fromkeys([b"", *self.leads])]  # the text in front may be enough
         callers: list[bytes | None] = list(self._callers(openers)) if b"(" in openers else [None]
         heads = self._heads(openers) if b"{" in openers else [b""]
         return [self.opening(openers, caller, head) for head in heads for caller in callers]

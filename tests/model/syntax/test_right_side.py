@@ -99,3 +99,20 @@ def test_the_text_behind_is_led_to(name: str, before: str, after: str) -> None:
     document = Document(left + right, [(len(left), len(left))], language)
     balance, index = document.balance(0)
     assert any(document.check([text], thorough=True).valid for text in Closer(balance.sides(index)).completions(b""))
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        pytest.param("javascript", "const x = f(1)", " + y;\n", id="operator"),
+        pytest.param("javascript", "const x = f(1)", ".g(2);\n", id="call"),
+        pytest.param("c", "void f(int x) {\n  if (x) {\n    x++;\n  }", " else {\n    x--;\n  }\n}\n", id="clause"),
+    ],
+)
+def test_nothing_is_tried_first_where_the_text_in_front_is_enough(name: str, before: str, after: str) -> None:
+    language = language_for(name=name)
+    assert language is not None
+    left, right = before.encode(), after.encode()
+    document = Document(left + right, [(len(left), len(left))], language)
+    balance, index = document.balance(0)
+    assert next(Closer(balance.sides(index)).completions(b"")) == b""
