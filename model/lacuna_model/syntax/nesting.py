@@ -8,7 +8,7 @@ gap, and much where it has to be opened too late, deep in a block that the close
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ BLOCK = re.compile(rb"\n([ \t]*)\S[^\n]*\{[ \t]*\n([ \t]*)\S")
 BEAM = 10
 MOST_WRITTEN = 7
 MOST_LASTING = 2
+MOST_LEVELS = 40  # further closers of one text are not looked at one by one
 
 Stack = tuple[Bracket, ...]
 
@@ -73,7 +74,7 @@ def _lasting(later: Sequence[RightSide]) -> list[tuple[bytes, ...]]:
 
 def _ways(stack: Stack, right: RightSide, lasting: Sequence[tuple[bytes, ...]]) -> Iterator[tuple[float, int, Stack]]:
     """(cost, brackets kept, new ones), cheapest first."""
-    counts = _counts(min(len(stack), MOST_WRITTEN), len(right.unmatched), tuple(map(len, lasting)))
+    counts = _counts(len(stack), len(right.unmatched), tuple(map(len, lasting)))
     for closed, opened, index in counts:
         kept = len(stack) - closed
         column = _least_column(stack[kept - 1]) if kept else 0
@@ -93,16 +94,23 @@ def _least_column(block: Bracket) -> int:
     return block.column if block.due or block.column == UNKNOWN else block.column + 1
 
 
-@cache
-def _counts(most_closed: int, most_opened: int, lasting: tuple[int, ...]) -> list[tuple[int, int, int]]:
-    """How many to close, how many to open, and which lasting ones (by index), in the order of what is written."""
-    ways = [
-        (closed + opened + length, closed, opened, index)
-        for closed in range(most_closed + 1)
-        for opened in range(most_opened + 1)
-        for index, length in enumerate(lasting)
-    ]
-    return [way[1:] for way in sorted(ways) if way[0] <= max(MOST_WRITTEN, most_closed + most_opened)]
+@lru_cache(maxsize=256)
+def _counts(depth: int, lacking: int, lasting: tuple[int, ...]) -> list[tuple[int, int, int]]:
+    """How many to close, how many to open, and which lasting ones (by index), in the order of what is written.
+
+    More than a few are written only to close all that is open, or to open just what the text behind closes.
+    """
+    ways = []
+    for closed in {*range(min(depth, MOST_WRITTEN) + 1), depth}:
+        exact = max(lacking - (depth - closed), 0)
+        ways += [(closed + opened, closed, opened, 0) for opened in {*range(min(lacking, MOST_WRITTEN) + 1), exact}]
+        ways += [
+            (closed + opened + length, closed, opened, index)
+            for opened in range(min(lacking, MOST_WRITTEN) + 1)
+            for index, length in enumerate(lasting)
+            if length and closed + opened + length <= MOST_WRITTEN
+        ]
+    return [way[1:] for way in sorted(ways)]
 
 
 def _behind(stack: Stack, right: RightSide, *, whole: bool, unit: int) -> tuple[float, Stack]:
@@ -112,7 +120,7 @@ def _behind(stack: Stack, right: RightSide, *, whole: bool, unit: int) -> tuple[
     """
     cost = 0.0
     rest = list(stack)
-    for place, level in enumerate(right.levels):
+    for place, level in enumerate(right.levels[: MOST_LEVELS + 1]):
         if place and rest:
             cost += _misfit(rest.pop(), right.unmatched[place - 1])
         elif place:
@@ -120,6 +128,8 @@ def _behind(stack: Stack, right: RightSide, *, whole: bool, unit: int) -> tuple[
         if level != UNKNOWN and rest:
             block = rest[-1]
             cost += COST_COLUMN * (block.column > level if block.due else block.column >= level != block.inner)
+    if len(right.unmatched) > MOST_LEVELS:
+        rest = rest[: max(len(rest) - len(right.unmatched) + MOST_LEVELS, 0)]
     lowest = right.lowest
     if lowest != UNKNOWN and right.lexicon.braces and not right.to_the_end:
         inner = rest[-1].inner if rest else 0

@@ -5,8 +5,9 @@ from itertools import accumulate
 
 import pytest
 
-from lacuna_model.syntax import language_for
+from lacuna_model.syntax import language_for, nesting
 from lacuna_model.syntax.balance import Balance
+from lacuna_model.syntax.scan import Bracket
 
 
 def targets(name: str, pieces: Sequence[str]) -> list[str]:
@@ -64,3 +65,24 @@ def targets(name: str, pieces: Sequence[str]) -> list[str]:
 )
 def test_gaps_share_the_brackets(name: str, pieces: Sequence[str], wanted: Sequence[str]) -> None:
     assert targets(name, pieces) == list(wanted)
+
+
+def test_what_lies_deep_is_closed_and_opened_as_a_whole() -> None:
+    deep = "".join("  " * depth + "{\n" for depth in range(20))
+    assert targets("javascript", (deep, "\nf();\n")) == [""]
+    closing = "".join("  " * depth + "}\n" for depth in range(19, -1, -1))
+    assert targets("javascript", ("f();\n", "\n" + closing)) == ["}" * 20]
+
+
+def test_a_text_of_closers_alone_takes_no_more_steps_than_one_of_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = 0
+    misfit = nesting._misfit
+
+    def counted(opener: Bracket, closer: Bracket) -> float:
+        nonlocal asked
+        asked += 1
+        return misfit(opener, closer)
+
+    monkeypatch.setattr(nesting, "_misfit", counted)
+    targets("javascript", ("f();\n", *["}\n" * 2000] * 4))
+    assert asked < 400_000
