@@ -6,7 +6,7 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, TokenText, Verdict, fill_tokens
@@ -20,7 +20,7 @@ from lacuna_model.syntax.endings import is_open, latest, line_cuts
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.region_rules import RegionRules
-from lacuna_model.syntax.turns import solve_in_turn
+from lacuna_model.syntax.turns import solve_windows
 from lacuna_model.syntax.vocabulary import vocabulary_of
 
 STEP_VERIFIES = 4
@@ -174,7 +174,7 @@ class SyntaxConstraint:
             return self._queue(gaps, () if bare else proposal, gap, bare=bare)
 
         if self._attempts > 1:
-            self._solve_windows(held, queue, TURN_VERIFIES, TURN_SECONDS)
+            solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
         queues = {gap: queue(gap) for gap, fill in enumerate(held) if fill is None}
         effort = Effort(FIRST_VERIFIES * len(queues), FIRST_SECONDS + FIRST_SECONDS_MORE * (len(queues) - 1))
         found = joint_search(queues, held, self._judge, effort)
@@ -188,19 +188,6 @@ class SyntaxConstraint:
                 self._partial = solved
             else:  # one of them may be to blame for what the others lack
                 self._partial = [None] * len(gaps)
-
-    def _solve_windows(
-        self, held: list[Fill | None], queue: Callable[[int], Candidates], verifies: int, seconds: float
-    ) -> None:
-        """Fills the gaps of each window that holds several, where one of them holds nothing, in turn."""
-        document = self._document
-        if document is None:
-            return
-        for window in document.windows:
-            if len(window.gaps) > 1 and None in [held[gap] for gap in window.gaps]:
-                solved = solve_in_turn(document, window, queue, verifies, seconds)
-                if solved is not None:
-                    held[window.gaps.start : window.gaps.stop] = solved
 
     def _renew(self, gaps: Sequence[GapView], proposal: Sequence[Commit], refused: set[int]) -> None:
         """Looks for a witness that holds what this one refuses, gap after gap: one's trouble is not another's."""
@@ -338,7 +325,7 @@ class SyntaxConstraint:
     def _search(self, views: Sequence[GapView], effort: Effort, *, bare: bool) -> Iterator[tuple[bytes, ...]]:
         held: list[Fill | None] = [None] * len(views)
         queue = partial(self._queue, views, (), bare=bare)
-        self._solve_windows(held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
+        solve_windows(self._document, held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
         while not effort.spent:
             queues = {gap: self._queue(views, (), gap, bare=bare) for gap, fill in enumerate(held) if fill is None}
             found = joint_search(queues, held, self._judge, effort)
