@@ -8,19 +8,18 @@ the others hold.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 from lacuna_model.syntax.conditionals import count_due, count_open
 from lacuna_model.syntax.languages import Lexicon
 from lacuna_model.syntax.literals import Literals, find_literals
+from lacuna_model.syntax.nesting import nest
 from lacuna_model.syntax.right_side import RightSide
-from lacuna_model.syntax.scan import FAR, TOP_LEVEL, UNKNOWN, Bracket, Scan, scan, scan_brackets
+from lacuna_model.syntax.scan import FAR, TOP_LEVEL, Bracket, Scan, scan, scan_brackets
 
 # Read token by token; what lies further away is read for its brackets alone.
 WINDOW = 6000
-COST_WRITTEN = 0.3  # a bracket that the gap would have to write
-COST_COLUMN = 1.0  # a bracket or a line that stands where it does not belong
-COST_TORN = 3.0  # a bracket that would stay without its other half
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +49,34 @@ class Balance:
         """The sides of one gap."""
         while len(self._found) <= gap:
             index = len(self._found)
-            last = index + 1 == len(self._gaps)
-            since = self._gaps[index - 1][1] if index else 0
-            start, end = self._gaps[index]
-            until = len(self._text) if last else self._gaps[index + 1][0]
+            since, start = self._gaps[index - 1][1] if index else 0, self._gaps[index][0]
             left = scan_left(self._text[since:start], self._lexicon, self._found[-1] if index else None)
-            right = RightSide(self._text[end:until], self._lexicon, left.inside, to_the_end=last)
-            target = open_behind(left, right)
+            right = self._right(index, left.inside) if self._lexicon.columns else self._rights[index]
+            target = open_behind(left, right) if self._lexicon.columns else self._nesting[index]
             self._found.append(Sides(self._text[:start], left, right, target, self._conditionals(index, since)))
         return self._found[gap]
+
+    def _right(self, gap: int, inside: bytes) -> RightSide:
+        """The text behind a gap; ``inside`` is what the gap begins in."""
+        last = gap + 1 == len(self._gaps)
+        until = len(self._text) if last else self._gaps[gap + 1][0]
+        return RightSide(self._text[self._gaps[gap][1] : until], self._lexicon, inside, to_the_end=last)
+
+    @cached_property
+    def _rights(self) -> list[RightSide]:
+        """The texts behind all gaps."""
+        found: list[RightSide] = []
+        since = 0
+        for gap, (start, end) in enumerate(self._gaps):
+            quote = found[-1].inside if found else b""
+            found.append(self._right(gap, find_literals(self._text[since:start], self._lexicon, quote).inside))
+            since = end
+        return found
+
+    @cached_property
+    def _nesting(self) -> list[tuple[Bracket, ...]]:
+        """What each gap leaves open, where blocks are brackets and all gaps have to share them."""
+        return nest(scan_left(self._text[: self._gaps[0][0]], self._lexicon), self._rights)
 
     def _conditionals(self, gap: int, since: int) -> tuple[int, int]:
         if not self._lexicon.conditionals:
@@ -75,47 +93,8 @@ class Balance:
 
 
 def open_behind(left: Scan, right: RightSide) -> tuple[Bracket, ...]:
-    """The brackets that a gap between these sides leaves open, outermost first: the likeliest of all ways.
-
-    It keeps some of those that are open in front of it and opens those that the text behind it closes. Where that
-    text stands deeper than in the innermost of these, it is in a block that only the text behind a further gap closes.
-    """
-    stack, unmatched = left.stack, right.unmatched
-    ways = [
-        (_cost(stack[:kept], opened, left, right) + COST_WRITTEN * (len(stack) - kept + opened), opened, kept)
-        for kept in range(len(stack) + 1)
-        for opened in range(len(unmatched) + 1)
-    ]
-    _, opened, kept = min(ways)
-    new = [Bracket(mark.closer, mark.column if mark.leads else UNKNOWN) for mark in unmatched[:opened][::-1]]
-    outer = [Bracket(b"", inner=0), *stack[: max(kept - len(unmatched) + opened, 0)]][-1]
-    if left.whole and not right.whole and right.lexicon.braces and right.lowest > outer.inner != UNKNOWN:
-        new.insert(0, Bracket(b"}", outer.inner))
-    return (*stack[:kept], *new)
-
-
-def _cost(kept: Sequence[Bracket], opened: int, left: Scan, right: RightSide) -> float:
-    """How ill the text behind a gap goes with ``kept`` brackets and ``opened`` new ones within them."""
-    cost = 0.0
-    rest = list(kept)
-    for place, level in enumerate(right.levels):
-        if place > opened:
-            closer = right.unmatched[place - 1]
-            if rest:
-                cost += _misfit(rest.pop(), closer)
-            elif left.whole:
-                cost += COST_TORN
-        if level != UNKNOWN and rest:
-            cost += COST_COLUMN * (rest[-1].column >= level != rest[-1].inner)
-    return cost + COST_TORN * len(rest) * right.whole
-
-
-def _misfit(opener: Bracket, closer: Bracket) -> float:
-    if opener.closer != closer.closer:
-        return COST_TORN
-    if UNKNOWN in (opener.column, closer.column):
-        return 0.0
-    return COST_COLUMN * (opener.column != closer.column if closer.leads else opener.column > closer.column)
+    """The brackets that a gap between these sides leaves open, outermost first: the likeliest of all ways."""
+    return nest(left, [right])[0]
 
 
 def scan_left(text: bytes, lexicon: Lexicon, before: Sides | None = None) -> Scan:

@@ -36,13 +36,18 @@ class Fill:
 
 @dataclass(order=True, slots=True)
 class _Entry:
-    """A fill to try, or, with ``source``, the next of the completions of a prefix, which are not worked out before."""
+    """A fill to try.
+
+    Or, with ``source``, the next of the completions of a prefix, which are not worked out before; or, with ``more``,
+    what queues others of at least this cost.
+    """
 
     cost: float
     serial: int
     prefix: tuple[int, ...] = field(compare=False)
     closing: bytes = field(compare=False, default=b"")
     source: Iterator[bytes] | None = field(compare=False, default=None)
+    more: Callable[[], None] | None = field(compare=False, default=None)
 
 
 class GapText:
@@ -140,6 +145,10 @@ class Candidates:
         """Queues one complete fill."""
         self._push(base, tokens, b"")
 
+    def add_later(self, more: Callable[[], None], *, base: float) -> None:
+        """Calls ``more``, which adds what costs at least ``base``, when that is what is cheapest."""
+        heapq.heappush(self._heap, _Entry(base, next(self._serial), (), more=more))
+
     def _add_completions(self, base: float, prefix: tuple[int, ...], before: Fill | None) -> None:
         heapq.heappush(self._heap, _Entry(base, next(self._serial), prefix, source=self._closings(prefix, before)))
 
@@ -169,6 +178,9 @@ class Candidates:
         refused = 0
         while self._heap and refused < MAX_REFUSED:
             entry = heapq.heappop(self._heap)
+            if entry.more is not None:
+                entry.more()
+                continue
             if entry.source is not None and not self._draw(entry, entry.source):
                 continue
             fill = self._gap.fill(entry.prefix, entry.closing)

@@ -6,13 +6,15 @@ statement, lead over to the line that goes on behind the gap. Guesses are ranked
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from operator import itemgetter
 
 from lacuna_model.syntax.balance import Sides, open_behind
 from lacuna_model.syntax.blocks import Line, Needs, lay_lines, open_lines, render
 from lacuna_model.syntax.conditionals import count_open, settling
-from lacuna_model.syntax.right_side import Bridge, bridges
-from lacuna_model.syntax.scan import Scan, scan
+from lacuna_model.syntax.right_side import Bridge, RightSide, bridges
+from lacuna_model.syntax.scan import Bracket, Scan, scan
 from lacuna_model.syntax.vocabulary import finish_character
 
 LIMIT = 96
@@ -26,6 +28,8 @@ PROSE_BONUS = 7.5
 LINE_BREAKING_QUOTES = (b'"""', b"'''", b"`")
 DECORATED = re.compile(rb"(?:\A|\n)([ \t]*)@[^\n]*\n([ \t]*)\Z")
 BODILESS = re.compile(rb"\b(?:(?:if|for|while)\b[^\n;{}]*\)|else)\s*\n\s*\Z")
+OPEN_TYPES = re.compile(rb"\w<[ \t]*\r?\n(?:[^\n;(){}]*\n)*\s*\Z")
+UNOPENED = re.compile(rb"\n[ \t]*(?:\} *)?(?:if|for|while|match|else|fn|func|impl)\b[^\n;{}]*\n\s*\Z")
 DEFINITION = Needs(b"def x():", b"def x():")
 CHOICE_HEAD = re.compile(rb"\b(switch|match)\b[^\n;]*\{\s*(?://[^\n]*\n\s*)*\Z")
 FIELDS = re.compile(rb"\n\s*[\w\"']+: [^\n]*,[ \t]*\n(?:[^\n]*\n){0,4}?\s*\Z")
@@ -33,6 +37,10 @@ WANTS_OPERAND = frozenset(
     b"return not and or in is import from as if elif while for with yield await lambda assert raise del global "
     b"new typeof let const var case else throw package def class fn func function async".split()
 )
+
+
+Way = tuple[float, RightSide, tuple[Bracket, ...], bytes]
+Source = Callable[[], list[tuple[float, bytes]]]
 
 
 class Closer:
@@ -51,7 +59,7 @@ class Closer:
         # a gap that begins a line and ends before code holds whole lines
         whole_lines = not left[left.rfind(b"\n") + 1 :].strip() and not self._right.blank
         self._newline_rank = WHOLE_LINES_RANK if whole_lines else NEWLINE_RANK
-        self._ways = [(0.0, self._right, self._target, b"")]
+        self._ways: list[Way] = [(0.0, self._right, self._target, b"")]
         if lexicon.columns and self._right.margin > 1:
             # What follows is a line of its own: the fill may end as it would at a line's end, with a newline behind it.
             below = self._right.without(0, self._newline)
@@ -70,19 +78,31 @@ class Closer:
         """Texts to put behind the beginning of a fill, likeliest first, without duplicates."""
         character = finish_character(fill)
         state = scan(fill + character, self._lexicon, self._left)
-        ranked = [(0.0, b"")] if state.inside == b"\n" else []
-        for offset, side, target, comment in self._ways:
-            self._right, self._target = side, target
-            for rank, text in (*self._inline(state, fill), *self._on_new_line(state, fill)):
-                ranked.append((offset + rank, text + comment))
         count, due = self._conditionals
         lines = settling(count_open(fill, count)[0], due, self._newline)
         seen: set[bytes] = set()
-        for _, text in sorted(ranked, key=lambda choice: choice[0]):
+        for text in _in_order(self._sources(state, fill)):
             if text not in seen and len(seen) < LIMIT:
                 seen.add(text)
                 for settled in self._settled(text, lines):
                     yield character + settled
+
+    def _sources(self, state: Scan, fill: bytes) -> list[tuple[float, Source]]:
+        """Where completions come from, each with the least rank that it has, in the order of these."""
+        sources: list[tuple[float, Source]] = [(0.0, lambda: [(0.0, b"")] if state.inside == b"\n" else [])]
+        for way in self._ways:
+            rank = way[0]
+            sources.append((rank - 1.0, partial(self._over_way, way, self._inline, state, fill)))
+            sources.append(
+                (rank + self._newline_rank - 0.5, partial(self._over_way, way, self._on_new_line, state, fill))
+            )
+        return sorted(sources, key=lambda source: source[0])
+
+    def _over_way(
+        self, way: Way, make: Callable[[Scan, bytes], Iterator[tuple[float, bytes]]], state: Scan, fill: bytes
+    ) -> list[tuple[float, bytes]]:
+        offset, self._right, self._target, comment = way
+        return [(offset + rank, text + comment) for rank, text in make(state, fill)]
 
     def _settled(self, text: bytes, lines: bytes) -> list[bytes]:
         """A completion with the conditional lines that the fill lacks, in front of it or behind it."""
@@ -102,7 +122,7 @@ class Closer:
 
     def _over(self, way: Bridge, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         right, lexicon = self._right, self._lexicon
-        openings = right.openings(way.openers) if way.openers else [right.opening(())]
+        openings = right.openings(way.openers)
         opening = openings[0]
         for rank, operand in enumerate(self._operands(state, fill)):
             body = operand + state.inside + way.closers
@@ -166,11 +186,12 @@ class Closer:
             return []
         if choice := CHOICE_HEAD.search(text):
             return [b"case x:"] if choice.group(1) == b"switch" else [b"x => ", b"x => x,"]
-        if text.rstrip().endswith(b"<"):
-            return [lexicon.operand + b">"]
+        if OPEN_TYPES.search(text):
+            return [lexicon.operand + b">", lexicon.operand + b">()", lexicon.operand]
         if lexicon.conditionals and text.endswith(b"\\" + self._newline):
             return [lexicon.operand + b" \\"]
-        return [lexicon.terminator] if lexicon.terminator and BODILESS.search(text) else []
+        bodies = [lexicon.terminator] if lexicon.terminator and BODILESS.search(text) else []
+        return [*bodies, b"{}"] if UNOPENED.search(text) else bodies
 
     def _decorated(self, fill: bytes) -> bool:
         return self._lexicon.columns and bool(DECORATED.search(self._left_text[-500:] + fill))
@@ -209,7 +230,7 @@ class Closer:
         heads = [(0.5 * rank, 0, head) for rank, head in enumerate(right.heads(openers))]
         if right.margin and not openers:  # the blank before the rest of the line may serve as indentation
             heads.append((-0.5 if right.statement else 1.0, right.margin, b""))
-        for lead_rank, (end, lead) in enumerate(self._leads(state, fill)):
+        for lead_rank, (end, lead) in enumerate(self._leads(state, fill, bare=right.blank and not openers)):
             operands = self._operands(state, fill) if end or lead.strip(b" \t") else [b""]
             for rank, operand in enumerate(operands):
                 for head_rank, margin, head in heads:
@@ -217,8 +238,12 @@ class Closer:
                     text = operand + state.inside + way.closers + end + start + head
                     yield lead_rank + rank + head_rank, text
 
-    def _leads(self, state: Scan, fill: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Ends of the statement, each with the line breaks, headers and indentation that the coming lines need."""
+    def _leads(self, state: Scan, fill: bytes, *, bare: bool) -> Iterator[tuple[bytes, bytes]]:
+        """Ends of the statement, each with the line breaks, headers and indentation that the coming lines need.
+
+        They are ``bare`` where nothing more is to come in the line: that the last of them indents is not needed then.
+        """
+        lead = partial(self._lead, bare=bare)
         lexicon = self._lexicon
         text = self._left_text[-4000:] + fill
         opened = open_lines(text, self._unit)
@@ -231,24 +256,29 @@ class Closer:
         line = text[text.rfind(b"\n") + 1 :]
         if not line.strip() and not state.inside:
             needs = DEFINITION if self._decorated(fill) else self._right.needs
-            yield b"", self._lead(opened, written=len(line), needs=needs)
+            yield b"", lead(opened, written=len(line), needs=needs)
         child = opened[-1].column + self._unit
-        floor = 0 if self._right.blank else child
+        floor = 0 if bare else child
         if state.header_open:
             params = b"()" if state.head == b"def" and b"(" not in text[text.rfind(b"def") :] else b""
-            yield params + b":", self._lead([*opened, Line(child, b"")], floor=floor)
-            yield params + lexicon.body, self._lead(opened)
+            yield params + b":", lead([*opened, Line(child, b"")], floor=floor)
+            yield params + lexicon.body, lead(opened)
         else:
             if state.last == b":" and not state.stack:  # the header is whole: its block follows behind the gap
-                yield b"", self._lead([*opened, Line(child, b"")], floor=floor)
-            yield b"", self._lead(opened)
+                yield b"", lead([*opened, Line(child, b"")], floor=floor)
+            yield b"", lead(opened)
         if self._right.coming:  # what is open there may be of the wrong kind
             outer = [line for line in opened if line.column < self._right.coming[0].column]
-            yield lexicon.body if state.header_open else b"", self._lead(outer or opened[:1])
+            yield lexicon.body if state.header_open else b"", lead(outer or opened[:1])
         yield lexicon.body if state.header_open else b"", self._newline + self._mark * opened[-1].column
 
-    def _lead(self, opened: Sequence[Line], *, written: int = -1, floor: int = 0, needs: Needs | None = None) -> bytes:
-        """The lines that lead to the text behind the gap; ``written`` is how many spaces an empty current one has."""
+    def _lead(
+        self, opened: Sequence[Line], *, written: int = -1, floor: int = 0, needs: Needs | None = None, bare: bool
+    ) -> bytes:
+        """The lines that lead to the text behind the gap, or to what is written in front of it.
+
+        ``written`` is how many spaces an empty current line has.
+        """
         right = self._right
         layout = lay_lines(
             opened, right.coming, header=right.header, unit=self._unit, floor=floor, needs=needs or right.needs
@@ -257,8 +287,18 @@ class Closer:
         first = layout.lines[0][0] if layout.lines else layout.column
         if first >= written >= 0:
             lead = lead.removeprefix(self._newline)[written:]
-        if right.blank and layout.lines and right.coming and right.coming[0].column <= layout.lines[-1][0]:
+        if bare and layout.lines and right.coming and right.coming[0].column <= layout.lines[-1][0]:
             return lead + self._lexicon.statement  # the block of the last header would else be empty
-        if right.blank and b"\n" in lead:
+        if bare and b"\n" in lead:
             return lead[: lead.rfind(b"\n")].removesuffix(b"\r")
         return lead
+
+
+def _in_order(sources: Sequence[tuple[float, Source]]) -> Iterator[bytes]:
+    """The texts of all sources by rank; none is asked before its turn, since most often an early text will do."""
+    waiting: list[tuple[float, bytes]] = []
+    for least, source in sources:
+        ready = sum(rank < least for rank, _ in waiting)
+        yield from (text for _, text in waiting[:ready])
+        waiting = sorted([*waiting[ready:], *source()], key=itemgetter(0))
+    yield from (text for _, text in waiting)

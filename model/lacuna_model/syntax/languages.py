@@ -1,7 +1,7 @@
 """The registry of languages: extensions, grammar wheel, and the words a minimal completion is made of."""
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import PurePath
 
@@ -19,8 +19,9 @@ class Lexicon:
     opens them, what closes them, and the shortest head of one. ``atoms`` are patterns of literals that no quote
     tells: regular expressions, characters. ``raw`` are strings with an opener and a closer of their own.
     ``function`` is the head of an anonymous function, ``choice`` what comes before the second half of a choice
-    between two values, ``field`` a field of a value whose brace ``record`` stands in front of. ``conditionals``
-    says that there are lines as ``#if`` and ``#endif``.
+    between two values, ``field`` a field of a value whose brace ``record`` stands in front of. ``tails`` are what must
+    follow the block of a word where it ends, unless its line begins so. ``union`` is what comes before a
+    type that may be one of several. ``conditionals`` says that there are lines as ``#if`` and ``#endif``.
     """
 
     line_comment: tuple[bytes, ...] = (b"//",)
@@ -40,6 +41,8 @@ class Lexicon:
     raw: tuple[tuple[bytes, bytes], ...] = ()
     field: bytes = b""
     record: bytes = b""
+    tails: tuple[tuple[bytes, bytes, tuple[bytes, ...]], ...] = ()
+    union: bytes = b""
     conditionals: bool = False
     function: bytes = b""
     choice: bytes = b""
@@ -119,13 +122,22 @@ _CHOICE = b" ? x"
 _REGEX_AT = rb"(?:(?<=[(,=:!&|?;\[{}])|(?<=[(,=:!&|?;\[{}] )|(?<=return ))"
 _REGEX = _REGEX_AT + rb"/(?![*/])(?:\\.|\[(?:\\.|[^\]\n])*\]|[^/\n\\\[])+/"
 _CHARACTER = rb"'(?:\\[^'\n]{1,10}|\\'|[^'\\\n]{1,4})'"
-_C = Lexicon(headers=_C_HEADERS, heads=_C_BLOCKS, links=_C_LINKS, choice=_CHOICE, conditionals=True)
-_JAVA = Lexicon(headers=_C_HEADERS, heads=_JAVA_BLOCKS, links=_JAVA_LINKS, choice=_CHOICE, function=b"() -> ")
+_DO = (b"do", b" while (x);", ())
+_C = Lexicon(tails=(_DO,), headers=_C_HEADERS, heads=_C_BLOCKS, links=_C_LINKS, choice=_CHOICE, conditionals=True)
+_JAVA = Lexicon(
+    headers=_C_HEADERS,
+    heads=_JAVA_BLOCKS,
+    links=_JAVA_LINKS,
+    choice=_CHOICE,
+    function=b"() -> ",
+    tails=(_DO, (b"try", b" finally {}", ())),
+)
 _CPP = Lexicon(
     headers=_C_HEADERS,
     heads=_CPP_BLOCKS,
     links=_C_LINKS,
     raw=((b'R"(', b')"'),),
+    tails=(_DO, (b"try", b" catch (...) {}", ())),
     conditionals=True,
     function=b"[] ",
     choice=_CHOICE,
@@ -148,15 +160,32 @@ _SCRIPT = Lexicon(
     headers=_C_HEADERS | {b"function"},
     quotes=(b'"', b"'", b"`"),
     atoms=(_REGEX,),
+    tails=(_DO, (b"try", b" finally {}", ()), (b"import", b' from "x"', ())),
     field=b"x: x",
     function=b"() => ",
 )
+_TYPED = replace(
+    _SCRIPT,
+    union=b"type x = x",
+    tails=(*_SCRIPT.tails, (b"<", b">()", (b"type", b"export", b"interface"))),
+)
 _GO = Lexicon(
+    tails=((b"struct", b"{}", (b"type",)),),
     links=(b" x()", b" := x", b" x() {}", b" x", b"case x:", b"x,"),
     field=b"x: x",
     record=b"x",
     function=b"func() ",
-    heads=(b"", b"func x() ", b"type x struct ", b"switch ", b"x = x", b"if x ", b"for ", b"select "),
+    heads=(
+        b"",
+        b"func x() ",
+        b"type x struct ",
+        b"switch ",
+        b"x = x",
+        b"if x ",
+        b"for ",
+        b"select ",
+        b"x := []struct ",
+    ),
     headers=_C_HEADERS | {b"func"},
     quotes=(b'"', b"'", b"`"),
     terminator=b"",
@@ -265,9 +294,9 @@ LANGUAGES: tuple[Language, ...] = (
         "tree_sitter_typescript",
         "language_typescript",
         aliases=("ts",),
-        lexicon=_SCRIPT,
+        lexicon=_TYPED,
     ),
-    Language("tsx", (".tsx",), "tree_sitter_typescript", "language_tsx", aliases=("typescriptreact",), lexicon=_SCRIPT),
+    Language("tsx", (".tsx",), "tree_sitter_typescript", "language_tsx", aliases=("typescriptreact",), lexicon=_TYPED),
     Language("go", (".go",), "tree_sitter_go", aliases=("golang",), lexicon=_GO),
     Language("rust", (".rs",), "tree_sitter_rust", aliases=("rs",), lexicon=_RUST),
     Language("java", (".java",), "tree_sitter_java", lexicon=_JAVA),

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lacuna_model.syntax.languages import Lexicon
@@ -12,7 +13,10 @@ STATEMENT = re.compile(
     rb"[ \t]*(?:[\w.\[\], ]+ [-+*/|&]?= |(?:return|import|raise|assert|yield|pass|break|continue|@)\b|[\w.]+\(|[)\]}]|"
     rb"(?:if|for|while|try|else|elif|except|finally|with|def|class)\b.*:[ \t]*(?:#.*)?$|from \S+ import )"
 )
+WORDS = re.compile(rb"[\s*]*(?:[^\s;{}=]+ )*?[A-Za-z'`,-]+(?: [a-z'`,-]+){3}")
+DOCTEST = re.compile(rb"[ \t]*(?:>>> |\.\.\. |:\w+[ :])")
 PROSE, CODE = 0.15, 0.4
+CLEAR = 0.2
 REACH = 6000  # how far behind a gap the end of a comment may lie
 
 
@@ -30,9 +34,12 @@ class Literals:
 
 
 def find_literals(text: bytes, lexicon: Lexicon, inside: bytes = b"") -> Literals:
-    """Literals of a text that starts ``inside`` a string; between them the search runs at the speed of ``re``."""
+    """Literals of a text that starts ``inside`` one; between them the search runs at the speed of ``re``."""
     pattern, closers = literal_pattern(lexicon)
-    start = (string_end(text, inside) or len(text)) if inside else 0
+    end = string_end(text, inside) if inside else 0
+    if end is None:
+        return Literals(((-1, len(text)),), inside if len(inside) > 1 or inside in MULTILINE_QUOTES else b"")
+    start = end
     spans = [(-1, start)] if inside else []
     open_end = b""
     for match in pattern.finditer(text, start):
@@ -51,7 +58,8 @@ def open_comment(text: bytes, lexicon: Lexicon) -> bytes:
     for begin, end in (*lexicon.block_comment, *lexicon.raw):
         place = text.find(end, 0, REACH)
         line = text[text.rfind(b"\n", 0, max(place, 0)) + 1 : max(place, 0)]
-        if place >= 0 and begin not in text[:place] and not scan(line, lexicon).inside:
+        opened = re.search(rb"(?<![\w*/\"'`])" + re.escape(begin), text[: max(place, 0)])
+        if place >= 0 and not opened and not scan(line, lexicon).inside:
             return end
     return b""
 
@@ -78,13 +86,37 @@ def carried_quote(piece: bytes, before: bytes, lexicon: Lexicon) -> bytes:
     or prose. Where they do not, it is the beginning if the first gap begins inside too, or if nothing stands behind
     the first quote.
     """
-    comment = open_comment(piece, lexicon)
+    comment = open_comment(piece, lexicon) or _comment_around(piece, before, lexicon)
     if comment:
         return comment
+    bare = _without_comments(piece, lexicon)
     for quote in lexicon.quotes:
-        if quote in MULTILINE_QUOTES and _begins_inside(piece, quote, before):
+        if quote in MULTILINE_QUOTES and _begins_inside(bare, quote, before):
             return quote
     return open_quote(piece.split(b"\n", 1)[0] + b"\n", lexicon)
+
+
+def _comment_around(piece: bytes, before: bytes, lexicon: Lexicon) -> bytes:
+    """The closer of the comment that a text without any mark of one is the middle of, if it reads like that."""
+    lines = [line for line in piece.split(b"\n") if line.strip()]
+    for begin, end in lexicon.block_comment:
+        if begin in piece or end in piece or not lines:
+            continue
+        if any(line.lstrip().startswith(lexicon.line_comment) for line in lines):
+            continue
+        marked = all(line.lstrip().startswith(b"*") for line in lines)
+        prose = sum(bool(WORDS.match(line)) for line in lines)
+        code = sum(line.rstrip().endswith((b";", b"{", b"}", b",")) for line in lines)
+        if marked or (prose > code and 2 * prose >= len(lines) and (before == end or len(lines) > 2)):
+            return end
+    return b""
+
+
+def _without_comments(text: bytes, lexicon: Lexicon) -> bytes:
+    """A text without its block comments, in which quotes mean nothing; the last of them may be open."""
+    for begin, end in lexicon.block_comment:
+        text = re.sub(re.escape(begin) + rb".*?(?:" + re.escape(end) + rb"|\Z)", b"", text, flags=re.DOTALL)
+    return text
 
 
 def _begins_inside(piece: bytes, quote: bytes, before: bytes) -> bool:
@@ -98,16 +130,23 @@ def _begins_inside(piece: bytes, quote: bytes, before: bytes) -> bool:
 
 
 def _begins_in_prose(piece: bytes, quote: bytes) -> bool | None:
-    """Whether a text between gaps begins inside a docstring, by its lines; None where these do not tell."""
-    first, *_, last = piece.split(quote) if quote in piece else (piece, b"")
-    if piece.count(quote) % 2:
-        code, other = _code_share(first), _code_share(last)
-        return None if code is None or other is None or code == other else code < other
-    code = None if quote in piece else _code_share(first)
-    return None if code is None or PROSE <= code <= CODE else code < PROSE
+    """Whether a text between gaps begins inside a docstring, by its lines; None where these do not tell.
+
+    Its first part, its third and so on are all code or all prose, and those between them the other.
+    """
+    if quote not in piece and any(len(other) == 3 and other in piece for other in MULTILINE_QUOTES):
+        return False
+    parts = piece.split(quote)
+    first, other = _code_share(parts[0::2]), _code_share(parts[1::2])
+    if first is None or (other is None and PROSE <= first <= CODE):
+        return None
+    if other is None:
+        return first < PROSE
+    return None if abs(first - other) < CLEAR else first < other
 
 
-def _code_share(text: bytes) -> float | None:
-    """The share of a text's lines that read like statements; None for less than two lines."""
-    lines = [line for line in text.split(b"\n") if line.strip()]
-    return sum(bool(STATEMENT.match(line)) for line in lines) / len(lines) if len(lines) > 1 else None
+def _code_share(parts: Sequence[bytes]) -> float | None:
+    """The share of lines that read like statements less that of those that read like prose; None for less than two."""
+    lines = [line for part in parts for line in part.split(b"\n") if line.strip()]
+    code = sum(bool(STATEMENT.match(line)) or -bool(WORDS.match(line) or DOCTEST.match(line)) for line in lines)
+    return code / len(lines) if len(lines) > 1 else None

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from lacuna_model.syntax.blocks import coming_lines, needs
 from lacuna_model.syntax.languages import Lexicon
@@ -17,13 +18,15 @@ STATEMENT = re.compile(
 )
 PROSE = re.compile(rb" ?[\w'`,.()-]+ [a-z'`-]+ [a-z'`,.-]+(?: [a-z]|\Z)")
 BINARY = re.compile(rb"\s*(?:[-+*/%&|^<>=!?]|(?:and|or|in|is|not in|if|instanceof|as)\b)")
-CHOICE = re.compile(rb"\s*(?::(?!:)|else\b)")
+CHOICE = re.compile(rb"\s*:(?!:)")
+CHOICE_OF_WORDS = re.compile(rb"\s*(?::(?!:)|else\b)")
 ARROW = re.compile(rb"\s*(?::[^\n=]*)?=>")
 BODY = re.compile(rb"\s*(?:\{|:|->|(?:throws|where|const|override|noexcept)\b|[\w*.\[\]]+ \{|\([^)\n]*\) \{)")
 HEAD_OF = {
     rb"\s*(?:catch|finally)\b": b"try",
     rb"\s*else\b": b"if",
     rb"\s*while\b": b"do ",
+    rb"\{\{": b"x := []struct ",
     rb",?\s*(?://[^\n]*\s+)*[^\n;{}]+ => ": b"x => ",
 }
 FIELD = re.compile(rb"\s*(?://[^\n]*\s+)*\w+: [^\n]*,? *\n")
@@ -34,17 +37,35 @@ OUTSIDE = re.compile(
 )
 SIGNATURE_END = re.compile(rb"\s*(?:->[^\n]*)?:")
 CAUSE = re.compile(rb"\s*from\b")
+# Code that goes on with what stands in front of it, be that on the line above.
+CONTINUES = re.compile(
+    rb"\s*(?:\?\.|\.(?=[\w(])|\?(?=\s)|&&|\|\||[-+*%^|](?=\s)|/(?=\s)|[=!]=|<<|>>|(?:as|instanceof)\b)"
+)
+CONTINUES_IN_BRACKETS = re.compile(CONTINUES.pattern + rb"|\s*(?:and|or|in|is|if|else|for)\b")
+UNION = re.compile(rb"\s*\| *[\w{\"']")
+# The second line of a macro.
+UNENDED = re.compile(rb"\r?\n[ \t]+[^\s#/}][^\n]*[^;{},:\s]\r?\n(?:[ \t]*\r?\n)*#")
+# The bounds on the types of what a block belongs to, and the first line of that.
+WHERE = re.compile(
+    rb"\s*(?:(?P<word>where)\b|(?:[A-Z]\w*(?:::\w+)*: [A-Z?'][^\n{;]*\n\s*)+(?=\{))"
+    rb"(?:[^{;]*\{\s*(?:(?://|#)[^\n]*\s+)*(?P<body>[^\n]*))?"
+)
+HEAD = re.compile(rb"[^=:]*[\w)] |\w+ ")  # of a block that is a statement, not a value
+CLAUSE = re.compile(rb"\s*(else|catch|finally)\b")
+WORD_OF = {b"else": b"if", b"catch": b"try", b"finally": b"try", b"while": b"do"}
+OWN_BLOCK = re.compile(rb"\s*\n([ \t]*)\{[ \t]*\n(?:.*\n){0,40}?\1\}\s*(?=(\w+))")
 CASE = re.compile(rb"\s*(?:case|default)\b")
 
 
 class RightSide:
     """What stands behind a gap: the rest of its line, and which brackets and strings it closes.
 
-    ``unmatched`` are its closers without an opener, innermost first, and ``levels`` the columns of the lines between
-    them (see ``Scan``); ``inside`` is the quote of a string that the text begins in, given what the gap begins in
-    (``before``); ``header`` whether the line is the header of an indented block; ``follows_choice`` whether the text
-    goes on with the second half of a choice, as in ``x ? y : z``, and ``cases`` whether it does with the cases of a
-    switch; ``after_statement`` is the text from where the statement closes its last bracket, ``coming`` the lines
+    ``unmatched`` are its closers without an opener, innermost first, ``stack`` its openers without a closer, outermost
+    first, and ``levels`` the columns of the lines between them (see ``Scan``); ``inside`` is the quote of a string that
+    the text begins in, given what the gap begins in (``before``); ``header`` whether the line is the header of an
+    indented block; ``follows_choice`` whether the text goes on with the second half of a choice, as in ``x ? y : z``,
+    ``cases`` whether it does with the cases of a switch, and ``statements`` whether one ends behind the last of its
+    closers; ``after_statement`` is the text from where the statement closes its last bracket, ``coming`` the lines
     behind that and ``needs`` the blocks these must stand in. ``whole`` says whether all is seen that could close a
     bracket, which it is not in front of another gap.
     """
@@ -70,8 +91,10 @@ class RightSide:
         outside = lexicon.columns and OUTSIDE.search(clean) is not None
         self.whole = stop is not None or outside or (to_the_end and len(text) <= FAR)
         self.unmatched = counted.unmatched
+        self.stack = counted.stack
         self.lowest = state.lowest if len(state.unmatched) == len(counted.unmatched) else UNKNOWN
         self.cases = state.cases
+        self.statements = state.statements
         self._start = start
         seen = state.levels[: len(counted.levels)]
         self.levels = seen + (UNKNOWN,) * (len(counted.levels) - len(seen))
@@ -82,7 +105,7 @@ class RightSide:
         code = scan(line, lexicon)
         self.header = lexicon.columns and code.last == b":" and not code.stack
         self.blank = not self.rest.strip()
-        self.follows_choice = bool(CHOICE.match(text))
+        self.follows_choice = bool((CHOICE_OF_WORDS if lexicon.columns else CHOICE).match(text))
         self.coming = coming_lines(self.after_statement)
         self.needs = needs(window)
 
@@ -139,12 +162,17 @@ class RightSide:
             parts.append(mark + (b"\n" if len(mark) > 1 else b""))
         if self.cases and openers[-1:] == [b"{"] and not CASE.match(self.text):
             parts.append(b"case x:")
-        if openers and not self.inside and (self.rest[:1] == b"," or BINARY.match(self.rest)):
+        if openers and not self.inside and (self.rest[:1] == b"," or BINARY.match(self.rest) or self._continues):
             parts.append(operand)
+        else:
+            parts.append(self.leads[0])
         return b"".join(parts) + self.lexicon.opener_of(self.inside)
 
     def openings(self, openers: Sequence[bytes]) -> list[bytes]:
         """The same with each caller and each head that there may be, likeliest first."""
+        if not openers:
+            closing = self.lexicon.opener_of(self.inside)
+            return [lead + closing for lead in dict.fromkeys([b"", *self.leads])]  # the text in front may be enough
         callers: list[bytes | None] = list(self._callers(openers)) if b"(" in openers else [None]
         heads = self._heads(openers) if b"{" in openers else [b""]
         return [self.opening(openers, caller, head) for head in heads for caller in callers]
@@ -186,6 +214,35 @@ class RightSide:
         """What follows a closer that has no opener."""
         return self.text[self._start + self.unmatched[index].end :] if index < len(self.unmatched) else b""
 
+    @cached_property
+    def _continues(self) -> bool:
+        """Whether the text goes on with an expression, where a line break means nothing."""
+        pattern = CONTINUES_IN_BRACKETS if self.lexicon.columns else CONTINUES
+        return bool(pattern.match(self.text))
+
+    @cached_property
+    def leads(self) -> list[bytes]:
+        """What must stand directly in front of the text: an operand, the head of its block, or nothing."""
+        if self.inside or self.lexicon.columns or not self.lexicon.braces:
+            return [b""]
+        if self.lexicon.union and UNION.match(self.text):
+            return [self.lexicon.union]
+        if self._continues:
+            return [self.lexicon.operand]
+        heads = [head for head in self.lexicon.heads if HEAD.fullmatch(head)]
+        if clause := CLAUSE.match(self.text):
+            return [*(head + b"{}" for head in heads if head.startswith(WORD_OF[clause.group(1)])), b""]
+        if where := WHERE.match(self.text):
+            found = sorted(heads, key=lambda head: not head.startswith(_owner(where.group("body") or b"")))
+            return found if where.group("word") else [head + b"where" for head in found]
+        if block := OWN_BLOCK.match(self.text):
+            if word := WORD_OF.get(block.group(2)):
+                return sorted(heads, key=lambda head: not head.startswith(word))
+            return [b"", *heads]
+        if self.lexicon.conditionals and UNENDED.match(self.text):
+            return [b"", b"#define x \\"]
+        return [b""]
+
     def heads(self, openers: Sequence[bytes]) -> list[bytes]:
         """Beginnings of a statement that the rest of the line may complete, likeliest first."""
         operand = self.lexicon.operand
@@ -203,6 +260,13 @@ class RightSide:
         if rest[:1].isspace():
             return [operand + b" =", operand, b"from " + operand, operand + b"."]
         return [b"", operand + b" = ", b"from " + operand + b" ", b"raise "]
+
+
+def _owner(line: bytes) -> bytes:
+    """What has a block that begins with this line, by the word that it begins with."""
+    if re.search(rb"\bfn\b|\btype\b", line):
+        return b"impl"
+    return b"struct" if FIELD.match(line + b"\n") else b"fn"
 
 
 def _header_heads(rest: bytes, opening: bytes, operand: bytes) -> list[bytes]:
@@ -246,11 +310,22 @@ def bridges(
     while statement and kept and own[kept - 1] in (b")", b"]"):
         kept -= 1
     counts = range(kept, max(kept - 2, -1), -1)
-    return [Bridge(_closing(own[count:][::-1]), _opening(due[count:], lexicon)) for count in counts]
+    return [Bridge(_closing(stack[count:], lexicon), _opening(due[count:], lexicon)) for count in counts]
 
 
-def _closing(marks: Sequence[bytes]) -> bytes:
-    return b"".join(mark if len(mark) == 1 else b"\n" + mark for mark in marks)
+def _closing(brackets: Sequence[Bracket], lexicon: Lexicon) -> bytes:
+    """What closes brackets, given outermost first, with what must follow where the block of a word ends."""
+    closers = []
+    for bracket in reversed(brackets):
+        closers.append(bracket.closer if len(bracket.closer) == 1 else b"\n" + bracket.closer)
+        if bracket.closer == b"}":
+            closers.append(
+                next(
+                    (tail for word, tail, no in lexicon.tails if word in bracket.words and bracket.words[0] not in no),
+                    b"",
+                )
+            )
+    return b"".join(closers)
 
 
 def _opening(marks: Sequence[bytes], lexicon: Lexicon) -> list[bytes]:

@@ -17,13 +17,15 @@ MULTILINE_QUOTES = (b'"""', b"'''", b"`")
 UNKNOWN = -1
 # What begins like this may stand as far left as the block that it is in.
 LABELS = frozenset({b"case", b"default"})
+ACCESS = frozenset({b"public:", b"private:", b"protected:"})
 
 
 class Bracket(NamedTuple):
     """A bracket by its closer, with the column of the line that it stands on; ``UNKNOWN`` where that is not seen.
 
     Of an opener ``inner`` is the column of the first line within; of a closer ``leads`` says that it begins its line,
-    and ``end`` is where in the text it ends.
+    and ``end`` is where in the text it ends. Of one that a gap has to write (``due``) the column is the least that it
+    can have. ``words`` are the first token of an opener's line and the one in front of it.
     """
 
     closer: bytes
@@ -31,6 +33,8 @@ class Bracket(NamedTuple):
     inner: int = UNKNOWN
     leads: bool = False
     end: int = 0
+    due: bool = False
+    words: tuple[bytes, bytes] = (b"", b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,8 @@ class Scan:
     closer of a string or comment that is open; ``last`` the last token that is no space (empty at the start of a
     line), ``head`` the first word of the line that is not inside parentheses; ``body_due`` the indentation of a
     header whose block has not begun, ``indent`` that of the line. ``unclosed`` says whether a line ended in a string,
-    ``cases`` whether one began with a case outside of the text's own brackets, ``whole`` whether brackets were
+    ``cases`` whether one began with a case outside of the text's own brackets, ``statements`` whether there was a
+    semicolon outside of these behind the last unmatched closer, ``whole`` whether brackets were
     counted from where none is open. ``column`` is the current line's, ``fresh`` says that it is blank so far.
     """
 
@@ -59,6 +64,7 @@ class Scan:
     indent: bytes = b""
     unclosed: bool = False
     cases: bool = False
+    statements: bool = False
     whole: bool = True
     column: int = 0
     fresh: bool = False
@@ -198,6 +204,7 @@ class _Walk:
         self._line_start = not state.last
         self._unclosed = state.unclosed
         self._cases = False
+        self._statements = state.statements
 
     def token(self, match: re.Match[bytes], closers: Sequence[bytes]) -> None:
         """Takes in one token of the pattern."""
@@ -211,13 +218,13 @@ class _Walk:
                 self._column = _column(text)
         elif kind.startswith("torn"):
             self._unclosed = True
-            self._visible("atom", text, match.end())
+            self._visible("atom", match)
         elif kind.startswith("open"):
             self._inside = closers[int(kind[4:])]
         elif kind.startswith("note") and match.end() == len(match.string):
             self._inside = b"\n"
         elif not kind.startswith(("skip", "note")):
-            self._visible(kind, text, match.end())
+            self._visible(kind, match)
 
     def _newline(self) -> None:
         self._column, self._fresh = 0, True
@@ -228,7 +235,8 @@ class _Walk:
         self._last, self._head, self._header_open = b"", b"", False
         self._line_start, self._indent = True, b""
 
-    def _visible(self, kind: str, text: bytes, end: int) -> None:
+    def _visible(self, kind: str, match: re.Match[bytes]) -> None:
+        text, end = match.group(), match.end()
         if not self._head:
             self._head = text
             self._header_open = text in self._lexicon.headers
@@ -236,17 +244,19 @@ class _Walk:
         self._line_start = False
         closes = kind == "right" or text in self._closing_words
         if self._fresh and not closes and text != b"#":
-            label = text in LABELS
+            case = text in LABELS
+            label = case or text + match.string[end : end + 1] in ACCESS
             self._level(self._column + label, begins=kind == "word")
-            self._cases |= label and not self._stack and not self._unmatched
+            self._cases |= case and not self._stack and not self._unmatched
         if closes:
             self._close(text, end)
         elif kind == "word":
             self._block_word(text)
         elif kind == "left":
-            self._stack.append(Bracket(self._pairs[text], self._column))
+            self._stack.append(Bracket(self._pairs[text], self._column, words=(self._head, self._last)))
         elif text == b":" and not self._in(b")", b"]", b"}"):
             self._header_open = False
+        self._statements |= text == b";" and not self._stack
         self._last, self._fresh = text, False
 
     def _in(self, *closers: bytes) -> bool:
@@ -270,7 +280,9 @@ class _Walk:
         else:
             self._unmatched.append(Bracket(text, self._column, leads=self._fresh, end=end))
             self._levels.append(UNKNOWN)
-            self._lowest = UNKNOWN
+            self._lowest, self._statements = UNKNOWN, False
+            if text == b")":  # where the statement began is not seen
+                self._column = UNKNOWN
 
     def _block_word(self, word: bytes) -> None:
         """Takes blocks of words for brackets; behind something else on its line the word may be a mere modifier."""
@@ -296,6 +308,7 @@ class _Walk:
             indent=self._indent,
             unclosed=self._unclosed,
             cases=self._cases,
+            statements=self._statements,
             whole=self._start.whole,
             column=self._column,
             fresh=self._fresh,

@@ -39,6 +39,23 @@ class _Head:
         return Check(tuple((gap, offset) if gap <= last else (last, len(texts[last])) for gap, offset in places))
 
 
+def solve_windows(
+    document: Document | None,
+    held: list[Fill | None],
+    queue: Callable[[int], Candidates],
+    verifies: int,
+    seconds: float,
+) -> None:
+    """Fills the gaps of each window that holds several, where one of them holds nothing, in turn."""
+    if document is None:
+        return
+    for window in document.windows:
+        if len(window.gaps) > 1 and None in [held[gap] for gap in window.gaps]:
+            solved = solve_in_turn(document, window, queue, verifies, seconds)
+            if solved is not None:
+                held[window.gaps.start : window.gaps.stop] = solved
+
+
 def solve_in_turn(
     document: Document, window: Window, queue: Callable[[int], Candidates], verifies: int, seconds: float
 ) -> list[Fill] | None:

@@ -6,7 +6,7 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, TokenText, Verdict, fill_tokens
@@ -20,13 +20,14 @@ from lacuna_model.syntax.endings import is_open, latest, line_cuts
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.region_rules import RegionRules
-from lacuna_model.syntax.turns import solve_in_turn
+from lacuna_model.syntax.turns import solve_windows
 from lacuna_model.syntax.vocabulary import vocabulary_of
 
 STEP_VERIFIES = 4
 STEP_SECONDS = 0.002
-INSIST_VERIFIES = 24
-INSIST_SECONDS = 0.010
+INSIST_VERIFIES = 8
+INSIST_SECONDS = 0.004
+INSIST_SECONDS_ALL = 0.008  # of all gaps together, the last of them not cut short
 # Without a witness nothing can be committed, and a deferral costs a whole step of the model (about 20 ms).
 FIRST_VERIFIES = 64
 FIRST_SECONDS = 0.020
@@ -173,7 +174,7 @@ class SyntaxConstraint:
             return self._queue(gaps, () if bare else proposal, gap, bare=bare)
 
         if self._attempts > 1:
-            self._solve_windows(held, queue, TURN_VERIFIES, TURN_SECONDS)
+            solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
         queues = {gap: queue(gap) for gap, fill in enumerate(held) if fill is None}
         effort = Effort(FIRST_VERIFIES * len(queues), FIRST_SECONDS + FIRST_SECONDS_MORE * (len(queues) - 1))
         found = joint_search(queues, held, self._judge, effort)
@@ -187,19 +188,6 @@ class SyntaxConstraint:
                 self._partial = solved
             else:  # one of them may be to blame for what the others lack
                 self._partial = [None] * len(gaps)
-
-    def _solve_windows(
-        self, held: list[Fill | None], queue: Callable[[int], Candidates], verifies: int, seconds: float
-    ) -> None:
-        """Fills the gaps of each window that holds several, where one of them holds nothing, in turn."""
-        document = self._document
-        if document is None:
-            return
-        for window in document.windows:
-            if len(window.gaps) > 1 and None in [held[gap] for gap in window.gaps]:
-                solved = solve_in_turn(document, window, queue, verifies, seconds)
-                if solved is not None:
-                    held[window.gaps.start : window.gaps.stop] = solved
 
     def _renew(self, gaps: Sequence[GapView], proposal: Sequence[Commit], refused: set[int]) -> None:
         """Looks for a witness that holds what this one refuses, gap after gap: one's trouble is not another's."""
@@ -216,11 +204,14 @@ class SyntaxConstraint:
 
         A token of the witness's own costs the fill its sense, and a step lost costs more than this search.
         """
+        started = time.thread_time()
         for gap in dict.fromkeys(commit.gap for commit in proposal):
             best = next(commit for commit in proposal if commit.gap == gap)
             self._renew_gap(gaps, [best], gap, Effort(INSIST_VERIFIES, INSIST_SECONDS))
             if self._agrees(gaps, best):
                 return [best]
+            if time.thread_time() - started > INSIST_SECONDS_ALL:
+                break
         return []
 
     def _queue(
@@ -238,18 +229,27 @@ class SyntaxConstraint:
         own = {commit.slot: commit.token for commit in reversed(proposal) if commit.gap == gap}
         best = dict(list(own.items())[-1:])
         fill = self._witness[gap] if self._witness is not None else None
-        for base, overlay in ((0.0, own), (COST_BEST_ONLY, best), (COST_COMMITTED_ONLY, {})):
-            draft = lay_out(view, overlay, eog)
-            if draft is None or (base and overlay == own):
-                continue
-            queue.add(draft, base=base, before=fill)
-            if fill is not None and not draft.closed and not fill.closing:
-                queue.add_fill(overlaid(fill.tokens, view, overlay, eog), base=base + COST_OVERLAID)
-            if draft.kept == 0 and self._original[gap]:
-                queue.add_fill(self._vocabulary.encode(self._original[gap]), base=base + COST_ORIGINAL)
+        self._add_draft(queue, view, gap, own, base=0.0)
+        for base, overlay in ((COST_BEST_ONLY, best), (COST_COMMITTED_ONLY, {})):
+            if overlay != own:
+                queue.add_later(partial(self._add_draft, queue, view, gap, overlay, base=base), base=base)
         if fill is not None:
-            self._add_alternatives(queue, view, gap, fill)
+            queue.add_later(partial(self._add_alternatives, queue, view, gap, fill), base=COST_ALTERNATIVE)
         return queue
+
+    def _add_draft(
+        self, queue: Candidates, view: GapView, gap: int, overlay: Mapping[int, int], *, base: float
+    ) -> None:
+        """Queues the draft of a gap with some proposed tokens, and the witness with them in their places."""
+        eog, fill = self._vocabulary.eog_id, self._witness[gap] if self._witness is not None else None
+        draft = lay_out(view, overlay, eog)
+        if draft is None:
+            return
+        queue.add(draft, base=base, before=fill)
+        if fill is not None and not draft.closed and not fill.closing:
+            queue.add_fill(overlaid(fill.tokens, view, overlay, eog), base=base + COST_OVERLAID)
+        if draft.kept == 0 and self._original[gap]:
+            queue.add_fill(self._vocabulary.encode(self._original[gap]), base=base + COST_ORIGINAL)
 
     def _add_alternatives(self, queue: Candidates, view: GapView, gap: int, fill: Fill) -> None:
         """Queues the model's next best tokens for the first open slot, those that the parser could read there."""
@@ -325,7 +325,7 @@ class SyntaxConstraint:
     def _search(self, views: Sequence[GapView], effort: Effort, *, bare: bool) -> Iterator[tuple[bytes, ...]]:
         held: list[Fill | None] = [None] * len(views)
         queue = partial(self._queue, views, (), bare=bare)
-        self._solve_windows(held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
+        solve_windows(self._document, held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
         while not effort.spent:
             queues = {gap: self._queue(views, (), gap, bare=bare) for gap, fill in enumerate(held) if fill is None}
             found = joint_search(queues, held, self._judge, effort)

@@ -1,0 +1,163 @@
+"""Which brackets all gaps of a document leave open, chosen together: a beam search over the stack of open brackets.
+
+Gap after gap each way of closing some brackets and opening others is charged for what it writes and for the lines and
+closers behind it that do not fit. A bracket that only a later text closes costs little where it is opened in the right
+gap, and much where it has to be opened too late, deep in a block that the closer does not stand in.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import product
+from typing import NamedTuple
+
+from lacuna_model.syntax.right_side import RightSide
+from lacuna_model.syntax.scan import UNKNOWN, Bracket, Scan
+
+COST_WRITTEN = 0.3  # a bracket that the gap would have to write
+COST_COLUMN = 1.0  # a bracket or a line that stands where it does not belong
+COST_DEEP = 0.5  # a line that stands deeper than the first one of its block would
+COST_ARGUMENT = 0.25  # a statement's line that would stand in a parenthesis
+COST_TORN = 3.0  # a bracket that would stay without its other half
+BLOCK = re.compile(rb"\n([ \t]*)\S[^\n]*\{[ \t]*\n([ \t]*)\S")
+BEAM = 10
+MOST_WRITTEN = 7
+MOST_LASTING = 2
+MOST_LEVELS = 40  # further closers of one text are not looked at one by one
+
+Stack = tuple[Bracket, ...]
+
+
+class _Path(NamedTuple):
+    """What each gap so far leaves open, and the stack behind the text that follows the last of them."""
+
+    cost: float
+    left_open: tuple[Stack, ...]
+    stack: Stack
+
+
+def nest(left: Scan, rights: Sequence[RightSide]) -> list[Stack]:
+    """The brackets that each gap leaves open, outermost first; ``rights`` are the texts behind the gaps."""
+    unit = _unit(rights) if len(rights) > 1 else 0
+    paths = [_Path(0.0, (), left.stack)]
+    for index, right in enumerate(rights):
+        lasting = _lasting(rights[index + 1 :])
+        found: dict[tuple[tuple[bytes, ...], int], _Path] = {}
+        for path in paths:
+            for cost, kept, new in _ways(path.stack, right, lasting):
+                stack = (*path.stack[:kept], *new)
+                more, rest = _behind(stack, right, whole=left.whole, unit=unit)
+                total = path.cost + cost + more
+                key = (tuple([bracket.closer for bracket in rest]), rest[-1].column if rest else 0)
+                if key not in found or total < found[key].cost:
+                    found[key] = _Path(total, (*path.left_open, stack), rest)
+        paths = sorted(found.values(), key=lambda path: path.cost)[:BEAM]
+    return list(min(paths, key=lambda path: path.cost + COST_TORN * len(path.stack) * rights[-1].whole).left_open)
+
+
+def _unit(rights: Sequence[RightSide]) -> int:
+    """By how much the lines of a block are most often indented; 0 where no block begins in the texts."""
+    counts = Counter(
+        len(below.expandtabs()) - len(above.expandtabs())
+        for right in rights
+        for above, below in BLOCK.findall(right.text)
+    )
+    return max((unit for unit, _ in counts.most_common(1)), default=0)
+
+
+def _lasting(later: Sequence[RightSide]) -> list[tuple[bytes, ...]]:
+    """Brackets that a gap may open for the texts behind later ones to close, outermost first."""
+    closers = sorted({bracket.closer for right in later for bracket in right.unmatched})
+    return [marks for count in range(MOST_LASTING + 1) for marks in product(closers, repeat=count)]
+
+
+def _ways(stack: Stack, right: RightSide, lasting: Sequence[tuple[bytes, ...]]) -> Iterator[tuple[float, int, Stack]]:
+    """(cost, brackets kept, new ones), cheapest first."""
+    counts = _counts(len(stack), len(right.unmatched), tuple(map(len, lasting)))
+    for closed, opened, index in counts:
+        kept = len(stack) - closed
+        column = _least_column(stack[kept - 1]) if kept else 0
+        cost = COST_WRITTEN * (closed + opened + len(lasting[index]))
+        new = [Bracket(mark, column, due=True) for mark in lasting[index]]
+        for mark in reversed(right.unmatched[:opened]):
+            if mark.leads and column != UNKNOWN != mark.column:
+                cost += COST_COLUMN * (mark.column < column)
+            new.append(Bracket(mark.closer, mark.column if mark.leads else column, due=not mark.leads))
+        yield cost, kept, tuple(new)
+
+
+def _least_column(block: Bracket) -> int:
+    """How far left a bracket may stand that is written within another."""
+    if block.inner != UNKNOWN:
+        return block.inner
+    return block.column if block.due or block.column == UNKNOWN else block.column + 1
+
+
+@lru_cache(maxsize=256)
+def _counts(depth: int, lacking: int, lasting: tuple[int, ...]) -> list[tuple[int, int, int]]:
+    """How many to close, how many to open, and which lasting ones (by index), in the order of what is written.
+
+    More than a few are written only to close all that is open, or to open just what the text behind closes.
+    """
+    ways = []
+    for closed in {*range(min(depth, MOST_WRITTEN) + 1), depth}:
+        exact = max(lacking - (depth - closed), 0)
+        ways += [(closed + opened, closed, opened, 0) for opened in {*range(min(lacking, MOST_WRITTEN) + 1), exact}]
+        ways += [
+            (closed + opened + length, closed, opened, index)
+            for opened in range(min(lacking, MOST_WRITTEN) + 1)
+            for index, length in enumerate(lasting)
+            if length and closed + opened + length <= MOST_WRITTEN
+        ]
+    return [way[1:] for way in sorted(ways)]
+
+
+def _behind(stack: Stack, right: RightSide, *, whole: bool, unit: int) -> tuple[float, Stack]:
+    """How ill a text goes with the brackets open in front of it, and those open behind it.
+
+    ``whole`` says that the stack holds all that is open, ``unit`` how deep a block is indented.
+    """
+    cost = 0.0
+    rest = list(stack)
+    for place, level in enumerate(right.levels[: MOST_LEVELS + 1]):
+        if place and rest:
+            cost += _misfit(rest.pop(), right.unmatched[place - 1])
+        elif place:
+            cost += COST_TORN * whole
+        if level != UNKNOWN and rest:
+            block = rest[-1]
+            cost += COST_COLUMN * (block.column > level if block.due else block.column >= level != block.inner)
+    if len(right.unmatched) > MOST_LEVELS:
+        rest = rest[: max(len(rest) - len(right.unmatched) + MOST_LEVELS, 0)]
+    lowest = right.lowest
+    if lowest != UNKNOWN and right.lexicon.braces and not right.to_the_end:
+        inner = rest[-1].inner if rest else 0
+        if inner != UNKNOWN:
+            cost += COST_COLUMN * (lowest > inner)
+        elif unit and rest[-1].column != UNKNOWN:
+            cost += COST_DEEP * (lowest > rest[-1].column + unit)
+        if rest and inner == UNKNOWN:
+            rest[-1] = rest[-1]._replace(inner=lowest)
+    return cost + _misplaced(rest, right), (*rest, *right.stack)
+
+
+def _misplaced(rest: Sequence[Bracket], right: RightSide) -> float:
+    """What speaks against the innermost open bracket behind a text's closers: statements, or blocks that go further."""
+    if not rest or right.to_the_end:
+        return 0.0
+    cost = 0.0
+    if rest[-1].closer != b"}":
+        cost += COST_COLUMN * right.statements or COST_ARGUMENT * (rest[-1].due and right.lowest != UNKNOWN)
+    if right.stack and right.stack[0].column == UNKNOWN != right.stack[0].inner:
+        cost += COST_COLUMN * (right.stack[0].inner <= rest[-1].inner)
+    return cost
+
+
+def _misfit(opener: Bracket, closer: Bracket) -> float:
+    if opener.closer != closer.closer:
+        return COST_TORN
+    if UNKNOWN in (opener.column, closer.column):
+        return 0.0
+    exact = closer.leads and not opener.due
+    return COST_COLUMN * (opener.column != closer.column if exact else opener.column > closer.column)

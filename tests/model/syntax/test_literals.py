@@ -1,0 +1,53 @@
+"""Which string or comment a text between gaps begins in, and which one it leaves open."""
+
+import pytest
+
+from lacuna_model.syntax import language_for
+from lacuna_model.syntax.languages import Lexicon
+from lacuna_model.syntax.literals import carried_quote, find_literals
+
+
+def lexicon(name: str) -> Lexicon:
+    language = language_for(name=name)
+    assert language is not None
+    return language.lexicon
+
+
+@pytest.mark.parametrize(
+    ("name", "piece", "before", "inside"),
+    [
+        (
+            "java",
+            "\n that may be asked for, but need not be.\n <p>\n The rest is said further down in the text.\n",
+            "*/",
+            "*/",
+        ),
+        ("java", "\n * @param x the one\n * @return\n", "", "*/"),
+        ("java", "\n    int x = f(1);\n    int y = g(x);\n    return x + y;\n", "*/", ""),
+        (
+            "go",
+            "\n// The rest of it may be used and copied by all\n// without any limit, as the text above says.\n",
+            "",
+            "",
+        ),
+        ("javascript", "\n * accepts `text/*` and 'text/*'.\n */\nf()\n", "", "*/"),
+        ("javascript", "\n  f()\n}\n\n/**\n * Takes `x and returns it.\n */\nfunction g(x) {\n", "", ""),
+        ("javascript", "\n  more ${x}`\n  f()\n", "`", "`"),
+        ("python", "\n    'zero'\n    >>> f(5)\n    'five'\n    >>> f(7)\n", "", '"""'),
+        (
+            "python",
+            '\n    and as well as that.\n    """\n\n\nclass B(A):\n    """Works like the other, but for\n',
+            "",
+            '"""',
+        ),
+        ("python", '\n    x = 1\n    """Says what is done here\n    and by whom.\n    """\n    return f(x)\n', "", ""),
+    ],
+)
+def test_the_lines_tell_what_a_text_begins_in(name: str, piece: str, before: str, inside: str) -> None:
+    assert carried_quote(piece.encode(), before.encode(), lexicon(name)) == inside.encode()
+
+
+def test_a_comment_that_does_not_end_goes_on() -> None:
+    assert find_literals(b" * more of it\n", lexicon("java"), b"*/").inside == b"*/"
+    assert find_literals(b" * more */ int x;\n", lexicon("java"), b"*/").inside == b""
+    assert find_literals(b"more of a name\n", lexicon("java"), b'"').inside == b""

@@ -1,0 +1,88 @@
+"""All gaps of a document share its brackets: what one leaves open another has to find so."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+import pytest
+
+from lacuna_model.syntax import language_for, nesting
+from lacuna_model.syntax.balance import Balance
+from lacuna_model.syntax.scan import Bracket
+
+
+def targets(name: str, pieces: Sequence[str]) -> list[str]:
+    """The closers of what each gap between the pieces leaves open, outermost first."""
+    language = language_for(name=name)
+    assert language is not None
+    places = list(accumulate(len(piece) for piece in pieces[:-1]))
+    balance = Balance("".join(pieces).encode(), [(place, place) for place in places], language.lexicon)
+    sides = [balance.sides(gap) for gap in range(len(places))]
+    return [b"".join(bracket.closer for bracket in side.target).decode() for side in sides]
+
+
+@pytest.mark.parametrize(
+    ("name", "pieces", "wanted"),
+    [
+        pytest.param(
+            "cpp",
+            (
+                "#include <a>\n\n",
+                "\n  return f(x);\n}\n\nclass A {\n public:\n  void g() {\n    for (;;) {\n      // x\n",
+                "\n      y();\n    }\n  }\n};\n}  // namespace\n}  // namespace b\n",
+            ),
+            ["}}}", "}}}}}"],
+            id="namespaces are opened by the first gap",
+        ),
+        pytest.param(
+            "typescript",
+            ("class A {\n  constructor(\n    a: B,\n", "\n    this.b = 1;\n    this.c = 2;\n", "\n  }\n}\n"),
+            ["}}", "}}"],
+            id="no statement stands in a parenthesis",
+        ),
+        pytest.param(
+            "java",
+            ("package a;\n\n", "\n    private int x;\n", "\n    int f() {\n        return x;\n    }\n\n", "\n}\n"),
+            ["}", "}", "}"],
+            id="a line that stands deep is in a block",
+        ),
+        pytest.param(
+            "c",
+            (
+                "void f(void) {\n  g(1);\n",
+                "\n                int x, int y) {\n  char *z;\n\n  switch (x) {\n",
+                "\n  }\n}\n",
+            ),
+            [")", "}}"],
+            id="a block stands no further left than the one around it",
+        ),
+        pytest.param(
+            "javascript",
+            ("function f(x) {\n  if (x) {\n    g();\n  }\n", "\n      h();\n", "\n    }\n  }\n}\n"),
+            ["}}}", "}}}"],
+            id="a line that stands two levels deep is in two blocks",
+        ),
+    ],
+)
+def test_gaps_share_the_brackets(name: str, pieces: Sequence[str], wanted: Sequence[str]) -> None:
+    assert targets(name, pieces) == list(wanted)
+
+
+def test_what_lies_deep_is_closed_and_opened_as_a_whole() -> None:
+    deep = "".join("  " * depth + "{\n" for depth in range(20))
+    assert targets("javascript", (deep, "\nf();\n")) == [""]
+    closing = "".join("  " * depth + "}\n" for depth in range(19, -1, -1))
+    assert targets("javascript", ("f();\n", "\n" + closing)) == ["}" * 20]
+
+
+def test_a_text_of_closers_alone_takes_no_more_steps_than_one_of_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = 0
+    misfit = nesting._misfit
+
+    def counted(opener: Bracket, closer: Bracket) -> float:
+        nonlocal asked
+        asked += 1
+        return misfit(opener, closer)
+
+    monkeypatch.setattr(nesting, "_misfit", counted)
+    targets("javascript", ("f();\n", *["}\n" * 2000] * 4))
+    assert asked < 400_000

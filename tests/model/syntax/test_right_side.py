@@ -1,0 +1,118 @@
+"""What must stand in front of the text behind a gap: an operand, the head of a block, what closes the text before."""
+
+import pytest
+
+from lacuna_model.syntax import language_for
+from lacuna_model.syntax.closing import Closer
+from lacuna_model.syntax.document import Document
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        pytest.param(
+            "javascript",
+            "function f() {\n  if (x) {\n",
+            "\n      ? new A(x)\n      : new B(x)\n    } catch (e) {\n      x = e\n    }\n  }\n}\n",
+            id="operator on the next line",
+        ),
+        pytest.param(
+            "rust",
+            "fn f() {\n",
+            "\n            .collect::<Vec<_>>()\n    };\n    for x in 0..8 {\n        g(x);\n    }\n}\n",
+            id="call on the next line",
+        ),
+        pytest.param("typescript", "import {\n  a,\n", "\nimport {\n  b,\n} from 'c';\n", id="import"),
+        pytest.param(
+            "typescript",
+            "function f() {\n  do {\n    if (x) {\n      do {\n        g(1);\n",
+            "\n    }\n    h(2);\n  } while (y);\n}\n",
+            id="loop with its condition behind",
+        ),
+        pytest.param("java", "class A {\n  void f() {\n    try {\n", "\n  }\n}\n", id="try without its clauses"),
+        pytest.param(
+            "rust",
+            "struct A<P>\nwhere\n    P: B,\n{\n    x: P,\n",
+            "\nwhere\n    P: B,\n{\n    y: P,\n    z: u8,\n}\n",
+            id="bounds of a structure",
+        ),
+        pytest.param(
+            "rust",
+            "impl<P> A<P> {\n",
+            "\nwhere\n    P: B,\n{\n    fn f(&self) -> &P {\n        &self.x\n    }\n}\n",
+            id="bounds of methods",
+        ),
+        pytest.param(
+            "c",
+            "void f(int x) {\n  if (x) {\n    x++;\n    if (x > 1)\n",
+            "\n  {\n    x--;\n    return;\n  }\n  else if (x)\n  {\n    x++;\n  }\n}\n",
+            id="block that a clause follows",
+        ),
+        pytest.param(
+            "c",
+            "int f(int x) {\n",
+            "\n    else if (x > 1) {\n      x = 2;\n    }\n  }\n  return x;\n}\n",
+            id="clause without its head",
+        ),
+        pytest.param(
+            "typescript", 'import { A } from "a"\n\n', '\n    | { b: "c"; d: string }\n    | A<unknown>\n\n', id="union"
+        ),
+        pytest.param(
+            "typescript",
+            "export function f(x: string) {\n  return g<{\n    a: string\n",
+            "\nexport function h(x: string) {\n  return x\n}\n",
+            id="types in braces",
+        ),
+        pytest.param(
+            "go",
+            "package a\n\nfunc f() {\n",
+            "\n\t}{{\n\t\tx: 1,\n\t}, {\n\t\tx: 2,\n\t}}\n\tg(t)\n}\n",
+            id="table of tests",
+        ),
+        pytest.param(
+            "c",
+            "#ifndef A\n#define A(x) f(x)\n#endif\n\n",
+            "\n  f(g(__VA_ARGS__))\n#endif\n\n#ifndef B\n#define B\n#endif\n",
+            id="second line of a macro",
+        ),
+        pytest.param(
+            "python",
+            "from a import b\n\n\n",
+            "\n        )\n\n    def f(self):\n        return 1\n",
+            id="call in a method",
+        ),
+        pytest.param(
+            "python",
+            "class A:\n    def f(self):\n",
+            "\n            .g(x=1)\n            .h(2)\n        )\n        return self\n",
+            id="call in a parenthesis",
+        ),
+        pytest.param(
+            "python", "def f(y):\n    ", "\n        for x in y\n    ]\n    return 1\n", id="rest of a comprehension"
+        ),
+    ],
+)
+def test_the_text_behind_is_led_to(name: str, before: str, after: str) -> None:
+    language = language_for(name=name)
+    assert language is not None
+    left, right = before.encode(), after.encode()
+    document = Document(left + right, [(len(left), len(left))], language)
+    balance, index = document.balance(0)
+    assert any(document.check([text], thorough=True).valid for text in Closer(balance.sides(index)).completions(b""))
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        pytest.param("javascript", "const x = f(1)", " + y;\n", id="operator"),
+        pytest.param("javascript", "const x = f(1)", ".g(2);\n", id="call"),
+        pytest.param("c", "void f(int x) {\n  if (x) {\n    x++;\n  }", " else {\n    x--;\n  }\n}\n", id="clause"),
+    ],
+)
+def test_nothing_is_tried_first_where_the_text_in_front_is_enough(name: str, before: str, after: str) -> None:
+    language = language_for(name=name)
+    assert language is not None
+    left, right = before.encode(), after.encode()
+    document = Document(left + right, [(len(left), len(left))], language)
+    balance, index = document.balance(0)
+    assert next(Closer(balance.sides(index)).completions(b"")) == b""
