@@ -1,6 +1,7 @@
 """Complete fills for one gap, cheapest first: a best-first queue that learns from where a check found faults."""
 
 import heapq
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -111,7 +112,7 @@ class Candidates:
         self._gap = gap
         self._heap: list[_Entry] = []
         self._serial = count()
-        self._seen: set[tuple[tuple[int, ...], bytes]] = set()
+        self._costs: dict[tuple[tuple[int, ...], bytes], float] = {}
         self._current: _Entry | None = None
         self._free: frozenset[int] = frozenset()
         self._capacity = 0
@@ -153,8 +154,15 @@ class Candidates:
         heapq.heappush(self._heap, _Entry(base, next(self._serial), prefix, source=self._closings(prefix, before)))
 
     def _closings(self, prefix: tuple[int, ...], before: Fill | None) -> Iterator[bytes]:
+        """What served before, unless nothing is lacking any more, and then all completions."""
+        completions = self._gap.completions(prefix)
+        first = next(completions, None)
+        if first == b"":
+            yield first
         yield from self._gap.tails(before, prefix)
-        yield from self._gap.completions(prefix)
+        if first:
+            yield first
+        yield from completions
 
     def _plausible_ends(self, draft: Draft) -> list[int]:
         """Positions behind the fixed part where the draft ends a line or the model gives end-of-gap some chance."""
@@ -169,8 +177,7 @@ class Candidates:
         return ends[:3]
 
     def _push(self, cost: float, prefix: tuple[int, ...], closing: bytes) -> None:
-        if (prefix, closing) not in self._seen:
-            self._seen.add((prefix, closing))
+        if self._is_cheapest(cost, prefix, closing):
             heapq.heappush(self._heap, _Entry(cost, next(self._serial), prefix, closing))
 
     def pop(self) -> Fill | None:
@@ -208,10 +215,13 @@ class Candidates:
             return False
         heapq.heappush(self._heap, _Entry(entry.cost + COST_RANK, next(self._serial), entry.prefix, source=source))
         entry.closing = closing
-        if (entry.prefix, closing) in self._seen:
-            return False
-        self._seen.add((entry.prefix, closing))
-        return True
+        return self._is_cheapest(entry.cost, entry.prefix, closing)
+
+    def _is_cheapest(self, cost: float, prefix: tuple[int, ...], closing: bytes) -> bool:
+        """Whether this fill is new, or waits where it costs more."""
+        known = self._costs.get((prefix, closing), math.inf)
+        self._costs[prefix, closing] = min(cost, known)
+        return cost < known
 
     def blame(self, offset: int) -> None:
         """A check found a fault ``offset`` bytes into the last fill: queue its neighbours with another token there."""

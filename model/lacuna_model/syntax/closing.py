@@ -28,6 +28,8 @@ PROSE_BONUS = 7.5
 LINE_BREAKING_QUOTES = (b'"""', b"'''", b"`")
 DECORATED = re.compile(rb"(?:\A|\n)([ \t]*)@[^\n]*\n([ \t]*)\Z")
 BODILESS = re.compile(rb"\b(?:(?:if|for|while)\b[^\n;{}]*\)|else)\s*\n\s*\Z")
+# The parameters of a Python function without a name, up to the colon that it lacks.
+LAMBDA = re.compile(rb"\blambda\b[^:\n()\[\]{}]*\Z")
 OPEN_TYPES = re.compile(rb"\w<[ \t]*\r?\n(?:[^\n;(){}]*\n)*\s*\Z")
 UNOPENED = re.compile(rb"\n[ \t]*(?:\} *)?(?:if|for|while|match|else|fn|func|impl)\b[^\n;{}]*\n\s*\Z")
 DEFINITION = Needs(b"def x():", b"def x():")
@@ -161,12 +163,15 @@ class Closer:
             return [b""]
         if state.body_due is not None:
             indent = self._body_indent(state.body_due, fill)
-            return [indent + (lexicon.statement or lexicon.operand), *([indent] if indent else []), b""]
+            body = [indent + (lexicon.statement or lexicon.operand), *([indent] if indent else [])]
+            return [b"", *body] if self._block_follows(state) else [*body, b""]
         if not state.last:
             cases = [b"case x:"] if self._right.cases else []
             field = [lexicon.field] if lexicon.field and FIELDS.search(self._left_text[-500:] + fill) else []
             return [b"", *self._due(fill), *field, *cases, lexicon.statement or lexicon.operand]
         text = fill or self._left_text
+        if lexicon.columns and LAMBDA.search(self._left_text[-200:] + fill):
+            return [b": " + lexicon.operand]
         space = b" " if re.search(rb"[\w\x80-\xff]\Z", text) else self._continuation(state, fill)
         operand = space + lexicon.operand
         if state.last == b"for" and lexicon.links:  # a loop's head wants two operands at once
