@@ -28,6 +28,8 @@ PROSE_BONUS = 7.5
 LINE_BREAKING_QUOTES = (b'"""', b"'''", b"`")
 DECORATED = re.compile(rb"(?:\A|\n)([ \t]*)@[^\n]*\n([ \t]*)\Z")
 BODILESS = re.compile(rb"\b(?:(?:if|for|while)\b[^\n;{}]*\)|else)\s*\n\s*\Z")
+# What may be called.
+CALLED = re.compile(rb"[\w)\]]\Z")
 # The parameters of a Python function without a name, up to the colon that it lacks.
 LAMBDA = re.compile(rb"\blambda\b[^:\n()\[\]{}]*\Z")
 OPEN_TYPES = re.compile(rb"\w<[ \t]*\r?\n(?:[^\n;(){}]*\n)*\s*\Z")
@@ -126,6 +128,9 @@ class Closer:
         right, lexicon = self._right, self._lexicon
         openings = right.openings(way.openers)
         opening = openings[0]
+        call = lexicon.operand + b"("
+        if opening.startswith(call) and not (way.closers or state.inside) and CALLED.search(fill or self._left_text):
+            yield -0.5, opening.removeprefix(lexicon.operand)
         for rank, operand in enumerate(self._operands(state, fill)):
             body = operand + state.inside + way.closers
             for tail_rank, tail in enumerate(self._tails(state)):

@@ -53,3 +53,13 @@ def test_half_a_character_is_changed_where_it_stands(tokens: SmallTokens) -> Non
     queue = queue_of(tokens, seen, RegionRules(Region(0, 0), b""))
     found = [queue.pop() for _ in range(4)]
     assert b"a" + b"b" * 11 in [fill.text for fill in found if fill is not None]
+
+
+def test_the_cheaper_way_to_a_fill_counts(tokens: SmallTokens) -> None:
+    known = view(tokens, [[b"a", b"b"]] * 4)
+    ends = np.where(known.ids == known.ids[0, 1], tokens.eog_id, known.ids)
+    # The draft may end at once, which its doubt makes costly; what is fixed needs no completion, which is cheap.
+    queue = queue_of(tokens, GapView((), (None,) * 4, ends, known.logp - 2, budget=0), RegionRules(Region(0, 0), b""))
+    first = queue.pop()
+    assert first is not None
+    assert first.text == b""

@@ -62,6 +62,26 @@ def test_completion_is_found(before: str, fill: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "fill", "after", "completion"),
+    [
+        ("for a in b:", "\n    if a:", "\n        print(a)\n", ""),
+        ("for a in b:", "\n    if a:", "\n    print(a)\n", "x"),
+        ("x = sorted(", "y, key=lambda", ")\n", ": x"),
+        ("x = sorted(", "y, key=lambda a, b", ")\n", ": x"),
+        ("x = a + ", "max", "b, c)\n", "("),
+        ("x = a + ", "max(b)", "b, c)\n", "("),
+    ],
+    ids=["block-follows", "no-block-follows", "lambda", "lambda-with-parameters", "called", "called-again"],
+)
+def test_the_first_completion(before: str, fill: str, after: str, completion: str) -> None:
+    left, right = before.encode(), after.encode()
+    document = Document(left + right, [(len(left), len(left))], python())
+    closer = Closer(Balance(left + right, [(len(left), len(left))], python().lexicon).sides(0))
+    found = next(text for text in closer.completions(fill.encode()) if document.check([fill.encode() + text]).valid)
+    assert found.strip() == completion.encode()
+
+
+@pytest.mark.parametrize(
     ("name", "before", "after"),
     [
         pytest.param(
