@@ -145,6 +145,25 @@ def bench_passes(
         output.print_table(benchmark.table(costs))
 
 
+@bench_app.command("workspace")
+def bench_workspace(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Its files are indexed.")],
+    places: Annotated[int, typer.Option(min=1, help="Places that the index is asked at, 24 steps each.")] = 40,
+    seed: Annotated[int, typer.Option(help="Other places for another number.")] = 0,
+    json_output: JsonOption = False,
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Index a folder and ask the index as the denoise loop does: time and memory."""
+    from lacuna_model.evaluate import bench_workspace as benchmark
+    from lacuna_model.loader import load_tokenizer
+
+    cost = benchmark.bench_workspace(load_tokenizer(model), folder, places=places, seed=seed)
+    if json_output:
+        output.print_json(cost)
+    else:
+        output.print_table(benchmark.table(cost))
+
+
 @bench_app.command("syntax")
 def bench_syntax(
     files: Annotated[

@@ -1,0 +1,113 @@
+"""``lacuna bench workspace``: what the index of a workspace costs, and each denoising step that asks it."""
+
+import gc
+import random
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import torch
+from rich.table import Table
+
+from lacuna_model.canvas import Canvas
+from lacuna_model.context import lay_out
+from lacuna_model.ending import best_others
+from lacuna_model.errors import RequestError
+from lacuna_model.prior.canvas_prior import CanvasPrior
+from lacuna_model.prior.index import Documents, Index, Segment
+from lacuna_model.prior.indexing import Progress, refresh
+from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.workspace.files import WorkspaceSettings
+
+BLOCK = 16
+COMMITTED = 2  # true tokens that a step commits
+BEFORE, FILL, AFTER = 400, 48, 200  # tokens around a place, and in it
+
+
+class WorkspaceCost(msgspec.Struct, frozen=True):
+    """What was indexed, in seconds of wall and of CPU time, what it holds in MB, and CPU milliseconds of a step."""
+
+    files: int
+    tokens: int
+    index_s: float
+    index_cpu_s: float
+    held_mb: float
+    steps: int
+    step_ms_p50: float
+    step_ms_p95: float
+
+
+def bench_workspace(
+    tokenizer: Tokenizer,
+    root: Path,
+    *,
+    places: int = 40,
+    seed: int = 0,
+    advance: Callable[[Progress], None] = lambda progress: None,
+) -> WorkspaceCost:
+    """Index the files under ``root``, then ask the index at random places in them as the denoise loop does.
+
+    The marginals are random, so that nothing but the prior takes time. Raises RequestError where no file is long
+    enough.
+    """
+    before, wall, cpu = _resident(), time.perf_counter(), time.process_time()
+    documents = refresh(root, WorkspaceSettings(), tokenizer, advance=advance).documents
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    held = _resident() - before
+    times = list(_steps(documents, tokenizer, places, random.Random(seed)))
+    p50, p95 = np.percentile(times, [50, 95])
+    tokens = len(documents.array.tokens)
+    return WorkspaceCost(len(documents.names), tokens, wall, cpu, held, len(times), float(p50), float(p95))
+
+
+def _resident() -> float:
+    """Resident memory of this process in MB, once what is free has gone back to the system."""
+    gc.collect()
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+def _steps(documents: Documents, tokenizer: Tokenizer, places: int, rng: random.Random) -> Iterator[float]:
+    """CPU milliseconds of every step at random places, each in a file that is taken out of the index and open."""
+    index = Index.for_vocabulary(tokenizer.vocab_size)
+    index.settle(documents)
+    borders = documents.array.borders
+    long = [i for i in range(len(documents.names)) if borders[i + 1] - borders[i] > BEFORE + FILL + AFTER + 1]
+    if not long:
+        raise RequestError(f"no file has {BEFORE + FILL + AFTER} tokens")
+    generator = torch.Generator().manual_seed(rng.randrange(1 << 30))
+    for _ in range(places):
+        file = rng.choice(long)
+        tokens = documents.array.tokens[borders[file] + 1 : borders[file + 1]].tolist()
+        at = rng.randrange(BEFORE, len(tokens) - FILL - AFTER)
+        texts = [tokenizer.decode(part) for part in (tokens[at - BEFORE : at], tokens[at + FILL :][:AFTER])]
+        layout = lay_out(texts, tokenizer, reserve=lambda _: 64, hole=64)
+        here = Documents.index({str(i): tokenizer.encode(text) for i, text in enumerate(texts)}, index.kind)
+        known = [*index.segments(documents.names[file]), Segment(here)]
+        prior = CanvasPrior(known, layout, eog_id=tokenizer.eog_id)
+        canvas = Canvas(layout.gaps[0], BLOCK, FILL)
+        canvas.open_block()
+        for step in range(0, FILL, COMMITTED):
+            rows = torch.randn((BLOCK, tokenizer.vocab_size), generator=generator).log_softmax(-1)
+            best = best_others(rows, tokenizer.eog_id)
+            started = time.thread_time()
+            prior.draft(canvas, rows, best)
+            yield (time.thread_time() - started) * 1e3
+            for token in tokens[at + step : at + step + COMMITTED]:
+                canvas.commit(canvas.frontier, token, tokenizer.eog_id)
+            if canvas.is_full:
+                canvas.open_block()
+
+
+def table(cost: WorkspaceCost) -> Table:
+    """The costs as a table."""
+    grid = Table(title=f"{cost.files} files, {cost.tokens:,} tokens")
+    grid.add_column("what")
+    grid.add_column("cost", justify="right")
+    grid.add_row("index", f"{cost.index_s:.1f} s, {cost.index_cpu_s:.1f} s of CPU time")
+    grid.add_row("memory", f"{cost.held_mb:.0f} MB")
+    grid.add_row("per million tokens", f"{cost.index_cpu_s / cost.tokens * 1e6:.1f} s of CPU time")
+    grid.add_row(f"step (of {cost.steps})", f"p50 {cost.step_ms_p50:.1f}, p95 {cost.step_ms_p95:.1f} ms of CPU time")
+    return grid
