@@ -154,9 +154,12 @@ def bench_workspace(
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
     """Index a folder and ask the index as the denoise loop does: time and memory."""
+    import torch
+
     from lacuna_model.evaluate import bench_workspace as benchmark
     from lacuna_model.loader import load_tokenizer
 
+    torch.set_num_threads(1)  # threads that wait for work would be counted as work
     cost = benchmark.bench_workspace(load_tokenizer(model), folder, places=places, seed=seed)
     if json_output:
         output.print_json(cost)
