@@ -86,7 +86,7 @@ def joint_search(
         for gap, offset in blamed.items():
             moving[gap].blame(offset)
             current[gap] = _next_fill(gap, moving, held)
-        unsolved = frozenset(gap for gap in faults if current[gap] is None)
+        unsolved = frozenset(gap for gap, fill in enumerate(current) if fill is None)
         if effort.spent or (not moving and current == list(held)):
             unsolved = frozenset(faults)
     return Found(tuple(current), unsolved or frozenset(moving))
