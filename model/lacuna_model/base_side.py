@@ -1,6 +1,6 @@
 """The base's side of a request: it reads the fills left to right behind the context, every token once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -65,16 +65,12 @@ class BaseSide:
         """The token in front of a canvas's current block."""
         return canvas.done[-1] if canvas.done else self._layout.anchor(canvas.gap)
 
-    def next_logits(
-        self, canvases: Sequence[Canvas], inputs: Sequence[Sequence[int]], resuming: Mapping[Key, int] | None = None
-    ) -> tuple[list[Tensor], dict[Key, Tensor]]:
+    def next_logits(self, canvases: Sequence[Canvas], inputs: Sequence[Sequence[int]]) -> list[Tensor]:
         """The base's logits [N - frontier, V] of the slots from the frontier on that ``inputs`` [N] reach.
 
         They are the committed tokens, and what is to be taken for the slots behind them: slot i is read given the
-        first i of them. ``resuming`` has tokens to be taken for the first open slot of some canvases beside that; the
-        logits [V] of what follows them come second.
+        first i of them.
         """
-        resuming = resuming or {}
         fresh: list[list[int]] = []
         heads: list[int] = []
         for canvas, tokens in zip(canvases, inputs, strict=True):
@@ -85,12 +81,9 @@ class BaseSide:
             first = sum(map(len, fresh)) + len(committed) - 1 - len(line.tokens)
             heads += range(first, first + wanted)
             fresh.append([*committed[len(line.tokens) :], *tokens[canvas.frontier : -1]])
-        count = sum(map(len, fresh))
-        hidden = self._read(canvases, fresh, resuming)
-        said = self._base.head(hidden[[*heads, *range(count, count + len(resuming))]])
+        said = self._base.head(self._read(canvases, fresh)[heads])
         sizes = [len(tokens) - canvas.frontier for canvas, tokens in zip(canvases, inputs, strict=True)]
-        *slots, resumed = said.split_with_sizes([*sizes, len(resuming)])
-        return slots, dict(zip([canvas.key for canvas in canvases if canvas.key in resuming], resumed, strict=True))
+        return list(said.split_with_sizes(sizes))
 
     def finish_block(self, canvases: Sequence[Canvas], *, guided: bool) -> None:
         """Make what the blocks brought context of the blocks to come.
@@ -132,46 +125,28 @@ class BaseSide:
             line.rows[i] = target
         return len(current)
 
-    def _read(
-        self, canvases: Sequence[Canvas], fresh: Sequence[Sequence[int]], resuming: Mapping[Key, int] | None = None
-    ) -> Tensor:
-        """Hidden states [R, H] of the fresh tokens of every line, read in one pass behind what was read before.
-
-        Behind them stand the rows of ``resuming``, which see what is committed and are not kept.
-        """
-        resuming = resuming or {}
+    def _read(self, canvases: Sequence[Canvas], fresh: Sequence[Sequence[int]]) -> Tensor:
+        """Hidden states [R, H] of the fresh tokens of every line, read in one pass behind what was read before."""
         start = self.canvas_start + self._num_canvas
         start += self._gather(start)
-        count = sum(map(len, fresh)) + len(resuming)
+        count = sum(map(len, fresh))
         mask = torch.zeros((count, start + count), dtype=torch.bool)
         positions: list[int] = []
         for canvas, tokens in zip(canvases, fresh, strict=True):
             line = self._line(canvas)
             own = slice(len(positions), len(positions) + len(tokens))
             rows = range(start + own.start, start + own.stop)
-            self._show(mask[own], canvas.gap, line.rows)
+            for stretch in self._visible_to(canvas.gap):
+                mask[own, stretch] = True
+            mask[own, self._anchor_row(canvas.gap)] = False  # the line has its own, read anew
+            mask[own, line.rows] = True
             mask[own, rows.start : rows.stop] = torch.ones((len(rows), len(rows)), dtype=torch.bool).tril()
             first = canvas.gap.position - 1 + len(line.tokens)
             positions += range(first, first + len(rows))
             line.tokens += tokens
             line.rows += rows
-        for canvas in canvases:
-            if canvas.key in resuming:
-                committed = len(self._committed(canvas))
-                self._show(mask[len(positions)], canvas.gap, self._line(canvas).rows[:committed])
-                mask[len(positions), start + len(positions)] = True
-                positions.append(canvas.gap.position - 1 + committed)
-        tokens = [token for tokens in fresh for token in tokens]
-        tokens += [resuming[canvas.key] for canvas in canvases if canvas.key in resuming]
         head = min(stretch.start for canvas in canvases for stretch in self._visible_to(canvas.gap))
-        return self._pass(tokens, positions, mask[:, head:], head, start)
-
-    def _show(self, mask: Tensor, gap: Gap, read: Sequence[int]) -> None:
-        """Let rows [.., K] of a mask see the context at a gap, its last token as the line has it, among ``read``."""
-        for stretch in self._visible_to(gap):
-            mask[..., stretch] = True
-        mask[..., self._anchor_row(gap)] = False
-        mask[..., read] = True
+        return self._pass([token for tokens in fresh for token in tokens], positions, mask[:, head:], head, start)
 
     def _pass(self, tokens: Sequence[int], positions: Sequence[int], mask: Tensor, head: int, start: int) -> Tensor:
         """A pass that sees the arena from row ``head`` on and writes from ``start`` on."""

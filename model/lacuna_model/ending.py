@@ -12,8 +12,6 @@ END_SHARE = 0.4
 RULED_OUT = -1e4
 # What is less likely than this was ruled out.
 IMPOSSIBLE = -1e3
-# What the second token behind the gap tells counts where the first is at least this likely to come (2 %).
-PLAUSIBLE = -4.0
 # Smaller log-probabilities tell nothing more.
 FLOOR = -12.0
 

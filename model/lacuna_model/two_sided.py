@@ -10,7 +10,7 @@ from lacuna_kernels import unmask
 from lacuna_model.base_side import BaseSide
 from lacuna_model.canvas import Canvas, Key, Marginals
 from lacuna_model.context import Layout
-from lacuna_model.ending import END_SHARE, PLAUSIBLE, RULED_OUT, best_others, best_tokens, end_odds, with_ends
+from lacuna_model.ending import END_SHARE, RULED_OUT, best_others, best_tokens, end_odds, with_ends
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
 from lacuna_model.prior.canvas_prior import CanvasPrior, Draft, beside
@@ -82,9 +82,9 @@ class TwoSidedModel:
         self._guidance = guidance
         self._prior = prior
         self._weights = weights or fitted()
-        # The two tokens behind every gap; behind the end of the text, the token between documents.
-        self.following = {
-            gap: [*beside(layout, index)[1], *layout.after.ids[:1] * 2][:2] for index, gap in enumerate(layout.gaps)
+        # The first token behind every gap; where nothing is left of the text, the token between documents.
+        self._following = {
+            gap: next(iter(beside(layout, index)[1]), layout.after.ids[0]) for index, gap in enumerate(layout.gaps)
         }
         self._readings: dict[Key, Reading] = {}
         # The slots where the fill may end, as an aged reading says: they are decided by a new one.
@@ -246,10 +246,9 @@ class TwoSidedModel:
             ]
             for canvas, draft in ((opened[index], drafts[index]) for index in asked)
         ]
-        said, resumed = self.verify([opened[i] for i in asked], inputs, [opened[i] for i in asked if not ages[i]])
+        said = self.verify([opened[index] for index in asked], inputs)
         for index, tokens, rows in zip(asked, inputs, said, strict=True):
-            canvas = opened[index]
-            exact[index] = self._accept(canvas, drafts[index], tokens, rows, ages[index], resumed.get(canvas.key))
+            exact[index] = self._accept(opened[index], drafts[index], tokens, rows, ages[index])
         return exact
 
     def _reach(self, canvas: Canvas, draft: Draft) -> int:
@@ -261,15 +260,13 @@ class TwoSidedModel:
         worth = next((count for count, chance in enumerate(holds, start=1) if chance < WORTH_ASKING), len(holds))
         return min(first + max(worth, FREE_SLOTS), stop)
 
-    def _accept(
-        self, canvas: Canvas, draft: Draft, tokens: Sequence[int], said: Tensor, age: int, resumed: Tensor | None
-    ) -> int:
+    def _accept(self, canvas: Canvas, draft: Draft, tokens: Sequence[int], said: Tensor, age: int) -> int:
         """Put guided rows in place of drafted ones as long as the draft holds; returns how many."""
         count = 0
         for i in range(canvas.frontier, len(tokens)):
             if canvas.slots[i] is not None:
                 break
-            mixed = self._guided_row(canvas, i, said[i - canvas.frontier], age, None if count else resumed)
+            mixed = self._guided_row(canvas, i, said[i - canvas.frontier], age)
             proposal, surely_ends = draft.proposals[i], False
             if self._prior is not None and proposal is not None:
                 surely_ends = self._prior.guided(mixed, proposal) > SURE_END
@@ -285,37 +282,20 @@ class TwoSidedModel:
                 break
         return count
 
-    def _guided_row(self, canvas: Canvas, slot: int, base_row: Tensor, age: int, resumed: Tensor | None) -> Tensor:
-        """The mixture [V] of what the canvas side and the base say of a slot.
-
-        Where the fill ends here, the text behind the gap follows: its first token in the base's row, and its second
-        in ``resumed``, where that was asked.
-        """
+    def _guided_row(self, canvas: Canvas, slot: int, base_row: Tensor, age: int) -> Tensor:
+        """The mixture [V] of what the canvas side and the base say of a slot."""
         reading = self._readings[canvas.key]
         row = reading.rows[slot]
         if slot == 0 and canvas.gap.prefix and not canvas.done:
             base_row = base_row.masked_fill(row <= RULED_OUT / 2, RULED_OUT)
         mixed = self.mix(row, base_row, slot - canvas.frontier + age)
-        first, second = self.following[canvas.gap]
-        said = [reading.ends[slot], base_row.log_softmax(-1)[first]]
-        weights: Sequence[float] = self._weights.guided_end
-        if resumed is not None and said[-1] > PLAUSIBLE:
-            said.append(resumed.log_softmax(-1)[second])
-            weights = self._weights.resumed_end
-        return with_ends(mixed, self._eog_id, end_odds(weights, *said))
+        going_on = base_row.log_softmax(-1)[self._following[canvas.gap]]
+        return with_ends(mixed, self._eog_id, end_odds(self._weights.guided_end, reading.ends[slot], going_on))
 
-    def verify(
-        self, opened: Sequence[Canvas], inputs: Sequence[Sequence[int]], resuming: Sequence[Canvas] = ()
-    ) -> tuple[list[Tensor], dict[Key, Tensor]]:
-        """The base's logits [N - frontier, V] of the slots from the frontier on that ``inputs`` [N] reach.
-
-        Second, those [V] of what follows where the canvases ``resuming`` end at their frontiers and the first token of
-        the text behind them has followed.
-        """
+    def verify(self, opened: Sequence[Canvas], inputs: Sequence[Sequence[int]]) -> list[Tensor]:
+        """The base's logits [N - frontier, V] of the slots from the frontier on that ``inputs`` [N] reach."""
         self.counts.base += 1
-        return self._base_side.next_logits(
-            opened, inputs, {canvas.key: self.following[canvas.gap][0] for canvas in resuming}
-        )
+        return self._base_side.next_logits(opened, inputs)
 
     def mix(self, canvas_row: Tensor, base_row: Tensor, distance: int) -> Tensor:
         """A geometric mixture [V] of log-probabilities and the base's logits, not normalised and without an end.

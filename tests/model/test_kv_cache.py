@@ -85,10 +85,10 @@ def read(model: LoadedModel, cache: ContextCache, layout: Layout) -> list[Tensor
         canvas.open_block()
     with torch.inference_mode():
         drafted = reader.draft(canvases)
-        guided, resumed = reader.verify(canvases, [[5, 6, 7, 8, 9, 10]] * len(canvases), canvases)
+        guided = reader.verify(canvases, [[5, 6, 7, 8, 9, 10]] * len(canvases))
     seen = [marginals for marginals in reader.read(canvases) if marginals is not None]
     mixed = [torch.from_numpy(part) for marginals in seen for part in (marginals.logp, marginals.entropy)]
-    return [*drafted, *guided, *resumed.values(), *mixed]
+    return [*drafted, *guided, *mixed]
 
 
 def context_rows(cache: ContextCache) -> Tensor:

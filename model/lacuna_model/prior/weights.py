@@ -15,10 +15,9 @@ class MixtureWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``draft``, ``guided`` and ``right`` [5 each] are coefficients of a proposal's features in the log-odds of its
     weight: against the canvas side alone, against it guided by the base, and for matches on the right of a slot.
     ``ends`` [END_TOKENS + 1] are the rates at which a fill ends where so many tokens behind a match are those behind
-    the gap. ``spans`` [7] are the coefficients of a whole span's features in its log-odds. ``drafted_end`` [2],
-    ``guided_end`` [3] and ``resumed_end`` [4] are the log-odds of an end: a constant, and what the log-probabilities
-    count of the canvas side's end and, by the base, of the first token behind the gap coming here and, where that is
-    plausible, of the second behind it.
+    the gap. ``spans`` [7] are the coefficients of a whole span's features in its log-odds. ``drafted_end`` [2] and
+    ``guided_end`` [3] are the log-odds of an end: a constant, and what the log-probabilities count of the canvas side's
+    end and, guided, of the text behind the gap going on here.
     """
 
     draft: tuple[float, ...]
@@ -28,7 +27,6 @@ class MixtureWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     spans: tuple[float, ...]
     drafted_end: tuple[float, float]
     guided_end: tuple[float, float, float]
-    resumed_end: tuple[float, float, float, float]
 
 
 def weight(coefficients: tuple[float, ...], proposal: Proposal) -> float:

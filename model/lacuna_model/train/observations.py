@@ -58,9 +58,9 @@ class Seen:
     """One open slot: what the model says of it, and the matches beside it.
 
     ``draft`` and ``guided`` are the probabilities of the true token where the fill goes on here, by the canvas side
-    and guided by the base. ``end`` is the log-probability of an end by the canvas side; ``following`` those of the
-    first two tokens behind the gap coming here by the base, None where the canvas side saw masks in front of the slot.
-    ``last``: nothing behind it was committed, which would tell that the fill goes on.
+    and guided by the base. ``end`` is the log-probability of an end by the canvas side; ``following`` that of the text
+    behind the gap by the base, None where the canvas side saw masks in front of the slot. ``last``: nothing behind it
+    was committed, which would tell that the fill goes on.
     """
 
     is_end: bool
@@ -68,7 +68,7 @@ class Seen:
     draft: float
     guided: float
     end: float
-    following: tuple[float, float] | None
+    following: float | None
     left: Evidence | None
     right: Evidence | None
 
@@ -115,13 +115,11 @@ def observe(model: LoadedModel, case: Case, index: Index, rng: random.Random) ->
             [*truth[len(canvas.done) :], *canvas.slots][: len(canvas.slots)]
             for canvas, truth in zip(canvases, truths, strict=True)
         ]
-        said, resumed = reader.verify(
-            canvases, [[tokenizer.eog_id if t is None else t for t in line] for line in inputs], canvases
-        )
+        said = reader.verify(canvases, [[tokenizer.eog_id if t is None else t for t in line] for line in inputs])
         for number, canvas in enumerate(canvases):
             slots = _Slots(canvas, truths[number], *beside(layout, number), segments, tokenizer.eog_id)
             yield slots.choice(drafts[number])
-            yield from slots.read(reader, drafts[number], said[number], resumed[canvas.key])
+            yield from slots.read(reader, drafts[number], said[number], layout.after.ids[0])
 
 
 def _partly_filled(gap: Gap, truth: Sequence[int], first: int, block_size: int) -> Canvas:
@@ -160,13 +158,13 @@ class _Slots:
         rest = tuple(self.truth[len(written) : -1])
         return Choice(spans, next((i for i, span in enumerate(spans) if span.tokens == rest), None))
 
-    def read(self, reader: TwoSidedModel, logits: Tensor, said: Tensor, resumed: Tensor) -> Iterator[Seen]:
+    def read(self, reader: TwoSidedModel, logits: Tensor, said: Tensor, document_id: int) -> Iterator[Seen]:
         """The open slots from the frontier on, each given that those in front of it hold the truth."""
         canvas, first, done = self.canvas, self.canvas.frontier, len(self.canvas.done)
         ends = logits.log_softmax(-1)[:, self.end_id]
         logits = logits.index_fill(1, torch.tensor([self.end_id], device=logits.device), RULED_OUT)
         rows = logits.log_softmax(-1)
-        following = reader.following[canvas.gap]
+        following = self.after[0] if self.after else document_id
         for slot in range(first, min(len(canvas.slots), len(self.truth) - done)):
             if canvas.slots[slot] is not None:
                 return
@@ -185,7 +183,7 @@ class _Slots:
                 draft=float(rows[slot, true].exp()),
                 guided=float(guided.log_softmax(-1)[true].exp()),
                 end=float(ends[slot]),
-                following=_log_likelihoods(following, base, resumed) if slot == first else None,
+                following=float(base.log_softmax(-1)[following]) if slot == first else None,
                 left=_evidence(match, true, self.after) if match else None,
                 right=_evidence(right, true, ()) if right else None,
             )
@@ -200,12 +198,6 @@ class _Slots:
         """The match of what stands behind a place of the fill."""
         behind = self.truth[at + 1 :]
         return match_right(self.segments, [*behind[:-1], *self.after])
-
-
-def _log_likelihoods(tokens: Sequence[int], *rows: Tensor) -> tuple[float, float]:
-    """What two rows of logits [V] say of one token each."""
-    first, second = (float(row.log_softmax(-1)[token]) for token, row in zip(tokens, rows, strict=True))
-    return first, second
 
 
 def _evidence(match: Match, true: int, after: Sequence[int]) -> Evidence:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lacuna_model import atomic
-from lacuna_model.ending import FLOOR, IMPOSSIBLE, PLAUSIBLE, end_odds
+from lacuna_model.ending import FLOOR, IMPOSSIBLE, end_odds
 from lacuna_model.evaluate.held_out_cases import sample_cases
 from lacuna_model.evaluate.runner import parses
 from lacuna_model.loader import LoadedModel
@@ -79,17 +79,7 @@ def fit(observed: Sequence[Seen | Choice]) -> MixtureWeights:
     drafted = _ends(may_end, [(one.end,) for one in may_end])
     read = [(one, one.following) for one in seen if one.following is not None]
     endable = [(one, following) for one, following in read if one.last and one.end > IMPOSSIBLE]
-    guided = _ends([one for one, _ in endable], [(one.end, first) for one, (first, _) in endable])
-    plausible = [(one, following) for one, following in endable if following[0] > PLAUSIBLE]
-    resumed = _ends([one for one, _ in plausible], [(one.end, *following) for one, following in plausible])
-
-    def own(one: Seen) -> float:
-        """The model's probability of what is true at the frontier."""
-        first, second = one.following or (0.0, 0.0)
-        if first > PLAUSIBLE:
-            return _own(one, one.guided, resumed, one.end, first, second)
-        return _own(one, one.guided, guided, one.end, first)
-
+    guided = _ends([one for one, _ in endable], [(one.end, following) for one, following in endable])
     matched = [(one, one.left) for one in seen if one.left is not None]
     rates = _rates(seen)
     found = [left.under(rates, is_end=one.is_end) for one, left in matched]
@@ -98,13 +88,15 @@ def fit(observed: Sequence[Seen | Choice]) -> MixtureWeights:
     behind_own = [_own(one, one.draft, drafted, one.end) for one, _ in behind]
     return MixtureWeights(
         draft=_coefficients(found, [_own(one, one.draft, drafted, one.end) for one, _ in matched]),
-        guided=_coefficients([each for _, each in at_frontier], [own(one) for one, _ in at_frontier]),
+        guided=_coefficients(
+            [each for _, each in at_frontier],
+            [_own(one, one.guided, guided, one.end, one.following or 0.0) for one, _ in at_frontier],
+        ),
         right=_coefficients([each for _, each in behind], behind_own),
         ends=tuple(round(float(rate), 4) for rate in rates),
         spans=_span_coefficients([one for one in observed if isinstance(one, Choice)]),
         drafted_end=(drafted[0], drafted[1]),
         guided_end=(guided[0], guided[1], guided[2]),
-        resumed_end=(resumed[0], resumed[1], resumed[2], resumed[3]),
     )
 
 

@@ -25,7 +25,6 @@ SURE = MixtureWeights(
     spans=NEVER,
     drafted_end=(0.0, 1.0),
     guided_end=(0.0, 1.0, 1.0),
-    resumed_end=(0.0, 1.0, 1.0, 0.0),
 )
 SPANS = msgspec.structs.replace(SURE, spans=(9.0, *[0.0] * 6))
 EOG, VOCABULARY = tiny.VOCABULARY.eog_id, len(tiny.VOCABULARY.tokens)

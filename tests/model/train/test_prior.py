@@ -29,12 +29,11 @@ def documents(count: int) -> list[Document]:
 def seen(*, right: bool, length: int, model: float = 0.3, end: bool = False) -> Seen:
     """A slot whose match of ``length`` has one place, with the right token there or another."""
     evidence = Evidence(length, 1, HERE, HERE if right else NOWHERE, HERE)
-    return Seen(end, True, model, model, -9.0, (-9.0, -9.0), evidence, evidence)
+    return Seen(end, True, model, model, -9.0, -9.0, evidence, evidence)
 
 
 FILLER = [
-    *(Seen(False, True, 0.5, 0.5, -9.0, (-9.0, -9.0), None, None) for _ in range(50)),
-    Seen(False, True, 0.5, 0.5, -9.0, (-1.0, -9.0), None, None),
+    *(Seen(False, True, 0.5, 0.5, -9.0, -9.0, None, None) for _ in range(50)),
     Choice([Span((1,), 1, 2, 1)], None),
 ]
 
@@ -66,8 +65,9 @@ def test_a_model_that_knows_better_is_trusted_more() -> None:
 
 def test_rates_of_ends_are_those_seen() -> None:
     agreed = np.array([0.0, 0.0, 1.0, *[0.0] * (END_TOKENS - 2)])
-    evidence = Evidence(3, 1, agreed, NOWHERE, agreed)
-    ends = [Seen(i % 4 != 0, True, 0.1, 0.1, -1.0, (-1.0, -1.0), evidence, None) for i in range(400)]
+    ends = [
+        Seen(i % 4 != 0, True, 0.1, 0.1, -1.0, -1.0, Evidence(3, 1, agreed, NOWHERE, agreed), None) for i in range(400)
+    ]
     weights = fit([*ends, *FILLER, *(seen(right=True, length=3) for _ in range(400))])
     assert weights.ends[2] == pytest.approx(0.75, abs=0.01)
     assert weights.ends[0] < 0.01
@@ -78,13 +78,10 @@ def test_an_end_is_likely_where_it_was_and_certain_signs_count() -> None:
     slots: list[Seen | Choice] = []
     for _ in range(600):
         is_end, canvas = rng.random() < 0.3, rng.uniform(-8, 0)  # the canvas side knows nothing, the base does
-        first = -0.2 if is_end else rng.choice((-0.2, -5.0))  # what comes first may come anyway, the second tells more
-        slots.append(Seen(is_end, True, 0.5, 0.5, canvas, (first, -0.2 if is_end else -5.0), None, None))
+        slots.append(Seen(is_end, True, 0.5, 0.5, canvas, -0.2 if is_end else -5.0, None, None))
     weights = fit([*slots, *(seen(right=True, length=3) for _ in range(20)), *FILLER])
     rate, canvas_counts, base_counts = weights.guided_end
-    assert abs(canvas_counts) < 0.2 < 0.4 < base_counts
-    *_, first_counts, second_counts = weights.resumed_end
-    assert first_counts < second_counts
+    assert abs(canvas_counts) < 0.2 < 0.8 < base_counts
     chance = 1 / (1 + np.exp(-(weights.drafted_end[0] - 4 * weights.drafted_end[1])))
     assert chance == pytest.approx(0.3, abs=0.08)
     assert rate > 0
