@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from lacuna_kernels import attention, fold_mask, reference
+from lacuna_kernels import attention, empty_keys, fold_mask, reference
 
 SHAPES = [(1, 1, 1, 1, 1, 8), (1, 9, 3, 17, 17, 64), (2, 6, 2, 17, 300, 16), (1, 6, 6, 5, 33, 8), (3, 8, 1, 2, 64, 32)]
 
@@ -44,3 +44,24 @@ def test_takes_half_precision(rows: int, shape: tuple[int, ...] | None) -> None:
     got = attention(query.bfloat16(), key.bfloat16(), value.bfloat16(), folded)
     assert got.dtype == torch.bfloat16
     torch.testing.assert_close(got.float(), reference.attention(query, key, value, mask), atol=0.05, rtol=0.05)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_keys_have_a_layout_of_their_own_and_the_same_meaning(dtype: torch.dtype) -> None:
+    query, key, value = torch.randn((3, 1, 2, 40, 8), generator=torch.Generator().manual_seed(0)).to(dtype)
+    mask = fold_mask(torch.ones((40, 40), dtype=torch.bool).tril(), 1, dtype)
+    laid_out = empty_keys(key.shape, key.device, dtype)
+    assert laid_out.shape == key.shape
+    laid_out.copy_(key)
+    got = attention(query, laid_out, value, mask)
+    torch.testing.assert_close(got, attention(query, key, value, mask), atol=0.02, rtol=0.02)
+
+
+def test_a_mask_is_added_from_the_first_hidden_key_on() -> None:
+    mask = torch.ones((3, 7), dtype=torch.bool)
+    assert fold_mask(mask, 2, torch.bfloat16).start == 7
+    mask[1, 4] = False
+    folded = fold_mask(mask, 2, torch.bfloat16)
+    assert folded.start == 4
+    assert folded.added.shape == (6, 7)
+    assert fold_mask(mask, 2, torch.float32).start == 0  # where nothing asks for it
