@@ -41,8 +41,7 @@ def fold_mask(mask: Tensor, repeats: int, dtype: torch.dtype) -> FoldedMask:
     added = torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, float("-inf"))
     start = 0
     if _multiplies(mask.device, dtype):
-        seen = mask.flatten(0, -2).all(0)
-        start = len(seen) if seen.all() else int(seen.int().argmin())
+        start = int(mask.flatten(0, -2).all(0).int().cumprod(0).sum())
     return FoldedMask(added.tile((repeats, 1)), start)
 
 

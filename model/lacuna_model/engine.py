@@ -123,8 +123,8 @@ class Engine:
         if ending.verdict.fills is None:
             kept = tuple(text[region.start : region.end].decode() for region in request.regions)
             return InfillResult(ending.outcome, request.text, kept, stats, ending.verdict.message)
-        fills = list(_closed(fills, newlines))
-        others = tuple(_closed(other, newlines) for other in others)
+        fills = list(region_groups.closed(fills, newlines))
+        others = tuple(region_groups.closed(other, newlines) for other in others)
         # A deadline may leave later groups untouched: they keep what they had.
         fills += [text[region.start : region.end].decode() for region in request.regions[len(fills) :]]
         filled = region_groups.splice(text, request.regions, fills).decode()
@@ -295,12 +295,6 @@ class _GroupFill:
             return slots
         first = msgspec.structs.replace(slots[0], text=slots[0].text.removeprefix(prefix))
         return (first, *slots[1:]) if first.text else slots[1:]
-
-
-def _closed(fills: Sequence[str], newlines: Sequence[bytes]) -> tuple[str, ...]:
-    """The fills with the newlines that they end with; one that is empty adds no line."""
-    pairs = zip(fills, newlines, strict=False)
-    return tuple(fill + line.decode() if fill and not fill.endswith("\n") else fill for fill, line in pairs)
 
 
 def _check_room(layout: Layout, needed: int, max_positions: int) -> None:

@@ -1,6 +1,7 @@
 """Regions of a document: checked, grouped by what one window can hold, and spliced with their fills."""
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 import msgspec
 
@@ -31,8 +32,8 @@ def check(regions: Sequence[Region], text: bytes) -> None:
         previous = region.end
 
 
-def newlines(text: bytes, regions: Sequence[Region]) -> list[bytes]:
-    """The newline that each fill ends with because it is lines of their own in front of an indented one, else b"".
+def newlines(text: bytes, regions: Sequence[Region]) -> list[str]:
+    """The newline that each fill ends with because it is lines of their own in front of an indented one, else "".
 
     Whoever fills such a gap need not write it, so it is the text's: a token of natural text has the newline and the
     indentation behind it in one, and a fill that had to end between the two seldom did (24 of 150 single lines passed
@@ -40,24 +41,30 @@ def newlines(text: bytes, regions: Sequence[Region]) -> list[bytes]:
     """
     found = []
     for region, behind in zip(regions, pieces(text, regions)[1:], strict=True):
-        before = text[: region.start]
-        line = b"\r\n" if before.endswith(b"\r\n") else b"\n"
-        ruled = region.single_line or region.regex or region.json_schema or region.must_contain
+        words = region.must_contain or region.must_not_contain
+        ruled = region.single_line or region.regex or region.json_schema or words
         indented = behind[:1] in (b" ", b"\t") and behind.partition(b"\n")[0].strip()
-        whole = before.endswith(b"\n") and indented and not (ruled or region.must_not_contain)
-        found.append(line if whole else b"")
+        whole = text.endswith(b"\n", 0, region.start) and indented and not ruled
+        line = "\r\n" if text.endswith(b"\r\n", 0, region.start) else "\n"
+        found.append(line if whole else "")
     return found
 
 
-def spaced(text: bytes, regions: Sequence[Region], lines: Sequence[bytes]) -> tuple[bytes, list[Region]]:
+def spaced(text: bytes, regions: Sequence[Region], lines: Sequence[str]) -> tuple[bytes, list[Region]]:
     """The text with ``lines``, a newline or nothing, behind every region, and the regions in it."""
-    parts, shifted, at = [], [], 0
-    for region, line in zip(regions, lines, strict=True):
-        parts += [text[at : region.end], line]
-        at = region.end
-        added = sum(map(len, parts)) - at - len(line)
-        shifted.append(msgspec.structs.replace(region, start=region.start + added, end=region.end + added))
-    return b"".join([*parts, text[at:]]), shifted
+    behind = [msgspec.structs.replace(region, start=region.end) for region in regions]
+    added = accumulate(map(len, lines[:-1]), initial=0)
+    return splice(text, behind, lines), [_shifted(region, by) for region, by in zip(regions, added, strict=True)]
+
+
+def closed(fills: Sequence[str], lines: Sequence[str]) -> tuple[str, ...]:
+    """The first fills with the ``lines`` that they end with; one that is empty adds no line."""
+    pairs = zip(fills, lines, strict=False)
+    return tuple(fill + line if fill and not fill.endswith("\n") else fill for fill, line in pairs)
+
+
+def _shifted(region: Region, by: int) -> Region:
+    return msgspec.structs.replace(region, start=region.start + by, end=region.end + by)
 
 
 def grouped(regions: Sequence[Region], text: bytes) -> Iterator[range]:
@@ -91,9 +98,7 @@ def moved(text: bytes, regions: Sequence[Region], fills: Sequence[str], group: r
     head_end = regions[group.start - 1].end if done else 0
     head = splice(text[:head_end], done, fills[: group.start])
     offset = len(head) - head_end
-    shifted = [
-        msgspec.structs.replace(regions[i], start=regions[i].start + offset, end=regions[i].end + offset) for i in group
-    ]
+    shifted = [_shifted(regions[i], offset) for i in group]
     return head + text[head_end : regions[group.stop - 1].end] + tail, shifted
 
 

@@ -26,7 +26,8 @@ LAYER_NAMES = {
 }
 DOCUMENT_ID = 0  # <|endoftext|>: what SmolLM2 saw between documents
 EOG_ID = 2  # <|im_end|>: ends a message, here a gap; text never encodes to it
-# Slots a pass opens at once: a young adapter commits one or two of them, and on a CPU a pass costs by the slot.
+# Slots a pass opens at once: one reading of the canvas side serves them all, but far slots are drafted ill. With 8, 16
+# and 32 a pass brought 2.1, 2.5 and 2.2 tokens (48 fills of 32 tokens, in the contexts of ``lacuna bench``).
 BLOCK_SIZE = 16
 
 

@@ -94,19 +94,19 @@ def test_splicing_changes_nothing_outside_the_regions(document: tuple[str, list[
 def test_lines_of_their_own_end_with_a_newline(before: str, after: str, line: str) -> None:
     at = len(before)
     text = (before + after).encode()
-    assert newlines(text, [Region(at, at)]) == [line.encode()]
+    assert newlines(text, [Region(at, at)]) == [line]
     for rule in ({"single_line": True}, {"regex": "a"}, {"json_schema": "{}"}, {"must_not_contain": ("\n",)}):
-        assert newlines(text, [Region(at, at, **rule)]) == [b""]  # type: ignore[arg-type]
+        assert newlines(text, [Region(at, at, **rule)]) == [""]  # type: ignore[arg-type]
 
 
 @settings(deadline=None)
 @given(documents(), st.data())
 def test_regions_are_the_same_in_a_spaced_text(document: tuple[str, list[Region]], data: st.DataObject) -> None:
     text, regions = document
-    lines = [data.draw(st.sampled_from([b"", b"\n", b"\r\n"])) for _ in regions]
+    lines = [data.draw(st.sampled_from(["", "\n", "\r\n"])) for _ in regions]
     fills = [data.draw(ANY_TEXT) for _ in regions]
     wider, shifted = spaced(text.encode(), regions, lines)
-    closed = [fill + line.decode() for fill, line in zip(fills, lines, strict=True)]
+    closed = [fill + line for fill, line in zip(fills, lines, strict=True)]
     assert splice(wider, shifted, fills) == splice(text.encode(), regions, closed)
     for region, moved_region in zip(regions, shifted, strict=True):
         assert wider[moved_region.start : moved_region.end] == text.encode()[region.start : region.end]

@@ -3,7 +3,7 @@
 import gc
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -17,11 +17,11 @@ from lacuna_model.ending import best_others
 from lacuna_model.errors import RequestError
 from lacuna_model.prior.canvas_prior import CanvasPrior
 from lacuna_model.prior.index import Documents, Index, Segment
-from lacuna_model.prior.indexing import Progress, refresh
+from lacuna_model.prior.indexing import refresh
 from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.weights import BLOCK_SIZE
 from lacuna_model.workspace.files import WorkspaceSettings
 
-BLOCK = 16
 COMMITTED = 2  # true tokens that a step commits
 BEFORE, FILL, AFTER = 400, 48, 200  # tokens around a place, and in it
 
@@ -45,7 +45,6 @@ def bench_workspace(
     *,
     places: int = 40,
     seed: int = 0,
-    advance: Callable[[Progress], None] = lambda progress: None,
 ) -> WorkspaceCost:
     """Index the files under ``root``, then ask the index at random places in them as the denoise loop does.
 
@@ -53,7 +52,7 @@ def bench_workspace(
     enough.
     """
     before, wall, cpu = _resident(), time.perf_counter(), time.process_time()
-    documents = refresh(root, WorkspaceSettings(), tokenizer, advance=advance).documents
+    documents = refresh(root, WorkspaceSettings(), tokenizer).documents
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     held = _resident() - before
     times = list(_steps(documents, tokenizer, places, random.Random(seed)))
@@ -87,10 +86,10 @@ def _steps(documents: Documents, tokenizer: Tokenizer, places: int, rng: random.
         here = Documents.index({str(i): tokenizer.encode(text) for i, text in enumerate(texts)}, index.kind)
         known = [*index.segments(documents.names[file]), Segment(here)]
         prior = CanvasPrior(known, layout, eog_id=tokenizer.eog_id)
-        canvas = Canvas(layout.gaps[0], BLOCK, FILL)
+        canvas = Canvas(layout.gaps[0], BLOCK_SIZE, FILL)
         canvas.open_block()
         for step in range(0, FILL, COMMITTED):
-            rows = torch.randn((BLOCK, tokenizer.vocab_size), generator=generator).log_softmax(-1)
+            rows = torch.randn((BLOCK_SIZE, tokenizer.vocab_size), generator=generator).log_softmax(-1)
             best = best_others(rows, tokenizer.eog_id)
             started = time.thread_time()
             prior.draft(canvas, rows, best)

@@ -50,7 +50,7 @@ class Balance:
         while len(self._found) <= gap:
             index = len(self._found)
             since, start = self._gaps[index - 1][1] if index else 0, self._gaps[index][0]
-            left = scan_left(self._text[since:start], self._lexicon, self._found[-1] if index else None)
+            left = scan_left(self._text[since:start], self._lexicon, self._found[-1]) if index else self._first
             right = self._right(index, left.inside) if self._lexicon.columns else self._rights[index]
             target = open_behind(left, right) if self._lexicon.columns else self._nesting[index]
             self._found.append(Sides(self._text[:start], left, right, target, self._conditionals(index, since)))
@@ -63,20 +63,23 @@ class Balance:
         return RightSide(self._text[self._gaps[gap][1] : until], self._lexicon, inside, to_the_end=last)
 
     @cached_property
+    def _first(self) -> Scan:
+        """The state at the first gap."""
+        return scan_left(self._text[: self._gaps[0][0]], self._lexicon)
+
+    @cached_property
     def _rights(self) -> list[RightSide]:
         """The texts behind all gaps."""
-        found: list[RightSide] = []
-        since = 0
-        for gap, (start, end) in enumerate(self._gaps):
-            quote = found[-1].inside if found else b""
-            found.append(self._right(gap, find_literals(self._text[since:start], self._lexicon, quote).inside))
-            since = end
+        found = [self._right(0, self._first.inside)]
+        for gap, ((_, since), (start, _)) in enumerate(pairwise(self._gaps), start=1):
+            literals = find_literals(self._text[since:start], self._lexicon, found[-1].inside)
+            found.append(self._right(gap, literals.inside))
         return found
 
     @cached_property
     def _nesting(self) -> list[tuple[Bracket, ...]]:
         """What each gap leaves open, where blocks are brackets and all gaps have to share them."""
-        return nest(scan_left(self._text[: self._gaps[0][0]], self._lexicon), self._rights)
+        return nest(self._first, self._rights)
 
     def _conditionals(self, gap: int, since: int) -> tuple[int, int]:
         if not self._lexicon.conditionals:

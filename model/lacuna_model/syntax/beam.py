@@ -70,7 +70,7 @@ def joint_search(
     """
     moving = dict(queues)
     current = [_next_fill(gap, moving, held) for gap in range(len(held))]
-    unsolved = frozenset(gap for gap, fill in enumerate(current) if fill is None)
+    unsolved = _unfilled(current)
     while not unsolved and not effort.spent:
         fills = [fill for fill in current if fill is not None]
         texts = tuple(fill.text for fill in fills)
@@ -86,10 +86,14 @@ def joint_search(
         for gap, offset in blamed.items():
             moving[gap].blame(offset)
             current[gap] = _next_fill(gap, moving, held)
-        unsolved = frozenset(gap for gap, fill in enumerate(current) if fill is None)
+        unsolved = _unfilled(current)
         if effort.spent or (not moving and current == list(held)):
             unsolved = frozenset(faults)
     return Found(tuple(current), unsolved or frozenset(moving))
+
+
+def _unfilled(fills: Sequence[Fill | None]) -> frozenset[int]:
+    return frozenset(gap for gap, fill in enumerate(fills) if fill is None)
 
 
 def _next_fill(gap: int, moving: dict[int, Candidates], held: Sequence[Fill | None]) -> Fill | None:

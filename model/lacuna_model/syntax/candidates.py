@@ -218,7 +218,7 @@ class Candidates:
         return self._is_cheapest(entry.cost, entry.prefix, closing)
 
     def _is_cheapest(self, cost: float, prefix: tuple[int, ...], closing: bytes) -> bool:
-        """Whether this fill is new, or waits where it costs more."""
+        """Whether this fill is new, or waits where it costs more; its least cost is remembered."""
         known = self._costs.get((prefix, closing), math.inf)
         self._costs[prefix, closing] = min(cost, known)
         return cost < known

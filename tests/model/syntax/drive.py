@@ -6,10 +6,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lacuna_model.constraint import Commit, Constraint, GapView, TokenText, Verdict
+from lacuna_model.syntax import Language, language_for
+from lacuna_model.syntax.closing import Closer
+from lacuna_model.syntax.document import Document
 
 Marginal = tuple[NDArray[np.int64], NDArray[np.float32]]
 Model = Callable[[int, int], Marginal]
 Watch = Callable[[Constraint, Sequence[GapView], Sequence[Commit]], None]
+
+
+def require(name: str) -> Language:
+    """The language of this name."""
+    language = language_for(name=name)
+    assert language is not None
+    return language
+
+
+def between(before: str, after: str, language: Language) -> tuple[Document, Closer]:
+    """The document of a gap between two texts, and its completions."""
+    left, right = before.encode(), after.encode()
+    document = Document(left + right, [(len(left), len(left))], language)
+    balance, index = document.balance(0)
+    return document, Closer(balance.sides(index))
 
 
 def certain(truths: Sequence[Sequence[int]], eog_id: int) -> Model:

@@ -11,7 +11,6 @@ from lacuna_model.params import Region
 from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint, language_for
 from lacuna_model.syntax.balance import Balance
 from lacuna_model.syntax.blocks import Line, lay_lines, open_lines, render
-from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.error_set import tree_faults
 from lacuna_model.syntax.extent import find_extents
@@ -22,14 +21,9 @@ from lacuna_model.syntax.scan import scan
 from lacuna_model.syntax.vocabulary import Vocabulary, vocabulary_of
 
 from .conftest import SmallTokens
+from .drive import between, require
 
 Samples = dict[str, tuple[Language, bytes]]
-
-
-def require(name: str) -> Language:
-    language = language_for(name=name)
-    assert language is not None
-    return language
 
 
 def python() -> Language:
@@ -53,9 +47,7 @@ def python() -> Language:
     ],
 )
 def test_completion_is_found(before: str, fill: str, after: str) -> None:
-    left, right = before.encode(), after.encode()
-    document = Document(left + right, [(len(left), len(left))], python())
-    closer = Closer(Balance(left + right, [(len(left), len(left))], python().lexicon).sides(0))
+    document, closer = between(before, after, python())
     texts = [fill.encode() + closing for closing in closer.completions(fill.encode())]
     assert any(document.check([text]).valid for text in texts)
     assert len(set(texts)) == len(texts)
@@ -74,9 +66,7 @@ def test_completion_is_found(before: str, fill: str, after: str) -> None:
     ids=["block-follows", "no-block-follows", "lambda", "lambda-with-parameters", "called", "called-again"],
 )
 def test_the_first_completion(before: str, fill: str, after: str, completion: str) -> None:
-    left, right = before.encode(), after.encode()
-    document = Document(left + right, [(len(left), len(left))], python())
-    closer = Closer(Balance(left + right, [(len(left), len(left))], python().lexicon).sides(0))
+    document, closer = between(before, after, python())
     found = next(text for text in closer.completions(fill.encode()) if document.check([fill.encode() + text]).valid)
     assert found.strip() == completion.encode()
 
@@ -142,10 +132,8 @@ def test_the_first_completion(before: str, fill: str, after: str, completion: st
     ],
 )
 def test_completion_is_found_in_every_language(name: str, before: str, after: str) -> None:
-    left, right = before.encode(), after.encode()
-    document = Document(left + right, [(len(left), len(left))], require(name))
-    balance, index = document.balance(0)
-    assert any(document.check([text]).valid for text in Closer(balance.sides(index)).completions(b""))
+    document, closer = between(before, after, require(name))
+    assert any(document.check([text]).valid for text in closer.completions(b""))
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,7 @@
 
 import pytest
 
-from lacuna_model.syntax import language_for
-from lacuna_model.syntax.closing import Closer
-from lacuna_model.syntax.document import Document
+from .drive import between, require
 
 
 @pytest.mark.parametrize(
@@ -93,12 +91,8 @@ from lacuna_model.syntax.document import Document
     ],
 )
 def test_the_text_behind_is_led_to(name: str, before: str, after: str) -> None:
-    language = language_for(name=name)
-    assert language is not None
-    left, right = before.encode(), after.encode()
-    document = Document(left + right, [(len(left), len(left))], language)
-    balance, index = document.balance(0)
-    assert any(document.check([text], thorough=True).valid for text in Closer(balance.sides(index)).completions(b""))
+    document, closer = between(before, after, require(name))
+    assert any(document.check([text], thorough=True).valid for text in closer.completions(b""))
 
 
 @pytest.mark.parametrize(
@@ -110,9 +104,5 @@ def test_the_text_behind_is_led_to(name: str, before: str, after: str) -> None:
     ],
 )
 def test_nothing_is_tried_first_where_the_text_in_front_is_enough(name: str, before: str, after: str) -> None:
-    language = language_for(name=name)
-    assert language is not None
-    left, right = before.encode(), after.encode()
-    document = Document(left + right, [(len(left), len(left))], language)
-    balance, index = document.balance(0)
-    assert next(Closer(balance.sides(index)).completions(b"")) == b""
+    _, closer = between(before, after, require(name))
+    assert next(closer.completions(b"")) == b""
