@@ -2,15 +2,14 @@
 
 import pytest
 
-from lacuna_model.syntax import language_for
 from lacuna_model.syntax.languages import Lexicon
 from lacuna_model.syntax.literals import carried_quote, find_literals
 
+from .drive import require
+
 
 def lexicon(name: str) -> Lexicon:
-    language = language_for(name=name)
-    assert language is not None
-    return language.lexicon
+    return require(name).lexicon
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,16 @@ from itertools import accumulate
 
 import pytest
 
-from lacuna_model.syntax import language_for, nesting
+from lacuna_model.syntax import nesting
 from lacuna_model.syntax.balance import Balance
 from lacuna_model.syntax.scan import Bracket
+
+from .drive import require
 
 
 def targets(name: str, pieces: Sequence[str]) -> list[str]:
     """The closers of what each gap between the pieces leaves open, outermost first."""
-    language = language_for(name=name)
-    assert language is not None
+    language = require(name)
     places = list(accumulate(len(piece) for piece in pieces[:-1]))
     balance = Balance("".join(pieces).encode(), [(place, place) for place in places], language.lexicon)
     sides = [balance.sides(gap) for gap in range(len(places))]
