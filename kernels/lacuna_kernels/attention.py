@@ -33,7 +33,9 @@ def empty_keys(shape: tuple[int, ...], device: torch.device, dtype: torch.dtype)
     if not _multiplies(device, dtype):
         return torch.zeros(shape, device=device, dtype=dtype)
     *batch, keys, width = shape
-    return torch.zeros((*batch, width, keys), device=device, dtype=dtype).transpose(-1, -2)
+    # An odd number of cache lines from column to column: even ones would share a few sets of the cache.
+    pitch = (keys + 31) // 32 | 1
+    return torch.zeros((*batch, width, pitch * 32), device=device, dtype=dtype)[..., :keys].transpose(-1, -2)
 
 
 def fold_mask(mask: Tensor, repeats: int, dtype: torch.dtype) -> FoldedMask:

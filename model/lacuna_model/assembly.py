@@ -6,8 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lacuna_kernels.native import WIDTH, NativeKernels
 from lacuna_model.config import ModelConfig
-from lacuna_model.linear import DenseLinear, Int8Linear, Linear, quantize_rows
+from lacuna_model.linear import DenseLinear, Int8Linear, Linear, NativeLinear, quantize_rows
 from lacuna_model.transformer import Layer, Rotations, Transformer
 
 # The fused linears of a layer, by the checkpoint's projections whose rows they stack.
@@ -49,19 +50,25 @@ def quantize(fused: State) -> dict[str, Tensor]:
     return quantized
 
 
-def linear_from(tensors: State, name: str) -> Linear:
-    """The linear ``name`` in the form its tensors have."""
-    weight, bias = tensors[name], tensors.get(name + ".bias")
-    if name + ".scale" in tensors:
-        return Int8Linear(weight, tensors[name + ".scale"], bias)
-    return DenseLinear(weight, bias)
+def linear_from(tensors: State, name: str, kernels: NativeKernels | None = None) -> Linear:
+    """The linear ``name`` in the form its tensors have; 8 bit by ``kernels`` where there are some and they take it."""
+    weight, scale, bias = tensors[name], tensors.get(name + ".scale"), tensors.get(name + ".bias")
+    if scale is None:
+        return DenseLinear(weight, bias)
+    if kernels is None or any(size % WIDTH for size in weight.shape):
+        return Int8Linear(weight, scale, bias)
+    return NativeLinear(kernels, weight, scale, bias)
 
 
 def build_transformer(
-    config: ModelConfig, tensors: State, *, linear: Callable[[str], Linear] | None = None
+    config: ModelConfig,
+    tensors: State,
+    *,
+    linear: Callable[[str], Linear] | None = None,
+    kernels: NativeKernels | None = None,
 ) -> Transformer:
     """A transformer over fused ``tensors``; ``linear`` makes each linear by name where it is not theirs."""
-    make = linear or (lambda name: linear_from(tensors, name))
+    make = linear or (lambda name: linear_from(tensors, name, kernels))
 
     def layer(i: int) -> Layer:
         prefix = f"layers.{i}."
@@ -75,7 +82,7 @@ def build_transformer(
         )
 
     embedding = tensors["embedding"]
-    return Transformer(
+    transformer = Transformer(
         config,
         layers=[layer(i) for i in range(config.num_layers)],
         embedding=lambda ids: F.embedding(ids, embedding).float(),
@@ -83,3 +90,4 @@ def build_transformer(
         head=make("head"),
         rotations=Rotations(config, embedding.device),
     )
+    return transformer if kernels is None else transformer.native(kernels)

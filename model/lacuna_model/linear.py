@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lacuna_kernels.native import NativeKernels
+
 Linear = Callable[[Tensor], Tensor]
 
 
@@ -52,6 +54,18 @@ class Int8Linear:
         y: Tensor = torch.ops.quantized.linear_dynamic(x / scale, self._packed)
         y.mul_(scale)
         return y if self._bias is None else y.add_(self._bias)
+
+
+class NativeLinear:
+    """The same in our own kernel, which takes activations row by row to start with; ``packed`` is what it reads."""
+
+    def __init__(self, kernels: NativeKernels, codes: Tensor, scale: Tensor, bias: Tensor | None = None) -> None:
+        self.packed = kernels.pack(codes, scale, bias)
+        self._kernels = kernels
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """``x`` [..., in] float32 -> [..., out] float32."""
+        return self._kernels.linear(x, self.packed)
 
 
 class LowRankLinear(nn.Module):

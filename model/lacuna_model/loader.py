@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from lacuna_kernels import attention_dtype
+from lacuna_kernels import attention_dtype, native
 from lacuna_model import denoise, models
 from lacuna_model.adapter import load_adapter, merge_adapter
 from lacuna_model.assembly import State, build_transformer, fuse, quantize
@@ -82,8 +82,9 @@ def load_model(name: str, *, threads: int = 0, path: Path | None = None, precisi
     shared = ("embedding", "head", "head.scale")
     base_side = {n.removeprefix("base."): t for n, t in tensors.items() if not n.startswith("canvas.")}
     canvas_side = {n.removeprefix("canvas."): t for n, t in tensors.items() if n.startswith("canvas.") or n in shared}
-    base = build_transformer(about.config, base_side)
-    canvas = build_transformer(about.config, canvas_side)
+    kernels = native.load(models.kernels_dir()) if precision == "int8" else None
+    base = build_transformer(about.config, base_side, kernels=kernels)
+    canvas = build_transformer(about.config, canvas_side, kernels=kernels)
     canvas.head = base.head
     tokenizer = Tokenizer(about.vocabulary)
     return LoadedModel(
@@ -94,7 +95,7 @@ def load_model(name: str, *, threads: int = 0, path: Path | None = None, precisi
         canvas,
         tensors["mask_embedding"],
         PrefixTable(tokenizer),
-        cache_dtype=cache_dtype(precision),
+        cache_dtype=torch.bfloat16 if kernels else cache_dtype(precision),
     )
 
 

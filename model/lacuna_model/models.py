@@ -104,6 +104,11 @@ def cache_dir() -> Path:
     return Path(override).expanduser() if override else platformdirs.user_cache_path("lacuna")
 
 
+def kernels_dir() -> Path:
+    """Where the library that is compiled for this machine is kept."""
+    return cache_dir() / "kernels"
+
+
 def location(info: ModelInfo) -> Path:
     """Where the model's weight file belongs, whether or not it is there."""
     return cache_dir() / "models" / info.name / info.filename

@@ -5,7 +5,9 @@ the store shows. What differs between the uses (which weights, which rows see wh
 """
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import torch
@@ -13,8 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_kernels import FoldedMask, attention, fold_mask, rms_norm, rotary
+from lacuna_kernels.native import WIDTH, NativeKernels, PackedLinear
 from lacuna_model.config import ModelConfig
-from lacuna_model.linear import Linear
+from lacuna_model.linear import Linear, NativeLinear
 
 
 class KeyValueStore(Protocol):
@@ -82,7 +85,8 @@ class Transformer:
         self.final_norm = final_norm
         self.head = head
         self.rotations = rotations
-        self._project, self._finish = project, finish
+        self._project: Callable[..., tuple[Tensor, Tensor, Tensor]] = project
+        self._finish: Callable[..., Tensor] = finish
 
     def hidden(self, x: Tensor, positions: Tensor, store: KeyValueStore, mask: Tensor | None = None) -> Tensor:
         """Hidden states [B, R, H] after all layers and the final norm.
@@ -105,6 +109,17 @@ class Transformer:
         other = copy.copy(self)
         other._project = torch.compile(project, dynamic=False)
         other._finish = torch.compile(finish, dynamic=False)
+        return other
+
+    def native(self, kernels: NativeKernels) -> "Transformer":
+        """The same with each half of a layer in one call of ``kernels``, where they take all of its linears."""
+        linears = [linear for layer in self.layers for linear in (layer.qkv, layer.output, layer.gate_up, layer.down)]
+        normed = any(layer.q_norm is not None for layer in self.layers)
+        if normed or self.config.head_dim % WIDTH or not all(isinstance(linear, NativeLinear) for linear in linears):
+            return self
+        other = copy.copy(self)
+        other._project = partial(native_project, kernels)
+        other._finish = partial(native_finish, kernels)
         return other
 
 
@@ -131,3 +146,38 @@ def finish(layer: Layer, x: Tensor, query: Tensor, keys: Tensor, values: Tensor,
     x = x + layer.output(mixed.transpose(1, 2).reshape(batch, rows, -1).to(x.dtype))
     gate, up = layer.gate_up(rms_norm(x, layer.mlp_norm, layer.config.rms_norm_eps)).chunk(2, dim=-1)
     return x + layer.down(F.silu(gate) * up)
+
+
+def native_project(
+    kernels: NativeKernels, layer: Layer, x: Tensor, cos: Tensor, sin: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """As :func:`project`; a batch is left to it."""
+    if len(x) > 1:
+        return project(layer, x, cos, sin)
+    config = layer.config
+    angles = (cos.flatten(0, -2), sin.flatten(0, -2))
+    heads = (config.num_heads, config.num_kv_heads)
+    parts = kernels.project(x[0], layer.attn_norm, config.rms_norm_eps, _packed(layer.qkv), *angles, *heads)
+    query, key, value = (part[None] for part in parts)
+    return query, key, value
+
+
+def native_finish(
+    kernels: NativeKernels,
+    layer: Layer,
+    x: Tensor,
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    mask: FoldedMask | None,
+) -> Tensor:
+    """As :func:`finish`; a batch, and keys that are not bfloat16, are left to it."""
+    if len(x) > 1 or keys.dtype is not torch.bfloat16:
+        return finish(layer, x, query, keys, values, mask)
+    mlp = (layer.mlp_norm, layer.config.rms_norm_eps, _packed(layer.gate_up), _packed(layer.down))
+    return kernels.finish(x[0], query[0], keys[0], values[0], mask, _packed(layer.output), *mlp)[None]
+
+
+def _packed(linear: Linear) -> PackedLinear:
+    assert isinstance(linear, NativeLinear)
+    return linear.packed

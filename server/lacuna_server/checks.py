@@ -99,6 +99,21 @@ def instructions() -> Check:
     return Check("cpu", "ok", detail)
 
 
+def kernels() -> Check:
+    """The library that is compiled for this machine; without it fills take about twice the time."""
+    try:
+        native = importlib.import_module("lacuna_kernels.native")
+    except (ImportError, OSError):
+        return Check("kernels", "fail", "unknown without torch", REINSTALL)
+    if not native.supported():
+        return Check("kernels", "ok", "torch's own, this CPU has no AVX-512 VNNI")
+    try:
+        native.build(models.kernels_dir())
+    except OSError as error:
+        return Check("kernels", "warn", f"not compiled, fills are slower: {error}", "install gcc")
+    return Check("kernels", "ok", f"compiled for this machine, in {models.kernels_dir()}")
+
+
 def threads() -> Check:
     """How many cores this process may use, and how many threads torch would take."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -165,6 +180,7 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     grammar,
     device,
     instructions,
+    kernels,
     threads,
     model_files,
     adapter,

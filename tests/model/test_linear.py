@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import pytest
 import torch
 
-from lacuna_model.linear import DenseLinear, Int8Linear, LowRankLinear, quantize_rows
+from lacuna_kernels import native
+from lacuna_model.linear import DenseLinear, Int8Linear, LowRankLinear, NativeLinear, quantize_rows
 
 
 def random(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -44,6 +47,13 @@ def test_8_bit_is_close_to_dense(shape: tuple[int, int, int]) -> None:
 def test_8_bit_adds_its_bias() -> None:
     weight, bias, x = random(10, 48), random(10, seed=2), random(3, 48, seed=1)
     got = Int8Linear(*quantize_rows(weight), bias)(x)
+    assert relative_error(got, torch.nn.functional.linear(x, weight, bias)) < 0.015
+
+
+@pytest.mark.skipif(not native.supported(), reason="this CPU has no AVX-512 VNNI")
+def test_our_own_kernel_is_as_close(tmp_path: Path) -> None:
+    weight, bias, x = random(64, 96), random(64, seed=2), random(3, 96, seed=1)
+    got = NativeLinear(native.build(tmp_path), *quantize_rows(weight), bias)(x)
     assert relative_error(got, torch.nn.functional.linear(x, weight, bias)) < 0.015
 
 

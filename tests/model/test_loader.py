@@ -17,13 +17,21 @@ from . import gguf_files, tiny
 NAME = "smollm2-135m"
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kernels")
+
+
 @pytest.fixture
-def adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def adapter(tmp_path: Path, compiled: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An adapter of the tiny model in the place of the one that ships, and a cache of the test's own."""
     file = tmp_path / "adapter.safetensors"
     save_adapter(file, tiny.adapter(), {})
     monkeypatch.setattr(models, "adapter_path", lambda info: file)
     monkeypatch.setenv(models.CACHE_VARIABLE, str(tmp_path / "cache"))
+    # What is compiled for this machine is the same for every test.
+    (tmp_path / "cache").mkdir()
+    models.kernels_dir().symlink_to(compiled, target_is_directory=True)
     # Threads are the whole process's.
     monkeypatch.setattr(loader, "choose_threads", torch.get_num_threads)
     return file
@@ -106,7 +114,6 @@ def test_a_prepared_file_of_other_files_is_replaced(weights: Path, adapter: Path
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(weights: Path, adapter: Path, tmp_path: Path) -> None:
-    (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "prepared").write_text("a file where the folder should be")
     assert load_model(NAME, path=weights, precision="float32").config == load_model(NAME, path=weights).config
 

@@ -6,8 +6,11 @@ import torch
 import transformers
 from torch import Tensor
 
-from lacuna_model.assembly import build_transformer, fuse
+from lacuna_kernels import native
+from lacuna_kernels.native import NativeKernels
+from lacuna_model.assembly import build_transformer, fuse, quantize
 from lacuna_model.config import ModelConfig
+from lacuna_model.kv_cache import Arena
 from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.transformer import NoStore, Transformer
 from lacuna_model.weights import GgufFile
@@ -111,3 +114,59 @@ def test_every_row_of_a_batch_may_have_positions_of_its_own() -> None:
         together = model.hidden(model.embed(ids), positions, NoStore())
         alone = [model.hidden(model.embed(ids[i : i + 1]), positions[i], NoStore())[0] for i in range(2)]
     torch.testing.assert_close(together, torch.stack(alone), atol=1e-5, rtol=1e-5)
+
+
+NATIVE = msgspec.structs.replace(
+    tiny.CONFIG, hidden_size=96, intermediate_size=160, num_heads=6, num_kv_heads=2, head_dim=32
+)
+
+
+def read(model: Transformer, ids: list[int], pieces: int) -> Tensor:
+    """Hidden states of ``ids``, read so many at a time behind what a cache holds of those before."""
+    arena, said = Arena(model.config, torch.device("cpu"), torch.bfloat16), []
+    with torch.inference_mode():
+        for first in range(0, len(ids), pieces):
+            part = torch.tensor([ids[first : first + pieces]])
+            count = first + part.shape[1]
+            arena.tail = first
+            mask = torch.ones((part.shape[1], count), dtype=torch.bool).tril(first)
+            said.append(model.hidden(model.embed(part), torch.arange(first, count), arena, mask)[0])
+    return torch.cat(said)
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> NativeKernels:
+    found = native.load(tmp_path_factory.mktemp("kernels"))
+    if found is None:
+        pytest.skip("this CPU has no AVX-512 VNNI")
+    return found
+
+
+@pytest.mark.parametrize("family", ["llama", "llama-untied", "qwen2", "qwen3"])
+def test_native_halves_give_what_those_of_torch_give(family: str, kernels: NativeKernels) -> None:
+    config = msgspec.structs.replace(NATIVE, **FAMILIES[family][2])
+    fused = fuse(tiny.state(config), config)
+    ids = torch.randint(config.vocab_size, (90,), generator=torch.Generator().manual_seed(0)).tolist()
+    plain = build_transformer(config, quantize(fused))
+    fast = build_transformer(config, quantize(fused), kernels=kernels)
+    exact = read(build_transformer(config, fused), ids, 90)
+    losses = [(read(model, ids, 90) - exact).norm() / exact.norm() for model in (plain, fast)]
+    assert losses[1] < 0.06
+    assert losses[1] < 1.3 * losses[0]
+
+
+def test_native_halves_read_a_text_in_any_pieces_to_the_same_bits(kernels: NativeKernels) -> None:
+    model = build_transformer(NATIVE, quantize(fuse(tiny.state(NATIVE), NATIVE)), kernels=kernels)
+    ids = torch.randint(NATIVE.vocab_size, (60,), generator=torch.Generator().manual_seed(0)).tolist()
+    whole = read(model, ids, 60)
+    for pieces in (1, 7, 16):
+        assert torch.equal(read(model, ids, pieces), whole)
+
+
+def test_native_halves_leave_batches_to_torch(kernels: NativeKernels) -> None:
+    model = build_transformer(NATIVE, quantize(fuse(tiny.state(NATIVE), NATIVE)), kernels=kernels)
+    ids = torch.randint(NATIVE.vocab_size, (2, 20), generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        together = model.hidden(model.embed(ids), torch.arange(20), NoStore())
+        alone = [model.hidden(model.embed(ids[i : i + 1]), torch.arange(20), NoStore())[0] for i in range(2)]
+    assert (together - torch.stack(alone)).norm() / together.norm() < 0.02

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from lacuna_kernels import native
 from lacuna_model import models
 from lacuna_server import checks
 
@@ -49,9 +50,26 @@ def test_a_package_that_does_not_load_fails(monkeypatch: pytest.MonkeyPatch) -> 
         raise OSError(f"{name}: undefined symbol")
 
     monkeypatch.setattr(checks.importlib, "import_module", broken)
-    for check in (checks.torch(), checks.tokenizer(), checks.weights_reader(), checks.grammar(), checks.device()):
+    for check in (
+        checks.torch(),
+        checks.tokenizer(),
+        checks.weights_reader(),
+        checks.grammar(),
+        checks.device(),
+        checks.kernels(),
+    ):
         assert check.state == "fail"
         assert check.mend == checks.REINSTALL
+
+
+def test_a_machine_without_a_compiler_is_a_warning(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "supported", lambda: True)
+    monkeypatch.setenv("PATH", "")
+    check = checks.kernels()
+    assert (check.state, check.mend) == ("warn", "install gcc")
+    assert "no C compiler" in check.detail
+    monkeypatch.setattr(native, "supported", lambda: False)
+    assert checks.kernels().state == "ok"
 
 
 def test_more_threads_than_cores_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:

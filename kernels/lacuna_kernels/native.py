@@ -1,0 +1,193 @@
+"""8-bit linears and whole halves of a layer in C (``layer.c``), for CPUs with AVX-512 VNNI.
+
+The system's C compiler builds them once, into the user's cache. Where there is no compiler, or the CPU lacks the
+instructions, torch's own operators do the work. The library shares torch's OpenMP threads.
+"""
+
+import contextlib
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from ctypes import POINTER, Structure, byref, c_float, c_int, c_int64, c_void_p
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from lacuna_kernels.attention import FoldedMask
+
+SOURCE = Path(__file__).with_name("layer.c")
+INSTRUCTIONS = ("avx512_f", "avx512_bw", "avx512_vl", "avx512_dq", "avx512_vnni")
+# Used where the CPU has them.
+OPTIONAL = ("avx512_bf16",)
+FLAGS = ("-O3", "-fopenmp", "-shared", "-fPIC", "-mfma")
+# Widths of linears and of heads are multiples of it.
+WIDTH = 32
+
+
+class _Linear(Structure):
+    _fields_ = (("weight", c_void_p), ("scale", c_void_p), ("bias", c_void_p), ("width", c_int64), ("out", c_int64))
+
+
+class _Cache(Structure):
+    _fields_ = (
+        ("keys", c_void_p),
+        ("values", c_void_p),
+        *((name, c_int64) for name in ("key_group", "key_column", "value_group", "value_row", "count")),
+    )
+
+
+class _Mask(Structure):
+    _fields_ = (("added", c_void_p), ("start", c_int64))
+
+
+LINEAR, CACHE, MASK = POINTER(_Linear), POINTER(_Cache), POINTER(_Mask)
+SIGNATURES = {
+    "lacuna_pack": (c_void_p, c_int64, c_int64, c_void_p),
+    "lacuna_linear": (c_void_p, c_int64, LINEAR, c_void_p, c_int),
+    "lacuna_project": (
+        *(c_void_p, c_int64, c_void_p, c_float, LINEAR, c_void_p, c_void_p),
+        *(c_int64, c_int64, c_int64, c_void_p, c_void_p, c_int),
+    ),
+    "lacuna_finish": (
+        *(c_void_p, c_int64, c_void_p, c_int64, c_int64, c_int64, CACHE, MASK),
+        *(LINEAR, c_void_p, c_float, LINEAR, LINEAR, c_void_p, c_int),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PackedLinear:
+    """An 8-bit linear as the library reads it; ``tensors`` are what ``struct`` points to."""
+
+    struct: _Linear
+    tensors: tuple[Tensor, ...]
+    out: int
+
+
+class NativeKernels:
+    """The library, with tensors in and out. Everything is float32 but keys, values and masks, which are bfloat16."""
+
+    def __init__(self, path: Path) -> None:
+        # The interpreter's lock stays held: a call takes less than a millisecond, and to win the lock back from a
+        # thread that computes takes five.
+        self._library = ctypes.PyDLL(str(path))
+        for name, types in SIGNATURES.items():
+            getattr(self._library, name).argtypes = types
+
+    def pack(self, codes: Tensor, scale: Tensor, bias: Tensor | None) -> PackedLinear:
+        """``codes`` int8 [out, in], both multiples of ``WIDTH``; one scale per row [out]."""
+        out, width = codes.shape
+        codes, packed = codes.contiguous(), torch.empty(codes.numel(), dtype=torch.uint8)
+        self._library.lacuna_pack(codes.data_ptr(), out, width, packed.data_ptr())
+        tensors = tuple(part.float().contiguous() for part in (scale, bias) if part is not None)
+        pointers = [part.data_ptr() for part in tensors]
+        struct = _Linear(packed.data_ptr(), pointers[0], pointers[1] if bias is not None else None, width, out)
+        return PackedLinear(struct, (packed, *tensors), out)
+
+    def linear(self, x: Tensor, linear: PackedLinear) -> Tensor:
+        """``x W^T (+ b)``: ``x`` [..., in] -> [..., out]."""
+        rows = x.contiguous().view(-1, x.shape[-1])
+        y = torch.empty((len(rows), linear.out))
+        self._call("lacuna_linear", rows.data_ptr(), len(rows), byref(linear.struct), y.data_ptr())
+        return y.view(*x.shape[:-1], linear.out)
+
+    def project(
+        self, x: Tensor, norm: Tensor, eps: float, qkv: PackedLinear, cos: Tensor, sin: Tensor, heads: int, groups: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """A layer's first half: query [H, R, D], key and value [G, R, D] of ``x`` [R, W].
+
+        RMSNorm, one linear for all three, and rotary embedding by ``cos`` and ``sin`` [R, D].
+        """
+        rows, width = cos.shape
+        turned, value = torch.empty((heads + groups, rows, width)), torch.empty((groups, rows, width))
+        x, cos, sin = x.contiguous(), cos.contiguous(), sin.contiguous()
+        angles = (cos.data_ptr(), sin.data_ptr())
+        shape = (heads, groups, width, turned.data_ptr(), value.data_ptr())
+        self._call("lacuna_project", x.data_ptr(), rows, norm.data_ptr(), eps, byref(qkv.struct), *angles, *shape)
+        return turned[:heads], turned[heads:], value
+
+    def finish(
+        self,
+        x: Tensor,
+        query: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: FoldedMask | None,
+        output: PackedLinear,
+        norm: Tensor,
+        eps: float,
+        gate_up: PackedLinear,
+        down: PackedLinear,
+    ) -> Tensor:
+        """A layer's second half [R, W]: attention, its linear, and the gated MLP, each added to what it came from.
+
+        ``x`` [R, W] came into the layer. ``keys`` [G, K, D] are laid out by column (``empty_keys``), ``values``
+        [G, K, D] by row.
+        """
+        heads, rows, width = query.shape
+        groups, count, _ = keys.shape
+        strides = (keys.stride(0), keys.stride(2), values.stride(0), values.stride(1))
+        cache = _Cache(keys.data_ptr(), values.data_ptr(), *strides, count)
+        added = _Mask(None, 0) if mask is None else _Mask(mask.added.data_ptr(), mask.start)
+        x, query = x.contiguous(), query.contiguous()
+        y = torch.empty_like(x)
+        shape = (heads, groups, width, byref(cache), byref(added))
+        linears = (byref(output.struct), norm.data_ptr(), eps, byref(gate_up.struct), byref(down.struct))
+        self._call("lacuna_finish", x.data_ptr(), rows, query.data_ptr(), *shape, *linears, y.data_ptr())
+        return y
+
+    def _call(self, name: str, *arguments: object) -> None:
+        """Run a function of the library. Raises MemoryError where it found no room."""
+        if getattr(self._library, name)(*arguments, torch.get_num_threads()):
+            raise MemoryError(name)
+
+
+def supported() -> bool:
+    """Whether the CPU has the instructions."""
+    return set(INSTRUCTIONS) <= set(_instructions())
+
+
+def load(folder: Path) -> NativeKernels | None:
+    """The library, built into ``folder`` where it is not there yet; None where it cannot be had."""
+    with contextlib.suppress(OSError):
+        return build(folder) if supported() else None
+    return None
+
+
+def build(folder: Path) -> NativeKernels:
+    """As :func:`load`, on a CPU that is supported. Raises OSError."""
+    flags = [*FLAGS, *(f"-m{name.replace('_', '', 1)}" for name in _instructions())]
+    digest = hashlib.sha256(SOURCE.read_bytes() + " ".join(flags).encode()).hexdigest()[:16]
+    target = folder / f"layer-{digest}.so"
+    if target.exists():
+        with contextlib.suppress(OSError):  # what is damaged is built anew
+            return NativeKernels(target)
+    _compile(target, flags)
+    return NativeKernels(target)
+
+
+def _instructions() -> list[str]:
+    """Those of the CPU that the library has use for."""
+    capabilities = torch.cpu.get_capabilities()
+    return [name for name in INSTRUCTIONS + OPTIONAL if capabilities.get(name, False)]
+
+
+def _compile(target: Path, flags: Sequence[str]) -> None:
+    """Build ``target``; it appears whole or not at all. Raises OSError."""
+    compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
+    if compiler is None:
+        raise FileNotFoundError("no C compiler")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_suffix(f".{os.getpid()}.part")
+    try:
+        done = subprocess.run([compiler, *flags, str(SOURCE), "-o", str(part)], capture_output=True, text=True)
+        if done.returncode:
+            raise OSError(f"{compiler} failed: {' '.join(done.stderr.splitlines()[:1])}")
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)

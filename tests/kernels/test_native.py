@@ -1,0 +1,201 @@
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import silu
+
+from lacuna_kernels import empty_keys, fold_mask, native, reference, rms_norm, rotary
+from lacuna_kernels.native import NativeKernels, PackedLinear
+
+HEADS, GROUPS, WIDTH, HIDDEN, INNER = 6, 2, 32, 96, 224
+CPU = torch.device("cpu")
+
+pytestmark = pytest.mark.skipif(not native.supported(), reason="this CPU has no AVX-512 VNNI")
+
+
+@pytest.fixture(scope="session")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> NativeKernels:
+    return native.build(tmp_path_factory.mktemp("kernels"))
+
+
+def random(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def whole_numbers(*shape: int, seed: int = 0) -> Tensor:
+    """Codes that 8 bit holds exactly: every row reaches 127."""
+    numbers = torch.randint(-127, 128, shape, generator=torch.Generator().manual_seed(seed))
+    numbers[:, 0] = 127
+    return numbers
+
+
+class Part:
+    """A linear of the layer, packed and dense; weights are what 8 bit holds of them."""
+
+    def __init__(self, kernels: NativeKernels, out: int, width: int, seed: int) -> None:
+        codes = whole_numbers(out, width, seed=seed)
+        scale = torch.full((out,), width**-0.5 / 70)
+        self.packed: PackedLinear = kernels.pack(codes.to(torch.int8), scale, None)
+        self.weight = codes * scale[:, None]
+
+
+def close(got: Tensor, expected: Tensor) -> None:
+    """Activations in 8 bit and keys in bfloat16 cost a little; a wrong row or column would cost everything."""
+    assert got.shape == expected.shape
+    assert (got - expected).norm() / expected.norm() < 0.02
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 40])
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_linear_of_whole_numbers_is_exact(kernels: NativeKernels, rows: int, bias: bool) -> None:
+    x, codes = whole_numbers(rows, 96), whole_numbers(64, 96, seed=1)
+    scale = 2.0 ** torch.arange(64).remainder(5)
+    added = random(64, seed=2).round() if bias else None
+    got = kernels.linear(x.float(), kernels.pack(codes.to(torch.int8), scale, added))
+    assert torch.equal(got, (x @ codes.T) * scale + (0 if added is None else added))
+
+
+def test_a_linear_takes_any_leading_shape_and_any_layout(kernels: NativeKernels) -> None:
+    part, x = Part(kernels, 64, 32, 0), random(32, 3, 2)
+    got = kernels.linear(x.permute(2, 1, 0), part.packed)
+    close(got, x.permute(2, 1, 0) @ part.weight.T)
+
+
+def test_rows_of_zeros_stay_zero_and_outliers_cost_the_others_nothing(kernels: NativeKernels) -> None:
+    part, x = Part(kernels, 64, 96, 0), random(8, 96)
+    x[2] = 0
+    alone = kernels.linear(x, part.packed)
+    x[3] *= 1e4
+    beside = kernels.linear(x, part.packed)
+    assert not beside[2].any()
+    assert torch.equal(beside[[0, 1, 4, 5, 6, 7]], alone[[0, 1, 4, 5, 6, 7]])
+    close(beside[3:4], x[3:4] @ part.weight.T)
+
+
+@pytest.mark.parametrize("rows", [1, 8, 9, 30])
+def test_project_is_norm_linear_and_rotary(kernels: NativeKernels, rows: int) -> None:
+    part = Part(kernels, (HEADS + 2 * GROUPS) * WIDTH, HIDDEN, 0)
+    x, norm = random(rows, HIDDEN), 1 + 0.1 * random(HIDDEN, seed=1)
+    angles = random(rows, WIDTH // 2, seed=2).repeat(1, 2)
+    got = kernels.project(x, norm, 1e-5, part.packed, angles.cos(), angles.sin(), HEADS, GROUPS)
+    states = rms_norm(x, norm, 1e-5) @ part.weight.T
+    query, key, value = states.view(rows, -1, WIDTH).transpose(0, 1).split([HEADS, GROUPS, GROUPS])
+    turned = [rotary(part, angles.cos(), angles.sin()) for part in (query, key)]
+    for one, other in zip(got, (*turned, value), strict=True):
+        close(one, other)
+
+
+class Second:
+    """A layer's second half, and what it is given."""
+
+    def __init__(self, kernels: NativeKernels, rows: int, count: int) -> None:
+        self.kernels = kernels
+        self.output, self.down = Part(kernels, HIDDEN, HEADS * WIDTH, 0), Part(kernels, HIDDEN, INNER, 1)
+        self.gate_up = Part(kernels, 2 * INNER, HIDDEN, 2)
+        self.norm = 1 + 0.1 * random(HIDDEN, seed=3)
+        self.x, self.query = random(rows, HIDDEN, seed=4), 2 * random(HEADS, rows, WIDTH, seed=5)
+        # More is kept than the rows may see: what lies behind must not matter, whatever it is.
+        self.keys = empty_keys((GROUPS, count + 7, WIDTH), CPU, torch.bfloat16)
+        self.keys.copy_(random(GROUPS, count + 7, WIDTH, seed=6))
+        self.values = random(GROUPS, count + 7, WIDTH, seed=7).bfloat16()
+        self.keys[:, count:], self.values[:, count:] = float("nan"), float("nan")
+        self.count = count
+
+    def run(self, mask: Tensor | None, rows: slice = slice(None)) -> Tensor:
+        folded = None if mask is None else fold_mask(mask[rows], HEADS // GROUPS, torch.bfloat16)
+        cache = (self.keys[:, : self.count], self.values[:, : self.count])
+        mlp = (self.norm, 1e-5, self.gate_up.packed, self.down.packed)
+        return self.kernels.finish(self.x[rows], self.query[:, rows], *cache, folded, self.output.packed, *mlp)
+
+    def expected(self, mask: Tensor | None) -> Tensor:
+        cache = (self.keys[None, :, : self.count].float(), self.values[None, :, : self.count].float())
+        mixed = reference.attention(self.query[None], *cache, mask)[0].transpose(0, 1).flatten(1)
+        x = self.x + mixed @ self.output.weight.T
+        gate, up = (rms_norm(x, self.norm, 1e-5) @ self.gate_up.weight.T).chunk(2, dim=-1)
+        return x + (silu(gate) * up) @ self.down.weight.T
+
+
+@pytest.mark.parametrize("count", [1, 31, 32, 33, 64, 95, 300])
+@pytest.mark.parametrize("rows", [1, 8, 11])
+def test_finish_is_attention_and_mlp(kernels: NativeKernels, rows: int, count: int) -> None:
+    second = Second(kernels, rows, count)
+    close(second.run(None), second.expected(None))
+
+
+@pytest.mark.parametrize("start", [0, 40, 69])
+def test_finish_hides_what_the_mask_hides(kernels: NativeKernels, start: int) -> None:
+    second = Second(kernels, 11, 70)
+    mask = torch.rand((11, 70), generator=torch.Generator().manual_seed(0)) < 0.5
+    mask[:, :start] = True
+    mask[:, 0] = True
+    got = second.run(mask)
+    close(got, second.expected(mask))
+    hidden = ~mask.any(0)
+    second.keys[:, :70][:, hidden], second.values[:, :70][:, hidden] = 50.0, -50.0
+    assert torch.equal(second.run(mask), got)
+
+
+def test_large_scores_do_not_overflow(kernels: NativeKernels) -> None:
+    second = Second(kernels, 5, 50)
+    second.query *= 100
+    close(second.run(None), second.expected(None))
+
+
+def test_a_row_does_not_depend_on_the_rows_beside_it(kernels: NativeKernels) -> None:
+    second = Second(kernels, 21, 90)
+    mask = torch.ones((21, 90), dtype=torch.bool).tril(69)
+    together = second.run(mask)
+    for rows in (slice(0, 1), slice(3, 12), slice(20, 21)):
+        assert torch.equal(second.run(mask, rows), together[rows])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_any_number_of_threads_gives_the_same(kernels: NativeKernels, threads: int) -> None:
+    second, before = Second(kernels, 9, 40), torch.get_num_threads()
+    expected = second.run(None)
+    torch.set_num_threads(threads)
+    try:
+        assert torch.equal(second.run(None), expected)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_it_is_built_once_and_again_where_it_was_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert native.load(tmp_path / "kernels") is not None
+    (library,) = (tmp_path / "kernels").iterdir()
+    library.unlink()
+    library.write_bytes(b"no library")
+    assert native.load(tmp_path / "kernels") is not None
+    monkeypatch.setenv("PATH", "")  # no compiler from here on
+    assert native.load(tmp_path / "kernels") is not None
+    assert list((tmp_path / "kernels").iterdir()) == [library]
+
+
+@pytest.mark.parametrize("compiler", ["missing", "failing"])
+def test_without_a_compiler_there_is_none(tmp_path: Path, compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "bin").mkdir()
+    if compiler == "failing":
+        (tmp_path / "bin" / "cc").write_text("#!/bin/sh\necho no room >&2; exit 1\n")
+        (tmp_path / "bin" / "cc").chmod(0o755)
+    assert native.load(tmp_path / "kernels") is None
+    with pytest.raises(OSError, match={"missing": "no C compiler", "failing": "cc failed: no room"}[compiler]):
+        native.build(tmp_path / "kernels")
+    assert not any(Path(folder, name) for folder, _, names in os.walk(tmp_path / "kernels") for name in names)
+
+
+def test_without_the_instructions_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True})
+    assert native.load(tmp_path) is None
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_form_without_bfloat16_instructions_gives_the_same(
+    kernels: NativeKernels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "OPTIONAL", ())
+    plain = native.build(tmp_path)
+    one, other = (Second(library, 9, 70).run(None) for library in (kernels, plain))
+    torch.testing.assert_close(one, other, atol=2e-2, rtol=2e-2)
