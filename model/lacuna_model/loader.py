@@ -5,9 +5,11 @@ the user's cache, so that later ones only read it.
 """
 
 import contextlib
+import ctypes
 import hashlib
 import inspect
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +35,8 @@ from lacuna_model.weights import GgufFile
 
 # Raised when what is kept in the cache changes its meaning.
 PREPARED_VERSION = "4"
+# Parameters of mallopt(3).
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 # What 8-bit linears have to read is measured on so many tokens of our own source, which is always at hand.
 CALIBRATION_TOKENS = 512
 
@@ -69,6 +73,7 @@ def load_model(name: str, *, threads: int = 0, path: Path | None = None, precisi
     instructions and float32 elsewhere. Raises ModelNotFoundError or WeightsError.
     """
     torch.set_num_threads(threads or choose_threads())
+    _reuse_freed_memory()
     info = models.find(name)
     weights = path or models.path(info)
     adapter = models.adapter_path(info)
@@ -97,6 +102,14 @@ def load_model(name: str, *, threads: int = 0, path: Path | None = None, precisi
         PrefixTable(tokenizer),
         cache_dtype=torch.bfloat16 if kernels else cache_dtype(precision),
     )
+
+
+def _reuse_freed_memory() -> None:
+    """Have glibc keep what is freed: the rows of a vocabulary, mapped and cleared anew, are 6 % of a fill's time."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        mallopt(M_TRIM_THRESHOLD, 256 << 20)
+        mallopt(M_MMAP_THRESHOLD, 32 << 20)
 
 
 def load_tokenizer(name: str) -> Tokenizer:

@@ -25,9 +25,9 @@ SURE_END = 0.5
 # fill may end (at a line's end, say) it is read anew. With 0, 3 and 15 the fills of the development set are as good.
 MAX_AGE = 15
 # The base is asked about a slot if the draft in front of it holds with this probability: on two cores a row more costs
-# a twentieth of a pass, or nothing as long as a pass takes the time that the weights take to be read.
-WORTH_ASKING = 0.07
-FREE_SLOTS = 3
+# a twentieth of a pass, and less as long as a pass takes the time that the weights take to be read.
+WORTH_ASKING = 0.02
+FREE_SLOTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,8 @@ class TwoSidedModel:
             if canvas.candidate and not canvas.frontier and not canvas.done:
                 rows[index][0, rows[index][0].topk(canvas.candidate).indices] = RULED_OUT
                 exact[index] = min(exact[index], 1)  # what was verified goes on from the best token
-        # One call over all gaps: the vocabulary is wide, the launch is not free.
-        ids, logp, entropy = unmask(torch.cat(rows), NUM_CANDIDATES)
+        # One call over all gaps: the vocabulary is wide, neither a launch nor a copy is free.
+        ids, logp, entropy = unmask(rows[0] if len(rows) == 1 else torch.cat(rows), NUM_CANDIDATES)
         sizes = [len(canvas.slots) for canvas in opened]
         found = iter(
             Marginals(i.numpy(force=True), p.numpy(force=True), e.numpy(force=True), count)
@@ -303,4 +303,4 @@ class TwoSidedModel:
         ``distance`` is that of the slot from the frontier.
         """
         own = (1 - self._guidance) * CANVAS_DECAY**distance
-        return own * canvas_row + (1 - own) * base_row
+        return torch.lerp(base_row, canvas_row, own)
