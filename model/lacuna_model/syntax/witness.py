@@ -23,6 +23,8 @@ from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.turns import solve_windows
 from lacuna_model.syntax.vocabulary import vocabulary_of
 
+JOINT_VERIFIES = 8
+JOINT_SECONDS = 0.004
 STEP_VERIFIES = 4
 STEP_SECONDS = 0.002
 INSIST_VERIFIES = 8
@@ -108,14 +110,11 @@ class SyntaxConstraint:
             return []
         self._take_prefixes(gaps)
         self._seen = tuple(gaps)
-        stray = self._strayed(gaps)
-        refused = {commit.gap for commit in proposal if not self._agrees(gaps, commit)}
-        if stray:
-            self._find(gaps, proposal, stray | refused)
-        elif refused:
-            self._renew(gaps, proposal, refused)
+        if stray := self._strayed(gaps):
+            self._find(gaps, proposal, stray)
         if self._witness is None:
             return []
+        self._renew(gaps, proposal, joint=len(stray) > 1)
         admitted = [commit for commit in proposal if self._agrees(gaps, commit)]
         return admitted or self._insist(gaps, proposal) or self._swap(gaps, proposal)
 
@@ -168,7 +167,7 @@ class SyntaxConstraint:
         if self._attempts == ATTEMPTS and not self._strict:
             self._judge.relax()
         held = [None if gap in which else fill for gap, fill in enumerate(self._witness or self._partial)]
-        bare = self._attempts % 2 == 0
+        bare = self._attempts % 2 == 1
 
         def queue(gap: int) -> Candidates:
             return self._queue(gaps, () if bare else proposal, gap, bare=bare)
@@ -189,9 +188,21 @@ class SyntaxConstraint:
             else:  # one of them may be to blame for what the others lack
                 self._partial = [None] * len(gaps)
 
-    def _renew(self, gaps: Sequence[GapView], proposal: Sequence[Commit], refused: set[int]) -> None:
-        """Looks for a witness that holds what this one refuses, gap after gap: one's trouble is not another's."""
-        for gap in dict.fromkeys(commit.gap for commit in proposal if commit.gap in refused):
+    def _renew(self, gaps: Sequence[GapView], proposal: Sequence[Commit], *, joint: bool) -> None:
+        """Looks for a witness that holds what this one refuses, gap after gap: one's trouble is not another's.
+
+        A new witness holds nothing of the model's, whose drafts may be right only ``joint``-ly: a gap opens a block that
+        another closes.
+        """
+        assert self._witness is not None
+        refused = dict.fromkeys(commit.gap for commit in proposal if not self._agrees(gaps, commit))
+        if joint and len(refused) > 1:
+            queues = {gap: self._queue(gaps, proposal, gap) for gap in refused}
+            found = joint_search(queues, self._witness, self._judge, Effort(JOINT_VERIFIES, JOINT_SECONDS)).whole
+            if found is not None:
+                self._witness = found
+                return
+        for gap in refused:
             self._renew_gap(gaps, proposal, gap, Effort(STEP_VERIFIES, STEP_SECONDS))
 
     def _renew_gap(self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, effort: Effort) -> None:
