@@ -4,7 +4,7 @@ import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, count
 
 from lacuna_model.constraint import GapView
@@ -241,13 +241,20 @@ class Candidates:
         return self._known[slot]
 
     def _repair(self, entry: _Entry, position: int) -> None:
-        done = len(self._view.done)
         for spot in range(position + REACH_RIGHT, position - REACH_LEFT - 1, -1):
-            if spot not in self._free or spot >= len(entry.prefix):
-                continue
-            ranked = self._ranked(spot - done)
-            for token, logp in ranked:
-                if token not in (entry.prefix[spot], self._gap.vocabulary.eog_id):
-                    loss = COST_SWAP + COST_PER_NAT * (ranked[0][1] - logp)
-                    swapped = (*entry.prefix[:spot], token, *entry.prefix[spot + 1 :])
-                    self._push(entry.cost + loss, swapped, entry.closing)
+            if spot in self._free and spot < len(entry.prefix):
+                self._wait_for_swap(entry, spot, 0)
+
+    def _wait_for_swap(self, entry: _Entry, spot: int, rank: int) -> None:
+        """Queues a fill with the token of this rank at a spot, and behind it those of the next ranks."""
+        ranked = self._ranked(spot - len(self._view.done))
+        kept = (entry.prefix[spot], self._gap.vocabulary.eog_id)
+        rank = next((place for place in range(rank, len(ranked)) if ranked[place][0] not in kept), len(ranked))
+        if rank < len(ranked):
+            cost = entry.cost + COST_SWAP + COST_PER_NAT * (ranked[0][1] - ranked[rank][1])
+            self.add_later(partial(self._swap, entry, spot, rank, cost), base=cost)
+
+    def _swap(self, entry: _Entry, spot: int, rank: int, cost: float) -> None:
+        token, _ = self._ranked(spot - len(self._view.done))[rank]
+        self._push(cost, (*entry.prefix[:spot], token, *entry.prefix[spot + 1 :]), entry.closing)
+        self._wait_for_swap(entry, spot, rank + 1)

@@ -7,7 +7,7 @@ statement, lead over to the line that goes on behind the gap. Guesses are ranked
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from operator import itemgetter
 
 from lacuna_model.syntax.balance import Sides, open_behind
@@ -43,7 +43,8 @@ WANTS_OPERAND = frozenset(
 )
 
 
-Way = tuple[float, RightSide, tuple[Bracket, ...], bytes]
+# A rank, what makes the right side and the brackets to leave open (when first asked for), and a text to put behind.
+Way = tuple[float, Callable[[], tuple[RightSide, tuple[Bracket, ...]]], bytes]
 Source = Callable[[], list[tuple[float, bytes]]]
 
 
@@ -63,15 +64,19 @@ class Closer:
         # a gap that begins a line and ends before code holds whole lines
         whole_lines = not left[left.rfind(b"\n") + 1 :].strip() and not self._right.blank
         self._newline_rank = WHOLE_LINES_RANK if whole_lines else NEWLINE_RANK
-        self._ways: list[Way] = [(0.0, self._right, self._target, b"")]
+        self._ways: list[Way] = [(0.0, lambda: (sides.right, sides.target), b"")]
         if lexicon.columns and self._right.margin > 1:
             # What follows is a line of its own: the fill may end as it would at a line's end, with a newline behind it.
-            below = self._right.without(0, self._newline)
-            self._ways.append((WHOLE_LINES_RANK, below, self._target, self._newline))
+            below = cache(lambda: (sides.right.without(0, self._newline), sides.target))
+            self._ways.append((WHOLE_LINES_RANK, below, self._newline))
         if lexicon.line_comment and not self._right.blank:
-            behind = self._right.without(len(self._right.rest))
             rank = COMMENT_RANK - PROSE_BONUS * self._right.prose
-            self._ways.append((rank, behind, open_behind(self._left, behind), lexicon.line_comment[0]))
+            self._ways.append((rank, cache(partial(self._behind_line, sides.right)), lexicon.line_comment[0]))
+
+    def _behind_line(self, right: RightSide) -> tuple[RightSide, tuple[Bracket, ...]]:
+        """The way over to what follows the rest of the line."""
+        behind = right.without(len(right.rest))
+        return behind, open_behind(self._left, behind)
 
     def open_ends(self, fill: bytes) -> tuple[tuple[bytes, ...], bytes]:
         """The closers of the brackets and of the string that are open behind the beginning of a fill."""
@@ -105,7 +110,8 @@ class Closer:
     def _over_way(
         self, way: Way, make: Callable[[Scan, bytes], Iterator[tuple[float, bytes]]], state: Scan, fill: bytes
     ) -> list[tuple[float, bytes]]:
-        offset, self._right, self._target, comment = way
+        offset, find, comment = way
+        self._right, self._target = find()
         return [(offset + rank, text + comment) for rank, text in make(state, fill)]
 
     def _settled(self, text: bytes, lines: bytes) -> list[bytes]:

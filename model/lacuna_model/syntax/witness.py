@@ -11,7 +11,7 @@ from functools import partial
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, TokenText, Verdict, fill_tokens
 from lacuna_model.params import Region
-from lacuna_model.syntax.beam import Effort, joint_search
+from lacuna_model.syntax.beam import Effort, Found, joint_search
 from lacuna_model.syntax.candidates import Candidates, Fill, GapText
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
@@ -23,8 +23,9 @@ from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.turns import solve_windows
 from lacuna_model.syntax.vocabulary import vocabulary_of
 
-JOINT_VERIFIES = 8
-JOINT_SECONDS = 0.004
+# Drafts that are right are so at once; a witness without them is found sooner, and renewed with them gap by gap.
+DRAFT_VERIFIES = 8
+DRAFT_SECONDS = 0.004
 STEP_VERIFIES = 4
 STEP_SECONDS = 0.002
 INSIST_VERIFIES = 8
@@ -114,7 +115,7 @@ class SyntaxConstraint:
             self._find(gaps, proposal, stray)
         if self._witness is None:
             return []
-        self._renew(gaps, proposal, joint=len(stray) > 1)
+        self._renew(gaps, proposal)
         admitted = [commit for commit in proposal if self._agrees(gaps, commit)]
         return admitted or self._insist(gaps, proposal) or self._swap(gaps, proposal)
 
@@ -159,6 +160,12 @@ class SyntaxConstraint:
         What failed before is remembered, so that even with the same marginals a further attempt is a longer search.
         In the end it may leave what is broken around the gaps.
         """
+        held = [None if gap in which else fill for gap, fill in enumerate(self._witness or self._partial)]
+        if self._attempts == 0:
+            found = self._search_open(gaps, proposal, held, Effort(DRAFT_VERIFIES, DRAFT_SECONDS), bare=False)
+            if found.whole is not None:
+                self._witness = found.whole
+                return
         if self._attempts == ATTEMPTS:
             return
         self._attempts += 1
@@ -166,17 +173,13 @@ class SyntaxConstraint:
             self._judge.widen()
         if self._attempts == ATTEMPTS and not self._strict:
             self._judge.relax()
-        held = [None if gap in which else fill for gap, fill in enumerate(self._witness or self._partial)]
         bare = self._attempts % 2 == 1
-
-        def queue(gap: int) -> Candidates:
-            return self._queue(gaps, () if bare else proposal, gap, bare=bare)
-
         if self._attempts > 1:
+            queue = partial(self._queue, gaps, () if bare else proposal, bare=bare)
             solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
-        queues = {gap: queue(gap) for gap, fill in enumerate(held) if fill is None}
-        effort = Effort(FIRST_VERIFIES * len(queues), FIRST_SECONDS + FIRST_SECONDS_MORE * (len(queues) - 1))
-        found = joint_search(queues, held, self._judge, effort)
+        missing = held.count(None)
+        effort = Effort(FIRST_VERIFIES * missing, FIRST_SECONDS + FIRST_SECONDS_MORE * (missing - 1))
+        found = self._search_open(gaps, proposal, held, effort, bare=bare)
         if found.whole is not None:
             self._witness, self._attempts = found.whole, 0
         else:  # what was found for some gaps need not be looked for again
@@ -188,21 +191,23 @@ class SyntaxConstraint:
             else:  # one of them may be to blame for what the others lack
                 self._partial = [None] * len(gaps)
 
-    def _renew(self, gaps: Sequence[GapView], proposal: Sequence[Commit], *, joint: bool) -> None:
-        """Looks for a witness that holds what this one refuses, gap after gap: one's trouble is not another's.
+    def _search_open(
+        self,
+        gaps: Sequence[GapView],
+        proposal: Sequence[Commit],
+        held: Sequence[Fill | None],
+        effort: Effort,
+        *,
+        bare: bool,
+    ) -> Found:
+        """A search over all gaps that hold nothing."""
+        proposal = () if bare else proposal
+        queues = {gap: self._queue(gaps, proposal, gap, bare=bare) for gap, fill in enumerate(held) if fill is None}
+        return joint_search(queues, held, self._judge, effort)
 
-        A new witness holds nothing of the model's, whose drafts may be right only ``joint``-ly: a gap opens a block that
-        another closes.
-        """
-        assert self._witness is not None
-        refused = dict.fromkeys(commit.gap for commit in proposal if not self._agrees(gaps, commit))
-        if joint and len(refused) > 1:
-            queues = {gap: self._queue(gaps, proposal, gap) for gap in refused}
-            found = joint_search(queues, self._witness, self._judge, Effort(JOINT_VERIFIES, JOINT_SECONDS)).whole
-            if found is not None:
-                self._witness = found
-                return
-        for gap in refused:
+    def _renew(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> None:
+        """Looks for a witness that holds what this one refuses, gap after gap: one's trouble is not another's."""
+        for gap in dict.fromkeys(commit.gap for commit in proposal if not self._agrees(gaps, commit)):
             self._renew_gap(gaps, proposal, gap, Effort(STEP_VERIFIES, STEP_SECONDS))
 
     def _renew_gap(self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, effort: Effort) -> None:
@@ -338,8 +343,7 @@ class SyntaxConstraint:
         queue = partial(self._queue, views, (), bare=bare)
         solve_windows(self._document, held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
         while not effort.spent:
-            queues = {gap: self._queue(views, (), gap, bare=bare) for gap, fill in enumerate(held) if fill is None}
-            found = joint_search(queues, held, self._judge, effort)
+            found = self._search_open(views, (), held, effort, bare=bare)
             if found.whole is not None:
                 yield tuple(fill.text for fill in found.whole)
                 held = [None] * len(views)  # it was refused, and is not found again
