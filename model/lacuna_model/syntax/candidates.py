@@ -166,12 +166,10 @@ class Candidates:
 
     def _plausible_ends(self, draft: Draft) -> list[int]:
         """Positions behind the fixed part where the draft ends a line or the model gives end-of-gap some chance."""
-        done = len(self._view.done)
+        done, eog = len(self._view.done), self._gap.vocabulary.eog_id
         ends = []
         for position in range(draft.kept, len(draft.tokens)):
-            offered = any(
-                token == self._gap.vocabulary.eog_id for token, _ in ranked_tokens(self._view, position - done)
-            )
+            offered = position - done < len(self._view.ids) and (self._view.ids[position - done] == eog).any()
             if offered or (position > draft.kept and b"\n" in self._gap.vocabulary.piece(draft.tokens[position - 1])):
                 ends.append(position)
         return ends[:3]

@@ -8,6 +8,7 @@ import ast
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from lacuna_model.syntax.error_set import Fault
 
@@ -68,6 +69,7 @@ def next_code_line(text: bytes, position: int) -> int:
     return len(text) if found is None else found.end()
 
 
+@lru_cache(maxsize=2)  # a text that does not compile is asked about again, for where
 def _refusal(text: bytes, flags: int) -> SyntaxError | None:
     try:
         with warnings.catch_warnings():

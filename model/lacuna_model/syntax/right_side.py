@@ -11,6 +11,7 @@ from lacuna_model.syntax.literals import carried_quote, open_comment, open_quote
 from lacuna_model.syntax.scan import FAR, TOP_LEVEL, UNKNOWN, Bracket, Scan, scan, scan_brackets, string_end
 
 WINDOW = 4000
+MOST_BRIDGES = 2
 OPENERS = {b")": b"(", b"]": b"[", b"}": b"{", b">": b"<"}
 STATEMENT = re.compile(
     rb"\s*(?:@|(?:async|await|assert|break|class|continue|def|del|for|from|global|if|import|nonlocal|pass|raise|return|"
@@ -309,7 +310,7 @@ def bridges(
     kept = next((place for place, (mark, other) in pairs if mark != other), min(len(own), len(due)))
     while statement and kept and own[kept - 1] in (b")", b"]"):
         kept -= 1
-    counts = range(kept, max(kept - 2, -1), -1)
+    counts = range(kept, max(kept - MOST_BRIDGES, -1), -1)
     return [Bridge(_closing(stack[count:], lexicon), _opening(due[count:], lexicon)) for count in counts]
 
 
