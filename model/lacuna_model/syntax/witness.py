@@ -26,9 +26,9 @@ from lacuna_model.syntax.vocabulary import vocabulary_of
 # Drafts that are right are so at once; a witness without them is found sooner, and renewed with them gap by gap.
 DRAFT_VERIFIES = 8
 DRAFT_SECONDS = 0.004
-STEP_VERIFIES = 4
+STEP_VERIFIES = 2
 STEP_SECONDS = 0.002
-INSIST_VERIFIES = 8
+INSIST_VERIFIES = 6
 INSIST_SECONDS = 0.004
 INSIST_SECONDS_ALL = 0.008  # of all gaps together, the last of them not cut short
 # Without a witness nothing can be committed, and a deferral costs a whole step of the model (about 20 ms).
