@@ -122,11 +122,15 @@ class Closer:
         return [(offset + rank, text + comment) for rank, text in make()]
 
     def _settled(self, text: bytes, lines: bytes) -> list[bytes]:
-        """A completion with the conditional lines that the fill lacks, in front of it or behind it."""
+        """A completion with the conditional lines that the fill lacks: in front, behind, or between its closers."""
         if not lines:
             return [text]
         below = b"" if self._right.blank else self._newline
-        return [lines + self._newline + text, text + lines + below] if text else [lines + below]
+        if not text:
+            return [lines + below]
+        closers = len(text) - len(text.lstrip(b"}"))
+        split = [text[:count] + lines + self._newline + text[count:] for count in range(closers) if text[count:]]
+        return [*split, text + lines + below] if split else [lines + self._newline + text, text + lines + below]
 
     def _inline(self, state: Scan, fill: bytes, extra: int) -> Iterator[tuple[float, bytes]]:
         """Completions that go on in the line behind the gap, over the bridge of this rank."""

@@ -21,7 +21,10 @@ COST_WRITTEN = 0.3  # a bracket that the gap would have to write
 COST_COLUMN = 1.0  # a bracket or a line that stands where it does not belong
 COST_DEEP = 0.5  # a line that stands deeper than the first one of its block would
 COST_ARGUMENT = 0.25  # a statement's line that would stand in a parenthesis
+COST_ELEMENT = 2.0  # a statement that would stand among the elements of a list
 COST_TORN = 3.0  # a bracket that would stay without its other half
+# What stands in front of a brace that holds elements.
+BEFORE_ELEMENTS = (b",", b"{", b"}", b"(", b"[")
 BLOCK = re.compile(rb"\n([ \t]*)\S[^\n]*\{[ \t]*\n([ \t]*)\S")
 BEAM = 10
 MOST_WRITTEN = 7
@@ -151,7 +154,7 @@ def _behind(stack: Stack, right: RightSide, *, whole: bool, unit: int, most: flo
 
     ``whole`` says that the stack holds all that is open, ``unit`` how deep a block is indented.
     """
-    cost = 0.0
+    cost = COST_ELEMENT * (right.begins_statement and bool(stack) and stack[-1].words[1] in BEFORE_ELEMENTS)
     rest = list(stack)
     for place, level in enumerate(right.levels[: MOST_LEVELS + 1]):
         if place and rest:

@@ -27,15 +27,23 @@ HEAD_OF = {
     rb"\s*(?:catch|finally)\b": b"try",
     rb"\s*else\b": b"if",
     rb"\s*while\b": b"do ",
+    rb"\s*from\s*[\"']": b"import ",
     rb"\{\{": b"x := []struct ",
+    rb"\{": b"x: struct ",
+    rb",[ \t]*\n\s*(?:\w+(?:: |,)|\})": b"x: x ",
     rb",?\s*(?://[^\n]*\s+)*[^\n;{}]+ => ": b"x => ",
 }
 FIELD = re.compile(rb"\s*(?://[^\n]*\s+)*\w+: [^\n]*,? *\n")
+STATEMENT_LINE = re.compile(
+    rb"\s*\n\s*(?:[\w.]+(?:, [\w.]+)* :?= |return\b|(?:if|for|while|switch)\b[^\n:]*\{[ \t]*\n)"
+)
 # A line that stands in no bracket, where blocks are columns.
 OUTSIDE = re.compile(
     rb"\n[ \t]*(?:@|(?:return|assert|raise|import|def|class|with|try|pass|break|continue|del|while|elif|except)\b|"
     rb"(?:if|for|else|async)\b[^\n]*:[ \t]*\n|[\w.]+ [-+*/|&]?= )"
 )
+# A line that names a module and nothing else.
+IMPORTED = re.compile(rb"\s*\n\s*(?:[\w.]+ )?\"[^\"\n]+\"[ \t]*\r?\n")
 SIGNATURE_END = re.compile(rb"\s*(?:->[^\n]*)?:")
 CAUSE = re.compile(rb"\s*from\b")
 # Code that goes on with what stands in front of it, be that on the line above.
@@ -119,6 +127,11 @@ class RightSide:
         """Whether the rest of the line begins as only a statement does."""
         return bool(STATEMENT.match(self.rest))
 
+    @cached_property
+    def begins_statement(self) -> bool:
+        """Whether the next line is one that stands in a block only."""
+        return self.blank and not self.inside and self.lexicon.braces and bool(STATEMENT_LINE.match(self.text))
+
     @property
     def fields(self) -> bool:
         """Whether the text begins with a field of a value, named."""
@@ -156,6 +169,8 @@ class RightSide:
                 caller = None
             elif mark == b"{" and place == last_brace:
                 parts.append(head)
+            elif mark == b"{" and self.lexicon.field and head.startswith(self.lexicon.field):
+                parts.append(self.lexicon.record)
             elif mark == b"{" and place and openers[place - 1] == b"(":
                 parts.append(self.lexicon.function)  # of an argument that goes on with calls
             elif mark == b"{" and (likely := self._likely(len(openers) - 1 - place)):
@@ -188,6 +203,9 @@ class RightSide:
             return [b"raise " + operand] if CAUSE.match(behind) else [operand]
         if ARROW.match(behind):
             return [b"", operand + b" = ", operand]
+        if self.lexicon.groups and self.blank and not behind.split(b"\n", 1)[0].strip():
+            groups = self.lexicon.groups
+            return [*groups, operand] if IMPORTED.match(self.text) else [operand, *groups]
         if BODY.match(behind):
             return [*(head[: head.index(b"(")] for head in self.lexicon.heads if b"(" in head), operand]
         return [operand]
