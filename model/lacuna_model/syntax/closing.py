@@ -28,6 +28,8 @@ COMMENT_RANK = 8.0
 PROSE_BONUS = 7.5
 LINE_BREAKING_QUOTES = (b'"""', b"'''", b"`")
 DECORATED = re.compile(rb"(?:\A|\n)([ \t]*)@[^\n]*\n([ \t]*)\Z")
+# A line that says something of the declaration below it.
+ANNOTATED = re.compile(rb"(?:\A|\n)[ \t]*(?:@\w|#\[)[^\n;{}]*\n\s*\Z")
 BODILESS = re.compile(rb"\b(?:(?:if|for|while)\b[^\n;{}]*\)|else)\s*\n\s*\Z")
 # What may be called.
 CALLED = re.compile(rb"[\w)\]]\Z")
@@ -143,7 +145,7 @@ class Closer:
 
     def _over(self, way: Bridge, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         right, lexicon = self._right, self._lexicon
-        openings = right.openings(way.openers)
+        openings = right.openings(way.openers, outside=way.outside)
         opening = openings[0]
         call = lexicon.operand + b"("
         if opening.startswith(call) and not (way.closers or state.inside) and CALLED.search(fill or self._left_text):
@@ -213,6 +215,8 @@ class Closer:
             return []
         if choice := CHOICE_HEAD.search(text):
             return [b"case x:"] if choice.group(1) == b"switch" else [b"x => ", b"x => x,"]
+        if ANNOTATED.search(text):
+            return [link.lstrip() for link in lexicon.links if link.endswith(b"() {}")]
         if OPEN_TYPES.search(text):
             return [lexicon.operand + b">", lexicon.operand + b">()", lexicon.operand]
         if lexicon.conditionals and text.endswith(b"\\" + self._newline):
@@ -254,7 +258,7 @@ class Closer:
 
     def _over_lines(self, way: Bridge, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         right, openers = self._right, way.openers
-        heads = [(0.5 * rank, 0, head) for rank, head in enumerate(right.heads(openers))]
+        heads = [(0.5 * rank, 0, head) for rank, head in enumerate(right.heads(openers, outside=way.outside))]
         if right.margin and not openers:  # the blank before the rest of the line may serve as indentation
             heads.append((-0.5 if right.statement else 1.0, right.margin, b""))
         for lead_rank, (end, lead) in enumerate(self._leads(state, fill, bare=right.blank and not openers)):

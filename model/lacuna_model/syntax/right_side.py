@@ -155,11 +155,15 @@ class RightSide:
         """Whether the rest of the line begins with an operand of its own."""
         return bool(re.match(rb"\s*[\w\"'\x80-\xff]", self.rest)) and not BINARY.match(self.rest)
 
-    def opening(self, openers: Sequence[bytes], caller: bytes | None = None, head: bytes = b"") -> bytes:
+    def opening(
+        self, openers: Sequence[bytes], caller: bytes | None = None, head: bytes = b"", *, outside: bool = False
+    ) -> bytes:
         """The brackets and the quote that the text behind the gap closes.
 
-        ``caller`` stands before the outermost parenthesis, ``head`` before the innermost brace.
+        ``caller`` stands before the outermost parenthesis, ``head`` before the innermost brace; ``outside`` says that
+        no block is open in front of them.
         """
+        outermost = self.lexicon.outermost if outside else ()
         operand = self.lexicon.operand
         last_brace = max((place for place, mark in enumerate(openers) if mark == b"{"), default=-1)
         parts = []
@@ -171,6 +175,8 @@ class RightSide:
                 parts.append(head)
             elif mark == b"{" and self.lexicon.field and head.startswith(self.lexicon.field):
                 parts.append(self.lexicon.record)
+            elif mark == b"{" and place < len(outermost):
+                parts.append(outermost[place])
             elif mark == b"{" and place and openers[place - 1] == b"(":
                 parts.append(self.lexicon.function)  # of an argument that goes on with calls
             elif mark == b"{" and (likely := self._likely(len(openers) - 1 - place)):
@@ -184,14 +190,14 @@ class RightSide:
             parts.append(self.leads[0])
         return b"".join(parts) + self.lexicon.opener_of(self.inside)
 
-    def openings(self, openers: Sequence[bytes]) -> list[bytes]:
+    def openings(self, openers: Sequence[bytes], *, outside: bool = False) -> list[bytes]:
         """The same with each caller and each head that there may be, likeliest first."""
         if not openers:
             closing = self.lexicon.opener_of(self.inside)
             return [lead + closing for lead in dict.fromkeys([b"", *self.leads])]  # the text in front may be enough
         callers: list[bytes | None] = list(self._callers(openers)) if b"(" in openers else [None]
         heads = self._heads(openers) if b"{" in openers else [b""]
-        return [self.opening(openers, caller, head) for head in heads for caller in callers]
+        return [self.opening(openers, caller, head, outside=outside) for head in heads for caller in callers]
 
     def _callers(self, openers: Sequence[bytes]) -> list[bytes]:
         """What may stand in front of a parenthesis, by what follows where it is closed: parameters or arguments."""
@@ -262,16 +268,16 @@ class RightSide:
             return [b"", b"#define x \\"]
         return [b""]
 
-    def heads(self, openers: Sequence[bytes]) -> list[bytes]:
+    def heads(self, openers: Sequence[bytes], *, outside: bool = False) -> list[bytes]:
         """Beginnings of a statement that the rest of the line may complete, likeliest first."""
         operand = self.lexicon.operand
         if self.blank:
-            return self.openings(openers)
+            return self.openings(openers, outside=outside)
         rest, opening = self.rest, self.opening(openers)
         if self.header:
             return _header_heads(rest, opening, operand)
         if opening:
-            return [*self.openings(openers), operand + b" = " + opening]
+            return [*self.openings(openers, outside=outside), operand + b" = " + opening]
         if BINARY.match(rest):
             return [operand, operand + b" = " + operand]
         if rest[:1] in b"([.,:":
@@ -309,10 +315,11 @@ def _header_heads(rest: bytes, opening: bytes, operand: bytes) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """The closers for what must not stay open, and the openers for what the right side closes."""
+    """The closers for what must not stay open, the openers for what the right side closes, and if none stays open."""
 
     closers: bytes
     openers: list[bytes]
+    outside: bool
 
 
 def bridges(
@@ -329,7 +336,7 @@ def bridges(
     while statement and kept and own[kept - 1] in (b")", b"]"):
         kept -= 1
     counts = range(kept, max(kept - MOST_BRIDGES, -1), -1)
-    return [Bridge(_closing(stack[count:], lexicon), _opening(due[count:], lexicon)) for count in counts]
+    return [Bridge(_closing(stack[count:], lexicon), _opening(due[count:], lexicon), count == 0) for count in counts]
 
 
 def _closing(brackets: Sequence[Bracket], lexicon: Lexicon) -> bytes:
