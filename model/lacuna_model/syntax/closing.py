@@ -13,8 +13,9 @@ from operator import itemgetter
 
 from lacuna_model.syntax.balance import Sides, open_behind
 from lacuna_model.syntax.blocks import Line, Needs, lay_lines, open_lines, render
+from lacuna_model.syntax.bridges import MOST_BRIDGES, Bridge, bridges
 from lacuna_model.syntax.conditionals import count_open, settling
-from lacuna_model.syntax.right_side import MOST_BRIDGES, Bridge, RightSide, bridges
+from lacuna_model.syntax.right_side import RightSide
 from lacuna_model.syntax.scan import Bracket, Scan, scan
 from lacuna_model.syntax.vocabulary import finish_character
 

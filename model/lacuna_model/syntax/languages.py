@@ -21,8 +21,9 @@ class Lexicon:
     ``function`` is the head of an anonymous function, ``choice`` what comes before the second half of a choice
     between two values, ``field`` a field of a value whose brace ``record`` stands in front of. ``tails`` are what must
     follow the block of a word where it ends, unless its line begins so. ``union`` is what comes before a
-    type that may be one of several, ``groups`` what comes before parentheses that hold declarations. ``outermost`` are the
-    heads of the first blocks where none is open. ``conditionals`` says that there are lines as ``#if`` and ``#endif``.
+    type that may be one of several, ``groups`` what comes before parentheses that hold declarations. ``outermost`` are
+    the heads of the first blocks where none is open. ``conditionals`` says that there are lines as ``#if`` and
+    ``#endif``.
     """
 
     line_comment: tuple[bytes, ...] = (b"//",)

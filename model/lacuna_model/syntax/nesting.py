@@ -107,7 +107,9 @@ def _lasting(later: Sequence[RightSide]) -> list[tuple[bytes, ...]]:
     return [marks for count in range(MOST_LASTING + 1) for marks in product(closers, repeat=count)]
 
 
-def _ways(stack: Stack, right: RightSide, lasting: Sequence[tuple[bytes, ...]]) -> Iterator[tuple[int, float, int, Stack]]:
+def _ways(
+    stack: Stack, right: RightSide, lasting: Sequence[tuple[bytes, ...]]
+) -> Iterator[tuple[int, float, int, Stack]]:
     """(brackets written, cost, brackets kept, new ones), in the order of what is written."""
     counts = _counts(len(stack), len(right.unmatched), tuple(map(len, lasting)))
     for closed, opened, index in counts:

@@ -6,7 +6,7 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, TokenText, Verdict, fill_tokens
@@ -15,10 +15,11 @@ from lacuna_model.syntax.beam import Effort, Found, joint_search
 from lacuna_model.syntax.candidates import Candidates, Fill, GapText
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
-from lacuna_model.syntax.draft import fixed_in_block, lay_out, overlaid, ranked_tokens
+from lacuna_model.syntax.draft import fixed_in_block
 from lacuna_model.syntax.endings import is_open, latest, line_cuts
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
+from lacuna_model.syntax.queues import Queues
 from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.turns import solve_windows
 from lacuna_model.syntax.vocabulary import vocabulary_of
@@ -40,13 +41,6 @@ TURN_SECONDS = 0.012
 LAST_VERIFIES = 400
 LAST_SECONDS = 0.3
 ATTEMPTS = 4
-COST_OVERLAID = 0.3
-COST_BEST_ONLY = 1.0
-COST_COMMITTED_ONLY = 1.5
-COST_ORIGINAL = 2.5
-COST_ALTERNATIVE = 0.4
-COST_ALTERNATIVE_RANK = 0.2
-ALTERNATIVES = 3
 NO_FILL = "no valid fill was found within the budget; the text stays as it was"
 
 
@@ -80,6 +74,7 @@ class SyntaxConstraint:
             until = regions[index + 1].start if index + 1 < len(regions) else len(text)
             self._gaps.append(GapText(self._vocabulary, closer, RegionRules(region, text[region.end : until])))
         self._original = [text[start:end] for start, end in spans]
+        self._queues = Queues(self._vocabulary, self._document, self._gaps, self._original)
         self._witness: list[Fill] | None = None
         self._partial: list[Fill | None] = [None] * len(regions)
         self._attempts = 0
@@ -155,27 +150,30 @@ class SyntaxConstraint:
         )
 
     def _find(self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: set[int]) -> None:
-        """Looks for a first witness, each time it is called a little further.
+        """Looks for a first witness, each time it is called a little further."""
+        held = [None if gap in which else fill for gap, fill in enumerate(self._witness or self._partial)]
+        if self._attempts == 0:
+            found = self._search_open(gaps, proposal, held, Effort(DRAFT_VERIFIES, DRAFT_SECONDS))
+            self._witness = found.whole or self._witness
+            if found.whole is not None:
+                return
+        if self._attempts < ATTEMPTS:
+            self._attempts += 1
+            self._attempt(gaps, proposal, held)
+
+    def _attempt(self, gaps: Sequence[GapView], proposal: Sequence[Commit], held: list[Fill | None]) -> None:
+        """A long search, first for fills without anything of the model's.
 
         What failed before is remembered, so that even with the same marginals a further attempt is a longer search.
         In the end it may leave what is broken around the gaps.
         """
-        held = [None if gap in which else fill for gap, fill in enumerate(self._witness or self._partial)]
-        if self._attempts == 0:
-            found = self._search_open(gaps, proposal, held, Effort(DRAFT_VERIFIES, DRAFT_SECONDS), bare=False)
-            if found.whole is not None:
-                self._witness = found.whole
-                return
-        if self._attempts == ATTEMPTS:
-            return
-        self._attempts += 1
         if self._attempts == ATTEMPTS - 1:
             self._judge.widen()
         if self._attempts == ATTEMPTS and not self._strict:
             self._judge.relax()
         bare = self._attempts % 2 == 1
         if self._attempts > 1:
-            queue = partial(self._queue, gaps, () if bare else proposal, bare=bare)
+            queue = partial(self._queue, gaps, proposal, bare=bare)
             solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
         missing = held.count(None)
         effort = Effort(FIRST_VERIFIES * missing, FIRST_SECONDS + FIRST_SECONDS_MORE * (missing - 1))
@@ -198,10 +196,9 @@ class SyntaxConstraint:
         held: Sequence[Fill | None],
         effort: Effort,
         *,
-        bare: bool,
+        bare: bool = False,
     ) -> Found:
         """A search over all gaps that hold nothing."""
-        proposal = () if bare else proposal
         queues = {gap: self._queue(gaps, proposal, gap, bare=bare) for gap, fill in enumerate(held) if fill is None}
         return joint_search(queues, held, self._judge, effort)
 
@@ -233,56 +230,10 @@ class SyntaxConstraint:
     def _queue(
         self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, *, bare: bool = False
     ) -> Candidates:
-        """A gap's candidates: with all that is proposed, with the best of it, with only what is committed.
-
-        ``bare`` ones are completions of what is committed, without anything of the model's draft.
-        """
-        view, eog = gaps[gap], self._vocabulary.eog_id
-        queue = Candidates(view, self._gaps[gap])
         if bare:
-            queue.add_bare(lay_out(view, {}, eog))
-            return queue
+            return self._queues.bare(gaps[gap], gap)
         own = {commit.slot: commit.token for commit in reversed(proposal) if commit.gap == gap}
-        best = dict(list(own.items())[-1:])
-        fill = self._witness[gap] if self._witness is not None else None
-        self._add_draft(queue, view, gap, own, base=0.0)
-        for base, overlay in ((COST_BEST_ONLY, best), (COST_COMMITTED_ONLY, {})):
-            if overlay != own:
-                queue.add_later(partial(self._add_draft, queue, view, gap, overlay, base=base), base=base)
-        if fill is not None:
-            queue.add_later(partial(self._add_alternatives, queue, view, gap, fill), base=COST_ALTERNATIVE)
-        return queue
-
-    def _add_draft(
-        self, queue: Candidates, view: GapView, gap: int, overlay: Mapping[int, int], *, base: float
-    ) -> None:
-        """Queues the draft of a gap with some proposed tokens, and the witness with them in their places."""
-        eog, fill = self._vocabulary.eog_id, self._witness[gap] if self._witness is not None else None
-        draft = lay_out(view, overlay, eog)
-        if draft is None:
-            return
-        queue.add(draft, base=base, before=fill)
-        if fill is not None and not draft.closed and not fill.closing:
-            queue.add_fill(overlaid(fill.tokens, view, overlay, eog), base=base + COST_OVERLAID)
-        if draft.kept == 0 and self._original[gap]:
-            queue.add_fill(self._vocabulary.encode(self._original[gap]), base=base + COST_ORIGINAL)
-
-    def _add_alternatives(self, queue: Candidates, view: GapView, gap: int, fill: Fill) -> None:
-        """Queues the model's next best tokens for the first open slot, those that the parser could read there."""
-        eog, done = self._vocabulary.eog_id, len(view.done)
-        slot = next((slot for slot, token in enumerate(view.slots) if token is None), None)
-        if slot is None or done + slot > len(fill.tokens) or self._document is None:
-            return
-        frontier = self._document.frontier(gap, len(self._vocabulary.text(fill.tokens[: done + slot])))
-        if frontier is None:
-            return
-        ranked = [token for token, _ in ranked_tokens(view, slot) if token != eog]
-        fitting = [token for token in ranked if frontier.fits(self._vocabulary.piece(token))]
-        for rank, token in enumerate(fitting[:ALTERNATIVES]):
-            draft = lay_out(view, {slot: token}, eog)
-            if draft is not None:
-                base = COST_ALTERNATIVE + COST_ALTERNATIVE_RANK * rank
-                queue.add(draft, base=base, before=fill)
+        return self._queues.drafts(gaps[gap], gap, own, self._witness[gap] if self._witness is not None else None)
 
     def _swap(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
         """The witness's token for the first open slot, of the gap that was proposed first."""

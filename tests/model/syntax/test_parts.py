@@ -279,6 +279,13 @@ def test_oracle_blames_a_try_for_the_clauses_it_lacks() -> None:
     assert python_syntax(behind, [(len(behind) - 4, len(behind) - 1)]) is None
 
 
+def test_completions_are_found_once_and_given_again() -> None:
+    _, closer = between("def f(", "):\n    pass\n", python())
+    first = list(closer.completions(b"x"))
+    assert first
+    assert list(closer.completions(b"x")) == first
+
+
 def test_languages_are_told_apart() -> None:
     names = [language.name for language in LANGUAGES]
     assert len(names) == len(set(names)) == 19
