@@ -12,11 +12,10 @@ OPENERS = {b")": b"(", b"]": b"[", b"}": b"{", b">": b"<"}
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """The closers for what must not stay open, the openers for what the right side closes, and if none stays open."""
+    """The closers for what must not stay open, and the openers for what the right side closes."""
 
     closers: bytes
     openers: list[bytes]
-    outside: bool
 
 
 def bridges(
@@ -33,7 +32,7 @@ def bridges(
     while statement and kept and own[kept - 1] in (b")", b"]"):
         kept -= 1
     counts = range(kept, max(kept - MOST_BRIDGES, -1), -1)
-    return [Bridge(_closing(stack[count:], lexicon), _opening(due[count:], lexicon), count == 0) for count in counts]
+    return [Bridge(_closing(stack[count:], lexicon), _opening(due[count:], lexicon)) for count in counts]
 
 
 def _closing(brackets: Sequence[Bracket], lexicon: Lexicon) -> bytes:

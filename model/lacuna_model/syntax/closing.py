@@ -146,7 +146,7 @@ class Closer:
 
     def _over(self, way: Bridge, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         right, lexicon = self._right, self._lexicon
-        openings = right.openings(way.openers, outside=way.outside)
+        openings = right.openings(way.openers)
         opening = openings[0]
         call = lexicon.operand + b"("
         if opening.startswith(call) and not (way.closers or state.inside) and CALLED.search(fill or self._left_text):
@@ -259,7 +259,7 @@ class Closer:
 
     def _over_lines(self, way: Bridge, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         right, openers = self._right, way.openers
-        heads = [(0.5 * rank, 0, head) for rank, head in enumerate(right.heads(openers, outside=way.outside))]
+        heads = [(0.5 * rank, 0, head) for rank, head in enumerate(right.heads(openers))]
         if right.margin and not openers:  # the blank before the rest of the line may serve as indentation
             heads.append((-0.5 if right.statement else 1.0, right.margin, b""))
         for lead_rank, (end, lead) in enumerate(self._leads(state, fill, bare=right.blank and not openers)):

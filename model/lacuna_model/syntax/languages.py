@@ -21,9 +21,8 @@ class Lexicon:
     ``function`` is the head of an anonymous function, ``choice`` what comes before the second half of a choice
     between two values, ``field`` a field of a value whose brace ``record`` stands in front of. ``tails`` are what must
     follow the block of a word where it ends, unless its line begins so. ``union`` is what comes before a
-    type that may be one of several, ``groups`` what comes before parentheses that hold declarations. ``outermost`` are
-    the heads of the first blocks where none is open. ``conditionals`` says that there are lines as ``#if`` and
-    ``#endif``.
+    type that may be one of several, ``groups`` what comes before parentheses that hold declarations. ``conditionals``
+    says that there are lines as ``#if`` and ``#endif``.
     """
 
     line_comment: tuple[bytes, ...] = (b"//",)
@@ -46,7 +45,6 @@ class Lexicon:
     tails: tuple[tuple[bytes, bytes, tuple[bytes, ...]], ...] = ()
     union: bytes = b""
     groups: tuple[bytes, ...] = ()
-    outermost: tuple[bytes, ...] = ()
     conditionals: bool = False
     function: bytes = b""
     choice: bytes = b""
@@ -129,7 +127,6 @@ _CHARACTER = rb"'(?:\\[^'\n]{1,10}|\\'|[^'\\\n]{1,4})'"
 _DO = (b"do", b" while (x);", ())
 _C = Lexicon(tails=(_DO,), headers=_C_HEADERS, heads=_C_BLOCKS, links=_C_LINKS, choice=_CHOICE, conditionals=True)
 _JAVA = Lexicon(
-    outermost=(b"class x ", b"void x() "),
     headers=_C_HEADERS,
     heads=_JAVA_BLOCKS,
     links=_JAVA_LINKS,
@@ -194,13 +191,11 @@ _GO = Lexicon(
         b"x: struct ",
     ),
     groups=(b"import ", b"var ", b"const "),
-    outermost=(b"func x() ",),
     headers=_C_HEADERS | {b"func"},
     quotes=(b'"', b"'", b"`"),
     terminator=b"",
 )
 _RUST = Lexicon(
-    outermost=(b"fn x() ",),
     links=(b" fn x()", b": x", b" {}", b" x = x", b" fn x() {}", b"x,"),
     function=b"|| ",
     heads=(b"", b"fn x() ", b"struct x ", b"impl x ", b"match x ", b"enum x ", b"x => ", b"if x ", b"x = x ", b"x: x "),

@@ -152,15 +152,11 @@ class RightSide:
         """Whether the rest of the line begins with an operand of its own."""
         return bool(re.match(rb"\s*[\w\"'\x80-\xff]", self.rest)) and not BINARY.match(self.rest)
 
-    def opening(
-        self, openers: Sequence[bytes], caller: bytes | None = None, head: bytes = b"", *, outside: bool = False
-    ) -> bytes:
+    def opening(self, openers: Sequence[bytes], caller: bytes | None = None, head: bytes = b"") -> bytes:
         """The brackets and the quote that the text behind the gap closes.
 
-        ``caller`` stands before the outermost parenthesis, ``head`` before the innermost brace; ``outside`` says that
-        no block is open in front of them.
+        ``caller`` stands before the outermost parenthesis, ``head`` before the innermost brace.
         """
-        outermost = self.lexicon.outermost if outside else ()
         operand = self.lexicon.operand
         last_brace = max((place for place, mark in enumerate(openers) if mark == b"{"), default=-1)
         parts = []
@@ -172,8 +168,6 @@ class RightSide:
                 parts.append(head)
             elif mark == b"{" and self.lexicon.field and head.startswith(self.lexicon.field):
                 parts.append(self.lexicon.record)
-            elif mark == b"{" and place < len(outermost):
-                parts.append(outermost[place])
             elif mark == b"{" and place and openers[place - 1] == b"(":
                 parts.append(self.lexicon.function)  # of an argument that goes on with calls
             elif mark == b"{" and (likely := self._likely(len(openers) - 1 - place)):
@@ -187,14 +181,14 @@ class RightSide:
             parts.append(self.leads[0])
         return b"".join(parts) + self.lexicon.opener_of(self.inside)
 
-    def openings(self, openers: Sequence[bytes], *, outside: bool = False) -> list[bytes]:
+    def openings(self, openers: Sequence[bytes]) -> list[bytes]:
         """The same with each caller and each head that there may be, likeliest first."""
         if not openers:
             closing = self.lexicon.opener_of(self.inside)
             return [lead + closing for lead in dict.fromkeys([b"", *self.leads])]  # the text in front may be enough
         callers: list[bytes | None] = list(self._callers(openers)) if b"(" in openers else [None]
         heads = self._heads(openers) if b"{" in openers else [b""]
-        return [self.opening(openers, caller, head, outside=outside) for head in heads for caller in callers]
+        return [self.opening(openers, caller, head) for head in heads for caller in callers]
 
     def _callers(self, openers: Sequence[bytes]) -> list[bytes]:
         """What may stand in front of a parenthesis, by what follows where it is closed: parameters or arguments."""
@@ -265,16 +259,16 @@ class RightSide:
             return [b"", b"#define x \\"]
         return [b""]
 
-    def heads(self, openers: Sequence[bytes], *, outside: bool = False) -> list[bytes]:
+    def heads(self, openers: Sequence[bytes]) -> list[bytes]:
         """Beginnings of a statement that the rest of the line may complete, likeliest first."""
         operand = self.lexicon.operand
         if self.blank:
-            return self.openings(openers, outside=outside)
+            return self.openings(openers)
         rest, opening = self.rest, self.opening(openers)
         if self.header:
             return _header_heads(rest, opening, operand)
         if opening:
-            return [*self.openings(openers, outside=outside), operand + b" = " + opening]
+            return [*self.openings(openers), operand + b" = " + opening]
         if BINARY.match(rest):
             return [operand, operand + b" = " + operand]
         if rest[:1] in b"([.,:":
