@@ -4,7 +4,7 @@ import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, count
 
 from lacuna_model.constraint import GapView
@@ -166,12 +166,10 @@ class Candidates:
 
     def _plausible_ends(self, draft: Draft) -> list[int]:
         """Positions behind the fixed part where the draft ends a line or the model gives end-of-gap some chance."""
-        done = len(self._view.done)
+        done, eog = len(self._view.done), self._gap.vocabulary.eog_id
         ends = []
         for position in range(draft.kept, len(draft.tokens)):
-            offered = any(
-                token == self._gap.vocabulary.eog_id for token, _ in ranked_tokens(self._view, position - done)
-            )
+            offered = position - done < len(self._view.ids) and (self._view.ids[position - done] == eog).any()
             if offered or (position > draft.kept and b"\n" in self._gap.vocabulary.piece(draft.tokens[position - 1])):
                 ends.append(position)
         return ends[:3]
@@ -241,13 +239,20 @@ class Candidates:
         return self._known[slot]
 
     def _repair(self, entry: _Entry, position: int) -> None:
-        done = len(self._view.done)
         for spot in range(position + REACH_RIGHT, position - REACH_LEFT - 1, -1):
-            if spot not in self._free or spot >= len(entry.prefix):
-                continue
-            ranked = self._ranked(spot - done)
-            for token, logp in ranked:
-                if token not in (entry.prefix[spot], self._gap.vocabulary.eog_id):
-                    loss = COST_SWAP + COST_PER_NAT * (ranked[0][1] - logp)
-                    swapped = (*entry.prefix[:spot], token, *entry.prefix[spot + 1 :])
-                    self._push(entry.cost + loss, swapped, entry.closing)
+            if spot in self._free and spot < len(entry.prefix):
+                self._wait_for_swap(entry, spot, 0)
+
+    def _wait_for_swap(self, entry: _Entry, spot: int, rank: int) -> None:
+        """Queues a fill with the token of this rank at a spot, and behind it those of the next ranks."""
+        ranked = self._ranked(spot - len(self._view.done))
+        kept = (entry.prefix[spot], self._gap.vocabulary.eog_id)
+        rank = next((place for place in range(rank, len(ranked)) if ranked[place][0] not in kept), len(ranked))
+        if rank < len(ranked):
+            cost = entry.cost + COST_SWAP + COST_PER_NAT * (ranked[0][1] - ranked[rank][1])
+            self.add_later(partial(self._swap, entry, spot, rank, cost), base=cost)
+
+    def _swap(self, entry: _Entry, spot: int, rank: int, cost: float) -> None:
+        token, _ = self._ranked(spot - len(self._view.done))[rank]
+        self._push(cost, (*entry.prefix[:spot], token, *entry.prefix[spot + 1 :]), entry.closing)
+        self._wait_for_swap(entry, spot, rank + 1)

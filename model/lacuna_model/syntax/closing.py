@@ -7,13 +7,15 @@ statement, lead over to the line that goes on behind the gap. Guesses are ranked
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
+from itertools import product, tee
 from operator import itemgetter
 
 from lacuna_model.syntax.balance import Sides, open_behind
 from lacuna_model.syntax.blocks import Line, Needs, lay_lines, open_lines, render
+from lacuna_model.syntax.bridges import MOST_BRIDGES, Bridge, bridges
 from lacuna_model.syntax.conditionals import count_open, settling
-from lacuna_model.syntax.right_side import Bridge, RightSide, bridges
+from lacuna_model.syntax.right_side import RightSide
 from lacuna_model.syntax.scan import Bracket, Scan, scan
 from lacuna_model.syntax.vocabulary import finish_character
 
@@ -27,6 +29,8 @@ COMMENT_RANK = 8.0
 PROSE_BONUS = 7.5
 LINE_BREAKING_QUOTES = (b'"""', b"'''", b"`")
 DECORATED = re.compile(rb"(?:\A|\n)([ \t]*)@[^\n]*\n([ \t]*)\Z")
+# A line that says something of the declaration below it.
+ANNOTATED = re.compile(rb"(?:\A|\n)[ \t]*(?:@\w|#\[)[^\n;{}]*\n\s*\Z")
 BODILESS = re.compile(rb"\b(?:(?:if|for|while)\b[^\n;{}]*\)|else)\s*\n\s*\Z")
 # What may be called.
 CALLED = re.compile(rb"[\w)\]]\Z")
@@ -43,7 +47,8 @@ WANTS_OPERAND = frozenset(
 )
 
 
-Way = tuple[float, RightSide, tuple[Bracket, ...], bytes]
+# A rank, what makes the right side and the brackets to leave open (when first asked for), and a text to put behind.
+Way = tuple[float, Callable[[], tuple[RightSide, tuple[Bracket, ...]]], bytes]
 Source = Callable[[], list[tuple[float, bytes]]]
 
 
@@ -63,15 +68,20 @@ class Closer:
         # a gap that begins a line and ends before code holds whole lines
         whole_lines = not left[left.rfind(b"\n") + 1 :].strip() and not self._right.blank
         self._newline_rank = WHOLE_LINES_RANK if whole_lines else NEWLINE_RANK
-        self._ways: list[Way] = [(0.0, self._right, self._target, b"")]
+        self._known: dict[bytes, Iterator[bytes]] = {}
+        self._ways: list[Way] = [(0.0, lambda: (sides.right, sides.target), b"")]
         if lexicon.columns and self._right.margin > 1:
             # What follows is a line of its own: the fill may end as it would at a line's end, with a newline behind it.
-            below = self._right.without(0, self._newline)
-            self._ways.append((WHOLE_LINES_RANK, below, self._target, self._newline))
+            below = cache(lambda: (sides.right.without(0, self._newline), sides.target))
+            self._ways.append((WHOLE_LINES_RANK, below, self._newline))
         if lexicon.line_comment and not self._right.blank:
-            behind = self._right.without(len(self._right.rest))
             rank = COMMENT_RANK - PROSE_BONUS * self._right.prose
-            self._ways.append((rank, behind, open_behind(self._left, behind), lexicon.line_comment[0]))
+            self._ways.append((rank, cache(partial(self._behind_line, sides.right)), lexicon.line_comment[0]))
+
+    def _behind_line(self, right: RightSide) -> tuple[RightSide, tuple[Bracket, ...]]:
+        """The way over to what follows the rest of the line."""
+        behind = right.without(len(right.rest))
+        return behind, open_behind(self._left, behind)
 
     def open_ends(self, fill: bytes) -> tuple[tuple[bytes, ...], bytes]:
         """The closers of the brackets and of the string that are open behind the beginning of a fill."""
@@ -79,7 +89,14 @@ class Closer:
         return state.closers, state.inside
 
     def completions(self, fill: bytes) -> Iterator[bytes]:
-        """Texts to put behind the beginning of a fill, likeliest first, without duplicates."""
+        """Texts to put behind the beginning of a fill, likeliest first, without duplicates.
+
+        Step after step asks for those of the same beginnings: what was found is kept.
+        """
+        self._known[fill], found = tee(self._known.get(fill) or self._find(fill))
+        return found
+
+    def _find(self, fill: bytes) -> Iterator[bytes]:
         character = finish_character(fill)
         state = scan(fill + character, self._lexicon, self._left)
         count, due = self._conditionals
@@ -94,33 +111,36 @@ class Closer:
     def _sources(self, state: Scan, fill: bytes) -> list[tuple[float, Source]]:
         """Where completions come from, each with the least rank that it has, in the order of these."""
         sources: list[tuple[float, Source]] = [(0.0, lambda: [(0.0, b"")] if state.inside == b"\n" else [])]
-        for way in self._ways:
-            rank = way[0]
-            sources.append((rank - 1.0, partial(self._over_way, way, self._inline, state, fill)))
-            sources.append(
-                (rank + self._newline_rank - 0.5, partial(self._over_way, way, self._on_new_line, state, fill))
-            )
+        for way, extra in product(self._ways, range(MOST_BRIDGES)):
+            rank = way[0] + REOPENED_RANK * extra
+            inline = partial(self._inline, state, fill, extra)
+            sources.append((rank - 1.0, partial(self._over_way, way, inline)))
+            below = partial(self._on_new_line, state, fill, extra)
+            sources.append((rank + self._newline_rank - 0.5, partial(self._over_way, way, below)))
         return sorted(sources, key=lambda source: source[0])
 
-    def _over_way(
-        self, way: Way, make: Callable[[Scan, bytes], Iterator[tuple[float, bytes]]], state: Scan, fill: bytes
-    ) -> list[tuple[float, bytes]]:
-        offset, self._right, self._target, comment = way
-        return [(offset + rank, text + comment) for rank, text in make(state, fill)]
+    def _over_way(self, way: Way, make: Callable[[], Iterator[tuple[float, bytes]]]) -> list[tuple[float, bytes]]:
+        offset, find, comment = way
+        self._right, self._target = find()
+        return [(offset + rank, text + comment) for rank, text in make()]
 
     def _settled(self, text: bytes, lines: bytes) -> list[bytes]:
-        """A completion with the conditional lines that the fill lacks, in front of it or behind it."""
+        """A completion with the conditional lines that the fill lacks: in front, behind, or between its closers."""
         if not lines:
             return [text]
         below = b"" if self._right.blank else self._newline
-        return [lines + self._newline + text, text + lines + below] if text else [lines + below]
+        if not text:
+            return [lines + below]
+        closers = len(text) - len(text.lstrip(b"}"))
+        split = [text[:count] + lines + self._newline + text[count:] for count in range(closers) if text[count:]]
+        return [*split, text + lines + below] if split else [lines + self._newline + text, text + lines + below]
 
-    def _inline(self, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
-        """Completions that go on in the line behind the gap."""
+    def _inline(self, state: Scan, fill: bytes, extra: int) -> Iterator[tuple[float, bytes]]:
+        """Completions that go on in the line behind the gap, over the bridge of this rank."""
         right = self._right
-        if state.inside and right.inside and (state.inside == right.inside or len(right.inside) == 1):
+        if not extra and state.inside and right.inside and (state.inside == right.inside or len(right.inside) == 1):
             yield -1.0, b""
-        for extra, way in enumerate(bridges(state.stack, self._target, self._lexicon, statement=False)):
+        for way in bridges(state.stack, self._target, self._lexicon)[extra : extra + 1]:
             for rank, text in self._over(way, state, fill):
                 yield rank + REOPENED_RANK * extra, text
 
@@ -196,6 +216,8 @@ class Closer:
             return []
         if choice := CHOICE_HEAD.search(text):
             return [b"case x:"] if choice.group(1) == b"switch" else [b"x => ", b"x => x,"]
+        if ANNOTATED.search(text):
+            return [link.lstrip() for link in lexicon.links if link.endswith(b"() {}")]
         if OPEN_TYPES.search(text):
             return [lexicon.operand + b">", lexicon.operand + b">()", lexicon.operand]
         if lexicon.conditionals and text.endswith(b"\\" + self._newline):
@@ -225,13 +247,13 @@ class Closer:
         wanted = header + self._mark * self._unit
         return wanted[len(line) :] if wanted.startswith(line) else b""
 
-    def _on_new_line(self, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
+    def _on_new_line(self, state: Scan, fill: bytes, extra: int) -> Iterator[tuple[float, bytes]]:
         """Completions that end the statement and begin another one, which the text behind the gap goes on with."""
         right = self._right
         newline_rank = self._newline_rank if fill else NEWLINE_RANK
         if right.blank and not right.coming and not right.unmatched:
             return
-        for extra, way in enumerate(bridges(state.stack, self._target, self._lexicon, statement=True)):
+        for way in bridges(state.stack, self._target, self._lexicon, statement=True)[extra : extra + 1]:
             for rank, text in self._over_lines(way, state, fill):
                 yield newline_rank + rank + REOPENED_RANK * extra, text
 

@@ -66,7 +66,11 @@ def lay_out(view: GapView, overlay: Mapping[int, int], eog_id: int) -> Draft | N
 
 def best_token(view: GapView, slot: int, eog_id: int, *, may_end: bool) -> tuple[int, float] | None:
     """The model's best token for a slot and its log-probability; end-of-gap only where the fill may end."""
-    return next((pair for pair in ranked_tokens(view, slot) if may_end or pair[0] != eog_id), None)
+    if slot >= len(view.ids):
+        return None
+    ids = view.ids[slot].tolist()
+    rank = next((rank for rank, token in enumerate(ids) if may_end or token != eog_id), None)
+    return (ids[rank], float(view.logp[slot, rank])) if rank is not None else None
 
 
 def ranked_tokens(view: GapView, slot: int) -> list[tuple[int, float]]:

@@ -31,7 +31,7 @@ class Column(NamedTuple):
 def indentation_faults(tree: Tree, text: bytes, windows: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
     """Indentation errors of a Python tree, near the byte ranges ``windows`` or, without them, everywhere."""
     found: set[Fault] = set()
-    for start, end in windows if windows is not None else [(0, len(text))]:
+    for start, end in _united(windows) if windows is not None else [(0, len(text))]:
         stack = [tree.root_node]
         while stack:
             node = stack.pop()
@@ -42,6 +42,17 @@ def indentation_faults(tree: Tree, text: bytes, windows: Sequence[tuple[int, int
                 found.update(_clause_faults(node, children, text))
             stack.extend(child for child in children if child.child_count)
     return frozenset(found)
+
+
+def _united(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The ranges with those that meet made one: a walk begins at the root each time."""
+    united: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if united and start <= united[-1][1]:
+            united[-1] = (united[-1][0], max(end, united[-1][1]))
+        else:
+            united.append((start, end))
+    return united
 
 
 def _children_in(node: Node, start: int, end: int) -> Iterator[Node]:

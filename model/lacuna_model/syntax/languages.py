@@ -21,7 +21,8 @@ class Lexicon:
     ``function`` is the head of an anonymous function, ``choice`` what comes before the second half of a choice
     between two values, ``field`` a field of a value whose brace ``record`` stands in front of. ``tails`` are what must
     follow the block of a word where it ends, unless its line begins so. ``union`` is what comes before a
-    type that may be one of several. ``conditionals`` says that there are lines as ``#if`` and ``#endif``.
+    type that may be one of several, ``groups`` what comes before parentheses that hold declarations. ``conditionals``
+    says that there are lines as ``#if`` and ``#endif``.
     """
 
     line_comment: tuple[bytes, ...] = (b"//",)
@@ -43,6 +44,7 @@ class Lexicon:
     record: bytes = b""
     tails: tuple[tuple[bytes, bytes, tuple[bytes, ...]], ...] = ()
     union: bytes = b""
+    groups: tuple[bytes, ...] = ()
     conditionals: bool = False
     function: bytes = b""
     choice: bytes = b""
@@ -156,6 +158,7 @@ _SCRIPT = Lexicon(
         b"try ",
         b"interface x ",
         b"enum x ",
+        b"import ",
     ),
     headers=_C_HEADERS | {b"function"},
     quotes=(b'"', b"'", b"`"),
@@ -185,7 +188,9 @@ _GO = Lexicon(
         b"for ",
         b"select ",
         b"x := []struct ",
+        b"x: struct ",
     ),
+    groups=(b"import ", b"var ", b"const "),
     headers=_C_HEADERS | {b"func"},
     quotes=(b'"', b"'", b"`"),
     terminator=b"",
@@ -193,7 +198,7 @@ _GO = Lexicon(
 _RUST = Lexicon(
     links=(b" fn x()", b": x", b" {}", b" x = x", b" fn x() {}", b"x,"),
     function=b"|| ",
-    heads=(b"", b"fn x() ", b"struct x ", b"impl x ", b"match x ", b"enum x ", b"x => ", b"if x ", b"x = x "),
+    heads=(b"", b"fn x() ", b"struct x ", b"impl x ", b"match x ", b"enum x ", b"x => ", b"if x ", b"x = x ", b"x: x "),
     headers=_C_HEADERS | {b"fn", b"impl", b"match", b"loop"},
     quotes=(b'"',),
     atoms=(_CHARACTER,),

@@ -5,7 +5,9 @@ closers behind it that do not fit. A bracket that only a later text closes costs
 gap, and much where it has to be opened too late, deep in a block that the closer does not stand in.
 """
 
+import math
 import re
+from bisect import insort
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -19,7 +21,10 @@ COST_WRITTEN = 0.3  # a bracket that the gap would have to write
 COST_COLUMN = 1.0  # a bracket or a line that stands where it does not belong
 COST_DEEP = 0.5  # a line that stands deeper than the first one of its block would
 COST_ARGUMENT = 0.25  # a statement's line that would stand in a parenthesis
+COST_ELEMENT = 2.0  # a statement that would stand among the elements of a list
 COST_TORN = 3.0  # a bracket that would stay without its other half
+# What stands in front of a brace that holds elements.
+BEFORE_ELEMENTS = (b",", b"{", b"}", b"(", b"[")
 BLOCK = re.compile(rb"\n([ \t]*)\S[^\n]*\{[ \t]*\n([ \t]*)\S")
 BEAM = 10
 MOST_WRITTEN = 7
@@ -37,22 +42,52 @@ class _Path(NamedTuple):
     stack: Stack
 
 
+class _Beam:
+    """The cheapest paths, one for each way in which brackets may be open behind it."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[tuple[bytes, ...], int], _Path] = {}
+        self._costs: list[float] = []
+
+    @property
+    def worst(self) -> float:
+        """What costs more than this has no place."""
+        return self._costs[BEAM - 1] if len(self._costs) >= BEAM else math.inf
+
+    def add(self, path: _Path) -> None:
+        """Takes a path in, unless there is a cheaper one that ends like it."""
+        if path.cost > self.worst:
+            return
+        key = (tuple([bracket.closer for bracket in path.stack]), path.stack[-1].column if path.stack else 0)
+        known = self._found.get(key)
+        if known is None or path.cost < known.cost:
+            self._found[key] = path
+            if known is not None:
+                self._costs.remove(known.cost)
+            insort(self._costs, path.cost)
+
+    def best(self) -> list[_Path]:
+        """The cheapest ones, in order."""
+        return sorted(self._found.values(), key=lambda path: path.cost)[:BEAM]
+
+
 def nest(left: Scan, rights: Sequence[RightSide]) -> list[Stack]:
     """The brackets that each gap leaves open, outermost first; ``rights`` are the texts behind the gaps."""
     unit = _unit(rights) if len(rights) > 1 else 0
     paths = [_Path(0.0, (), left.stack)]
     for index, right in enumerate(rights):
         lasting = _lasting(rights[index + 1 :])
-        found: dict[tuple[tuple[bytes, ...], int], _Path] = {}
+        found = _Beam()
         for path in paths:
-            for cost, kept, new in _ways(path.stack, right, lasting):
+            for written, cost, kept, new in _ways(path.stack, right, lasting):
+                if path.cost + COST_WRITTEN * written > found.worst:
+                    break  # all further ways write as much
+                if path.cost + cost > found.worst:
+                    continue
                 stack = (*path.stack[:kept], *new)
-                more, rest = _behind(stack, right, whole=left.whole, unit=unit)
-                total = path.cost + cost + more
-                key = (tuple([bracket.closer for bracket in rest]), rest[-1].column if rest else 0)
-                if key not in found or total < found[key].cost:
-                    found[key] = _Path(total, (*path.left_open, stack), rest)
-        paths = sorted(found.values(), key=lambda path: path.cost)[:BEAM]
+                more, rest = _behind(stack, right, whole=left.whole, unit=unit, most=found.worst - path.cost - cost)
+                found.add(_Path(path.cost + cost + more, (*path.left_open, stack), rest))
+        paths = found.best()
     return list(min(paths, key=lambda path: path.cost + COST_TORN * len(path.stack) * rights[-1].whole).left_open)
 
 
@@ -72,19 +107,22 @@ def _lasting(later: Sequence[RightSide]) -> list[tuple[bytes, ...]]:
     return [marks for count in range(MOST_LASTING + 1) for marks in product(closers, repeat=count)]
 
 
-def _ways(stack: Stack, right: RightSide, lasting: Sequence[tuple[bytes, ...]]) -> Iterator[tuple[float, int, Stack]]:
-    """(cost, brackets kept, new ones), cheapest first."""
+def _ways(
+    stack: Stack, right: RightSide, lasting: Sequence[tuple[bytes, ...]]
+) -> Iterator[tuple[int, float, int, Stack]]:
+    """(brackets written, cost, brackets kept, new ones), in the order of what is written."""
     counts = _counts(len(stack), len(right.unmatched), tuple(map(len, lasting)))
     for closed, opened, index in counts:
         kept = len(stack) - closed
         column = _least_column(stack[kept - 1]) if kept else 0
-        cost = COST_WRITTEN * (closed + opened + len(lasting[index]))
+        written = closed + opened + len(lasting[index])
+        cost = COST_WRITTEN * written
         new = [Bracket(mark, column, due=True) for mark in lasting[index]]
         for mark in reversed(right.unmatched[:opened]):
             if mark.leads and column != UNKNOWN != mark.column:
                 cost += COST_COLUMN * (mark.column < column)
             new.append(Bracket(mark.closer, mark.column if mark.leads else column, due=not mark.leads))
-        yield cost, kept, tuple(new)
+        yield written, cost, kept, tuple(new)
 
 
 def _least_column(block: Bracket) -> int:
@@ -113,12 +151,12 @@ def _counts(depth: int, lacking: int, lasting: tuple[int, ...]) -> list[tuple[in
     return [way[1:] for way in sorted(ways)]
 
 
-def _behind(stack: Stack, right: RightSide, *, whole: bool, unit: int) -> tuple[float, Stack]:
+def _behind(stack: Stack, right: RightSide, *, whole: bool, unit: int, most: float) -> tuple[float, Stack]:
     """How ill a text goes with the brackets open in front of it, and those open behind it.
 
     ``whole`` says that the stack holds all that is open, ``unit`` how deep a block is indented.
     """
-    cost = 0.0
+    cost = COST_ELEMENT * (right.begins_statement and bool(stack) and stack[-1].words[1] in BEFORE_ELEMENTS)
     rest = list(stack)
     for place, level in enumerate(right.levels[: MOST_LEVELS + 1]):
         if place and rest:
@@ -128,6 +166,8 @@ def _behind(stack: Stack, right: RightSide, *, whole: bool, unit: int) -> tuple[
         if level != UNKNOWN and rest:
             block = rest[-1]
             cost += COST_COLUMN * (block.column > level if block.due else block.column >= level != block.inner)
+        if cost > most:
+            return cost, stack
     if len(right.unmatched) > MOST_LEVELS:
         rest = rest[: max(len(rest) - len(right.unmatched) + MOST_LEVELS, 0)]
     lowest = right.lowest

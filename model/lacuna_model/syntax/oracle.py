@@ -8,6 +8,7 @@ import ast
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from lacuna_model.syntax.error_set import Fault
 
@@ -36,11 +37,13 @@ def _at_fills(text: bytes, spans: Sequence[tuple[int, int]], flags: int) -> Faul
     error = _refusal(text, flags)
     if error is None:
         return None
-    line = _open_try(text, error) or error.lineno or 1
+    found, opened = error.lineno or 1, _open_try(text, error)
     for start, end in spans:
-        if text.count(b"\n", 0, start) < line <= text.count(b"\n", 0, next_code_line(text, end)) + 1:
+        if text.count(b"\n", 0, start) < (opened or found) <= text.count(b"\n", 0, next_code_line(text, end)) + 1:
             return Fault("SYNTAX", start, end)
-    return None
+    # the clauses that a "try" lacks are missing in one of the fills behind it
+    behind = [span for span in spans if opened and opened <= text.count(b"\n", 0, span[0]) < found]
+    return Fault("SYNTAX", *behind[-1]) if behind else None
 
 
 def _open_try(text: bytes, error: SyntaxError) -> int:
@@ -68,6 +71,7 @@ def next_code_line(text: bytes, position: int) -> int:
     return len(text) if found is None else found.end()
 
 
+@lru_cache(maxsize=2)  # a text that does not compile is asked about again, for where
 def _refusal(text: bytes, flags: int) -> SyntaxError | None:
     try:
         with warnings.catch_warnings():

@@ -2,16 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from lacuna_model.syntax.blocks import coming_lines, needs
 from lacuna_model.syntax.languages import Lexicon
 from lacuna_model.syntax.literals import carried_quote, open_comment, open_quote
-from lacuna_model.syntax.scan import FAR, TOP_LEVEL, UNKNOWN, Bracket, Scan, scan, scan_brackets, string_end
+from lacuna_model.syntax.scan import FAR, TOP_LEVEL, UNKNOWN, Scan, scan, scan_brackets, string_end
 
 WINDOW = 4000
-OPENERS = {b")": b"(", b"]": b"[", b"}": b"{", b">": b"<"}
 STATEMENT = re.compile(
     rb"\s*(?:@|(?:async|await|assert|break|class|continue|def|del|for|from|global|if|import|nonlocal|pass|raise|return|"
     rb"try|while|with|yield)\b)"
@@ -26,15 +24,23 @@ HEAD_OF = {
     rb"\s*(?:catch|finally)\b": b"try",
     rb"\s*else\b": b"if",
     rb"\s*while\b": b"do ",
+    rb"\s*from\s*[\"']": b"import ",
     rb"\{\{": b"x := []struct ",
+    rb"\{": b"x: struct ",
+    rb",[ \t]*\n\s*(?:\w+(?:: |,)|\})": b"x: x ",
     rb",?\s*(?://[^\n]*\s+)*[^\n;{}]+ => ": b"x => ",
 }
 FIELD = re.compile(rb"\s*(?://[^\n]*\s+)*\w+: [^\n]*,? *\n")
+STATEMENT_LINE = re.compile(
+    rb"\s*\n\s*(?:[\w.]+(?:, [\w.]+)* :?= |return\b|(?:if|for|while|switch)\b[^\n:]*\{[ \t]*\n)"
+)
 # A line that stands in no bracket, where blocks are columns.
 OUTSIDE = re.compile(
     rb"\n[ \t]*(?:@|(?:return|assert|raise|import|def|class|with|try|pass|break|continue|del|while|elif|except)\b|"
     rb"(?:if|for|else|async)\b[^\n]*:[ \t]*\n|[\w.]+ [-+*/|&]?= )"
 )
+# A line that names a module and nothing else.
+IMPORTED = re.compile(rb"\s*\n\s*(?:[\w.]+ )?\"[^\"\n]+\"[ \t]*\r?\n")
 SIGNATURE_END = re.compile(rb"\s*(?:->[^\n]*)?:")
 CAUSE = re.compile(rb"\s*from\b")
 # Code that goes on with what stands in front of it, be that on the line above.
@@ -118,6 +124,11 @@ class RightSide:
         """Whether the rest of the line begins as only a statement does."""
         return bool(STATEMENT.match(self.rest))
 
+    @cached_property
+    def begins_statement(self) -> bool:
+        """Whether the next line is one that stands in a block only."""
+        return self.blank and not self.inside and self.lexicon.braces and bool(STATEMENT_LINE.match(self.text))
+
     @property
     def fields(self) -> bool:
         """Whether the text begins with a field of a value, named."""
@@ -155,6 +166,8 @@ class RightSide:
                 caller = None
             elif mark == b"{" and place == last_brace:
                 parts.append(head)
+            elif mark == b"{" and self.lexicon.field and head.startswith(self.lexicon.field):
+                parts.append(self.lexicon.record)
             elif mark == b"{" and place and openers[place - 1] == b"(":
                 parts.append(self.lexicon.function)  # of an argument that goes on with calls
             elif mark == b"{" and (likely := self._likely(len(openers) - 1 - place)):
@@ -187,6 +200,9 @@ class RightSide:
             return [b"raise " + operand] if CAUSE.match(behind) else [operand]
         if ARROW.match(behind):
             return [b"", operand + b" = ", operand]
+        if self.lexicon.groups and self.blank and not behind.split(b"\n", 1)[0].strip():
+            groups = self.lexicon.groups
+            return [*groups, operand] if IMPORTED.match(self.text) else [operand, *groups]
         if BODY.match(behind):
             return [*(head[: head.index(b"(")] for head in self.lexicon.heads if b"(" in head), operand]
         return [operand]
@@ -286,48 +302,3 @@ def _header_heads(rest: bytes, opening: bytes, operand: bytes) -> list[bytes]:
     if BINARY.match(rest):
         return [b"if " + operand]
     return [b"if" + space, b"for x in" + space, b"except" + space, b"class" + space, b"with" + space, b"def" + space]
-
-
-@dataclass(frozen=True, slots=True)
-class Bridge:
-    """The closers for what must not stay open, and the openers for what the right side closes."""
-
-    closers: bytes
-    openers: list[bytes]
-
-
-def bridges(
-    stack: Sequence[Bracket], target: Sequence[Bracket], lexicon: Lexicon, *, statement: bool = False
-) -> list[Bridge]:
-    """Ways over from the brackets that are open behind a fill to those that the text behind it needs.
-
-    Both are outermost first; what they share stays. For a new ``statement`` its innermost bracket must be a block. The
-    second way ends a block and begins another, for a block may be of the wrong kind.
-    """
-    own, due = [bracket.closer for bracket in stack], [bracket.closer for bracket in target]
-    pairs = enumerate(zip(own, due, strict=False))
-    kept = next((place for place, (mark, other) in pairs if mark != other), min(len(own), len(due)))
-    while statement and kept and own[kept - 1] in (b")", b"]"):
-        kept -= 1
-    counts = range(kept, max(kept - 2, -1), -1)
-    return [Bridge(_closing(stack[count:], lexicon), _opening(due[count:], lexicon)) for count in counts]
-
-
-def _closing(brackets: Sequence[Bracket], lexicon: Lexicon) -> bytes:
-    """What closes brackets, given outermost first, with what must follow where the block of a word ends."""
-    closers = []
-    for bracket in reversed(brackets):
-        closers.append(bracket.closer if len(bracket.closer) == 1 else b"\n" + bracket.closer)
-        if bracket.closer == b"}":
-            closers.append(
-                next(
-                    (tail for word, tail, no in lexicon.tails if word in bracket.words and bracket.words[0] not in no),
-                    b"",
-                )
-            )
-    return b"".join(closers)
-
-
-def _opening(marks: Sequence[bytes], lexicon: Lexicon) -> list[bytes]:
-    words = {closer: head for _, closer, head in reversed(lexicon.blocks)}
-    return [OPENERS.get(mark) or words[mark] for mark in marks]

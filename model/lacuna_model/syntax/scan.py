@@ -15,6 +15,7 @@ FAR = 64_000  # how far away brackets are counted
 TOP_LEVEL = re.compile(rb"\n(?=[^\s)\]}\"'#])(?!(?:end|else|elsif|elif|fi|done|esac|then|do)\b)")
 MULTILINE_QUOTES = (b'"""', b"'''", b"`")
 UNKNOWN = -1
+VISIBLE = frozenset({"word", "mark", "left", "right"})  # tokens that are neither literals nor space
 # What begins like this may stand as far left as the block that it is in.
 LABELS = frozenset({b"case", b"default"})
 ACCESS = frozenset({b"public:", b"private:", b"protected:"})
@@ -208,14 +209,16 @@ class _Walk:
 
     def token(self, match: re.Match[bytes], closers: Sequence[bytes]) -> None:
         """Takes in one token of the pattern."""
-        kind, text = match.lastgroup or "", match.group()
-        if kind == "newline":
+        kind = match.lastgroup or ""
+        if kind in VISIBLE:
+            self._visible(kind, match)
+        elif kind == "newline":
             self._newline()
         elif kind == "blank":
             if self._line_start:
-                self._indent = text
+                self._indent = match.group()
             if self._fresh:
-                self._column = _column(text)
+                self._column = _column(match.group())
         elif kind.startswith("torn"):
             self._unclosed = True
             self._visible("atom", match)

@@ -6,26 +6,30 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, TokenText, Verdict, fill_tokens
 from lacuna_model.params import Region
-from lacuna_model.syntax.beam import Effort, joint_search
+from lacuna_model.syntax.beam import Effort, Found, joint_search
 from lacuna_model.syntax.candidates import Candidates, Fill, GapText
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
-from lacuna_model.syntax.draft import fixed_in_block, lay_out, overlaid, ranked_tokens
+from lacuna_model.syntax.draft import fixed_in_block
 from lacuna_model.syntax.endings import is_open, latest, line_cuts
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
+from lacuna_model.syntax.queues import Queues
 from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.turns import solve_windows
 from lacuna_model.syntax.vocabulary import vocabulary_of
 
-STEP_VERIFIES = 4
+# Drafts that are right are so at once; a witness without them is found sooner, and renewed with them gap by gap.
+DRAFT_VERIFIES = 8
+DRAFT_SECONDS = 0.004
+STEP_VERIFIES = 2
 STEP_SECONDS = 0.002
-INSIST_VERIFIES = 8
+INSIST_VERIFIES = 6
 INSIST_SECONDS = 0.004
 INSIST_SECONDS_ALL = 0.008  # of all gaps together, the last of them not cut short
 # Without a witness nothing can be committed, and a deferral costs a whole step of the model (about 20 ms).
@@ -37,13 +41,6 @@ TURN_SECONDS = 0.012
 LAST_VERIFIES = 400
 LAST_SECONDS = 0.3
 ATTEMPTS = 4
-COST_OVERLAID = 0.3
-COST_BEST_ONLY = 1.0
-COST_COMMITTED_ONLY = 1.5
-COST_ORIGINAL = 2.5
-COST_ALTERNATIVE = 0.4
-COST_ALTERNATIVE_RANK = 0.2
-ALTERNATIVES = 3
 NO_FILL = "no valid fill was found within the budget; the text stays as it was"
 
 
@@ -77,6 +74,7 @@ class SyntaxConstraint:
             until = regions[index + 1].start if index + 1 < len(regions) else len(text)
             self._gaps.append(GapText(self._vocabulary, closer, RegionRules(region, text[region.end : until])))
         self._original = [text[start:end] for start, end in spans]
+        self._queues = Queues(self._vocabulary, self._document, self._gaps, self._original)
         self._witness: list[Fill] | None = None
         self._partial: list[Fill | None] = [None] * len(regions)
         self._attempts = 0
@@ -108,14 +106,11 @@ class SyntaxConstraint:
             return []
         self._take_prefixes(gaps)
         self._seen = tuple(gaps)
-        stray = self._strayed(gaps)
-        refused = {commit.gap for commit in proposal if not self._agrees(gaps, commit)}
-        if stray:
-            self._find(gaps, proposal, stray | refused)
-        elif refused:
-            self._renew(gaps, proposal, refused)
+        if stray := self._strayed(gaps):
+            self._find(gaps, proposal, stray)
         if self._witness is None:
             return []
+        self._renew(gaps, proposal)
         admitted = [commit for commit in proposal if self._agrees(gaps, commit)]
         return admitted or self._insist(gaps, proposal) or self._swap(gaps, proposal)
 
@@ -155,29 +150,34 @@ class SyntaxConstraint:
         )
 
     def _find(self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: set[int]) -> None:
-        """Looks for a first witness, each time it is called a little further.
+        """Looks for a first witness, each time it is called a little further."""
+        held = [None if gap in which else fill for gap, fill in enumerate(self._witness or self._partial)]
+        if self._attempts == 0:
+            found = self._search_open(gaps, proposal, held, Effort(DRAFT_VERIFIES, DRAFT_SECONDS))
+            self._witness = found.whole or self._witness
+            if found.whole is not None:
+                return
+        if self._attempts < ATTEMPTS:
+            self._attempts += 1
+            self._attempt(gaps, proposal, held)
+
+    def _attempt(self, gaps: Sequence[GapView], proposal: Sequence[Commit], held: list[Fill | None]) -> None:
+        """A long search, first for fills without anything of the model's.
 
         What failed before is remembered, so that even with the same marginals a further attempt is a longer search.
         In the end it may leave what is broken around the gaps.
         """
-        if self._attempts == ATTEMPTS:
-            return
-        self._attempts += 1
         if self._attempts == ATTEMPTS - 1:
             self._judge.widen()
         if self._attempts == ATTEMPTS and not self._strict:
             self._judge.relax()
-        held = [None if gap in which else fill for gap, fill in enumerate(self._witness or self._partial)]
-        bare = self._attempts % 2 == 0
-
-        def queue(gap: int) -> Candidates:
-            return self._queue(gaps, () if bare else proposal, gap, bare=bare)
-
+        bare = self._attempts % 2 == 1
         if self._attempts > 1:
+            queue = partial(self._queue, gaps, proposal, bare=bare)
             solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
-        queues = {gap: queue(gap) for gap, fill in enumerate(held) if fill is None}
-        effort = Effort(FIRST_VERIFIES * len(queues), FIRST_SECONDS + FIRST_SECONDS_MORE * (len(queues) - 1))
-        found = joint_search(queues, held, self._judge, effort)
+        missing = held.count(None)
+        effort = Effort(FIRST_VERIFIES * missing, FIRST_SECONDS + FIRST_SECONDS_MORE * (missing - 1))
+        found = self._search_open(gaps, proposal, held, effort, bare=bare)
         if found.whole is not None:
             self._witness, self._attempts = found.whole, 0
         else:  # what was found for some gaps need not be looked for again
@@ -189,9 +189,22 @@ class SyntaxConstraint:
             else:  # one of them may be to blame for what the others lack
                 self._partial = [None] * len(gaps)
 
-    def _renew(self, gaps: Sequence[GapView], proposal: Sequence[Commit], refused: set[int]) -> None:
+    def _search_open(
+        self,
+        gaps: Sequence[GapView],
+        proposal: Sequence[Commit],
+        held: Sequence[Fill | None],
+        effort: Effort,
+        *,
+        bare: bool = False,
+    ) -> Found:
+        """A search over all gaps that hold nothing."""
+        queues = {gap: self._queue(gaps, proposal, gap, bare=bare) for gap, fill in enumerate(held) if fill is None}
+        return joint_search(queues, held, self._judge, effort)
+
+    def _renew(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> None:
         """Looks for a witness that holds what this one refuses, gap after gap: one's trouble is not another's."""
-        for gap in dict.fromkeys(commit.gap for commit in proposal if commit.gap in refused):
+        for gap in dict.fromkeys(commit.gap for commit in proposal if not self._agrees(gaps, commit)):
             self._renew_gap(gaps, proposal, gap, Effort(STEP_VERIFIES, STEP_SECONDS))
 
     def _renew_gap(self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, effort: Effort) -> None:
@@ -217,56 +230,10 @@ class SyntaxConstraint:
     def _queue(
         self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, *, bare: bool = False
     ) -> Candidates:
-        """A gap's candidates: with all that is proposed, with the best of it, with only what is committed.
-
-        ``bare`` ones are completions of what is committed, without anything of the model's draft.
-        """
-        view, eog = gaps[gap], self._vocabulary.eog_id
-        queue = Candidates(view, self._gaps[gap])
         if bare:
-            queue.add_bare(lay_out(view, {}, eog))
-            return queue
+            return self._queues.bare(gaps[gap], gap)
         own = {commit.slot: commit.token for commit in reversed(proposal) if commit.gap == gap}
-        best = dict(list(own.items())[-1:])
-        fill = self._witness[gap] if self._witness is not None else None
-        self._add_draft(queue, view, gap, own, base=0.0)
-        for base, overlay in ((COST_BEST_ONLY, best), (COST_COMMITTED_ONLY, {})):
-            if overlay != own:
-                queue.add_later(partial(self._add_draft, queue, view, gap, overlay, base=base), base=base)
-        if fill is not None:
-            queue.add_later(partial(self._add_alternatives, queue, view, gap, fill), base=COST_ALTERNATIVE)
-        return queue
-
-    def _add_draft(
-        self, queue: Candidates, view: GapView, gap: int, overlay: Mapping[int, int], *, base: float
-    ) -> None:
-        """Queues the draft of a gap with some proposed tokens, and the witness with them in their places."""
-        eog, fill = self._vocabulary.eog_id, self._witness[gap] if self._witness is not None else None
-        draft = lay_out(view, overlay, eog)
-        if draft is None:
-            return
-        queue.add(draft, base=base, before=fill)
-        if fill is not None and not draft.closed and not fill.closing:
-            queue.add_fill(overlaid(fill.tokens, view, overlay, eog), base=base + COST_OVERLAID)
-        if draft.kept == 0 and self._original[gap]:
-            queue.add_fill(self._vocabulary.encode(self._original[gap]), base=base + COST_ORIGINAL)
-
-    def _add_alternatives(self, queue: Candidates, view: GapView, gap: int, fill: Fill) -> None:
-        """Queues the model's next best tokens for the first open slot, those that the parser could read there."""
-        eog, done = self._vocabulary.eog_id, len(view.done)
-        slot = next((slot for slot, token in enumerate(view.slots) if token is None), None)
-        if slot is None or done + slot > len(fill.tokens) or self._document is None:
-            return
-        frontier = self._document.frontier(gap, len(self._vocabulary.text(fill.tokens[: done + slot])))
-        if frontier is None:
-            return
-        ranked = [token for token, _ in ranked_tokens(view, slot) if token != eog]
-        fitting = [token for token in ranked if frontier.fits(self._vocabulary.piece(token))]
-        for rank, token in enumerate(fitting[:ALTERNATIVES]):
-            draft = lay_out(view, {slot: token}, eog)
-            if draft is not None:
-                base = COST_ALTERNATIVE + COST_ALTERNATIVE_RANK * rank
-                queue.add(draft, base=base, before=fill)
+        return self._queues.drafts(gaps[gap], gap, own, self._witness[gap] if self._witness is not None else None)
 
     def _swap(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
         """The witness's token for the first open slot, of the gap that was proposed first."""
@@ -327,8 +294,7 @@ class SyntaxConstraint:
         queue = partial(self._queue, views, (), bare=bare)
         solve_windows(self._document, held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
         while not effort.spent:
-            queues = {gap: self._queue(views, (), gap, bare=bare) for gap, fill in enumerate(held) if fill is None}
-            found = joint_search(queues, held, self._judge, effort)
+            found = self._search_open(views, (), held, effort, bare=bare)
             if found.whole is not None:
                 yield tuple(fill.text for fill in found.whole)
                 held = [None] * len(views)  # it was refused, and is not found again

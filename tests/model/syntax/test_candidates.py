@@ -63,3 +63,11 @@ def test_the_cheaper_way_to_a_fill_counts(tokens: SmallTokens) -> None:
     first = queue.pop()
     assert first is not None
     assert first.text == b""
+
+
+def test_tokens_of_every_rank_are_tried_where_a_fault_is(tokens: SmallTokens) -> None:
+    queue = queue_of(tokens, view(tokens, [[b"a", b"b", b"c"]] * 12), RegionRules(Region(0, 0), b""))
+    assert queue.pop() is not None
+    queue.blame(0)
+    tried = {fill.text[:1] for fill in iter(queue.pop, None)}
+    assert tried >= {b"a", b"b", b"c"}

@@ -62,6 +62,15 @@ def targets(name: str, pieces: Sequence[str]) -> list[str]:
             ["}}}", "}}}"],
             id="a line that stands two levels deep is in two blocks",
         ),
+        pytest.param(
+            "go",
+            (
+                "func f() {\n\tt := []T{{\n\t\tin: 1,\n\t}, {\n\t\tin: 2,\n",
+                "\n\t\ty = g(y)\n\t\tif y {\n\t\t\th()\n\t\t}\n\t}\n}\n",
+            ),
+            ["}}"],
+            id="no statement stands among elements",
+        ),
     ],
 )
 def test_gaps_share_the_brackets(name: str, pieces: Sequence[str], wanted: Sequence[str]) -> None:

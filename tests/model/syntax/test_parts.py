@@ -274,7 +274,16 @@ def test_oracle_speaks_for_the_fill_alone() -> None:
 def test_oracle_blames_a_try_for_the_clauses_it_lacks() -> None:
     text = b"try:\n    try:\n        a()\n    finally:\n        b()\n    c()\nd()\n"
     assert python_syntax(text, [(0, 4)]) is not None
-    assert python_syntax(text, [(9, 13)]) is None
+    assert python_syntax(text, [(9, 13)]) is not None  # a fill behind it may have to write them
+    behind = b"try:\n    a()\nb()\nc()\n"
+    assert python_syntax(behind, [(len(behind) - 4, len(behind) - 1)]) is None
+
+
+def test_completions_are_found_once_and_given_again() -> None:
+    _, closer = between("def f(", "):\n    pass\n", python())
+    first = list(closer.completions(b"x"))
+    assert first
+    assert list(closer.completions(b"x")) == first
 
 
 def test_languages_are_told_apart() -> None:

@@ -67,6 +67,29 @@ from .drive import between, require
             "\n\t}{{\n\t\tx: 1,\n\t}, {\n\t\tx: 2,\n\t}}\n\tg(t)\n}\n",
             id="table of tests",
         ),
+        pytest.param("typescript", "", "\n  A,\n  B,\n} from '../c.js'\n\nconst x = 1\n", id="import of several names"),
+        pytest.param("go", "// text\n", '\n\t"fmt"\n\t"io"\n\n\t"a.b/c"\n)\n\nfunc f() {\n}\n', id="imports"),
+        pytest.param(
+            "go",
+            "func f() {\n\tt := []T{{\n\t\tin: x,\n\t}, {\n",
+            "\n\t\t\tA int\n\t\t\tB int\n\t\t}{},\n\t\twant: 1,\n\t}}\n\tg(t)\n}\n",
+            id="structure in a table",
+        ),
+        pytest.param(
+            "rust",
+            "fn f() -> A {\n    g();\n",
+            "\n            x: 1,\n            y,\n        },\n        z: 2,\n    }\n}\n",
+            id="record in a record",
+        ),
+        pytest.param(
+            "java", "class A {\n  @Override\n", "\n\n  void g() {\n    h();\n  }\n}\n", id="annotation of a method"
+        ),
+        pytest.param(
+            "c",
+            "void f(int x) {\n#ifdef A\n  if (x)\n  {\n    g();\n",
+            "\n\nvoid h(void) {\n}\n",
+            id="condition that ends between closers",
+        ),
         pytest.param(
             "c",
             "#ifndef A\n#define A(x) f(x)\n#endif\n\n",
