@@ -191,6 +191,7 @@ _GO = Lexicon(
     terminator=b"",
 )
 _RUST = Lexicon(
+    filler=b"use x;",
     links=(b" fn x()", b": x", b" {}", b" x = x", b" fn x() {}", b"x,"),
     function=b"|| ",
     heads=(b"", b"fn x() ", b"struct x ", b"impl x ", b"match x ", b"enum x ", b"x => ", b"if x ", b"x = x "),
