@@ -50,9 +50,10 @@ def jump(homes: frozenset[str], walls: frozenset[str]) -> Fits:
 
 
 def macro(node: Node) -> bool:
-    """What a macro may stand for: a word, a call of one, or what such a call is given."""
+    """What a macro may stand for: a word, or a call of one, which may be given a value."""
     if node.type == "assignment_expression":
-        node = node.child_by_field_name("left") or node
+        left = node.child_by_field_name("left")
+        return left is not None and left.type == "call_expression" and macro(left)
     if node.type == "call_expression":
         node = node.child_by_field_name("function") or node
     return node.type == "identifier"

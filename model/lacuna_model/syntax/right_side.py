@@ -206,9 +206,14 @@ class RightSide:
         return heads
 
     def _likely(self, index: int) -> bytes:
-        """How the head of a block begins, by what follows where it is closed; "" where nothing tells."""
+        """How the head of a block begins, by what follows where it is closed, and where; "" where nothing tells."""
         behind = self._behind(index)
-        return next((head for pattern, head in HEAD_OF.items() if re.match(pattern, behind)), b"")
+        found = next((head for pattern, head in HEAD_OF.items() if re.match(pattern, behind)), b"")
+        return found or (self.lexicon.outer if self._ends_outermost(index) else b"")
+
+    def _ends_outermost(self, index: int) -> bool:
+        closer = self.unmatched[index] if index < len(self.unmatched) else None
+        return closer is not None and closer.leads and closer.column == 0
 
     def _behind(self, index: int) -> bytes:
         """What follows a closer that has no opener."""
