@@ -204,7 +204,6 @@ _GO = Lexicon(
     terminator=b"",
 )
 _RUST = Lexicon(
-    filler=b"use x;",
     outer=b"fn x() ",
     links=(b" fn x()", b": x", b" {}", b" x = x", b" fn x() {}", b"x,"),
     function=b"|| ",

@@ -28,7 +28,7 @@ class Placement:
     @cached_property
     def _loose(self) -> frozenset[str]:
         """What the rest of the document has out of place, so that there must be a reason for it."""
-        return frozenset(fault.kind for fault in self._strays(self._elsewhere)) if self._elsewhere else frozenset()
+        return frozenset(fault.kind for fault in self._lasting(self._elsewhere)) if self._elsewhere else frozenset()
 
     def strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
         """The nodes that are out of place, near some byte ranges or, without them, everywhere."""
@@ -40,15 +40,20 @@ class Placement:
         return self.strays(tree) | self.reserved_names(tree, text, [(0, len(text))])
 
     def standing(self, tree: Tree, text: bytes) -> frozenset[Fault]:
-        """What is out of place in a text with gaps, and not because of them.
+        """What is out of place in a text with gaps, and not because of them."""
+        words = frozenset() if tree.root_node.has_error else self.reserved_names(tree, text, [(0, len(text))])
+        return words | self._lasting(tree)
 
-        Gaps that leave a text broken misplace much. What is due to a macro stands beside them all the same: the
-        brackets tell it from what only lacks the head of its block.
+    def _lasting(self, tree: Tree) -> frozenset[Fault]:
+        """What no gap is to blame for: all in a sound text, and else what may be due to a macro.
+
+        Gaps that leave a text broken misplace much; but the brackets tell what lacks the head of a function from what
+        stands outside of all, and that is all that a macro is good for.
         """
+        found = frozenset(self._strays(tree))
         if not tree.root_node.has_error:
-            return self.faults(tree, text)
-        lasting = self._rules.lasting
-        return frozenset(fault for fault in self.strays(tree) if fault.kind.partition(":")[0] in lasting)
+            return found
+        return frozenset(fault for fault in found if fault.kind.partition(":")[0] in self._rules.lasting)
 
     def _strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> Iterator[Fault]:
         cursor = QueryCursor(self._rules.query)

@@ -150,8 +150,10 @@ _JAVA_WORDS = (
 
 _RUST_PLACES = """
 (source_file (expression_statement (_) @item))
-(source_file [(let_declaration) (function_signature_item) (empty_statement)] @stray)
+(source_file [(let_declaration) (function_signature_item)] @stray)
 (source_file (function_item parameters: (parameters (self_parameter) @stray)))
+(block [(function_signature_item) (function_item parameters: (parameters (self_parameter)))] @stray)
+(impl_item body: (declaration_list (function_signature_item) @stray))
 (function_item parameters: (parameters (_) @parameter))
 (impl_item body: (declaration_list (_) @member))
 (trait_item body: (declaration_list (_) @member))
