@@ -16,7 +16,8 @@ class Lexicon:
     ``filler`` a statement that may stand anywhere at the top level, ``body`` what turns an open
     compound header into a statement, ``links`` what an unfinished expression of several words
     may lack. ``heads`` are what may stand in front of a block's brace, ``outer`` the one of them
-    to stand where no bare block may, outside of all others, ``blocks`` the blocks that are words: what
+    to stand where no bare block may, outside of all others, ``loop`` the head of a block that may be left with
+    ``break``, ``blocks`` the blocks that are words: what
     opens them, what closes them, and the shortest head of one. ``atoms`` are patterns of literals that no quote
     tells: regular expressions, characters. ``raw`` are strings with an opener and a closer of their own.
     ``function`` is the head of an anonymous function, ``choice`` what comes before the second half of a choice
@@ -38,6 +39,7 @@ class Lexicon:
     blocks: tuple[tuple[bytes, bytes, bytes], ...] = ()
     heads: tuple[bytes, ...] = (b"",)
     outer: bytes = b""
+    loop: bytes = b""
     links: tuple[bytes, ...] = ()
     atoms: tuple[bytes, ...] = ()
     raw: tuple[tuple[bytes, bytes], ...] = ()
@@ -138,6 +140,7 @@ _JAVA = Lexicon(
     headers=_C_HEADERS,
     heads=_JAVA_BLOCKS,
     outer=b"class x ",
+    loop=b"while (x) ",
     links=_JAVA_LINKS,
     choice=_CHOICE,
     function=b"() -> ",
@@ -155,6 +158,7 @@ _CPP = Lexicon(
     choice=_CHOICE,
 )
 _SCRIPT = Lexicon(
+    loop=b"while (x) ",
     links=(b" = x", b" x = x", b" x() {}", b": x", b" {}"),
     heads=(
         b"",
@@ -205,6 +209,7 @@ _GO = Lexicon(
 )
 _RUST = Lexicon(
     outer=b"fn x() ",
+    loop=b"while x ",
     links=(b" fn x()", b": x", b" {}", b" x = x", b" fn x() {}", b"x,"),
     function=b"|| ",
     heads=(b"", b"fn x() ", b"struct x ", b"impl x ", b"match x ", b"enum x ", b"x => ", b"if x ", b"x = x "),

@@ -26,6 +26,7 @@ HEAD_OF = {
     rb"\s*(?:catch|finally)\b": b"try",
     rb"\s*else\b": b"if",
     rb"\s*while\b": b"do ",
+    rb"[ \t]*//[ \t]*(?:end )?(?:anonymous |unnamed )?namespace\b": b"namespace x ",
     rb"\{\{": b"x := []struct ",
     rb",?\s*(?://[^\n]*\s+)*[^\n;{}]+ => ": b"x => ",
 }
@@ -53,6 +54,7 @@ WHERE = re.compile(
 HEAD = re.compile(rb"[^=:]*[\w)] |\w+ ")  # of a block that is a statement, not a value
 CLAUSE = re.compile(rb"\s*(else|catch|finally)\b")
 WORD_OF = {b"else": b"if", b"catch": b"try", b"finally": b"try", b"while": b"do"}
+JUMP = re.compile(rb"\b(?:break|continue)\b")
 OWN_BLOCK = re.compile(rb"\s*\n([ \t]*)\{[ \t]*\n(?:.*\n){0,40}?\1\}\s*(?=(\w+))")
 CASE = re.compile(rb"\s*(?:case|default)\b")
 
@@ -198,6 +200,8 @@ class RightSide:
         likely = self._likely(len(openers) - 1 - place)
         if likely or self.cases:
             heads.sort(key=lambda head: not head.startswith(likely or b"switch"))
+        if self.lexicon.loop and self._jumps:
+            heads.insert(0, self.lexicon.loop)
         within = place and openers[place - 1] == b"("
         if within and self.lexicon.function:
             heads.insert(0, self.lexicon.function)
@@ -218,6 +222,12 @@ class RightSide:
     def _behind(self, index: int) -> bytes:
         """What follows a closer that has no opener."""
         return self.text[self._start + self.unmatched[index].end :] if index < len(self.unmatched) else b""
+
+    @cached_property
+    def _jumps(self) -> bool:
+        """Whether the text up to its first closer may be left with a jump, as only a loop's can."""
+        stop = self._start + self.unmatched[0].end if self.unmatched else len(self.text)
+        return JUMP.search(self.text, self._start, stop) is not None
 
     @cached_property
     def _continues(self) -> bool:
