@@ -27,9 +27,11 @@ HEAD_OF = {
     rb"\s*else\b": b"if",
     rb"\s*while\b": b"do ",
     rb"[ \t]*//[ \t]*(?:end )?(?:anonymous |unnamed )?namespace\b": b"namespace x ",
+    rb"\s*(?:(?://|#\[)[^\n]*\s+)*(?:pub )?fn\b": b"fn x() ",
     rb"\{\{": b"x := []struct ",
     rb",?\s*(?://[^\n]*\s+)*[^\n;{}]+ => ": b"x => ",
 }
+METHOD = re.compile(rb"\n[ \t]+(?:pub )?fn \w+[^\n;{]*\((?:\s*&)?(?:mut )?self\b")
 FIELD = re.compile(rb"\s*(?://[^\n]*\s+)*\w+: [^\n]*,? *\n")
 # A line that stands in no bracket, where blocks are columns.
 OUTSIDE = re.compile(
@@ -203,7 +205,7 @@ class RightSide:
         if self.lexicon.loop and self._jumps:
             heads.insert(0, self.lexicon.loop)
         within = place and openers[place - 1] == b"("
-        if within and self.lexicon.function:
+        if within and self.lexicon.function and not self.fields:
             heads.insert(0, self.lexicon.function)
         if self.lexicon.record and self.fields:
             heads.insert(0, self.lexicon.record if within else b"x = " + self.lexicon.record)
@@ -212,12 +214,12 @@ class RightSide:
     def _likely(self, index: int) -> bytes:
         """How the head of a block begins, by what follows where it is closed, and where; "" where nothing tells."""
         behind = self._behind(index)
-        found = next((head for pattern, head in HEAD_OF.items() if re.match(pattern, behind)), b"")
-        return found or (self.lexicon.outer if self._ends_outermost(index) else b"")
-
-    def _ends_outermost(self, index: int) -> bool:
         closer = self.unmatched[index] if index < len(self.unmatched) else None
-        return closer is not None and closer.leads and closer.column == 0
+        outermost = closer is not None and closer.leads and closer.column == 0
+        if closer is not None and outermost and METHOD.search(self.text, 0, self._start + closer.end):
+            return b"impl x "
+        found = next((head for pattern, head in HEAD_OF.items() if re.match(pattern, behind)), b"")
+        return found or (self.lexicon.outer if outermost else b"")
 
     def _behind(self, index: int) -> bytes:
         """What follows a closer that has no opener."""
