@@ -50,13 +50,13 @@ def jump(homes: frozenset[str], walls: frozenset[str]) -> Fits:
 
 
 def macro(node: Node) -> bool:
-    """What a macro may stand for: a word, or a call of one, which may be given a value."""
-    if node.type == "assignment_expression":
-        left = node.child_by_field_name("left")
-        return left is not None and left.type == "call_expression" and macro(left)
-    if node.type == "call_expression":
-        node = node.child_by_field_name("function") or node
-    return node.type == "identifier"
+    """What a macro may stand for: a word, a call of one, what goes on with such a call; and assembly, as it may."""
+    if node.type in ("identifier", "gnu_asm_expression"):
+        return True
+    head = node.child(0)
+    while head is not None and head.type != "identifier":
+        node, head = head, head.child(0)
+    return head is not None and node.type == "call_expression"
 
 
 def constructor(name: Node) -> bool:

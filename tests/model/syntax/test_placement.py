@@ -13,6 +13,7 @@ from .drive import require
 MISPLACED = {
     "c: a statement outside of every function": ("c", "int a;\n", "if (a) b();", "\nint c;\n"),
     "c: an assignment outside of every function": ("c", "int a;\n", "a = 1;", "\nint c;\n"),
+    "c: a call of a member outside of every function": ("c", "int a;\n", "b->c(1);", "\nint c;\n"),
     "c: a function that ends too early": ("c", "int f() {\n  int a = 1;\n", "}", "\n  return a;\nint c;\n"),
     "c: a function without parameters": ("c", "int a;\n", "b name {", "\n  a = 1;\n}\n"),
     "c: a word of the language as a name": ("c", "int f(int a)\n", " x int y", "\n{\n  return a;\n}\n"),
@@ -44,6 +45,8 @@ MISPLACED = {
 
 IN_PLACE = {
     "c: a macro that is called": ("c", "int a;\n", 'MODULE_LICENSE("GPL");', "\nint c;\n"),
+    "cpp: a macro that goes on": ("cpp", "int a;\n", "BENCHMARK(b)->Arg(1)->Arg(2);", "\nint c;\n"),
+    "c: assembly": ("c", "int a;\n", '__asm__(".globl a");', "\nint c;\n"),
     "c: a macro that is a function's head": ("c", "int a;\n", "TEST(a) {\n  return;", "\n}\n"),
     "c: a macro's own assignment": ("c", "int a;\n", "DEFINE_X(int, b) = 0;", "\n"),
     "c: a statement between conditions": ("c", "void f() {\n#ifdef A\n", "  if (a) return;", "\n#endif\n}\n"),
