@@ -53,10 +53,12 @@ def macro(node: Node) -> bool:
     """What a macro may stand for: a word, a call of one, what goes on with such a call; and assembly, as it may."""
     if node.type in ("identifier", "gnu_asm_expression"):
         return True
-    head = node.child(0)
-    while head is not None and head.type != "identifier":
-        node, head = head, head.child(0)
-    return head is not None and node.type == "call_expression"
+    while node.child_count:
+        head = node.children[0]
+        if head.type == "identifier":
+            return node.type == "call_expression"
+        node = head
+    return False
 
 
 def constructor(name: Node) -> bool:

@@ -58,6 +58,7 @@ CLAUSE = re.compile(rb"\s*(else|catch|finally)\b")
 WORD_OF = {b"else": b"if", b"catch": b"try", b"finally": b"try", b"while": b"do"}
 JUMP = re.compile(rb"\b(?:break|continue)\b")
 OWN_BLOCK = re.compile(rb"\s*\n([ \t]*)\{[ \t]*\n(?:.*\n){0,40}?\1\}\s*(?=(\w+))")
+OUTER_BLOCK = re.compile(rb"[ \t]*\r?\n\{[ \t]*\r?\n")
 CASE = re.compile(rb"\s*(?:case|default)\b")
 
 
@@ -252,6 +253,8 @@ class RightSide:
         if where := WHERE.match(self.text):
             found = sorted(heads, key=lambda head: not head.startswith(_owner(where.group("body") or b"")))
             return found if where.group("word") else [head + b"where" for head in found]
+        if self.lexicon.outer and OUTER_BLOCK.match(self.text):
+            return [self.lexicon.outer, *heads]
         if block := OWN_BLOCK.match(self.text):
             if word := WORD_OF.get(block.group(2)):
                 return sorted(heads, key=lambda head: not head.startswith(word))

@@ -14,6 +14,7 @@ MISPLACED = {
     "c: a statement outside of every function": ("c", "int a;\n", "if (a) b();", "\nint c;\n"),
     "c: an assignment outside of every function": ("c", "int a;\n", "a = 1;", "\nint c;\n"),
     "c: a call of a member outside of every function": ("c", "int a;\n", "b->c(1);", "\nint c;\n"),
+    "c: a number outside of every function": ("c", "int a;\n", "1 + b(c);", "\nint c;\n"),
     "c: a function that ends too early": ("c", "int f() {\n  int a = 1;\n", "}", "\n  return a;\nint c;\n"),
     "c: a function without parameters": ("c", "int a;\n", "b name {", "\n  a = 1;\n}\n"),
     "c: a word of the language as a name": ("c", "int f(int a)\n", " x int y", "\n{\n  return a;\n}\n"),
