@@ -14,6 +14,7 @@ from lacuna_model.syntax.frontier import Frontier
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.oracle import COMPILES, PROGRAM
+from lacuna_model.syntax.placement import placement_in
 from lacuna_model.syntax.window import Window
 
 SCOPED = re.compile(rb"\b(?:await|yield|break|continue|nonlocal)\b")
@@ -48,9 +49,11 @@ class Document:
         self._gaps = tuple(gaps)
         self._language = language
         self._original = tuple(text[start:end] for start, end in gaps)
-        extents, self._sound_elsewhere = find_extents(text, gaps, language)
+        extents, rest = find_extents(text, gaps, language)
+        self._sound_elsewhere = rest is not None and not rest.root_node.has_error
+        self._placement = placement_in(language, rest)
         self._extents = extents
-        self._windows = [Window(text, gaps, self._original, extent, language) for extent in extents]
+        self._windows = [self._window(extent) for extent in extents]
         self._near = [(extent.begin, extent.stop) for extent in extents] or [(0, len(text) + 1)]
         self._relaxed = False
         self._suited: set[frozenset[tuple[int, bytes]]] = set()
@@ -86,7 +89,10 @@ class Document:
     @cached_property
     def _whole(self) -> Window:
         everything = Extent(0, len(self._gaps) - 1, 0, len(self._text), 0)
-        return Window(self._text, self._gaps, self._original, everything, self._language)
+        return self._window(everything)
+
+    def _window(self, extent: Extent) -> Window:
+        return Window(self._text, self._gaps, self._original, extent, self._language, self._placement)
 
     @cached_property
     def _original_tree(self) -> Tree:
@@ -99,6 +105,10 @@ class Document:
     @cached_property
     def _indent_faults(self) -> frozenset[Fault]:
         return indentation_faults(self._original_tree, self._text) if self._language.columns else frozenset()
+
+    @cached_property
+    def _misplaced(self) -> frozenset[Fault]:
+        return self._placement.faults(self._original_tree, self._text) if self._placement else frozenset()
 
     def assemble(self, fills: Sequence[bytes]) -> bytes:
         """The document with its gaps filled."""
@@ -203,7 +213,7 @@ class Document:
         near = frozenset(fault for fault in known if self._is_near(fault))
         far = frozenset() if self._sound_elsewhere else known - near
         lasting = frozenset(fault for fault in far if not self._is_half(fault))
-        known = far | near if self._relaxed else lasting
+        known = far | near | self._misplaced if self._relaxed else lasting
         splices = [Splice(*gap, len(fill)) for gap, fill in zip(self._gaps, fills, strict=True)]
         known = frozenset(fault for fault in carried_over(known, splices) if not self._at_fill(fault, fills))
         return Check(tuple(nearest(self._whole, fills, faults - known)))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tree_sitter import Node, Parser
+from tree_sitter import Node, Parser, Tree
 
 from lacuna_model.syntax.blocks import open_lines
 from lacuna_model.syntax.languages import Language
@@ -33,21 +33,21 @@ class Extent(NamedTuple):
     column: int
 
 
-def find_extents(text: bytes, gaps: Sequence[tuple[int, int]], language: Language) -> tuple[list[Extent], bool]:
+def find_extents(text: bytes, gaps: Sequence[tuple[int, int]], language: Language) -> tuple[list[Extent], Tree | None]:
     """Extents over all gaps of a document, or none where no part of it can be told apart.
 
-    Also whether the document is sound apart from them.
+    Also the tree of the document with a plain statement in place of each, its skeleton.
     """
     if not language.splits:
-        return [], False
+        return [], None
     borders = _Borders(text, gaps, language)
     extents = _merged([borders.extent(index, index) for index in range(len(gaps))], borders)
     for _ in range(GROWTHS):
-        grown, sound = _proved(text, extents, language)
+        grown, rest = _proved(text, extents, language)
         if grown == extents:
-            return extents, sound
+            return extents, rest
         extents = _united(grown)
-    return [], False
+    return [], None
 
 
 def _merged(extents: list[Extent], borders: "_Borders") -> list[Extent]:
@@ -71,14 +71,15 @@ def _united(extents: Sequence[Extent]) -> list[Extent]:
     return united
 
 
-def _proved(text: bytes, extents: Sequence[Extent], language: Language) -> tuple[list[Extent], bool]:
+def _proved(text: bytes, extents: Sequence[Extent], language: Language) -> tuple[list[Extent], Tree]:
     """Each extent as it is, if the skeleton's statement stands for it, else grown to the top-level node around it.
 
-    Also whether the skeleton is free of errors.
+    Also the skeleton's tree.
     """
     content, places = skeleton(text, extents, language)
     filler = language.lexicon.filler
-    root = Parser(language.grammar()).parse(content).root_node
+    tree = Parser(language.grammar()).parse(content)
+    root = tree.root_node
     proved = []
     for extent, place in zip(extents, places, strict=True):
         around = _top_level(root, place)
@@ -92,7 +93,7 @@ def _proved(text: bytes, extents: Sequence[Extent], language: Language) -> tuple
             begin = min(around.start_byte + shift, extent.begin)
             stop = max(around.end_byte + shift + stretch, extent.stop)
             proved.append(_in_whole_lines(text, extent, max(begin, 0), min(stop, len(text))))
-    return proved, not root.has_error
+    return proved, tree
 
 
 def skeleton(text: bytes, extents: Sequence[Extent], language: Language) -> tuple[bytes, list[int]]:

@@ -15,7 +15,9 @@ class Lexicon:
     ``operand`` is the shortest expression, ``statement`` the shortest statement to write where one is due,
     ``filler`` a statement that may stand anywhere at the top level, ``body`` what turns an open
     compound header into a statement, ``links`` what an unfinished expression of several words
-    may lack. ``heads`` are what may stand in front of a block's brace, ``blocks`` the blocks that are words: what
+    may lack. ``heads`` are what may stand in front of a block's brace, ``outer`` the one of them
+    to stand where no bare block may, outside of all others, ``loop`` the head of a block that may be left with
+    ``break``, ``blocks`` the blocks that are words: what
     opens them, what closes them, and the shortest head of one. ``atoms`` are patterns of literals that no quote
     tells: regular expressions, characters. ``raw`` are strings with an opener and a closer of their own.
     ``function`` is the head of an anonymous function, ``choice`` what comes before the second half of a choice
@@ -37,6 +39,8 @@ class Lexicon:
     headers: frozenset[bytes] = frozenset()
     blocks: tuple[tuple[bytes, bytes, bytes], ...] = ()
     heads: tuple[bytes, ...] = (b"",)
+    outer: bytes = b""
+    loop: bytes = b""
     links: tuple[bytes, ...] = ()
     atoms: tuple[bytes, ...] = ()
     raw: tuple[tuple[bytes, bytes], ...] = ()
@@ -125,10 +129,20 @@ _REGEX_AT = rb"(?:(?<=[(,=:!&|?;\[{}])|(?<=[(,=:!&|?;\[{}] )|(?<=return ))"
 _REGEX = _REGEX_AT + rb"/(?![*/])(?:\\.|\[(?:\\.|[^\]\n])*\]|[^/\n\\\[])+/"
 _CHARACTER = rb"'(?:\\[^'\n]{1,10}|\\'|[^'\\\n]{1,4})'"
 _DO = (b"do", b" while (x);", ())
-_C = Lexicon(tails=(_DO,), headers=_C_HEADERS, heads=_C_BLOCKS, links=_C_LINKS, choice=_CHOICE, conditionals=True)
+_C = Lexicon(
+    tails=(_DO,),
+    headers=_C_HEADERS,
+    heads=_C_BLOCKS,
+    outer=b"void x() ",
+    links=_C_LINKS,
+    choice=_CHOICE,
+    conditionals=True,
+)
 _JAVA = Lexicon(
     headers=_C_HEADERS,
     heads=_JAVA_BLOCKS,
+    outer=b"class x ",
+    loop=b"while (x) ",
     links=_JAVA_LINKS,
     choice=_CHOICE,
     function=b"() -> ",
@@ -137,6 +151,7 @@ _JAVA = Lexicon(
 _CPP = Lexicon(
     headers=_C_HEADERS,
     heads=_CPP_BLOCKS,
+    outer=b"void x() ",
     links=_C_LINKS,
     raw=((b'R"(', b')"'),),
     tails=(_DO, (b"try", b" catch (...) {}", ())),
@@ -145,6 +160,7 @@ _CPP = Lexicon(
     choice=_CHOICE,
 )
 _SCRIPT = Lexicon(
+    loop=b"while (x) ",
     links=(b" = x", b" x = x", b" x() {}", b": x", b" {}"),
     heads=(
         b"",
@@ -173,6 +189,7 @@ _TYPED = replace(
     tails=(*_SCRIPT.tails, (b"<", b">()", (b"type", b"export", b"interface"))),
 )
 _GO = Lexicon(
+    outer=b"func x() ",
     tails=((b"struct", b"{}", (b"type",)),),
     links=(b" x()", b" := x", b" x() {}", b" x", b"case x:", b"x,"),
     field=b"x: x",
@@ -196,6 +213,8 @@ _GO = Lexicon(
     terminator=b"",
 )
 _RUST = Lexicon(
+    outer=b"fn x() ",
+    loop=b"while x ",
     links=(b" fn x()", b": x", b" {}", b" x = x", b" fn x() {}", b"x,"),
     function=b"|| ",
     heads=(b"", b"fn x() ", b"struct x ", b"impl x ", b"match x ", b"enum x ", b"x => ", b"if x ", b"x = x ", b"x: x "),

@@ -25,11 +25,14 @@ HEAD_OF = {
     rb"\s*else\b": b"if",
     rb"\s*while\b": b"do ",
     rb"\s*from\s*[\"']": b"import ",
+    rb"[ \t]*//[ \t]*(?:end )?(?:anonymous |unnamed )?namespace\b": b"namespace x ",
+    rb"\s*(?:(?://|#\[)[^\n]*\s+)*(?:pub )?fn\b": b"fn x() ",
     rb"\{\{": b"x := []struct ",
     rb"\{": b"x: struct ",
     rb",[ \t]*\n\s*(?:\w+(?:: |,)|\})": b"x: x ",
     rb",?\s*(?://[^\n]*\s+)*[^\n;{}]+ => ": b"x => ",
 }
+METHOD = re.compile(rb"\n[ \t]+(?:pub )?fn \w+[^\n;{]*\((?:\s*&)?(?:mut )?self\b")
 FIELD = re.compile(rb"\s*(?://[^\n]*\s+)*\w+: [^\n]*,? *\n")
 STATEMENT_LINE = re.compile(
     rb"\s*\n\s*(?:[\w.]+(?:, [\w.]+)* :?= |return\b|(?:if|for|while|switch)\b[^\n:]*\{[ \t]*\n)"
@@ -59,7 +62,9 @@ WHERE = re.compile(
 HEAD = re.compile(rb"[^=:]*[\w)] |\w+ ")  # of a block that is a statement, not a value
 CLAUSE = re.compile(rb"\s*(else|catch|finally)\b")
 WORD_OF = {b"else": b"if", b"catch": b"try", b"finally": b"try", b"while": b"do"}
+JUMP = re.compile(rb"\b(?:break|continue)\b")
 OWN_BLOCK = re.compile(rb"\s*\n([ \t]*)\{[ \t]*\n(?:.*\n){0,40}?\1\}\s*(?=(\w+))")
+OUTER_BLOCK = re.compile(rb"[ \t]*\r?\n\{[ \t]*\r?\n")
 CASE = re.compile(rb"\s*(?:case|default)\b")
 
 
@@ -214,21 +219,34 @@ class RightSide:
         likely = self._likely(len(openers) - 1 - place)
         if likely or self.cases:
             heads.sort(key=lambda head: not head.startswith(likely or b"switch"))
+        if self.lexicon.loop and self._jumps:
+            heads.insert(0, self.lexicon.loop)
         within = place and openers[place - 1] == b"("
-        if within and self.lexicon.function:
+        if within and self.lexicon.function and not self.fields:
             heads.insert(0, self.lexicon.function)
         if self.lexicon.record and self.fields:
             heads.insert(0, self.lexicon.record if within else b"x = " + self.lexicon.record)
         return heads
 
     def _likely(self, index: int) -> bytes:
-        """How the head of a block begins, by what follows where it is closed; "" where nothing tells."""
+        """How the head of a block begins, by what follows where it is closed, and where; "" where nothing tells."""
         behind = self._behind(index)
-        return next((head for pattern, head in HEAD_OF.items() if re.match(pattern, behind)), b"")
+        closer = self.unmatched[index] if index < len(self.unmatched) else None
+        outermost = closer is not None and closer.leads and closer.column == 0
+        if closer is not None and outermost and METHOD.search(self.text, 0, self._start + closer.end):
+            return b"impl x "
+        found = next((head for pattern, head in HEAD_OF.items() if re.match(pattern, behind)), b"")
+        return found or (self.lexicon.outer if outermost else b"")
 
     def _behind(self, index: int) -> bytes:
         """What follows a closer that has no opener."""
         return self.text[self._start + self.unmatched[index].end :] if index < len(self.unmatched) else b""
+
+    @cached_property
+    def _jumps(self) -> bool:
+        """Whether the text up to its first closer may be left with a jump, as only a loop's can."""
+        stop = self._start + self.unmatched[0].end if self.unmatched else len(self.text)
+        return JUMP.search(self.text, self._start, stop) is not None
 
     @cached_property
     def _continues(self) -> bool:
@@ -251,6 +269,8 @@ class RightSide:
         if where := WHERE.match(self.text):
             found = sorted(heads, key=lambda head: not head.startswith(_owner(where.group("body") or b"")))
             return found if where.group("word") else [head + b"where" for head in found]
+        if self.lexicon.outer and OUTER_BLOCK.match(self.text):
+            return [self.lexicon.outer, *heads]
         if block := OWN_BLOCK.match(self.text):
             if word := WORD_OF.get(block.group(2)):
                 return sorted(heads, key=lambda head: not head.startswith(word))

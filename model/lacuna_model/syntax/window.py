@@ -12,11 +12,12 @@ from functools import cached_property
 from tree_sitter import Parser, Point, Tree
 
 from lacuna_model.syntax.balance import Balance
-from lacuna_model.syntax.error_set import Fault, identifier_faults, tree_faults
+from lacuna_model.syntax.error_set import Fault, Splice, carried_over, identifier_faults, tree_faults
 from lacuna_model.syntax.extent import Extent
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.oracle import SYNTAX, next_code_line
+from lacuna_model.syntax.placement import Placement
 
 CHUNK = 1 << 14
 # What a parse may cost, in tree-sitter's progress reports: so much more than the parse of the original took.
@@ -31,7 +32,13 @@ class Window:
     """The text of an extent around its gaps and the tree of the fills that were last found valid in it."""
 
     def __init__(
-        self, text: bytes, gaps: Sequence[tuple[int, int]], base: Sequence[bytes], extent: Extent, language: Language
+        self,
+        text: bytes,
+        gaps: Sequence[tuple[int, int]],
+        base: Sequence[bytes],
+        extent: Extent,
+        language: Language,
+        placement: Placement | None = None,
     ) -> None:
         self._text, self._all_gaps = text, gaps
         own = slice(extent.first, extent.last + 1)
@@ -42,11 +49,13 @@ class Window:
         self.extent = extent
         self.base = tuple(base[own])
         self._language = language
+        self._placement = placement
         self._parser = Parser(language.grammar())
         content = self.assemble(self.base)
         tree, reports = self._counted_parse(content, None, math.inf)
         assert tree is not None
-        self.tree = tree
+        self.tree = self._first_tree = tree
+        self._first_fills = self.base
         self._last_fills: tuple[bytes, ...] | None = None
         self._last: tuple[Tree, frozenset[Fault]] | None = None
         self.settled = False  # whether the base is known to be valid
@@ -70,7 +79,7 @@ class Window:
         stop = self._all_gaps[last][0]
         extent = self.extent._replace(last=last, stop=stop)
         gaps = [*self._all_gaps[:last], (stop, stop)]
-        return Window(self._text, gaps, [b""] * len(gaps), extent, self._language)
+        return Window(self._text, gaps, [b""] * len(gaps), extent, self._language, self._placement)
 
     def assemble(self, fills: Sequence[bytes]) -> bytes:
         """The window's text with its gaps filled."""
@@ -111,9 +120,30 @@ class Window:
             beside = [(start, next_code_line(text, end)) for start, end in self.spans(fills)]
             faults |= indentation_faults(tree, text, beside + changed)
         faults = faults or identifier_faults(tree, text, self.spans(fills))
+        faults = faults or self._misplaced(tree, text, fills, None if fresh or not self.settled else edited)
         oracle = SYNTAX.get(self._language.name) if not faults else None
         fault = oracle(text, self.spans(fills)) if oracle else None
         return tree, faults if fault is None else frozenset({fault})
+
+    def _misplaced(self, tree: Tree, text: bytes, fills: Sequence[bytes], edited: Tree | None) -> frozenset[Fault]:
+        """What stands where the language does not have it and did not before; near what changed in ``edited``."""
+        if self._placement is None:
+            return frozenset()
+        beside = [(start, next_code_line(text, end)) for start, end in self.spans(fills)]
+        near = None
+        if edited is not None:
+            near = beside + [(span.start_byte, span.end_byte) for span in edited.changed_ranges(tree)]
+        found = self._placement.strays(tree, near) | self._placement.reserved_names(tree, text, beside)
+        if not found:
+            return found
+        spans = self.spans(self._first_fills)
+        splices = [Splice(*span, len(fill)) for span, fill in zip(spans, fills, strict=True)]
+        return found - carried_over(self._standing, splices)
+
+    @cached_property
+    def _standing(self) -> frozenset[Fault]:
+        assert self._placement is not None
+        return self._placement.standing(self._first_tree, self.assemble(self._first_fills))
 
     def _bounded_parse(self, text: bytes, old: Tree) -> Tree | None:
         """An incremental parse or else a fresh one: to reuse a tree full of errors can cost more than it saves."""

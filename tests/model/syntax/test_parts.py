@@ -218,8 +218,9 @@ def test_layout_opens_the_blocks_that_come() -> None:
 def test_extents_are_small_and_grow_out_of_literals() -> None:
     body = "".join(f"def f{i}(x):\n    return x + {i}\n\n\n" for i in range(200))
     place = body.index("return x + 100")
-    extents, sound = find_extents(body.encode(), [(place, place)], python())
-    assert sound
+    extents, rest = find_extents(body.encode(), [(place, place)], python())
+    assert rest is not None
+    assert not rest.root_node.has_error
     assert extents[0].stop - extents[0].begin < 200
     listing = "data = {\n" + "".join(f"'{i}': [\n{i}],\n" for i in range(300)) + "}\n"
     text = ("a = 1\n" * 50 + listing + "b = 2\n" * 50).encode()

@@ -111,6 +111,14 @@ from .drive import between, require
         pytest.param(
             "python", "def f(y):\n    ", "\n        for x in y\n    ]\n    return 1\n", id="rest of a comprehension"
         ),
+        pytest.param("c", "int a;\n", "\n  if (a) b();\n}\nint c;\n", id="end of a function"),
+        pytest.param("java", "import a.b;\n", "\n  void f() {}\n}\n", id="end of a class"),
+        pytest.param("java", "class A {\n  void f() {\n", "\n      break;\n    }\n  }\n}\n", id="end of a loop"),
+        pytest.param(
+            "rust", "struct A;\n", "\n        1;\n    }\n\n    fn f(&self) {}\n}\n\nfn g() {}\n", id="end of a method"
+        ),
+        pytest.param("cpp", "int a;\n", "\nclass B {};\n}  // namespace c\n", id="end of a namespace"),
+        pytest.param("javascript", "a();\n", "\n  b: 1,\n  c: d\n})\n", id="fields of an argument"),
     ],
 )
 def test_the_text_behind_is_led_to(name: str, before: str, after: str) -> None:

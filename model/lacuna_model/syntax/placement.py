@@ -1,0 +1,92 @@
+"""Placement: nodes that stand where a grammar takes them and the language does not.
+
+tree-sitter's grammars are made to read fragments too: C's has statements outside of every function, Java's has any
+expression as a statement. What a language's own parser says of that is told by queries over the tree, which cost
+some 20 us around a fill. A macro may make anything legal in C: what the text around the gaps does is no error.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from tree_sitter import Node, QueryCursor, Tree
+
+from lacuna_model.syntax.error_set import Fault
+from lacuna_model.syntax.languages import Language
+from lacuna_model.syntax.placement_rules import RULES, Rules
+
+NAMES = frozenset({"identifier", "type_identifier", "field_identifier"})
+
+
+class Placement:
+    """The rules of a language, less those that a document breaks apart from its gaps (``elsewhere``)."""
+
+    def __init__(self, rules: Rules, elsewhere: Tree | None) -> None:
+        self._rules = rules
+        self._elsewhere = elsewhere
+
+    @cached_property
+    def _loose(self) -> frozenset[str]:
+        """What the rest of the document has out of place, so that there must be a reason for it."""
+        return frozenset(fault.kind for fault in self._lasting(self._elsewhere)) if self._elsewhere else frozenset()
+
+    def strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
+        """The nodes that are out of place, near some byte ranges or, without them, everywhere."""
+        found = frozenset(self._strays(tree, spans))
+        return frozenset(fault for fault in found if fault.kind not in self._loose) if found else found
+
+    def faults(self, tree: Tree, text: bytes) -> frozenset[Fault]:
+        """All that is out of place in a text."""
+        return self.strays(tree) | self.reserved_names(tree, text, [(0, len(text))])
+
+    def standing(self, tree: Tree, text: bytes) -> frozenset[Fault]:
+        """What is out of place in a text with gaps, and not because of them."""
+        words = frozenset() if tree.root_node.has_error else self.reserved_names(tree, text, [(0, len(text))])
+        return words | self._lasting(tree)
+
+    def _lasting(self, tree: Tree) -> frozenset[Fault]:
+        """What no gap is to blame for: all in a sound text, and else what may be due to a macro.
+
+        Gaps that leave a text broken misplace much; but the brackets tell what lacks the head of a function from what
+        stands outside of all, and that is all that a macro is good for.
+        """
+        found = frozenset(self._strays(tree))
+        if not tree.root_node.has_error:
+            return found
+        return frozenset(fault for fault in found if fault.kind.partition(":")[0] in self._rules.lasting)
+
+    def _strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> Iterator[Fault]:
+        cursor = QueryCursor(self._rules.query)
+        for span in spans if spans is not None else [(0, tree.root_node.end_byte)]:
+            cursor.set_byte_range(max(span[0] - 1, 0), span[1] + 1)
+            for name, nodes in cursor.captures(tree.root_node).items():
+                fits = self._rules.fits[name]
+                yield from (_fault(name, node) for node in nodes if not fits(node))
+
+    def reserved_names(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]) -> frozenset[Fault]:
+        """The names in some byte ranges that are words of the language: a grammar reads ``x public;`` as one."""
+        found = set()
+        for begin, stop in spans:
+            for word in self._rules.words.finditer(text, begin, stop):
+                node = tree.root_node.descendant_for_byte_range(*word.span())
+                if node is not None and _is_name(node, word) and not self._quoted(node):
+                    found.add(Fault("RESERVED", *word.span()))
+        return frozenset(found)
+
+    def _quoted(self, node: Node) -> bool:
+        return node.parent is not None and node.parent.type in self._rules.quoting
+
+
+def placement_in(language: Language, elsewhere: Tree | None) -> Placement | None:
+    """The placement rules for a document, if there are any for its language."""
+    rules = RULES.get(language.name)
+    return Placement(rules, elsewhere) if rules is not None else None
+
+
+def _is_name(node: Node, word: re.Match[bytes]) -> bool:
+    return node.type in NAMES and (node.start_byte, node.end_byte) == word.span()
+
+
+def _fault(name: str, node: Node) -> Fault:
+    parent = node.parent
+    return Fault(f"{name}: {node.type} in {parent.type if parent else ''}", node.start_byte, node.end_byte)

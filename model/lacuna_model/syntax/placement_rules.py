@@ -1,0 +1,204 @@
+"""Where languages have what their tree-sitter grammars take everywhere: queries for places, and who may stand there."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tree_sitter import Query
+
+from lacuna_model.syntax.fits import Fits, constructor, inside, jump, macro, never, none_of, one_of, said
+from lacuna_model.syntax.languages import language_for
+
+
+@dataclass(frozen=True)
+class Rules:
+    """One language's rules.
+
+    ``places`` is a query; ``fits`` says by the name of a capture whether a captured node may stand there. What is
+    captured by one of the names ``lasting`` may be due to a macro. ``reserved`` are words that are no names, unless
+    their parent is one of ``quoting``.
+    """
+
+    language: str
+    places: str
+    fits: Mapping[str, Fits] = field(default_factory=dict)
+    reserved: str = ""
+    quoting: frozenset[str] = frozenset()
+    lasting: frozenset[str] = frozenset()
+
+    @cached_property
+    def query(self) -> Query:
+        """The compiled query."""
+        language = language_for(name=self.language)
+        assert language is not None
+        return Query(language.grammar(), self.places)
+
+    @cached_property
+    def words(self) -> re.Pattern[bytes]:
+        """What finds a reserved word."""
+        return re.compile(rb"\b(?:%b)\b" % b"|".join(self.reserved.encode().split()))
+
+
+def _kinds(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+_C_STATEMENTS = _kinds(
+    "if_statement for_statement while_statement do_statement switch_statement return_statement break_statement "
+    "continue_statement goto_statement labeled_statement case_statement compound_statement"
+)
+# At the top level, in a namespace, in the block of extern "C", between the lines of a condition.
+_C_PLACES = """
+(translation_unit (_) @top)
+(declaration_list (_) @top)
+(preproc_if (_) @between)
+(preproc_ifdef (_) @between)
+(preproc_else (_) @between)
+(translation_unit (expression_statement (_) @macro))
+(declaration_list (expression_statement (_) @macro))
+(function_definition type: [(type_identifier) (primitive_type)] @type declarator: (identifier))
+(preproc_call directive: (preproc_directive) @directive)
+"""
+_C_BODY = inside(_kinds("compound_statement"))
+_C_ELSEWHERE = none_of(_C_STATEMENTS)
+_C_FITS: dict[str, Fits] = {
+    "top": _C_ELSEWHERE,
+    "between": lambda node: _C_ELSEWHERE(node) or _C_BODY(node),
+    "macro": macro,
+    "type": said(rb"class|namespace"),  # of C++ in a header that is read as C
+    "directive": said(
+        rb"#[ \t]*(?:include|define|undef|error|warning|pragma|line|ident|sccs|assert|unassert|include_next|import"
+        rb"|embed|using)?"
+    ),
+}
+_C_LASTING = frozenset({"top", "between", "macro", "type"})
+_C_WORDS = (
+    "auto break case char const continue do double else enum extern float for goto if int long register return short "
+    "signed sizeof static struct switch typedef union unsigned void volatile while"
+)
+_CPP_WORDS = (
+    f"{_C_WORDS} bool catch class decltype delete explicit false friend inline mutable namespace new private "
+    "protected public template this throw true try typename using virtual"
+)
+_C_QUOTING = _kinds(
+    "argument_list binary_expression preproc_def preproc_function_def preproc_params preproc_ifdef preproc_defined "
+    "preproc_call"
+)
+
+_LOOPS = _kinds("for_statement while_statement do_statement")
+_SCRIPT_LOOPS = _LOOPS | {"for_in_statement"}
+_OWN_THIS = _kinds("function_declaration function_expression generator_function generator_function_declaration")
+_SCRIPT_FUNCTIONS = _OWN_THIS | {"arrow_function", "method_definition", "class_static_block"}
+_SCRIPT_PLACES = """
+(break_statement) @break
+(continue_statement) @continue
+(super) @super
+(try_statement !handler !finalizer) @stray
+(expression_statement [(object) (function_expression) (class)] @stray)
+(arrow_function body: (object) @stray)
+(lexical_declaration kind: "const" (variable_declarator !value) @constant)
+"""
+_SCRIPT_FITS: dict[str, Fits] = {
+    "stray": never,
+    "break": jump(_SCRIPT_LOOPS | {"switch_statement"}, _SCRIPT_FUNCTIONS),
+    "continue": jump(_SCRIPT_LOOPS, _SCRIPT_FUNCTIONS),
+    "super": inside(_kinds("method_definition field_definition public_field_definition class_static_block"), _OWN_THIS),
+    "constant": never,
+}
+_TYPED_PLACES = f"{_SCRIPT_PLACES} (return_statement) @return"
+_TYPED_FITS = _SCRIPT_FITS | {
+    "constant": inside(_kinds("ambient_declaration export_statement"), _SCRIPT_FUNCTIONS),
+    "return": inside(_SCRIPT_FUNCTIONS),
+}
+_SCRIPT_WORDS = (
+    "break case catch class const continue debugger default delete do else enum export extends false finally for "
+    "function if import in instanceof new null return super switch this throw true try typeof var void while with"
+)
+_SCRIPT_QUOTING = _kinds("export_specifier import_specifier namespace_export")
+
+_JAVA_LOOPS = _LOOPS | {"enhanced_for_statement"}
+_JAVA_BODIES = _kinds("class_body lambda_expression")
+_JAVA_PLACES = """
+(program (_) @top)
+(expression_statement (_) @statement)
+(block (local_variable_declaration (modifiers ["private" "public" "protected" "static"] @stray)))
+(constructor_declaration name: (identifier) @constructor)
+(class_declaration body: (class_body (compact_constructor_declaration) @stray))
+(break_statement) @break
+(continue_statement) @continue
+"""
+_JAVA_FITS: dict[str, Fits] = {
+    "stray": never,
+    "top": one_of(  # methods and variables are those of a class without a head
+        "package_declaration import_declaration module_declaration class_declaration interface_declaration "
+        "enum_declaration record_declaration annotation_type_declaration method_declaration local_variable_declaration"
+    ),
+    "statement": one_of(
+        "assignment_expression update_expression method_invocation object_creation_expression switch_expression"
+    ),
+    "constructor": constructor,
+    "break": jump(_JAVA_LOOPS | {"switch_expression"}, _JAVA_BODIES),
+    "continue": jump(_JAVA_LOOPS, _JAVA_BODIES),
+}
+_JAVA_WORDS = (
+    "abstract assert boolean break byte case catch char class const continue default do double else enum extends "
+    "false final finally float for goto if implements import instanceof int interface long native new null package "
+    "private protected public return short static super switch synchronized this throw throws transient true try "
+    "void volatile while"
+)
+
+_RUST_PLACES = """
+(source_file (expression_statement (_) @item))
+(source_file [(let_declaration) (function_signature_item)] @stray)
+(source_file (function_item parameters: (parameters (self_parameter) @stray)))
+(block [(function_signature_item) (function_item parameters: (parameters (self_parameter)))] @stray)
+(impl_item body: (declaration_list (function_signature_item) @stray))
+(function_item parameters: (parameters (_) @parameter))
+(impl_item body: (declaration_list (_) @member))
+(trait_item body: (declaration_list (_) @member))
+(binary_expression
+  left: (binary_expression operator: ["<" ">" "<=" ">=" "==" "!="])
+  operator: ["<" ">" "<=" ">=" "==" "!="] @stray)
+(break_expression) @jump
+(continue_expression) @jump
+"""
+_RUST_FITS: dict[str, Fits] = {
+    "stray": never,
+    "item": one_of("macro_invocation"),
+    "parameter": one_of("parameter self_parameter variadic_parameter attribute_item"),
+    "member": one_of(
+        "function_item function_signature_item const_item type_item associated_type macro_invocation attribute_item "
+        "inner_attribute_item empty_statement"
+    ),
+    "jump": jump(
+        _kinds("loop_expression while_expression for_expression"),
+        _kinds("function_item closure_expression async_block"),
+    ),
+}
+_RUST_WORDS = (
+    "as break const continue else enum extern false fn for if impl in let loop match mod move mut pub ref return "
+    "static struct trait true type unsafe use where while async await dyn"
+)
+_RUST_QUOTING = _kinds("token_tree lifetime label")
+
+_GO_DECLARATIONS = one_of(
+    "package_clause import_declaration function_declaration method_declaration type_declaration var_declaration "
+    "const_declaration"
+)
+_GO_WORDS = (
+    "break case chan const continue default defer else fallthrough for func go goto if import interface map package "
+    "range return select struct switch type var"
+)
+
+_TABLE = (
+    Rules("c", _C_PLACES, _C_FITS, _C_WORDS, _C_QUOTING, _C_LASTING),
+    Rules("cpp", _C_PLACES, _C_FITS, _CPP_WORDS, _C_QUOTING, _C_LASTING),
+    Rules("javascript", _SCRIPT_PLACES, _SCRIPT_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),
+    Rules("typescript", _TYPED_PLACES, _TYPED_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),
+    Rules("tsx", _TYPED_PLACES, _TYPED_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),
+    Rules("java", _JAVA_PLACES, _JAVA_FITS, _JAVA_WORDS),
+    Rules("rust", _RUST_PLACES, _RUST_FITS, _RUST_WORDS, _RUST_QUOTING),
+    Rules("go", "(source_file (_) @top)", {"top": _GO_DECLARATIONS}, _GO_WORDS),
+)
+RULES = {rules.language: rules for rules in _TABLE}

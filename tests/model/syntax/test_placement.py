@@ -1,0 +1,135 @@
+"""What a grammar takes and the language does not: found at a fill, and never held against a text that is right."""
+
+import pytest
+from tree_sitter import Parser
+
+from lacuna_model.syntax import Language
+from lacuna_model.syntax.document import Document
+from lacuna_model.syntax.placement import placement_in
+from lacuna_model.syntax.placement_rules import RULES
+
+from .drive import require
+
+MISPLACED = {
+    "c: a statement outside of every function": ("c", "int a;\n", "if (a) b();", "\nint c;\n"),
+    "c: an assignment outside of every function": ("c", "int a;\n", "a = 1;", "\nint c;\n"),
+    "c: a call of a member outside of every function": ("c", "int a;\n", "b->c(1);", "\nint c;\n"),
+    "c: a number outside of every function": ("c", "int a;\n", "1 + b(c);", "\nint c;\n"),
+    "c: a function that ends too early": ("c", "int f() {\n  int a = 1;\n", "}", "\n  return a;\nint c;\n"),
+    "c: a function without parameters": ("c", "int a;\n", "b name {", "\n  a = 1;\n}\n"),
+    "c: a word of the language as a name": ("c", "int f(int a)\n", " x int y", "\n{\n  return a;\n}\n"),
+    "c: an unknown directive": ("c", "", "#ifacute", " NDEBUG\nint a;\n"),
+    "cpp: a block in a namespace": ("cpp", "namespace a {\n", "{", "\n  int x;\n}\n}\n"),
+    "cpp: a return between conditions": ("cpp", "#ifdef A\n", "return 1;", "\n#endif\nint a;\n"),
+    "javascript: continue without a loop": ("javascript", "function f() {\n  ", "continue;", "\n}\n"),
+    "javascript: break in a function of a loop": ("javascript", "for (;;) {\n  f(() => {", "break;", "});\n}\n"),
+    "javascript: a constant without a value": ("javascript", "function f() {\n  ", "const x;", "\n}\n"),
+    "javascript: try alone": ("javascript", "function f() {\n  ", "try { g(); }", "\n}\n"),
+    "javascript: an object as a statement": ("javascript", "function f() {\n  ", "{a: 1, b};", "\n}\n"),
+    "javascript: super in a function": ("javascript", "class A extends B {}\n", "function f() { super(1); }", "\n"),
+    "typescript: return outside of a function": ("typescript", "let a = 1;\n", "return a;", "\n"),
+    "typescript: a word of the language as a name": ("typescript", "let a: number;\nlet ", "new", " = 1;\n"),
+    "java: an expression as a statement": ("java", "class A {\n  void f() {\n    ", "a < b;", "\n  }\n}\n"),
+    "java: a word of the language as a name": ("java", "class A {\n  ", "rod", "\n  public;\n}\n"),
+    "java: a method without a type": ("java", "class A {\n  A() {}\n  public ", "b(int x)", " { return; }\n}\n"),
+    "java: a body without a head": ("java", "class A {\n  ", "b {", "\n  }\n}\n"),
+    "java: a public variable in a method": ("java", "class A {\n  void f() {\n    ", "private int a;", "\n  }\n}\n"),
+    "java: a statement at the top": ("java", "import a.b;\n", "c.d();", "\nclass A {}\n"),
+    "rust: an expression at the top": ("rust", "use a::b;\n", "c::d;", "\nfn f() {}\n"),
+    "rust: a block at the top": ("rust", "#[test]\n", "{", "\n    f();\n}\n"),
+    "rust: a parameter without a type": ("rust", "fn f(a: u8, ", "b<(), E>", ") {}\n"),
+    "rust: chained comparisons": ("rust", "fn f() {\n    let a = ", "b < c > d", ";\n}\n"),
+    "rust: self outside of an impl": ("rust", "struct A;\n", "fn f(&self) {}", "\n"),
+    "rust: break without a loop": ("rust", "fn f() {\n    ", "break;", "\n}\n"),
+    "go: a statement at the top": ("go", "package a\n\n", "b := 1", "\n\nfunc f() {}\n"),
+}
+
+IN_PLACE = {
+    "c: a macro that is called": ("c", "int a;\n", 'MODULE_LICENSE("GPL");', "\nint c;\n"),
+    "cpp: a macro that goes on": ("cpp", "int a;\n", "BENCHMARK(b)->Arg(1)->Arg(2);", "\nint c;\n"),
+    "c: assembly": ("c", "int a;\n", '__asm__(".globl a");', "\nint c;\n"),
+    "c: a macro that is a function's head": ("c", "int a;\n", "TEST(a) {\n  return;", "\n}\n"),
+    "c: a macro's own assignment": ("c", "int a;\n", "DEFINE_X(int, b) = 0;", "\n"),
+    "c: a statement between conditions": ("c", "void f() {\n#ifdef A\n", "  if (a) return;", "\n#endif\n}\n"),
+    "c: a macro with the name of a word": ("c", "", "#define inline", "\n#ifdef const\n#undef const\n#endif\n"),
+    "c: a type as an argument": ("c", "void f() {\n", "  g(int, const);", "\n}\n"),
+    "c: a namespace in a header for both": ("c", "int a;\n", "namespace b {", "\nint c;\n}\n"),
+    "cpp: an exported class": ("cpp", "int a;\n", "class API B {", "\n public:\n  int x;\n};\n"),
+    "javascript: a label": ("javascript", "", "a: for (;;) { switch (b) { default: break; } continue a; }", "\n"),
+    "javascript: return at the top": ("javascript", "if (a) ", "return;", "\n"),
+    "javascript: super in a method": ("javascript", "class A extends B {\n", "constructor() { super(); }", "\n}\n"),
+    "javascript: names of words": ("javascript", "a.", "delete", "();\nexport { b as default };\n"),
+    "typescript: a constant that is declared": ("typescript", "", "declare const x: number;", "\n"),
+    "typescript: a constant of a module": ("typescript", "declare module 'a' {\n", "export const x: number;", "\n}\n"),
+    "java: statements": ("java", "class A {\n  A() { ", "new B(); i++; f(); a = b; /* c */ ;", "}\n}\n"),
+    "java: break in a switch": ("java", "class A {\n  void f() { switch (a) { case 1: ", "break;", " } }\n}\n"),
+    "java: a record's constructor": ("java", "record A(int x) {\n  ", "A { }", "\n}\n"),
+    "java: a method of a file alone": ("java", "", "void main() { f(); }", "\n"),
+    "java: a class with another name": ("java", "", "class B {", "\n  A() {}\n  A(int x) {}\n}\n"),
+    "rust: a macro at the top": ("rust", "use a::b;\n", "c!(d); e! { f }", "\n"),
+    "rust: break with a label": ("rust", "fn f() {\n    ", "'a: { break 'a; }", "\n}\n"),
+    "rust: parameters": ("rust", "trait A {\n    ", "fn f(&self, #[b] c: u8, _: &'static str);", "\n}\n"),
+    "go: declarations": ("go", "package a\n\n", "var b = 1 // c", "\n\nfunc f() {}\n"),
+}
+
+
+def document(name: str, before: str, after: str) -> Document:
+    return Document((before + after).encode(), [(len(before), len(before))], require(name))
+
+
+@pytest.mark.parametrize("case", MISPLACED)
+def test_misplaced_is_refused(case: str) -> None:
+    name, before, fill, after = MISPLACED[case]
+    assert not document(name, before, after).check([fill.encode()]).valid
+    assert not document(name, before, after).check_fresh([fill.encode()]).valid
+
+
+@pytest.mark.parametrize("case", IN_PLACE)
+def test_in_place_is_not(case: str) -> None:
+    name, before, fill, after = IN_PLACE[case]
+    assert document(name, before, after).check([fill.encode()]).valid
+    assert document(name, before, after).check_fresh([fill.encode()]).valid
+
+
+@pytest.mark.parametrize("case", MISPLACED)
+def test_an_incremental_check_sees_what_a_fresh_one_sees(case: str) -> None:
+    name, before, fill, after = MISPLACED[case]
+    own = document(name, before, after)
+    for text in (b"", b" ", fill.encode(), b"\n", fill.encode() + b"\n"):
+        assert own.check([text], thorough=True).valid == own.check_fresh([text]).valid
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_samples_have_nothing_out_of_place(samples: dict[str, tuple[Language, bytes]], name: str) -> None:
+    language, text = samples[name]
+    placement = placement_in(language, None)
+    assert placement is not None
+    assert not placement.faults(Parser(language.grammar()).parse(text), text)
+
+
+def test_what_stands_beside_the_gap_may_stay() -> None:
+    own = document("c", "START(a)\n  x = 1;\n  if (x) y();\nEND;\nint b = ", ";\n")
+    assert own.check([b"2"]).valid
+    assert own.check_fresh([b"2"]).valid
+    assert not own.check([b"2; b = 1"]).valid
+
+
+def test_what_the_text_has_elsewhere_is_no_error() -> None:
+    other = "int unrelated_%d;\n" * 200 % tuple(range(200))
+    for far, valid in (("if (x) y();\n", True), ("int x;\n", False)):
+        own = document("c", far + other, "\n" + other)
+        assert own.check([b"if (z) y();"]).valid == valid
+        assert own.check_fresh([b"if (z) y();"]).valid == valid
+
+
+def test_a_gap_that_took_the_head_of_a_loop_excuses_no_break() -> None:
+    own = document("java", "class A {\n  void f() {\n    ", "\n      break;\n    }\n  }\n}\n")
+    assert own.check([b"for (;;) {"]).valid
+    assert not own.check([b"if (a) {"]).valid
+    assert not own.check_fresh([b"if (a) {"]).valid
+
+
+def test_words_behind_a_fill_are_looked_at_too() -> None:
+    own = document("java", "class A {\n  ", "\n\n  public int x;\n}\n")
+    assert own.check([b"int y;"]).valid
+    assert not own.check([b"int"]).valid
