@@ -41,7 +41,8 @@ class Document:
 
     Which errors of the original a fill may leave is settled in three stages, since a file with gaps is broken by
     the gaps themselves: at first only those apart from the gaps' windows, if there are any when the windows are taken
-    out; after ``widen`` the same, checked in the whole file; after ``relax`` those in the windows too.
+    out; after ``widen`` the same, checked in the whole file, where nothing is said of what is merely out of place;
+    after ``relax`` those in the windows too.
     """
 
     def __init__(self, text: bytes, gaps: Sequence[tuple[int, int]], language: Language) -> None:
@@ -106,10 +107,6 @@ class Document:
     def _indent_faults(self) -> frozenset[Fault]:
         return indentation_faults(self._original_tree, self._text) if self._language.columns else frozenset()
 
-    @cached_property
-    def _misplaced(self) -> frozenset[Fault]:
-        return self._placement.faults(self._original_tree, self._text) if self._placement else frozenset()
-
     def assemble(self, fills: Sequence[bytes]) -> bytes:
         """The document with its gaps filled."""
         return self._whole.assemble(fills)
@@ -119,9 +116,10 @@ class Document:
         return self._whole.spans(fills)
 
     def widen(self) -> bool:
-        """From now on checks in the whole document; False if it did before."""
-        changed = bool(self._windows)
+        """From now on checks in the whole document, and for placement no longer; False if that changes nothing."""
+        changed = bool(self._windows) or self._whole.placement is not None
         self._windows = []
+        self._whole.placement = None
         return changed
 
     def relax(self) -> bool:
@@ -213,7 +211,7 @@ class Document:
         near = frozenset(fault for fault in known if self._is_near(fault))
         far = frozenset() if self._sound_elsewhere else known - near
         lasting = frozenset(fault for fault in far if not self._is_half(fault))
-        known = far | near | self._misplaced if self._relaxed else lasting
+        known = far | near if self._relaxed else lasting
         splices = [Splice(*gap, len(fill)) for gap, fill in zip(self._gaps, fills, strict=True)]
         known = frozenset(fault for fault in carried_over(known, splices) if not self._at_fill(fault, fills))
         return Check(tuple(nearest(self._whole, fills, faults - known)))

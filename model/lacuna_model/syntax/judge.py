@@ -28,7 +28,7 @@ class Judge:
         self._known[texts] = Check(tuple((gap, 0) for gap in range(len(texts))))
 
     def widen(self) -> bool:
-        """Checks in the whole document from now on; False if it did before."""
+        """Checks in the whole document from now on, and for placement no longer; False if that changes nothing."""
         return self._document is not None and self._document.widen() and self._forget()
 
     def relax(self) -> bool:

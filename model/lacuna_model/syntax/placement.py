@@ -35,10 +35,6 @@ class Placement:
         found = frozenset(self._strays(tree, spans))
         return frozenset(fault for fault in found if fault.kind not in self._loose) if found else found
 
-    def faults(self, tree: Tree, text: bytes) -> frozenset[Fault]:
-        """All that is out of place in a text."""
-        return self.strays(tree) | self.reserved_names(tree, text, [(0, len(text))])
-
     def standing(self, tree: Tree, text: bytes) -> frozenset[Fault]:
         """What is out of place in a text with gaps, and not because of them."""
         words = frozenset() if tree.root_node.has_error else self.reserved_names(tree, text, [(0, len(text))])

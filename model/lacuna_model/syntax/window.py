@@ -49,7 +49,7 @@ class Window:
         self.extent = extent
         self.base = tuple(base[own])
         self._language = language
-        self._placement = placement
+        self.placement = placement
         self._parser = Parser(language.grammar())
         content = self.assemble(self.base)
         tree, reports = self._counted_parse(content, None, math.inf)
@@ -79,7 +79,7 @@ class Window:
         stop = self._all_gaps[last][0]
         extent = self.extent._replace(last=last, stop=stop)
         gaps = [*self._all_gaps[:last], (stop, stop)]
-        return Window(self._text, gaps, [b""] * len(gaps), extent, self._language, self._placement)
+        return Window(self._text, gaps, [b""] * len(gaps), extent, self._language, self.placement)
 
     def assemble(self, fills: Sequence[bytes]) -> bytes:
         """The window's text with its gaps filled."""
@@ -127,13 +127,13 @@ class Window:
 
     def _misplaced(self, tree: Tree, text: bytes, fills: Sequence[bytes], edited: Tree | None) -> frozenset[Fault]:
         """What stands where the language does not have it and did not before; near what changed in ``edited``."""
-        if self._placement is None:
+        if self.placement is None:
             return frozenset()
         beside = [(start, next_code_line(text, end)) for start, end in self.spans(fills)]
         near = None
         if edited is not None:
             near = beside + [(span.start_byte, span.end_byte) for span in edited.changed_ranges(tree)]
-        found = self._placement.strays(tree, near) | self._placement.reserved_names(tree, text, beside)
+        found = self.placement.strays(tree, near) | self.placement.reserved_names(tree, text, beside)
         if not found:
             return found
         spans = self.spans(self._first_fills)
@@ -142,8 +142,8 @@ class Window:
 
     @cached_property
     def _standing(self) -> frozenset[Fault]:
-        assert self._placement is not None
-        return self._placement.standing(self._first_tree, self.assemble(self._first_fills))
+        assert self.placement is not None
+        return self.placement.standing(self._first_tree, self.assemble(self._first_fills))
 
     def _bounded_parse(self, text: bytes, old: Tree) -> Tree | None:
         """An incremental parse or else a fresh one: to reuse a tree full of errors can cost more than it saves."""

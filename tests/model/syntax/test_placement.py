@@ -104,7 +104,8 @@ def test_samples_have_nothing_out_of_place(samples: dict[str, tuple[Language, by
     language, text = samples[name]
     placement = placement_in(language, None)
     assert placement is not None
-    assert not placement.faults(Parser(language.grammar()).parse(text), text)
+    tree = Parser(language.grammar()).parse(text)
+    assert not placement.strays(tree) | placement.reserved_names(tree, text, [(0, len(text))])
 
 
 def test_what_stands_beside_the_gap_may_stay() -> None:
@@ -133,3 +134,13 @@ def test_words_behind_a_fill_are_looked_at_too() -> None:
     own = document("java", "class A {\n  ", "\n\n  public int x;\n}\n")
     assert own.check([b"int y;"]).valid
     assert not own.check([b"int"]).valid
+
+
+@pytest.mark.parametrize("case", MISPLACED)
+def test_in_the_end_a_misplaced_fill_is_better_than_none(case: str) -> None:
+    name, before, fill, after = MISPLACED[case]
+    own = document(name, before, after)
+    assert own.widen()
+    assert own.check([fill.encode()]).valid
+    assert own.check_fresh([fill.encode()]).valid
+    assert not own.widen()
