@@ -11,6 +11,9 @@ from lacuna_model.context import Gap, Layout
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.transformer import Transformer
 
+# The candidate that a probe is.
+PROBE = -1
+
 
 @dataclass(slots=True)
 class Line:
@@ -84,6 +87,14 @@ class BaseSide:
         said = self._base.head(self._read(canvases, fresh)[heads])
         sizes = [len(tokens) - canvas.frontier for canvas, tokens in zip(canvases, inputs, strict=True)]
         return list(said.split_with_sizes(sizes))
+
+    def likelihood(self, gap: Gap, tokens: Sequence[int]) -> float:
+        """The log-probability of ``tokens`` as what stands in a gap and goes on behind it."""
+        probe = Canvas(gap, len(tokens), len(tokens), candidate=PROBE)
+        probe.open_block()
+        (rows,) = self.next_logits([probe], [tokens])
+        del self._lines[probe.key]
+        return float(rows.log_softmax(-1).gather(1, torch.tensor(tokens, device=rows.device)[:, None]).sum())
 
     def finish_block(self, canvases: Sequence[Canvas], *, guided: bool) -> None:
         """Make what the blocks brought context of the blocks to come.

@@ -4,18 +4,24 @@ The canvases of candidate c are those from ``c * num_gaps`` on. They read the sa
 makes them differ is their first token, of which each takes the next best.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 
 from lacuna_model.constraint import Commit, Constraint, ConstraintStats, GapView, Verdict
 
 
 class SideBySide:
-    """The constraints of all candidates as one; its verdict is that of the first candidate that found a fill."""
+    """The constraints of all candidates as one; its verdict is that of the likeliest candidate that found a fill.
 
-    def __init__(self, constraints: Sequence[Constraint], num_gaps: int) -> None:
+    Those of the same ``likelihood`` keep their order.
+    """
+
+    def __init__(
+        self, constraints: Sequence[Constraint], num_gaps: int, likelihood: Callable[[Sequence[str]], float]
+    ) -> None:
         self._constraints = constraints
         self._num_gaps = num_gaps
+        self._likelihood = likelihood
         self.others: tuple[tuple[str, ...], ...] = ()
 
     @property
@@ -43,15 +49,18 @@ class SideBySide:
         return admitted
 
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
-        """The first candidate's verdict that is no refusal; the fills of the others go to ``others``."""
+        """The likeliest fills' verdict; those of the others go to ``others``. With no time left the first are taken."""
         verdicts = [
             constraint.finish(self._views(gaps, index), truncate=truncate)
             for index, constraint in enumerate(self._constraints)
         ]
-        best = next((verdict for verdict in verdicts if verdict.fills is not None), verdicts[0])
-        found = dict.fromkeys(verdict.fills for verdict in verdicts if verdict.fills is not None)
-        self.others = tuple(fills for fills in found if fills != best.fills)
-        return best
+        found = list({verdict.fills: verdict for verdict in verdicts if verdict.fills is not None}.items())
+        if not found:
+            return verdicts[0]
+        if len(found) > 1 and not truncate:
+            found.sort(key=lambda entry: self._likelihood(entry[0]), reverse=True)
+        self.others = tuple(fills for fills, _ in found[1:])
+        return found[0][1]
 
     def _of(self, commit: Commit) -> int:
         return commit.gap // self._num_gaps

@@ -181,7 +181,7 @@ class _GroupFill:
             constraint_for(text, self._healed, request.path, request.language, model.tokenizer, syntax=options.syntax)
             for _ in range(candidates)
         ]
-        self._constraint = SideBySide(constraints, len(regions))
+        self._constraint = SideBySide(constraints, len(regions), self._likelihood)
         rules = [region_groups.stop_rule(text, region) for region in regions]
         self._canvases = [
             Canvas(gap, block, region.max_tokens, min_tokens=region.min_tokens, stop=rule, candidate=candidate)
@@ -260,6 +260,9 @@ class _GroupFill:
     def others(self) -> tuple[tuple[str, ...], ...]:
         """The fills of the further candidates, once the loop has ended."""
         return tuple(dict.fromkeys(map(self._delivered, self._constraint.others)))
+
+    def _likelihood(self, fills: Sequence[str]) -> float:
+        return self._model.likelihood([self._tokenizer.encode(fill) for fill in fills])
 
     def _delivered(self, fills: Sequence[str]) -> tuple[str, ...]:
         return tuple(map(self._without_prefix, range(len(fills)), fills))

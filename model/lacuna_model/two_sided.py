@@ -17,6 +17,8 @@ from lacuna_model.prior.canvas_prior import CanvasPrior, Draft, beside
 from lacuna_model.prior.weights import MixtureWeights, fitted
 
 NUM_CANDIDATES = 12
+# So many tokens behind a gap tell how well a fill leads over to them; with 4 and 16 fills are told apart as well.
+NUM_BEHIND = 8
 # The canvas side's share in a guided row halves with every mask in front of the slot: it sees those, the base does not.
 CANVAS_DECAY = 0.5
 # What the canvas says of an end behind a mask does not count; the prior's word alone does from this probability on.
@@ -82,9 +84,9 @@ class TwoSidedModel:
         self._guidance = guidance
         self._prior = prior
         self._weights = weights or fitted()
-        # The first token behind every gap; where nothing is left of the text, the token between documents.
-        self._following = {
-            gap: next(iter(beside(layout, index)[1]), layout.after.ids[0]) for index, gap in enumerate(layout.gaps)
+        # The first tokens behind every gap; where nothing is left of the text, the token between documents.
+        self._behind = {
+            gap: beside(layout, index)[1][:NUM_BEHIND] or [layout.after.ids[0]] for index, gap in enumerate(layout.gaps)
         }
         self._readings: dict[Key, Reading] = {}
         # The slots where the fill may end, as an aged reading says: they are decided by a new one.
@@ -152,6 +154,13 @@ class TwoSidedModel:
     def withdraw(self) -> bool:
         """Let the model itself fill what the least likely of the prior's spans was to fill; whether there was one."""
         return self._prior is not None and self._prior.withdraw()
+
+    @torch.inference_mode()
+    def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
+        """The base's log-probability of the tokens of all fills and, given them, of the text behind each gap."""
+        self.counts.base += len(fills)
+        pairs = zip(self._behind.items(), fills, strict=True)
+        return sum(self._base_side.likelihood(gap, [*fill, *behind]) for (gap, behind), fill in pairs)
 
     def draft(self, opened: Sequence[Canvas]) -> list[Tensor]:
         """The canvas side's logits [B, V] of every open canvas, from one pass over all of them."""
@@ -289,7 +298,7 @@ class TwoSidedModel:
         if slot == 0 and canvas.gap.prefix and not canvas.done:
             base_row = base_row.masked_fill(row <= RULED_OUT / 2, RULED_OUT)
         mixed = self.mix(row, base_row, slot - canvas.frontier + age)
-        going_on = base_row.log_softmax(-1)[self._following[canvas.gap]]
+        going_on = base_row.log_softmax(-1)[self._behind[canvas.gap][0]]
         return with_ends(mixed, self._eog_id, end_odds(self._weights.guided_end, reading.ends[slot], going_on))
 
     def verify(self, opened: Sequence[Canvas], inputs: Sequence[Sequence[int]]) -> list[Tensor]:
