@@ -1,4 +1,4 @@
-"""8-bit linears and whole halves of a layer in C (``layer.c``), for CPUs with AVX-512 VNNI.
+"""8-bit linears and whole halves of a layer in C (``csrc``), for CPUs with AVX-512 VNNI.
 
 The system's C compiler builds them once, into the user's cache. Where there is no compiler, or the CPU lacks the
 instructions, torch's own operators do the work. The library shares torch's OpenMP threads.
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from lacuna_kernels.attention import FoldedMask
 
-SOURCE = Path(__file__).with_name("layer.c")
+SOURCES = sorted(Path(__file__).with_name("csrc").glob("*.[ch]"))
 INSTRUCTIONS = ("avx512_f", "avx512_bw", "avx512_vl", "avx512_dq", "avx512_vnni")
 # Used where the CPU has them.
 OPTIONAL = ("avx512_bf16",)
@@ -162,7 +162,7 @@ def load(folder: Path) -> NativeKernels | None:
 def build(folder: Path) -> NativeKernels:
     """As :func:`load`, on a CPU that is supported. Raises OSError."""
     flags = [*FLAGS, *(f"-m{name.replace('_', '', 1)}" for name in _instructions())]
-    digest = hashlib.sha256(SOURCE.read_bytes() + " ".join(flags).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in SOURCES) + " ".join(flags).encode()).hexdigest()[:16]
     target = folder / f"layer-{digest}.so"
     if target.exists():
         with contextlib.suppress(OSError):  # what is damaged is built anew
@@ -185,7 +185,8 @@ def _compile(target: Path, flags: Sequence[str]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_suffix(f".{os.getpid()}.part")
     try:
-        done = subprocess.run([compiler, *flags, str(SOURCE), "-o", str(part)], capture_output=True, text=True)
+        units = [str(file) for file in SOURCES if file.suffix == ".c"]
+        done = subprocess.run([compiler, *flags, *units, "-o", str(part)], capture_output=True, text=True)
         if done.returncode:
             raise OSError(f"{compiler} failed: {' '.join(done.stderr.splitlines()[:1])}")
         part.replace(target)
