@@ -15,7 +15,7 @@ from lacuna_model.denoise import Ending, denoise
 from lacuna_model.errors import RequestError
 from lacuna_model.kv_cache import UpdateCounts
 from lacuna_model.loader import LoadedModel, load_model
-from lacuna_model.params import FillStats, InfillRequest, InfillResult, Region, SlotView, Snapshot
+from lacuna_model.params import MAX_CANDIDATES, FillStats, InfillRequest, InfillResult, Region, SlotView, Snapshot
 from lacuna_model.prior.canvas_prior import CanvasPrior
 from lacuna_model.prior.encoding import LineEncoder
 from lacuna_model.prior.index import Documents, Segment, Tokens
@@ -25,7 +25,6 @@ from lacuna_model.two_sided import TwoSidedModel
 from lacuna_model.window import Window, WindowOptions
 from lacuna_model.workspace.workspaces import Workspaces
 
-MAX_CANDIDATES = 8
 # Characters in front of a gap that decide what is healed.
 HEALED_CHARS = 200
 

@@ -12,6 +12,8 @@ Status = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
 SlotState = Literal["mask", "draft", "committed"]
 ScheduleName = Literal["entropy", "confidence", "single"]
 
+MAX_CANDIDATES = 8
+
 
 class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One gap with its options.

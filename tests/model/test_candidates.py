@@ -6,11 +6,11 @@ from lacuna_model.candidates import SideBySide
 from lacuna_model.canvas import Canvas
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, Verdict
 from lacuna_model.context import lay_out
-from lacuna_model.engine import MAX_CANDIDATES, Engine
+from lacuna_model.engine import Engine
 from lacuna_model.errors import RequestError
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
-from lacuna_model.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.params import MAX_CANDIDATES, DecodeOptions, InfillRequest, Region
 
 from . import tiny
 

@@ -108,11 +108,12 @@ def test_complete_puts_the_gap_at_the_position(lacuna: Lacuna, source: Path, eng
 
 def test_every_option_reaches_the_engine(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
     options = "--steps 4 --max-tokens 32 --seed 7 --schedule single --deadline-ms 900 --no-syntax --language python"
+    options += " --candidates 3"
     assert lacuna("fill", source, *options.split())[0] == 0
     request = engine.requests[0]
     asked = request.options
     assert (asked.steps, asked.seed, asked.schedule, asked.deadline_ms, asked.syntax) == (4, 7, "single", 900, False)
-    assert request.language == "python"
+    assert (request.language, request.candidates) == ("python", 3)
     assert {region.max_tokens for region in request.regions} == {32}
 
 

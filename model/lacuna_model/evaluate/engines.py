@@ -11,7 +11,9 @@ from lacuna_model.evaluate.runner import Filler
 from lacuna_model.loader import LoadedModel
 from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult
 
-# What an evaluation compares where nobody says; the fourth, without its constraint, shows what that does.
+# How many candidates the editor asks for on request, and so the engine that shows what they bring.
+CANDIDATES = 3
+# What an evaluation compares where nobody says; the others show what the constraint does, and what candidates bring.
 COMPARED = ("lacuna", "base-both-sides", "base-left")
 # What the number of steps does to the fills: from one slot a step to everything in one pass.
 STEPS: Mapping[str, DecodeOptions] = {
@@ -23,17 +25,20 @@ STEPS: Mapping[str, DecodeOptions] = {
 
 
 class EngineFiller:
-    """Our engine under evaluation; ``options``, where given, stand in for those of every request."""
+    """Our engine under evaluation: the likeliest of ``candidates``; ``options`` stand in for those of every request."""
 
-    def __init__(self, engine: Engine, *, name: str = "lacuna", options: DecodeOptions | None = None) -> None:
+    def __init__(
+        self, engine: Engine, *, name: str = "lacuna", options: DecodeOptions | None = None, candidates: int = 1
+    ) -> None:
         self.name = name
         self._engine = engine
         self._options = options
+        self._candidates = candidates
 
     def fill(self, request: InfillRequest) -> InfillResult:
         """Fills every region of the request."""
         options = self._options or request.options
-        return self._engine.fill(msgspec.structs.replace(request, options=options))
+        return self._engine.fill(msgspec.structs.replace(request, options=options, candidates=self._candidates))
 
 
 def available_engines(model: LoadedModel, options: DecodeOptions | None = None) -> dict[str, Callable[[], Filler]]:
@@ -46,6 +51,9 @@ def available_engines(model: LoadedModel, options: DecodeOptions | None = None) 
         "lacuna": lambda: EngineFiller(Engine(model), options=options),
         "lacuna-unconstrained": lambda: EngineFiller(
             Engine(model), name="lacuna-unconstrained", options=DecodeOptions(syntax=False)
+        ),
+        "lacuna-candidates": lambda: EngineFiller(
+            Engine(model), name="lacuna-candidates", options=options, candidates=CANDIDATES
         ),
         "base-both-sides": lambda: left_to_right("base-both-sides", after_as_comment),
         "base-left": lambda: left_to_right("base-left", before_only),

@@ -35,8 +35,8 @@ def evaluate(
         str,
         typer.Option(
             "--engines",
-            help="Some of: lacuna,lacuna-unconstrained,base-both-sides,base-left; with --held-out: also prior and "
-            "lacuna's ways to spend steps; with --workspaces: model,prior,both,both and snippets.",
+            help="Some of: lacuna,lacuna-unconstrained,lacuna-candidates,base-both-sides,base-left; with --held-out: "
+            "also prior and lacuna's ways to spend steps; with --workspaces: model,prior,both,both and snippets.",
         ),
     ] = "",
     limit: Annotated[

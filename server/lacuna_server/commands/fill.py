@@ -13,6 +13,7 @@ from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Regi
 from lacuna_model.workspace.root import find_root
 from lacuna_server import files, output
 from lacuna_server.commands.options import (
+    CandidatesOption,
     DeadlineOption,
     FileArgument,
     JsonOption,
@@ -46,6 +47,7 @@ def complete(
     watch: WatchOption = False,
     steps: StepsOption = DEFAULTS.steps,
     max_tokens: TokensOption = DEFAULT_TOKENS,
+    candidates: CandidatesOption = 1,
     model: ModelOption = DEFAULT_MODEL,
     seed: SeedOption = DEFAULTS.seed,
     schedule: ScheduleOption = DEFAULTS.schedule,
@@ -61,7 +63,9 @@ def complete(
     offset = files.offset_at(document, at)
     regions = (Region(offset, offset, max_tokens=max_tokens),)
     root = None if no_workspace else workspace or find_root(file)
-    result = run(document, regions, options, model=model, language=language, workspace=root, watch=watch)
+    result = run(
+        document, regions, options, candidates=candidates, model=model, language=language, workspace=root, watch=watch
+    )
     if json_output:
         output.print_json(output.report(result, file, model))
     elif result.status != "no_valid_fill":
@@ -76,6 +80,7 @@ def fill(
     watch: WatchOption = False,
     steps: StepsOption = DEFAULTS.steps,
     max_tokens: TokensOption = DEFAULT_TOKENS,
+    candidates: CandidatesOption = 1,
     model: ModelOption = DEFAULT_MODEL,
     seed: SeedOption = DEFAULTS.seed,
     schedule: ScheduleOption = DEFAULTS.schedule,
@@ -90,7 +95,9 @@ def fill(
     document = files.read(file)
     regions = tuple(Region(start, end, max_tokens=max_tokens) for start, end in files.find_markers(document))
     root = None if no_workspace else workspace or find_root(file)
-    result = run(document, regions, options, model=model, language=language, workspace=root, watch=watch)
+    result = run(
+        document, regions, options, candidates=candidates, model=model, language=language, workspace=root, watch=watch
+    )
     usable = result.status != "no_valid_fill"
     if write and usable:
         files.write(document, result.text)
@@ -108,6 +115,7 @@ def run(
     regions: Sequence[Region],
     options: DecodeOptions,
     *,
+    candidates: int,
     model: str,
     language: str,
     workspace: Path | None,
@@ -131,6 +139,7 @@ def run(
     request = InfillRequest(
         text=document.text,
         regions=tuple(regions),
+        candidates=candidates,
         path=str(document.path),
         language=language,
         options=options,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lacuna_model.params import ScheduleName
+from lacuna_model.params import MAX_CANDIDATES, ScheduleName
 
 MAX_TOKENS = 1024
 MAX_SEED = 2**63 - 1
@@ -18,6 +18,10 @@ StepsOption = Annotated[
     int, typer.Option("--steps", min=0, help="At most this many passes per block of slots; 0: as many as it needs.")
 ]
 TokensOption = Annotated[int, typer.Option("--max-tokens", min=1, max=MAX_TOKENS, help="Longest fill of a gap.")]
+CandidatesOption = Annotated[
+    int,
+    typer.Option("--candidates", min=1, max=MAX_CANDIDATES, help="So many fills side by side, of which the likeliest."),
+]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, max=MAX_SEED, help="Seed of the sampler.")]
 ScheduleOption = Annotated[ScheduleName, typer.Option("--schedule", help="Which slots are committed in a step.")]
 DeadlineOption = Annotated[

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from lacuna_server.http.question import MAX_CANDIDATES
+from lacuna_model.params import MAX_CANDIDATES
 
 MAX_STOPS = 32
 

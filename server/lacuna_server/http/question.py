@@ -8,7 +8,6 @@ from lacuna_model.params import DecodeOptions, InfillRequest, Region, Snippet
 DEFAULT_TOKENS = Region(0, 0).max_tokens
 # A fill is no longer than this, whatever a client asks for: their defaults go up to 4096, meant for other models.
 MAX_TOKENS = 256
-MAX_CANDIDATES = 8
 
 # Some clients say in a comment on the first line what language follows (minuet: "# language: python").
 _LANGUAGE_COMMENT = re.compile(r"\W{0,8}language: ?([\w+#]+)")

@@ -151,7 +151,8 @@ def test_the_report_has_tables_and_plots(files: dict[str, HeldOut], tmp_path: Pa
 def test_our_engine_and_the_base_are_compared(files: dict[str, HeldOut], model: LoadedModel) -> None:
     engines = held_out_engines(model, files, {"lacuna: one pass": DecodeOptions(steps=1)})
     assert list(engines) == [
-        "lacuna", "lacuna-unconstrained", "base-both-sides", "base-left", "prior", "lacuna: one pass",
+        "lacuna", "lacuna-unconstrained", "lacuna-candidates", "base-both-sides", "base-left", "prior",
+        "lacuna: one pass",
     ]  # fmt: skip
     (case,) = files["go"].cases(1, seed=0)
     short = msgspec.structs.replace(case.request.regions[0], max_tokens=4)
