@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from lacuna_kernels.attention import FoldedMask
+from lacuna_kernels.crew import Crew
 
 SOURCES = sorted(Path(__file__).with_name("csrc").glob("*.[ch]"))
 INSTRUCTIONS = ("avx512_f", "avx512_bw", "avx512_vl", "avx512_dq", "avx512_vnni")
@@ -70,9 +71,13 @@ class PackedLinear:
 
 
 class NativeKernels:
-    """The library, with tensors in and out. Everything is float32 but keys, values and masks, which are bfloat16."""
+    """The library, with tensors in and out, on at most ``threads`` threads.
 
-    def __init__(self, path: Path) -> None:
+    Everything is float32 but keys, values and masks, which are bfloat16.
+    """
+
+    def __init__(self, path: Path, threads: int) -> None:
+        self.crew = Crew(threads)
         # The interpreter's lock stays held: a call takes less than a millisecond, and to win the lock back from a
         # thread that computes takes five.
         self._library = ctypes.PyDLL(str(path))
@@ -143,7 +148,8 @@ class NativeKernels:
 
     def _call(self, name: str, *arguments: object) -> None:
         """Run a function of the library. Raises MemoryError where it found no room."""
-        if getattr(self._library, name)(*arguments, torch.get_num_threads()):
+        function = getattr(self._library, name)
+        if self.crew.run(lambda threads: int(function(*arguments, threads))):
             raise MemoryError(name)
 
 
@@ -152,23 +158,23 @@ def supported() -> bool:
     return set(INSTRUCTIONS) <= set(_instructions())
 
 
-def load(folder: Path) -> NativeKernels | None:
+def load(folder: Path, threads: int) -> NativeKernels | None:
     """The library, built into ``folder`` where it is not there yet; None where it cannot be had."""
     with contextlib.suppress(OSError):
-        return build(folder) if supported() else None
+        return build(folder, threads) if supported() else None
     return None
 
 
-def build(folder: Path) -> NativeKernels:
+def build(folder: Path, threads: int = 1) -> NativeKernels:
     """As :func:`load`, on a CPU that is supported. Raises OSError."""
     flags = [*FLAGS, *(f"-m{name.replace('_', '', 1)}" for name in _instructions())]
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in SOURCES) + " ".join(flags).encode()).hexdigest()[:16]
     target = folder / f"layer-{digest}.so"
     if target.exists():
         with contextlib.suppress(OSError):  # what is damaged is built anew
-            return NativeKernels(target)
+            return NativeKernels(target, threads)
     _compile(target, flags)
-    return NativeKernels(target)
+    return NativeKernels(target, threads)
 
 
 def _instructions() -> list[str]:

@@ -72,7 +72,8 @@ def load_model(name: str, *, threads: int = 0, path: Path | None = None, precisi
     ``threads`` 0 leaves the choice to :func:`choose_threads`; ``precision`` "" takes 8 bit where the CPU has the
     instructions and float32 elsewhere. Raises ModelNotFoundError or WeightsError.
     """
-    torch.set_num_threads(threads or choose_threads())
+    threads = threads or choose_threads()
+    torch.set_num_threads(threads)
     _reuse_freed_memory()
     info = models.find(name)
     weights = path or models.path(info)
@@ -87,10 +88,12 @@ def load_model(name: str, *, threads: int = 0, path: Path | None = None, precisi
     shared = ("embedding", "head", "head.scale")
     base_side = {n.removeprefix("base."): t for n, t in tensors.items() if not n.startswith("canvas.")}
     canvas_side = {n.removeprefix("canvas."): t for n, t in tensors.items() if n.startswith("canvas.") or n in shared}
-    kernels = native.load(models.kernels_dir()) if precision == "int8" else None
+    kernels = native.load(models.kernels_dir(), threads) if precision == "int8" else None
     base = build_transformer(about.config, base_side, kernels=kernels)
     canvas = build_transformer(about.config, canvas_side, kernels=kernels)
     canvas.head = base.head
+    if base.is_native and canvas.is_native:
+        torch.set_num_threads(1)  # what is left to torch is short, and would only wait for its threads
     tokenizer = Tokenizer(about.vocabulary)
     return LoadedModel(
         name,

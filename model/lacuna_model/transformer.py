@@ -85,6 +85,7 @@ class Transformer:
         self.final_norm = final_norm
         self.head = head
         self.rotations = rotations
+        self.is_native = False
         self._project: Callable[..., tuple[Tensor, Tensor, Tensor]] = project
         self._finish: Callable[..., Tensor] = finish
 
@@ -120,6 +121,7 @@ class Transformer:
         other = copy.copy(self)
         other._project = partial(native_project, kernels)
         other._finish = partial(native_finish, kernels)
+        other.is_native = True
         return other
 
 

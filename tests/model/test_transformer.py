@@ -136,7 +136,7 @@ def read(model: Transformer, ids: list[int], pieces: int) -> Tensor:
 
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> NativeKernels:
-    found = native.load(tmp_path_factory.mktemp("kernels"))
+    found = native.load(tmp_path_factory.mktemp("kernels"), 2)
     if found is None:
         pytest.skip("this CPU has no AVX-512 VNNI")
     return found

@@ -1,0 +1,60 @@
+from itertools import pairwise
+
+import pytest
+
+from lacuna_kernels import crew
+from lacuna_kernels.crew import CALLS, CALM, Crew
+
+
+class Clock:
+    """A call of one unit's time, of which the caller works a share while the crew is larger than one."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.wall = self.own = 0.0
+        self.share = 1.0
+        monkeypatch.setattr(crew.time, "perf_counter", lambda: self.wall)
+        monkeypatch.setattr(crew.time, "thread_time", lambda: self.own)
+
+    def call(self, threads: int) -> int:
+        self.wall += 1.0
+        self.own += self.share if threads > 1 else 1.0
+        return threads
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def sizes(workers: Crew, clock: Clock, calls: int) -> list[int]:
+    return [workers.run(clock.call) for _ in range(calls)]
+
+
+def test_all_work_while_none_waits(clock: Clock) -> None:
+    clock.share = 0.8
+    assert set(sizes(Crew(4), clock, 10 * CALM)) == {4}
+
+
+def test_fewer_work_while_they_wait_for_each_other_and_all_once_that_ends(clock: Clock) -> None:
+    workers = Crew(4)
+    clock.share = 0.1
+    assert sizes(workers, clock, 3 * CALLS) == [4] * CALLS + [2] * CALLS + [1] * CALLS
+    clock.share = 1.0
+    sizes(workers, clock, 20 * CALM)
+    assert workers.size == 4
+
+
+def test_what_goes_on_being_busy_is_tried_less_and_less_often(clock: Clock) -> None:
+    workers = Crew(2)
+    clock.share = 0.1
+    found = sizes(workers, clock, 200 * CALM)
+    tries = [place for place in range(1, len(found)) if found[place - 1 : place + 1] == [1, 2]]
+    waits = [later - earlier for earlier, later in pairwise(tries)]
+    assert len(tries) > 3
+    assert all(later > earlier for earlier, later in pairwise(waits))
+    assert found.count(2) < 0.01 * len(found)
+
+
+def test_who_works_alone_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew, "time", None)
+    assert Crew(1).run(lambda threads: threads) == 1
