@@ -15,8 +15,9 @@ from lacuna_model.syntax.balance import Sides, open_behind
 from lacuna_model.syntax.blocks import Line, Needs, lay_lines, open_lines, render
 from lacuna_model.syntax.bridges import MOST_BRIDGES, Bridge, bridges
 from lacuna_model.syntax.conditionals import count_open, settling
+from lacuna_model.syntax.nesting import Target
 from lacuna_model.syntax.right_side import RightSide
-from lacuna_model.syntax.scan import Bracket, Scan, scan
+from lacuna_model.syntax.scan import Scan, scan
 from lacuna_model.syntax.vocabulary import finish_character
 
 LIMIT = 96
@@ -36,10 +37,18 @@ BODILESS = re.compile(rb"\b(?:(?:if|for|while)\b[^\n;{}]*\)|else)\s*\n\s*\Z")
 CALLED = re.compile(rb"[\w)\]]\Z")
 # The parameters of a Python function without a name, up to the colon that it lacks.
 LAMBDA = re.compile(rb"\blambda\b[^:\n()\[\]{}]*\Z")
+# What stands in front of a block's brace, and what is at the end of a statement or in front of one.
+BEFORE_BLOCKS = frozenset({b")", b"else", b"do", b"try", b"finally"})
+NO_STATEMENT = frozenset({b"", b";", b"{", b"}", b":"})
+# The line above ends where an expression goes on.
+UNFINISHED = re.compile(rb"[\w)\]] ?(?:[-+*/%&|^<>=!]?=|[-+*/%^?&|]|&&|\|\|) *(?://[^\n]*)?\r?\n\s*\Z")
 OPEN_TYPES = re.compile(rb"\w<[ \t]*\r?\n(?:[^\n;(){}]*\n)*\s*\Z")
-UNOPENED = re.compile(rb"\n[ \t]*(?:\} *)?(?:if|for|while|match|else|fn|func|impl)\b[^\n;{}]*\n\s*\Z")
+UNOPENED = re.compile(rb"\n[ \t]*(?:(?:\} *)?(?:if|for|while|match|else|fn|func|impl)\b[^\n;{}]*|where[ \t]*)\n\s*\Z")
 DEFINITION = Needs(b"def x():", b"def x():")
-CHOICE_HEAD = re.compile(rb"\b(switch|match)\b[^\n;]*\{\s*(?://[^\n]*\n\s*)*\Z")
+CHOICE_HEAD = re.compile(rb"\b(switch|match|macro_rules)\b[^\n;]*\{\s*(?://[^\n]*\n\s*)*\Z")
+CASES = {b"switch": [b"case x:"], b"match": [b"x => ", b"x => x,"], b"macro_rules": [b"() => "]}
+# The colon behind the parameters of a constructor in C++, and what it sets up.
+SETTING_UP = re.compile(rb"\)\s*:\s*(?:[^\n;{}]*,\s*)*\Z")
 FIELDS = re.compile(rb"\n\s*[\w\"']+: [^\n]*,[ \t]*\n(?:[^\n]*\n){0,4}?\s*\Z")
 WANTS_OPERAND = frozenset(
     b"return not and or in is import from as if elif while for with yield await lambda assert raise del global "
@@ -48,7 +57,7 @@ WANTS_OPERAND = frozenset(
 
 
 # A rank, what makes the right side and the brackets to leave open (when first asked for), and a text to put behind.
-Way = tuple[float, Callable[[], tuple[RightSide, tuple[Bracket, ...]]], bytes]
+Way = tuple[float, Callable[[], tuple[RightSide, Target]], bytes]
 Source = Callable[[], list[tuple[float, bytes]]]
 
 
@@ -58,7 +67,7 @@ class Closer:
     def __init__(self, sides: Sides) -> None:
         self._lexicon = lexicon = sides.right.lexicon
         self._left_text, self._left = sides.text, sides.left
-        self._right, self._target = sides.right, sides.target
+        self._right, self._target = sides.right, Target(sides.target, sides.kept)
         self._conditionals = sides.conditionals
         left, right = sides.text, sides.right.text
         around = left[-2000:] + right[:2000]
@@ -69,16 +78,16 @@ class Closer:
         whole_lines = not left[left.rfind(b"\n") + 1 :].strip() and not self._right.blank
         self._newline_rank = WHOLE_LINES_RANK if whole_lines else NEWLINE_RANK
         self._known: dict[bytes, Iterator[bytes]] = {}
-        self._ways: list[Way] = [(0.0, lambda: (sides.right, sides.target), b"")]
+        self._ways: list[Way] = [(0.0, lambda: (sides.right, Target(sides.target, sides.kept)), b"")]
         if lexicon.columns and self._right.margin > 1:
             # What follows is a line of its own: the fill may end as it would at a line's end, with a newline behind it.
-            below = cache(lambda: (sides.right.without(0, self._newline), sides.target))
+            below = cache(lambda: (sides.right.without(0, self._newline), self._target))
             self._ways.append((WHOLE_LINES_RANK, below, self._newline))
         if lexicon.line_comment and not self._right.blank:
             rank = COMMENT_RANK - PROSE_BONUS * self._right.prose
             self._ways.append((rank, cache(partial(self._behind_line, sides.right)), lexicon.line_comment[0]))
 
-    def _behind_line(self, right: RightSide) -> tuple[RightSide, tuple[Bracket, ...]]:
+    def _behind_line(self, right: RightSide) -> tuple[RightSide, Target]:
         """The way over to what follows the rest of the line."""
         behind = right.without(len(right.rest))
         return behind, open_behind(self._left, behind)
@@ -140,19 +149,28 @@ class Closer:
         right = self._right
         if not extra and state.inside and right.inside and (state.inside == right.inside or len(right.inside) == 1):
             yield -1.0, b""
-        for way in bridges(state.stack, self._target, self._lexicon)[extra : extra + 1]:
+        for way in self._bridges(state)[extra : extra + 1]:
             for rank, text in self._over(way, state, fill):
                 yield rank + REOPENED_RANK * extra, text
 
+    def _bridges(self, state: Scan, *, statement: bool = False) -> list[Bridge]:
+        stack, kept = self._target
+        stale = state.stack[kept : kept + 1] == self._left.stack[kept : kept + 1]
+        most = kept if stale else len(stack)
+        return bridges(state.stack, stack, self._lexicon, most=most, statement=statement)
+
     def _over(self, way: Bridge, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         right, lexicon = self._right, self._lexicon
-        openings = right.openings(way.openers)
+        openings = right.openings(way.openers, outside=not way.kept)
         opening = openings[0]
         call = lexicon.operand + b"("
         if opening.startswith(call) and not (way.closers or state.inside) and CALLED.search(fill or self._left_text):
             yield -0.5, opening.removeprefix(lexicon.operand)
         for rank, operand in enumerate(self._operands(state, fill)):
             body = operand + state.inside + way.closers
+            if self._unended(state, operand, way):
+                ended = operand + state.inside + way.closers.replace(b"}", lexicon.terminator + b"}", 1)
+                yield rank - 0.25, ended + opening
             for tail_rank, tail in enumerate(self._tails(state)):
                 for place, start in enumerate(openings[:OPENINGS]):
                     yield rank + tail_rank + 0.5 * place, body + tail + start
@@ -162,6 +180,14 @@ class Closer:
                     yield rank + 1.0, body + lexicon.terminator + b" " + opening
             elif lexicon.braces:  # an element of a list that goes on behind the gap
                 yield rank + 1.5, body + b","
+
+    def _unended(self, state: Scan, operand: bytes, way: Bridge) -> bool:
+        """Whether a completion closes the block of a statement that has no terminator yet."""
+        closed = [bracket for bracket in state.stack[way.kept :] if bracket.closer == b"}"]
+        if not (self._lexicon.terminator and closed and closed[-1].words[1] in BEFORE_BLOCKS):
+            return False
+        in_brackets = state.stack[-1].closer != b"}"
+        return in_brackets or bool(operand or state.inside or state.last not in NO_STATEMENT)
 
     def _tails(self, state: Scan) -> list[bytes]:
         """What ends the statement; the text behind the gap may do so itself."""
@@ -193,6 +219,8 @@ class Closer:
         if not state.last:
             cases = [b"case x:"] if self._right.cases else []
             field = [lexicon.field] if lexicon.field and FIELDS.search(self._left_text[-500:] + fill) else []
+            if lexicon.braces and UNFINISHED.search(self._left_text[-500:] + fill):
+                return [lexicon.operand, b"", *field]
             return [b"", *self._due(fill), *field, *cases, lexicon.statement or lexicon.operand]
         text = fill or self._left_text
         if lexicon.columns and LAMBDA.search(self._left_text[-200:] + fill):
@@ -215,9 +243,11 @@ class Closer:
         if not lexicon.braces:
             return []
         if choice := CHOICE_HEAD.search(text):
-            return [b"case x:"] if choice.group(1) == b"switch" else [b"x => ", b"x => x,"]
+            return CASES[choice.group(1)]
         if ANNOTATED.search(text):
             return [link.lstrip() for link in lexicon.links if link.endswith(b"() {}")]
+        if lexicon.conditionals and SETTING_UP.search(text):
+            return [b"x() {}"]
         if OPEN_TYPES.search(text):
             return [lexicon.operand + b">", lexicon.operand + b">()", lexicon.operand]
         if lexicon.conditionals and text.endswith(b"\\" + self._newline):
@@ -253,16 +283,17 @@ class Closer:
         newline_rank = self._newline_rank if fill else NEWLINE_RANK
         if right.blank and not right.coming and not right.unmatched:
             return
-        for way in bridges(state.stack, self._target, self._lexicon, statement=True)[extra : extra + 1]:
+        for way in self._bridges(state, statement=True)[extra : extra + 1]:
             for rank, text in self._over_lines(way, state, fill):
                 yield newline_rank + rank + REOPENED_RANK * extra, text
 
     def _over_lines(self, way: Bridge, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         right, openers = self._right, way.openers
-        heads = [(0.5 * rank, 0, head) for rank, head in enumerate(right.heads(openers))]
+        heads = [(0.5 * rank, 0, head) for rank, head in enumerate(right.heads(openers, outside=not way.kept))]
         if right.margin and not openers:  # the blank before the rest of the line may serve as indentation
             heads.append((-0.5 if right.statement else 1.0, right.margin, b""))
-        for lead_rank, (end, lead) in enumerate(self._leads(state, fill, bare=right.blank and not openers)):
+        bare = right.blank and not openers and not right.inside
+        for lead_rank, (end, lead) in enumerate(self._leads(state, fill, bare=bare)):
             operands = self._operands(state, fill) if end or lead.strip(b" \t") else [b""]
             for rank, operand in enumerate(operands):
                 for head_rank, margin, head in heads:
