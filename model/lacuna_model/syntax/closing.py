@@ -38,7 +38,7 @@ CALLED = re.compile(rb"[\w)\]]\Z")
 # The parameters of a Python function without a name, up to the colon that it lacks.
 LAMBDA = re.compile(rb"\blambda\b[^:\n()\[\]{}]*\Z")
 # What stands in front of a block's brace, and what is at the end of a statement or in front of one.
-BEFORE_BLOCKS = frozenset({b")", b"else", b"do", b"try", b"finally"})
+BEFORE_BLOCKS = frozenset({b"", b")", b"else", b"do", b"try", b"finally"})
 NO_STATEMENT = frozenset({b"", b";", b"{", b"}", b":"})
 # The line above ends where an expression goes on.
 UNFINISHED = re.compile(rb"[\w)\]] ?(?:[-+*/%&|^<>=!]?=|[-+*/%^?&|]|&&|\|\|) *(?://[^\n]*)?\r?\n\s*\Z")

@@ -172,9 +172,10 @@ def _behind(stack: Stack, right: RightSide, *, whole: bool, unit: int, most: flo
             cost += _misfit(rest.pop(), right.unmatched[place - 1])
         elif place:
             cost += COST_TORN * whole
-        if rest and (place - 1 in right.listed if place else right.fields):
-            cost += COST_ELEMENT * _is_block(rest[-1], right)
-            rest[-1] = rest[-1]._replace(words=ELEMENTS) if rest[-1].due else rest[-1]
+        if place - 1 in right.listed if place else right.fields:
+            cost += COST_ELEMENT * (_is_block(rest[-1], right) if rest else whole)
+            if rest and rest[-1].due:
+                rest[-1] = rest[-1]._replace(words=ELEMENTS)
         if level != UNKNOWN and rest:
             cost += COST_COLUMN * _juts_out(level, rest[-1], right)
         if cost > most:
