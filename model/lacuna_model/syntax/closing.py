@@ -42,6 +42,8 @@ BEFORE_BLOCKS = frozenset({b"", b")", b"else", b"do", b"try", b"finally"})
 NO_STATEMENT = frozenset({b"", b";", b"{", b"}", b":"})
 # The line above ends where an expression goes on.
 UNFINISHED = re.compile(rb"[\w)\]] ?(?:[-+*/%&|^<>=!]?=|[-+*/%^?&|]|&&|\|\|) *(?://[^\n]*)?\r?\n\s*\Z")
+# The parameters of a closure in Rust, up to the bar that ends them.
+CLOSURE = re.compile(rb"[(=,]\s*(?:move )?\|(?:[^|(){};]*,)?\s*\Z")
 OPEN_TYPES = re.compile(rb"\w<[ \t]*\r?\n(?:[^\n;(){}]*\n)*\s*\Z")
 UNOPENED = re.compile(rb"\n[ \t]*(?:(?:\} *)?(?:if|for|while|match|else|fn|func|impl)\b[^\n;{}]*|where[ \t]*)\n\s*\Z")
 DEFINITION = Needs(b"def x():", b"def x():")
@@ -225,6 +227,8 @@ class Closer:
         text = fill or self._left_text
         if lexicon.columns and LAMBDA.search(self._left_text[-200:] + fill):
             return [b": " + lexicon.operand]
+        if lexicon.macro and CLOSURE.search(self._left_text[-500:] + fill):
+            return [lexicon.operand + b"| ", b"", lexicon.operand]
         space = b" " if re.search(rb"[\w\x80-\xff]\Z", text) else self._continuation(state, fill)
         operand = space + lexicon.operand
         if state.last == b"for" and lexicon.links:  # a loop's head wants two operands at once

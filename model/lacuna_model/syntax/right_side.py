@@ -54,6 +54,10 @@ CONTINUES = re.compile(
 )
 CONTINUES_IN_BRACKETS = re.compile(CONTINUES.pattern + rb"|\s*(?:and|or|in|is|if|else|for)\b")
 UNION = re.compile(rb"\s*\| *[\w{\"']")
+# A value with a name in quotes, which only a macro takes where these are names in code.
+KEYED = re.compile(rb"[{,\n]\s*\"[^\"\n]*\": ")
+# What stands behind a condition in its line: a jump, a call, an assignment.
+ON_CONDITION = re.compile(rb"[ \t]+(?:(?:return|throw|break|continue|goto)\b|\w+(?:(?:\.|->)\w+)*(?:\(| [-+*/|&]?= ))")
 # The second line of a macro.
 UNENDED = re.compile(rb"\r?\n[ \t]+[^\s#/}][^\n]*[^;{},:\s]\r?\n(?:[ \t]*\r?\n)*#")
 # The bounds on the types of what a block belongs to, and the first line of that.
@@ -224,6 +228,10 @@ class RightSide:
         if self.lexicon.groups and self.blank and not behind.split(b"\n", 1)[0].strip():
             groups = self.lexicon.groups
             return [*groups, operand] if IMPORTED.match(self.text) else [operand, *groups]
+        if self.lexicon.macro and KEYED.search(self.text, 0, self._start + self._end(openers)):
+            return [self.lexicon.macro, operand]
+        if b"if (x) " in self.lexicon.heads and ON_CONDITION.match(behind):
+            return [b"if ", operand]
         if BODY.match(behind):
             return [*(head[: head.index(b"(")] for head in self.lexicon.heads if b"(" in head), operand]
         return [operand]
@@ -257,6 +265,10 @@ class RightSide:
     def _behind(self, index: int) -> bytes:
         """What follows a closer that has no opener."""
         return self.text[self._start + self.unmatched[index].end :] if index < len(self.unmatched) else b""
+
+    def _end(self, openers: Sequence[bytes]) -> int:
+        """Where the text closes the outermost of its openers."""
+        return self.unmatched[min(len(openers), len(self.unmatched)) - 1].end if self.unmatched else 0
 
     @cached_property
     def _jumps(self) -> bool:

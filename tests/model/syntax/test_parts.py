@@ -147,7 +147,24 @@ def test_the_first_completion(before: str, fill: str, after: str, completion: st
             "\n  void g() { h(); }\n};\n",
             id="what a constructor sets up",
         ),
-        pytest.param("rust", "macro_rules! f {\n", "\n        }\n    };\n}\n", id="arm of a macro"),
+        pytest.param(
+            "rust",
+            "fn f() {\n    let x = 1;\n",
+            '\n          {"a": "b", "c": {"d": 1}},\n        ]\n    });\n    g();\n}\n',
+            id="values with quoted names",
+        ),
+        pytest.param(
+            "rust",
+            "fn f() {\n    g(\n        |a: &A,\n         b: &B,\n",
+            "\n            h()?;\n            Ok(())\n        },\n    );\n}\n",
+            id="parameters of a closure",
+        ),
+        pytest.param(
+            "javascript",
+            "function f(x) {\n",
+            "\n      x.g()) return h(x)\n  else if (x.i()) return j(x)\n}\n",
+            id="rest of a condition",
+        ),
         pytest.param(
             "python",
             "x = f(\n    1,\n",
