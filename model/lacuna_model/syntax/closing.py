@@ -15,6 +15,16 @@ from lacuna_model.syntax.balance import Sides, open_behind
 from lacuna_model.syntax.blocks import Line, Needs, lay_lines, open_lines, render
 from lacuna_model.syntax.bridges import MOST_BRIDGES, Bridge, bridges
 from lacuna_model.syntax.conditionals import count_open, settling
+from lacuna_model.syntax.left_side import (
+    CLOSURE,
+    DECORATED,
+    DEFINITION,
+    FIELDS,
+    LAMBDA,
+    REACH,
+    UNFINISHED,
+    beginnings,
+)
 from lacuna_model.syntax.nesting import Target
 from lacuna_model.syntax.right_side import RightSide
 from lacuna_model.syntax.scan import Scan, scan
@@ -29,29 +39,11 @@ OPENINGS = 6
 COMMENT_RANK = 8.0
 PROSE_BONUS = 7.5
 LINE_BREAKING_QUOTES = (b'"""', b"'''", b"`")
-DECORATED = re.compile(rb"(?:\A|\n)([ \t]*)@[^\n]*\n([ \t]*)\Z")
-# A line that says something of the declaration below it.
-ANNOTATED = re.compile(rb"(?:\A|\n)[ \t]*(?:@\w|#\[)[^\n;{}]*\n\s*\Z")
-BODILESS = re.compile(rb"\b(?:(?:if|for|while)\b[^\n;{}]*\)|else)\s*\n\s*\Z")
 # What may be called.
 CALLED = re.compile(rb"[\w)\]]\Z")
-# The parameters of a Python function without a name, up to the colon that it lacks.
-LAMBDA = re.compile(rb"\blambda\b[^:\n()\[\]{}]*\Z")
 # What stands in front of a block's brace, and what is at the end of a statement or in front of one.
 BEFORE_BLOCKS = frozenset({b"", b")", b"else", b"do", b"try", b"finally"})
 NO_STATEMENT = frozenset({b"", b";", b"{", b"}", b":"})
-# The line above ends where an expression goes on.
-UNFINISHED = re.compile(rb"[\w)\]] ?(?:[-+*/%&|^<>=!]?=|[-+*/%^?&|]|&&|\|\|) *(?://[^\n]*)?\r?\n\s*\Z")
-# The parameters of a closure in Rust, up to the bar that ends them.
-CLOSURE = re.compile(rb"[(=,]\s*(?:move )?\|(?:[^|(){};]*,)?\s*\Z")
-OPEN_TYPES = re.compile(rb"\w<[ \t]*\r?\n(?:[^\n;(){}]*\n)*\s*\Z")
-UNOPENED = re.compile(rb"\n[ \t]*(?:(?:\} *)?(?:if|for|while|match|else|fn|func|impl)\b[^\n;{}]*|where[ \t]*)\n\s*\Z")
-DEFINITION = Needs(b"def x():", b"def x():")
-CHOICE_HEAD = re.compile(rb"\b(switch|match|macro_rules)\b[^\n;]*\{\s*(?://[^\n]*\n\s*)*\Z")
-CASES = {b"switch": [b"case x:"], b"match": [b"x => ", b"x => x,"], b"macro_rules": [b"() => "]}
-# The colon behind the parameters of a constructor in C++, and what it sets up.
-SETTING_UP = re.compile(rb"\)\s*:\s*(?:[^\n;{}]*,\s*)*\Z")
-FIELDS = re.compile(rb"\n\s*[\w\"']+: [^\n]*,[ \t]*\n(?:[^\n]*\n){0,4}?\s*\Z")
 WANTS_OPERAND = frozenset(
     b"return not and or in is import from as if elif while for with yield await lambda assert raise del global "
     b"new typeof let const var case else throw package def class fn func function async".split()
@@ -220,14 +212,15 @@ class Closer:
             return [b"", *body] if self._block_follows(state) else [*body, b""]
         if not state.last:
             cases = [b"case x:"] if self._right.cases else []
-            field = [lexicon.field] if lexicon.field and FIELDS.search(self._left_text[-500:] + fill) else []
-            if lexicon.braces and UNFINISHED.search(self._left_text[-500:] + fill):
+            before = self._left_text[-REACH:] + fill
+            field = [lexicon.field] if lexicon.field and FIELDS.search(before) else []
+            if lexicon.braces and UNFINISHED.search(before):
                 return [lexicon.operand, b"", *field]
-            return [b"", *self._due(fill), *field, *cases, lexicon.statement or lexicon.operand]
+            return [b"", *beginnings(before, lexicon), *field, *cases, lexicon.statement or lexicon.operand]
         text = fill or self._left_text
         if lexicon.columns and LAMBDA.search(self._left_text[-200:] + fill):
             return [b": " + lexicon.operand]
-        if lexicon.macro and CLOSURE.search(self._left_text[-500:] + fill):
+        if lexicon.macro and CLOSURE.search(self._left_text[-REACH:] + fill):
             return [lexicon.operand + b"| ", b"", lexicon.operand]
         space = b" " if re.search(rb"[\w\x80-\xff]\Z", text) else self._continuation(state, fill)
         operand = space + lexicon.operand
@@ -238,29 +231,8 @@ class Closer:
             return [b"", operand, *lexicon.links] if own else [operand, b"", *lexicon.links]
         return [b"", operand, *lexicon.links]
 
-    def _due(self, fill: bytes) -> list[bytes]:
-        """What a new line must begin with, given what stands in front of it: a decorator, say, or a switch."""
-        text, lexicon = self._left_text[-500:] + fill, self._lexicon
-        if lexicon.columns and (decorator := DECORATED.search(text)):
-            indent, line = decorator.group(1), decorator.group(2)
-            return [indent.removeprefix(line) + DEFINITION.block + b" pass"]
-        if not lexicon.braces:
-            return []
-        if choice := CHOICE_HEAD.search(text):
-            return CASES[choice.group(1)]
-        if ANNOTATED.search(text):
-            return [link.lstrip() for link in lexicon.links if link.endswith(b"() {}")]
-        if lexicon.conditionals and SETTING_UP.search(text):
-            return [b"x() {}"]
-        if OPEN_TYPES.search(text):
-            return [lexicon.operand + b">", lexicon.operand + b">()", lexicon.operand]
-        if lexicon.conditionals and text.endswith(b"\\" + self._newline):
-            return [lexicon.operand + b" \\"]
-        bodies = [lexicon.terminator] if lexicon.terminator and BODILESS.search(text) else []
-        return [*bodies, b"{}"] if UNOPENED.search(text) else bodies
-
     def _decorated(self, fill: bytes) -> bool:
-        return self._lexicon.columns and bool(DECORATED.search(self._left_text[-500:] + fill))
+        return self._lexicon.columns and bool(DECORATED.search(self._left_text[-REACH:] + fill))
 
     def _continuation(self, state: Scan, fill: bytes) -> bytes:
         """What an empty line inside of brackets lacks to stand as deep as the one above.
