@@ -14,7 +14,7 @@ from itertools import pairwise
 from lacuna_model.syntax.conditionals import count_due, count_open
 from lacuna_model.syntax.languages import Lexicon
 from lacuna_model.syntax.literals import Literals, find_literals
-from lacuna_model.syntax.nesting import nest
+from lacuna_model.syntax.nesting import Target, nest
 from lacuna_model.syntax.right_side import RightSide
 from lacuna_model.syntax.scan import FAR, TOP_LEVEL, Bracket, Scan, scan, scan_brackets
 
@@ -26,13 +26,15 @@ WINDOW = 6000
 class Sides:
     """What a gap stands between: the text in front of it and that one's scan, what follows, and what it leaves open.
 
-    ``conditionals`` are how many ``#if`` are open in front of it, and how many it leaves open.
+    ``kept`` is how many of the brackets in front of it stay open; ``conditionals`` are how many ``#if`` are open there,
+    and how many it leaves open.
     """
 
     text: bytes
     left: Scan
     right: RightSide
     target: tuple[Bracket, ...]
+    kept: int = 0
     conditionals: tuple[int, int] = (0, 0)
 
 
@@ -53,7 +55,7 @@ class Balance:
             left = scan_left(self._text[since:start], self._lexicon, self._found[-1]) if index else self._first
             right = self._right(index, left.inside) if self._lexicon.columns else self._rights[index]
             target = open_behind(left, right) if self._lexicon.columns else self._nesting[index]
-            self._found.append(Sides(self._text[:start], left, right, target, self._conditionals(index, since)))
+            self._found.append(Sides(self._text[:start], left, right, *target, self._conditionals(index, since)))
         return self._found[gap]
 
     def _right(self, gap: int, inside: bytes) -> RightSide:
@@ -77,7 +79,7 @@ class Balance:
         return found
 
     @cached_property
-    def _nesting(self) -> list[tuple[Bracket, ...]]:
+    def _nesting(self) -> list[Target]:
         """What each gap leaves open, where blocks are brackets and all gaps have to share them."""
         return nest(self._first, self._rights)
 
@@ -92,10 +94,12 @@ class Balance:
     def ending(self, gap: int) -> Sides:
         """The sides of a gap as if the text ended there."""
         sides = self.sides(gap)
-        return replace(sides, right=RightSide(b"", self._lexicon), target=(), conditionals=(sides.conditionals[0], 0))
+        return replace(
+            sides, right=RightSide(b"", self._lexicon), target=(), kept=0, conditionals=(sides.conditionals[0], 0)
+        )
 
 
-def open_behind(left: Scan, right: RightSide) -> tuple[Bracket, ...]:
+def open_behind(left: Scan, right: RightSide) -> Target:
     """The brackets that a gap between these sides leaves open, outermost first: the likeliest of all ways."""
     return nest(left, [right])[0]
 

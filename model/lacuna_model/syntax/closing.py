@@ -15,8 +15,19 @@ from lacuna_model.syntax.balance import Sides, open_behind
 from lacuna_model.syntax.blocks import Line, Needs, lay_lines, open_lines, render
 from lacuna_model.syntax.bridges import MOST_BRIDGES, Bridge, bridges
 from lacuna_model.syntax.conditionals import count_open, settling
+from lacuna_model.syntax.left_side import (
+    CLOSURE,
+    DECORATED,
+    DEFINITION,
+    FIELDS,
+    LAMBDA,
+    REACH,
+    UNFINISHED,
+    beginnings,
+)
+from lacuna_model.syntax.nesting import Target
 from lacuna_model.syntax.right_side import RightSide
-from lacuna_model.syntax.scan import Bracket, Scan, scan
+from lacuna_model.syntax.scan import Scan, scan
 from lacuna_model.syntax.vocabulary import finish_character
 
 LIMIT = 96
@@ -28,19 +39,11 @@ OPENINGS = 6
 COMMENT_RANK = 8.0
 PROSE_BONUS = 7.5
 LINE_BREAKING_QUOTES = (b'"""', b"'''", b"`")
-DECORATED = re.compile(rb"(?:\A|\n)([ \t]*)@[^\n]*\n([ \t]*)\Z")
-# A line that says something of the declaration below it.
-ANNOTATED = re.compile(rb"(?:\A|\n)[ \t]*(?:@\w|#\[)[^\n;{}]*\n\s*\Z")
-BODILESS = re.compile(rb"\b(?:(?:if|for|while)\b[^\n;{}]*\)|else)\s*\n\s*\Z")
 # What may be called.
 CALLED = re.compile(rb"[\w)\]]\Z")
-# The parameters of a Python function without a name, up to the colon that it lacks.
-LAMBDA = re.compile(rb"\blambda\b[^:\n()\[\]{}]*\Z")
-OPEN_TYPES = re.compile(rb"\w<[ \t]*\r?\n(?:[^\n;(){}]*\n)*\s*\Z")
-UNOPENED = re.compile(rb"\n[ \t]*(?:\} *)?(?:if|for|while|match|else|fn|func|impl)\b[^\n;{}]*\n\s*\Z")
-DEFINITION = Needs(b"def x():", b"def x():")
-CHOICE_HEAD = re.compile(rb"\b(switch|match)\b[^\n;]*\{\s*(?://[^\n]*\n\s*)*\Z")
-FIELDS = re.compile(rb"\n\s*[\w\"']+: [^\n]*,[ \t]*\n(?:[^\n]*\n){0,4}?\s*\Z")
+# What stands in front of a block's brace, and what is at the end of a statement or in front of one.
+BEFORE_BLOCKS = frozenset({b"", b")", b"else", b"do", b"try", b"finally"})
+NO_STATEMENT = frozenset({b"", b";", b"{", b"}", b":"})
 WANTS_OPERAND = frozenset(
     b"return not and or in is import from as if elif while for with yield await lambda assert raise del global "
     b"new typeof let const var case else throw package def class fn func function async".split()
@@ -48,7 +51,7 @@ WANTS_OPERAND = frozenset(
 
 
 # A rank, what makes the right side and the brackets to leave open (when first asked for), and a text to put behind.
-Way = tuple[float, Callable[[], tuple[RightSide, tuple[Bracket, ...]]], bytes]
+Way = tuple[float, Callable[[], tuple[RightSide, Target]], bytes]
 Source = Callable[[], list[tuple[float, bytes]]]
 
 
@@ -58,7 +61,7 @@ class Closer:
     def __init__(self, sides: Sides) -> None:
         self._lexicon = lexicon = sides.right.lexicon
         self._left_text, self._left = sides.text, sides.left
-        self._right, self._target = sides.right, sides.target
+        self._right, self._target = sides.right, Target(sides.target, sides.kept)
         self._conditionals = sides.conditionals
         left, right = sides.text, sides.right.text
         around = left[-2000:] + right[:2000]
@@ -69,16 +72,16 @@ class Closer:
         whole_lines = not left[left.rfind(b"\n") + 1 :].strip() and not self._right.blank
         self._newline_rank = WHOLE_LINES_RANK if whole_lines else NEWLINE_RANK
         self._known: dict[bytes, Iterator[bytes]] = {}
-        self._ways: list[Way] = [(0.0, lambda: (sides.right, sides.target), b"")]
+        self._ways: list[Way] = [(0.0, lambda: (sides.right, Target(sides.target, sides.kept)), b"")]
         if lexicon.columns and self._right.margin > 1:
             # What follows is a line of its own: the fill may end as it would at a line's end, with a newline behind it.
-            below = cache(lambda: (sides.right.without(0, self._newline), sides.target))
+            below = cache(lambda: (sides.right.without(0, self._newline), self._target))
             self._ways.append((WHOLE_LINES_RANK, below, self._newline))
         if lexicon.line_comment and not self._right.blank:
             rank = COMMENT_RANK - PROSE_BONUS * self._right.prose
             self._ways.append((rank, cache(partial(self._behind_line, sides.right)), lexicon.line_comment[0]))
 
-    def _behind_line(self, right: RightSide) -> tuple[RightSide, tuple[Bracket, ...]]:
+    def _behind_line(self, right: RightSide) -> tuple[RightSide, Target]:
         """The way over to what follows the rest of the line."""
         behind = right.without(len(right.rest))
         return behind, open_behind(self._left, behind)
@@ -140,19 +143,28 @@ class Closer:
         right = self._right
         if not extra and state.inside and right.inside and (state.inside == right.inside or len(right.inside) == 1):
             yield -1.0, b""
-        for way in bridges(state.stack, self._target, self._lexicon)[extra : extra + 1]:
+        for way in self._bridges(state)[extra : extra + 1]:
             for rank, text in self._over(way, state, fill):
                 yield rank + REOPENED_RANK * extra, text
 
+    def _bridges(self, state: Scan, *, statement: bool = False) -> list[Bridge]:
+        stack, kept = self._target
+        stale = state.stack[kept : kept + 1] == self._left.stack[kept : kept + 1]
+        most = kept if stale else len(stack)
+        return bridges(state.stack, stack, self._lexicon, most=most, statement=statement)
+
     def _over(self, way: Bridge, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         right, lexicon = self._right, self._lexicon
-        openings = right.openings(way.openers)
+        openings = right.openings(way.openers, outside=not way.kept)
         opening = openings[0]
         call = lexicon.operand + b"("
         if opening.startswith(call) and not (way.closers or state.inside) and CALLED.search(fill or self._left_text):
             yield -0.5, opening.removeprefix(lexicon.operand)
         for rank, operand in enumerate(self._operands(state, fill)):
             body = operand + state.inside + way.closers
+            if self._unended(state, operand, way):
+                ended = operand + state.inside + way.closers.replace(b"}", lexicon.terminator + b"}", 1)
+                yield rank - 0.25, ended + opening
             for tail_rank, tail in enumerate(self._tails(state)):
                 for place, start in enumerate(openings[:OPENINGS]):
                     yield rank + tail_rank + 0.5 * place, body + tail + start
@@ -162,6 +174,14 @@ class Closer:
                     yield rank + 1.0, body + lexicon.terminator + b" " + opening
             elif lexicon.braces:  # an element of a list that goes on behind the gap
                 yield rank + 1.5, body + b","
+
+    def _unended(self, state: Scan, operand: bytes, way: Bridge) -> bool:
+        """Whether a completion closes the block of a statement that has no terminator yet."""
+        closed = [bracket for bracket in state.stack[way.kept :] if bracket.closer == b"}"]
+        if not (self._lexicon.terminator and closed and closed[-1].words[1] in BEFORE_BLOCKS):
+            return False
+        in_brackets = state.stack[-1].closer != b"}"
+        return in_brackets or bool(operand or state.inside or state.last not in NO_STATEMENT)
 
     def _tails(self, state: Scan) -> list[bytes]:
         """What ends the statement; the text behind the gap may do so itself."""
@@ -192,11 +212,16 @@ class Closer:
             return [b"", *body] if self._block_follows(state) else [*body, b""]
         if not state.last:
             cases = [b"case x:"] if self._right.cases else []
-            field = [lexicon.field] if lexicon.field and FIELDS.search(self._left_text[-500:] + fill) else []
-            return [b"", *self._due(fill), *field, *cases, lexicon.statement or lexicon.operand]
+            before = self._left_text[-REACH:] + fill
+            field = [lexicon.field] if lexicon.field and FIELDS.search(before) else []
+            if lexicon.braces and UNFINISHED.search(before):
+                return [lexicon.operand, b"", *field]
+            return [b"", *beginnings(before, lexicon), *field, *cases, lexicon.statement or lexicon.operand]
         text = fill or self._left_text
         if lexicon.columns and LAMBDA.search(self._left_text[-200:] + fill):
             return [b": " + lexicon.operand]
+        if lexicon.macro and CLOSURE.search(self._left_text[-REACH:] + fill):
+            return [lexicon.operand + b"| ", b"", lexicon.operand]
         space = b" " if re.search(rb"[\w\x80-\xff]\Z", text) else self._continuation(state, fill)
         operand = space + lexicon.operand
         if state.last == b"for" and lexicon.links:  # a loop's head wants two operands at once
@@ -206,27 +231,8 @@ class Closer:
             return [b"", operand, *lexicon.links] if own else [operand, b"", *lexicon.links]
         return [b"", operand, *lexicon.links]
 
-    def _due(self, fill: bytes) -> list[bytes]:
-        """What a new line must begin with, given what stands in front of it: a decorator, say, or a switch."""
-        text, lexicon = self._left_text[-500:] + fill, self._lexicon
-        if lexicon.columns and (decorator := DECORATED.search(text)):
-            indent, line = decorator.group(1), decorator.group(2)
-            return [indent.removeprefix(line) + DEFINITION.block + b" pass"]
-        if not lexicon.braces:
-            return []
-        if choice := CHOICE_HEAD.search(text):
-            return [b"case x:"] if choice.group(1) == b"switch" else [b"x => ", b"x => x,"]
-        if ANNOTATED.search(text):
-            return [link.lstrip() for link in lexicon.links if link.endswith(b"() {}")]
-        if OPEN_TYPES.search(text):
-            return [lexicon.operand + b">", lexicon.operand + b">()", lexicon.operand]
-        if lexicon.conditionals and text.endswith(b"\\" + self._newline):
-            return [lexicon.operand + b" \\"]
-        bodies = [lexicon.terminator] if lexicon.terminator and BODILESS.search(text) else []
-        return [*bodies, b"{}"] if UNOPENED.search(text) else bodies
-
     def _decorated(self, fill: bytes) -> bool:
-        return self._lexicon.columns and bool(DECORATED.search(self._left_text[-500:] + fill))
+        return self._lexicon.columns and bool(DECORATED.search(self._left_text[-REACH:] + fill))
 
     def _continuation(self, state: Scan, fill: bytes) -> bytes:
         """What an empty line inside of brackets lacks to stand as deep as the one above.
@@ -253,16 +259,17 @@ class Closer:
         newline_rank = self._newline_rank if fill else NEWLINE_RANK
         if right.blank and not right.coming and not right.unmatched:
             return
-        for way in bridges(state.stack, self._target, self._lexicon, statement=True)[extra : extra + 1]:
+        for way in self._bridges(state, statement=True)[extra : extra + 1]:
             for rank, text in self._over_lines(way, state, fill):
                 yield newline_rank + rank + REOPENED_RANK * extra, text
 
     def _over_lines(self, way: Bridge, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         right, openers = self._right, way.openers
-        heads = [(0.5 * rank, 0, head) for rank, head in enumerate(right.heads(openers))]
+        heads = [(0.5 * rank, 0, head) for rank, head in enumerate(right.heads(openers, outside=not way.kept))]
         if right.margin and not openers:  # the blank before the rest of the line may serve as indentation
             heads.append((-0.5 if right.statement else 1.0, right.margin, b""))
-        for lead_rank, (end, lead) in enumerate(self._leads(state, fill, bare=right.blank and not openers)):
+        bare = right.blank and not openers and not right.inside
+        for lead_rank, (end, lead) in enumerate(self._leads(state, fill, bare=bare)):
             operands = self._operands(state, fill) if end or lead.strip(b" \t") else [b""]
             for rank, operand in enumerate(operands):
                 for head_rank, margin, head in heads:

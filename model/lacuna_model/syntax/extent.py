@@ -13,7 +13,7 @@ from tree_sitter import Node, Parser, Tree
 
 from lacuna_model.syntax.blocks import open_lines
 from lacuna_model.syntax.languages import Language
-from lacuna_model.syntax.literals import Literals, carried_quote, find_literals, open_quote
+from lacuna_model.syntax.literals import Literals, carried_quote, find_literals, open_comment, open_quote
 
 SMALL = 3000
 GROWTHS = 4
@@ -148,7 +148,7 @@ class _Borders:
         for index, (start, stop) in enumerate(zip(starts, stops, strict=True)):
             piece = text[start:stop]
             if index == len(gaps):
-                inside = open_quote(piece, language.lexicon)
+                inside = open_comment(piece, language.lexicon) or open_quote(piece, language.lexicon)
             elif index:
                 inside = carried_quote(piece, inside, language.lexicon)
             found = find_literals(piece, language.lexicon, inside)

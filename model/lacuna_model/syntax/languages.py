@@ -23,8 +23,8 @@ class Lexicon:
     ``function`` is the head of an anonymous function, ``choice`` what comes before the second half of a choice
     between two values, ``field`` a field of a value whose brace ``record`` stands in front of. ``tails`` are what must
     follow the block of a word where it ends, unless its line begins so. ``union`` is what comes before a
-    type that may be one of several, ``groups`` what comes before parentheses that hold declarations. ``conditionals``
-    says that there are lines as ``#if`` and ``#endif``.
+    type that may be one of several, ``groups`` what comes before parentheses that hold declarations, ``macro`` before
+    those that may hold anything. ``conditionals`` says that there are lines as ``#if`` and ``#endif``.
     """
 
     line_comment: tuple[bytes, ...] = (b"//",)
@@ -49,6 +49,7 @@ class Lexicon:
     tails: tuple[tuple[bytes, bytes, tuple[bytes, ...]], ...] = ()
     union: bytes = b""
     groups: tuple[bytes, ...] = ()
+    macro: bytes = b""
     conditionals: bool = False
     function: bytes = b""
     choice: bytes = b""
@@ -217,6 +218,7 @@ _RUST = Lexicon(
     loop=b"while x ",
     links=(b" fn x()", b": x", b" {}", b" x = x", b" fn x() {}", b"x,"),
     function=b"|| ",
+    macro=b"x!",
     heads=(b"", b"fn x() ", b"struct x ", b"impl x ", b"match x ", b"enum x ", b"x => ", b"if x ", b"x = x ", b"x: x "),
     headers=_C_HEADERS | {b"fn", b"impl", b"match", b"loop"},
     quotes=(b'"',),

@@ -25,6 +25,8 @@ COST_ELEMENT = 2.0  # a statement that would stand among the elements of a list
 COST_TORN = 3.0  # a bracket that would stay without its other half
 # What stands in front of a brace that holds elements.
 BEFORE_ELEMENTS = (b",", b"{", b"}", b"(", b"[")
+ELEMENTS = (b"", b",")
+BEFORE_BLOCKS = (b")", b"struct", b"interface", b"else")
 BLOCK = re.compile(rb"\n([ \t]*)\S[^\n]*\{[ \t]*\n([ \t]*)\S")
 BEAM = 10
 MOST_WRITTEN = 7
@@ -34,11 +36,18 @@ MOST_LEVELS = 40  # further closers of one text are not looked at one by one
 Stack = tuple[Bracket, ...]
 
 
+class Target(NamedTuple):
+    """What a gap leaves open, outermost first, and how many of these brackets were open in front of it."""
+
+    stack: Stack = ()
+    kept: int = 0
+
+
 class _Path(NamedTuple):
     """What each gap so far leaves open, and the stack behind the text that follows the last of them."""
 
     cost: float
-    left_open: tuple[Stack, ...]
+    left_open: tuple[Target, ...]
     stack: Stack
 
 
@@ -71,8 +80,8 @@ class _Beam:
         return sorted(self._found.values(), key=lambda path: path.cost)[:BEAM]
 
 
-def nest(left: Scan, rights: Sequence[RightSide]) -> list[Stack]:
-    """The brackets that each gap leaves open, outermost first; ``rights`` are the texts behind the gaps."""
+def nest(left: Scan, rights: Sequence[RightSide]) -> list[Target]:
+    """The brackets that each gap leaves open; ``rights`` are the texts behind the gaps."""
     unit = _unit(rights) if len(rights) > 1 else 0
     paths = [_Path(0.0, (), left.stack)]
     for index, right in enumerate(rights):
@@ -86,7 +95,7 @@ def nest(left: Scan, rights: Sequence[RightSide]) -> list[Stack]:
                     continue
                 stack = (*path.stack[:kept], *new)
                 more, rest = _behind(stack, right, whole=left.whole, unit=unit, most=found.worst - path.cost - cost)
-                found.add(_Path(path.cost + cost + more, (*path.left_open, stack), rest))
+                found.add(_Path(path.cost + cost + more, (*path.left_open, Target(stack, kept)), rest))
         paths = found.best()
     return list(min(paths, key=lambda path: path.cost + COST_TORN * len(path.stack) * rights[-1].whole).left_open)
 
@@ -156,16 +165,19 @@ def _behind(stack: Stack, right: RightSide, *, whole: bool, unit: int, most: flo
 
     ``whole`` says that the stack holds all that is open, ``unit`` how deep a block is indented.
     """
-    cost = COST_ELEMENT * (right.begins_statement and bool(stack) and stack[-1].words[1] in BEFORE_ELEMENTS)
+    cost = COST_ELEMENT * (right.begins_statement and _holds_elements(stack, right))
     rest = list(stack)
     for place, level in enumerate(right.levels[: MOST_LEVELS + 1]):
         if place and rest:
             cost += _misfit(rest.pop(), right.unmatched[place - 1])
         elif place:
             cost += COST_TORN * whole
+        if place - 1 in right.listed if place else right.fields:
+            cost += COST_ELEMENT * (_is_block(rest[-1], right) if rest else whole)
+            if rest and rest[-1].due:
+                rest[-1] = rest[-1]._replace(words=ELEMENTS)
         if level != UNKNOWN and rest:
-            block = rest[-1]
-            cost += COST_COLUMN * (block.column > level if block.due else block.column >= level != block.inner)
+            cost += COST_COLUMN * _juts_out(level, rest[-1], right)
         if cost > most:
             return cost, stack
     if len(right.unmatched) > MOST_LEVELS:
@@ -180,6 +192,26 @@ def _behind(stack: Stack, right: RightSide, *, whole: bool, unit: int, most: flo
         if rest and inner == UNKNOWN:
             rest[-1] = rest[-1]._replace(inner=lowest)
     return cost + _misplaced(rest, right), (*rest, *right.stack)
+
+
+def _holds_elements(stack: Stack, right: RightSide) -> bool:
+    """Whether the innermost bracket is of a list, or is written as a block right in one of values without a head."""
+    if not stack or stack[-1].words[1] in BEFORE_ELEMENTS:
+        return bool(stack)
+    return bool(right.lexicon.record) and stack[-1].due and stack[-2:][0].words[1] in BEFORE_ELEMENTS
+
+
+def _is_block(bracket: Bracket, right: RightSide) -> bool:
+    """Whether a bracket can hold no named values and no lists of anything."""
+    match = b"match" in right.lexicon.headers and bracket.words[1] == b")"  # arms are listed
+    return bracket.closer == b"}" and bracket.words[1] in BEFORE_BLOCKS and not match
+
+
+def _juts_out(level: int, block: Bracket, right: RightSide) -> bool:
+    """Whether a line stands further left than a block's own; in the C family a namespace may not be indented."""
+    if block.due:
+        return block.column > level or (block.column == level and not right.lexicon.conditionals)
+    return block.column >= level != block.inner
 
 
 def _misplaced(rest: Sequence[Bracket], right: RightSide) -> float:
@@ -199,5 +231,7 @@ def _misfit(opener: Bracket, closer: Bracket) -> float:
         return COST_TORN
     if UNKNOWN in (opener.column, closer.column):
         return 0.0
+    if opener.due and closer.leads and closer.column >= opener.inner != UNKNOWN:
+        return COST_COLUMN
     exact = closer.leads and not opener.due
     return COST_COLUMN * (opener.column != closer.column if exact else opener.column > closer.column)

@@ -32,8 +32,10 @@ HEAD_OF = {
     rb",[ \t]*\n\s*(?:\w+(?:: |,)|\})": b"x: x ",
     rb",?\s*(?://[^\n]*\s+)*[^\n;{}]+ => ": b"x => ",
 }
+MOST_LISTED = 8
+NEXT = re.compile(rb",[ \t]*(?:\{|\r?\n)")
 METHOD = re.compile(rb"\n[ \t]+(?:pub )?fn \w+[^\n;{]*\((?:\s*&)?(?:mut )?self\b")
-FIELD = re.compile(rb"\s*(?://[^\n]*\s+)*\w+: [^\n]*,? *\n")
+FIELD = re.compile(rb"\s*(?://[^\n]*\s+)*(?!default\b)\w+: [^\n]*,? *\n")
 STATEMENT_LINE = re.compile(
     rb"\s*\n\s*(?:[\w.]+(?:, [\w.]+)* :?= |return\b|(?:if|for|while|switch)\b[^\n:]*\{[ \t]*\n)"
 )
@@ -52,11 +54,15 @@ CONTINUES = re.compile(
 )
 CONTINUES_IN_BRACKETS = re.compile(CONTINUES.pattern + rb"|\s*(?:and|or|in|is|if|else|for)\b")
 UNION = re.compile(rb"\s*\| *[\w{\"']")
+# A value with a name in quotes, which only a macro takes where these are names in code.
+KEYED = re.compile(rb"[{,\n]\s*\"[^\"\n]*\": ")
+# What stands behind a condition in its line: a jump, a call, an assignment.
+ON_CONDITION = re.compile(rb"[ \t]+(?:(?:return|throw|break|continue|goto)\b|\w+(?:(?:\.|->)\w+)*(?:\(| [-+*/|&]?= ))")
 # The second line of a macro.
 UNENDED = re.compile(rb"\r?\n[ \t]+[^\s#/}][^\n]*[^;{},:\s]\r?\n(?:[ \t]*\r?\n)*#")
 # The bounds on the types of what a block belongs to, and the first line of that.
 WHERE = re.compile(
-    rb"\s*(?:(?P<word>where)\b|(?:[A-Z]\w*(?:::\w+)*: [A-Z?'][^\n{;]*\n\s*)+(?=\{))"
+    rb"\s*(?:(?P<word>where)\b|(?:[A-Z]\w*(?:::\w+)*: (?:\w+::)*[A-Z?'][^\n{;]*\n\s*)+(?=\{))"
     rb"(?:[^{;]*\{\s*(?:(?://|#)[^\n]*\s+)*(?P<body>[^\n]*))?"
 )
 HEAD = re.compile(rb"[^=:]*[\w)] |\w+ ")  # of a block that is a statement, not a value
@@ -134,10 +140,18 @@ class RightSide:
         """Whether the next line is one that stands in a block only."""
         return self.blank and not self.inside and self.lexicon.braces and bool(STATEMENT_LINE.match(self.text))
 
-    @property
+    @cached_property
     def fields(self) -> bool:
         """Whether the text begins with a field of a value, named."""
-        return bool(FIELD.match(self.text))
+        return not self.inside and bool(self.lexicon.field) and FIELD.match(self.text) is not None
+
+    @cached_property
+    def listed(self) -> frozenset[int]:
+        """Which of its first closers without an opener end a value that another one follows."""
+        closers = enumerate(self.unmatched[:MOST_LISTED])
+        return frozenset(
+            index for index, closer in closers if closer.closer == b"}" and NEXT.match(self._behind(index))
+        )
 
     @property
     def prose(self) -> bool:
@@ -157,10 +171,13 @@ class RightSide:
         """Whether the rest of the line begins with an operand of its own."""
         return bool(re.match(rb"\s*[\w\"'\x80-\xff]", self.rest)) and not BINARY.match(self.rest)
 
-    def opening(self, openers: Sequence[bytes], caller: bytes | None = None, head: bytes = b"") -> bytes:
+    def opening(
+        self, openers: Sequence[bytes], caller: bytes | None = None, head: bytes = b"", *, outside: bool = False
+    ) -> bytes:
         """The brackets and the quote that the text behind the gap closes.
 
-        ``caller`` stands before the outermost parenthesis, ``head`` before the innermost brace.
+        ``caller`` stands before the outermost parenthesis, ``head`` before the innermost brace; ``outside`` of all
+        brackets the outermost brace needs a head too, whatever closes it.
         """
         operand = self.lexicon.operand
         last_brace = max((place for place, mark in enumerate(openers) if mark == b"{"), default=-1)
@@ -175,7 +192,7 @@ class RightSide:
                 parts.append(self.lexicon.record)
             elif mark == b"{" and place and openers[place - 1] == b"(":
                 parts.append(self.lexicon.function)  # of an argument that goes on with calls
-            elif mark == b"{" and (likely := self._likely(len(openers) - 1 - place)):
+            elif mark == b"{" and (likely := self._likely(len(openers) - 1 - place, outside=outside and not place)):
                 parts.append(next((one for one in self.lexicon.heads if one.startswith(likely)), b""))
             parts.append(mark + (b"\n" if len(mark) > 1 else b""))
         if self.cases and openers[-1:] == [b"{"] and not CASE.match(self.text):
@@ -186,14 +203,17 @@ class RightSide:
             parts.append(self.leads[0])
         return b"".join(parts) + self.lexicon.opener_of(self.inside)
 
-    def openings(self, openers: Sequence[bytes]) -> list[bytes]:
+    def openings(self, openers: Sequence[bytes], *, outside: bool = False) -> list[bytes]:
         """The same with each caller and each head that there may be, likeliest first."""
         if not openers:
             closing = self.lexicon.opener_of(self.inside)
             return [lead + closing for lead in dict.fromkeys([b"", *self.leads])]  # the text in front may be enough
         callers: list[bytes | None] = list(self._callers(openers)) if b"(" in openers else [None]
         heads = self._heads(openers) if b"{" in openers else [b""]
-        return [self.opening(openers, caller, head) for head in heads for caller in callers]
+        found = [self.opening(openers, caller, head, outside=outside) for head in heads for caller in callers]
+        if self.lexicon.record and openers[0] == b"{" and len(openers) - 2 in self.listed:  # of a list of values
+            found.insert(1, b"x = " + self.lexicon.record + found[0])
+        return found
 
     def _callers(self, openers: Sequence[bytes]) -> list[bytes]:
         """What may stand in front of a parenthesis, by what follows where it is closed: parameters or arguments."""
@@ -208,6 +228,10 @@ class RightSide:
         if self.lexicon.groups and self.blank and not behind.split(b"\n", 1)[0].strip():
             groups = self.lexicon.groups
             return [*groups, operand] if IMPORTED.match(self.text) else [operand, *groups]
+        if self.lexicon.macro and KEYED.search(self.text, 0, self._start + self._end(openers)):
+            return [self.lexicon.macro, operand]
+        if b"if (x) " in self.lexicon.heads and ON_CONDITION.match(behind):
+            return [b"if ", operand]
         if BODY.match(behind):
             return [*(head[: head.index(b"(")] for head in self.lexicon.heads if b"(" in head), operand]
         return [operand]
@@ -224,15 +248,15 @@ class RightSide:
         within = place and openers[place - 1] == b"("
         if within and self.lexicon.function and not self.fields:
             heads.insert(0, self.lexicon.function)
-        if self.lexicon.record and self.fields:
+        if self.lexicon.record and self.fields and 0 not in self.listed:
             heads.insert(0, self.lexicon.record if within else b"x = " + self.lexicon.record)
         return heads
 
-    def _likely(self, index: int) -> bytes:
+    def _likely(self, index: int, *, outside: bool = False) -> bytes:
         """How the head of a block begins, by what follows where it is closed, and where; "" where nothing tells."""
         behind = self._behind(index)
         closer = self.unmatched[index] if index < len(self.unmatched) else None
-        outermost = closer is not None and closer.leads and closer.column == 0
+        outermost = closer.leads and closer.column == 0 if closer is not None else outside
         if closer is not None and outermost and METHOD.search(self.text, 0, self._start + closer.end):
             return b"impl x "
         found = next((head for pattern, head in HEAD_OF.items() if re.match(pattern, behind)), b"")
@@ -241,6 +265,10 @@ class RightSide:
     def _behind(self, index: int) -> bytes:
         """What follows a closer that has no opener."""
         return self.text[self._start + self.unmatched[index].end :] if index < len(self.unmatched) else b""
+
+    def _end(self, openers: Sequence[bytes]) -> int:
+        """Where the text closes the outermost of its openers."""
+        return self.unmatched[min(len(openers), len(self.unmatched)) - 1].end if self.unmatched else 0
 
     @cached_property
     def _jumps(self) -> bool:
@@ -279,16 +307,16 @@ class RightSide:
             return [b"", b"#define x \\"]
         return [b""]
 
-    def heads(self, openers: Sequence[bytes]) -> list[bytes]:
+    def heads(self, openers: Sequence[bytes], *, outside: bool = False) -> list[bytes]:
         """Beginnings of a statement that the rest of the line may complete, likeliest first."""
         operand = self.lexicon.operand
         if self.blank:
-            return self.openings(openers)
-        rest, opening = self.rest, self.opening(openers)
+            return self.openings(openers, outside=outside)
+        rest, opening = self.rest, self.opening(openers, outside=outside)
         if self.header:
             return _header_heads(rest, opening, operand)
         if opening:
-            return [*self.openings(openers), operand + b" = " + opening]
+            return [*self.openings(openers, outside=outside), operand + b" = " + opening]
         if BINARY.match(rest):
             return [operand, operand + b" = " + operand]
         if rest[:1] in b"([.,:":

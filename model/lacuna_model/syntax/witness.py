@@ -32,7 +32,8 @@ STEP_SECONDS = 0.002
 INSIST_VERIFIES = 6
 INSIST_SECONDS = 0.004
 INSIST_SECONDS_ALL = 0.008  # of all gaps together, the last of them not cut short
-# Without a witness nothing can be committed, and a deferral costs a whole step of the model (about 20 ms).
+# Without a witness nothing can be committed, and a deferral costs a whole step of the model (about 20 ms). Each
+# attempt may take as long again as the one before: where a parse is slow the first gets through a few fills only.
 FIRST_VERIFIES = 64
 FIRST_SECONDS = 0.020
 FIRST_SECONDS_MORE = 0.010  # for each further gap
@@ -176,7 +177,8 @@ class SyntaxConstraint:
             queue = partial(self._queue, gaps, proposal, bare=bare)
             solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
         missing = held.count(None)
-        effort = Effort(FIRST_VERIFIES * missing, FIRST_SECONDS + FIRST_SECONDS_MORE * (missing - 1))
+        seconds = FIRST_SECONDS + FIRST_SECONDS_MORE * (missing - 1)
+        effort = Effort(FIRST_VERIFIES * missing, seconds * self._attempts)
         found = self._search_open(gaps, proposal, held, effort, bare=bare)
         if found.whole is not None:
             self._witness, self._attempts = found.whole, 0

@@ -71,10 +71,44 @@ def targets(name: str, pieces: Sequence[str]) -> list[str]:
             ["}}"],
             id="no statement stands among elements",
         ),
+        pytest.param(
+            "go",
+            (
+                "func f() {\n\tt := []struct {\n\t\ta int\n",
+                "\n\t\ta: 1,\n\t}, {\n\t\ta: 2,\n\t}, {\n",
+                "\n\t\ta: 3,\n",
+                "\n\t\tg(t)\n\t\tif t {\n\t\t\th()\n\t\t}\n\t}\n}\n",
+            ),
+            ["}}}", "}}}", "}}"],
+            id="no list of values stands in a type or a block",
+        ),
+        pytest.param(
+            "java",
+            (
+                "package a;\n\n",
+                "\n    int f() {\n        return 1;\n    }\n\n",
+                "\n        return 2;\n    }\n\n    int x;\n\n",
+                "\n        return 3;\n    }\n}\n",
+            ),
+            ["}", "}}", "}}"],
+            id="a closer among a block's lines is not its own",
+        ),
+        pytest.param(
+            "go",
+            ("package a\n\n", "\n\ta int\n}\n\nfunc f() {\n\tg()\n}\n\n", "\n\t}\n\treturn nil\n}\n"),
+            ["}", "}}"],
+            id="what stands at the top level is in no block",
+        ),
     ],
 )
 def test_gaps_share_the_brackets(name: str, pieces: Sequence[str], wanted: Sequence[str]) -> None:
     assert targets(name, pieces) == list(wanted)
+
+
+def test_a_bracket_is_kept_or_another_like_it_opened() -> None:
+    pieces = (b"func f() {\n\tt := []struct {\n\t\ta int\n", b"\n\t\ta: 1,\n\t}, {\n\t\ta: 2,\n\t}}\n}\n")
+    sides = Balance(b"".join(pieces), [(len(pieces[0]), len(pieces[0]))], require("go").lexicon).sides(0)
+    assert (len(sides.left.stack), sides.kept, len(sides.target)) == (2, 1, 3)
 
 
 def test_what_lies_deep_is_closed_and_opened_as_a_whole() -> None:

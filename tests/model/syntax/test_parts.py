@@ -129,6 +129,66 @@ def test_the_first_completion(before: str, fill: str, after: str, completion: st
             "\n      x = 1;\n    } else if (x) {\n      x = 2;\n    }\n  } else {\n    x = 3;\n  }\n}\n",
             id="two choices opened",
         ),
+        pytest.param(
+            "c",
+            "void f(int x)\n{\n  while (x)\n  {\n    x =\n",
+            "\n  y = 1;\n}\n",
+            id="value on a line of its own",
+        ),
+        pytest.param(
+            "c",
+            "void f(int x) {\n  if (x) {\n    if (y) {\n      g(x,\n",
+            "\n  } else {\n    y = 1;\n  }\n}\n",
+            id="statement in a block that ends",
+        ),
+        pytest.param(
+            "cpp",
+            "class A : B {\n  A(int x) :\n",
+            "\n  void g() { h(); }\n};\n",
+            id="what a constructor sets up",
+        ),
+        pytest.param(
+            "rust",
+            "fn f() {\n    let x = 1;\n",
+            '\n          {"a": "b", "c": {"d": 1}},\n        ]\n    });\n    g();\n}\n',
+            id="values with quoted names",
+        ),
+        pytest.param(
+            "rust",
+            "fn f() {\n    g(\n        |a: &A,\n         b: &B,\n",
+            "\n            h()?;\n            Ok(())\n        },\n    );\n}\n",
+            id="parameters of a closure",
+        ),
+        pytest.param(
+            "javascript",
+            "function f(x) {\n",
+            "\n      x.g()) return h(x)\n  else if (x.i()) return j(x)\n}\n",
+            id="rest of a condition",
+        ),
+        pytest.param(
+            "python",
+            "x = f(\n    1,\n",
+            '\n    Some words here. More words.\n    """\n    import b\n\n    return 1\n',
+            id="docstring of a function",
+        ),
+        pytest.param(
+            "rust",
+            "impl A for B {\n    fn f() {\n        g()\n",
+            "\n    G: A + B,\n    H: a::B,\n{\n    fn g(&self) {\n        h()\n    }\n}\n",
+            id="bounds with a path",
+        ),
+        pytest.param(
+            "go",
+            "package a\n\nfunc f() {\n",
+            "\n\t\ta: 1,\n\t}, {\n\t\ta: 2,\n\t}}\n}\n",
+            id="list of values",
+        ),
+        pytest.param(
+            "go",
+            "package a\n\nfunc f() {\n\tt := []struct {\n\t\ta int\n",
+            "\n\t\ta: 1,\n\t}, {\n\t\ta: 2,\n\t}}\n}\n",
+            id="list of values of a type left open",
+        ),
     ],
 )
 def test_completion_is_found_in_every_language(name: str, before: str, after: str) -> None:
@@ -213,6 +273,12 @@ def test_layout_opens_the_blocks_that_come() -> None:
         Line(4, b"def"),
         Line(8, b"x"),
     ]
+
+
+def test_an_extent_ends_behind_a_raw_string_that_a_gap_opens() -> None:
+    before, after = 'fn f() {\n    g(r"a");\n', '\nName\n  b\n"#);\n}\n\n' + "fn h() {}\n\n" * 400
+    extents, _ = find_extents((before + after).encode(), [(len(before), len(before))], require("rust"))
+    assert '"#);\n}' in (before + after)[extents[0].begin : extents[0].stop]
 
 
 def test_extents_are_small_and_grow_out_of_literals() -> None:

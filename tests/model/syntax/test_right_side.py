@@ -2,6 +2,8 @@
 
 import pytest
 
+from lacuna_model.syntax.right_side import RightSide
+
 from .drive import between, require
 
 
@@ -137,3 +139,10 @@ def test_the_text_behind_is_led_to(name: str, before: str, after: str) -> None:
 def test_nothing_is_tried_first_where_the_text_in_front_is_enough(name: str, before: str, after: str) -> None:
     _, closer = between(before, after, require(name))
     assert next(closer.completions(b"")) == b""
+
+
+@pytest.mark.parametrize(("name", "outer"), [("java", b"class x {"), ("c", b"void x() {"), ("go", b"func x() {")])
+def test_a_block_outside_of_all_has_a_head_whatever_closes_it(name: str, outer: bytes) -> None:
+    right = RightSide(b"\n  g()\n", require(name).lexicon, to_the_end=False)
+    assert right.openings([b"{", b"{"], outside=True)[0] == outer + b"{"
+    assert right.openings([b"{", b"{"])[0] == b"{{"
