@@ -142,8 +142,13 @@ class Window:
 
     @cached_property
     def _standing(self) -> frozenset[Fault]:
+        """What is out of place in the text with its gaps, and does not touch any: that is the gap's fault."""
         assert self.placement is not None
-        return self.placement.standing(self._first_tree, self.assemble(self._first_fills))
+        found = self.placement.standing(self._first_tree, self.assemble(self._first_fills))
+        spans = self.spans(self._first_fills)
+        return frozenset(
+            fault for fault in found if all(fault.end < start - 1 or end + 1 < fault.start for start, end in spans)
+        )
 
     def _bounded_parse(self, text: bytes, old: Tree) -> Tree | None:
         """An incremental parse or else a fresh one: to reuse a tree full of errors can cost more than it saves."""

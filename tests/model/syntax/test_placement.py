@@ -115,6 +115,13 @@ def test_what_stands_beside_the_gap_may_stay() -> None:
     assert not own.check([b"2; b = 1"]).valid
 
 
+def test_what_the_gap_itself_misplaces_is_not_excused() -> None:
+    own = document("rust", "use", "fmt;\n\nfn f() {}\n")
+    assert not own.check([b""]).valid
+    assert not own.check_fresh([b""]).valid
+    assert own.check([b" "]).valid
+
+
 def test_what_the_text_has_elsewhere_is_no_error() -> None:
     other = "int unrelated_%d;\n" * 200 % tuple(range(200))
     for far, valid in (("if (x) y();\n", True), ("int x;\n", False)):
