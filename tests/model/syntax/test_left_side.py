@@ -13,7 +13,7 @@ CASES = {
     "what a condition decides": ("c", "\nif (a)\n", [";", "{}"]),
     "a block that is due": ("go", "\nfunc f(a int)\n", ["{}"]),
     "what a constructor sets up": ("cpp", "A(int x) :\n", ["x() {}"]),
-    "a line that goes on": ("c", "#if a || \\\n", ["0 \\"]),
+    "a line that goes on": ("c", "#if a || \\\n", ["x \\"]),
     "nothing": ("c", "int a;\n", []),
 }
 
