@@ -195,6 +195,8 @@ def _compile(target: Path, flags: Sequence[str]) -> None:
         done = subprocess.run([compiler, *flags, *units, "-o", str(part)], capture_output=True, text=True)
         if done.returncode:
             raise OSError(f"{compiler} failed: {' '.join(done.stderr.splitlines()[:1])}")
+        with part.open("rb+") as written:
+            os.fsync(written.fileno())  # a library that a power cut left half written would end the process
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)

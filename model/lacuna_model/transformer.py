@@ -113,10 +113,8 @@ class Transformer:
         return other
 
     def native(self, kernels: NativeKernels) -> "Transformer":
-        """The same with each half of a layer in one call of ``kernels``, where they take all of its linears."""
-        linears = [linear for layer in self.layers for linear in (layer.qkv, layer.output, layer.gate_up, layer.down)]
-        normed = any(layer.q_norm is not None for layer in self.layers)
-        if normed or self.config.head_dim % WIDTH or not all(isinstance(linear, NativeLinear) for linear in linears):
+        """The same with each half of a layer in one call of ``kernels``, where they take all layers."""
+        if self.config.head_dim % WIDTH or not all(map(_is_packed, self.layers)):
             return self
         other = copy.copy(self)
         other._project = partial(native_project, kernels)
@@ -178,6 +176,13 @@ def native_finish(
         return finish(layer, x, query, keys, values, mask)
     mlp = (layer.mlp_norm, layer.config.rms_norm_eps, _packed(layer.gate_up), _packed(layer.down))
     return kernels.finish(x[0], query[0], keys[0], values[0], mask, _packed(layer.output), *mlp)[None]
+
+
+def _is_packed(layer: Layer) -> bool:
+    """Whether the native halves take a layer: 8-bit linears, norms in float32, none for query and key."""
+    linears = all(isinstance(part, NativeLinear) for part in (layer.qkv, layer.output, layer.gate_up, layer.down))
+    norms = all(norm.dtype is torch.float32 for norm in (layer.attn_norm, layer.mlp_norm))
+    return linears and norms and layer.q_norm is None
 
 
 def _packed(linear: Linear) -> PackedLinear:
