@@ -47,6 +47,17 @@ static inline __m512i pairs(__m512i line, __m512i next, int half) {
     return _mm512_permutex2var_epi16(line, _mm512_add_epi16(order, _mm512_set1_epi16((short)(16 * half))), next);
 }
 
+/* To the sums of every row: its two factors times two lines of 32. Rows of factors stand `stride` apart. */
+static inline __attribute__((always_inline)) void add_products(const int rows, __m512 sums[ROWS][2], __m512i line,
+                                                               __m512i next, const uint16_t *factors, int64_t stride) {
+    __m512i low = pairs(line, next, 0), high = pairs(line, next, 1);
+    for (int r = 0; r < rows; r++) {
+        __m512i own = repeated(factors + r * stride);
+        sums[r][0] = dot(sums[r][0], low, own);
+        sums[r][1] = dot(sums[r][1], high, own);
+    }
+}
+
 /* scores [rows, stride] = q K^T, scaled; keys that are none get -inf. */
 static inline __attribute__((always_inline)) void score(const int rows, const uint16_t *query, int64_t width,
                                                         const uint16_t *keys, const Cache *cache, float *scores,
@@ -61,12 +72,7 @@ static inline __attribute__((always_inline)) void score(const int rows, const ui
             _mm_prefetch((const char *)(column + 32), _MM_HINT_T0);
             _mm_prefetch((const char *)(next + 32), _MM_HINT_T0);
             __m512i line = _mm512_maskz_loadu_epi16(there, column), beside = _mm512_maskz_loadu_epi16(there, next);
-            __m512i low = pairs(line, beside, 0), high = pairs(line, beside, 1);
-            for (int r = 0; r < rows; r++) {
-                __m512i factors = repeated(query + r * width + d);
-                sums[r][0] = dot(sums[r][0], low, factors);
-                sums[r][1] = dot(sums[r][1], high, factors);
-            }
+            add_products(rows, sums, line, beside, query + d, width);
         }
         for (int r = 0; r < rows; r++)
             for (int half = 0; half < 2; half++) {
@@ -115,12 +121,7 @@ static inline __attribute__((always_inline)) void mix(const int rows, const uint
             __m512i line = _mm512_loadu_si512(value), beside = _mm512_setzero_si512();
             if (j + 1 < cache->count)
                 beside = _mm512_loadu_si512(value + cache->value_row);
-            __m512i low = pairs(line, beside, 0), high = pairs(line, beside, 1);
-            for (int r = 0; r < rows; r++) {
-                __m512i factors = repeated(shares + r * stride + j);
-                sums[r][0] = dot(sums[r][0], low, factors);
-                sums[r][1] = dot(sums[r][1], high, factors);
-            }
+            add_products(rows, sums, line, beside, shares + j, stride);
         }
         for (int r = 0; r < rows; r++)
             for (int half = 0; half < 2; half++)
@@ -161,17 +162,8 @@ static void attend(const float *query, int64_t rows, int64_t heads, int64_t grou
         const uint16_t *keys = cache->keys + group * cache->key_group,
                        *values = cache->values + group * cache->value_group;
         float *to = mixed + first * heads * width + head * width;
-        switch (tile_start(rows, task % tiles + 1) - first) {
-#define CASE(n) attend_tile(n, from, width, keys, values, cache, mask, first, scores, stride, to, heads *width)
-        case 1: CASE(1); break;
-        case 2: CASE(2); break;
-        case 3: CASE(3); break;
-        case 4: CASE(4); break;
-        case 5: CASE(5); break;
-        case 6: CASE(6); break;
-        case 7: CASE(7); break;
-        default: CASE(8);
-#undef CASE
-        }
+#define ATTEND(n) attend_tile(n, from, width, keys, values, cache, mask, first, scores, stride, to, heads *width)
+        BY_ROWS(tile_start(rows, task % tiles + 1) - first, ATTEND)
+#undef ATTEND
     }
 }

@@ -105,15 +105,8 @@ static void multiply(Codes from, int64_t rows, const Linear *linear, const float
     for (int64_t column = 0; column < linear->out; column += COLUMNS)
         for (int64_t t = 0; t < tiles_of(rows); t++) {
             int64_t first = tile_start(rows, t);
-            switch (tile_start(rows, t + 1) - first) {
-            case 1: tile(1, from, first, linear, column, residual, y); break;
-            case 2: tile(2, from, first, linear, column, residual, y); break;
-            case 3: tile(3, from, first, linear, column, residual, y); break;
-            case 4: tile(4, from, first, linear, column, residual, y); break;
-            case 5: tile(5, from, first, linear, column, residual, y); break;
-            case 6: tile(6, from, first, linear, column, residual, y); break;
-            case 7: tile(7, from, first, linear, column, residual, y); break;
-            default: tile(8, from, first, linear, column, residual, y);
-            }
+#define MULTIPLY(n) tile(n, from, first, linear, column, residual, y)
+            BY_ROWS(tile_start(rows, t + 1) - first, MULTIPLY)
+#undef MULTIPLY
         }
 }

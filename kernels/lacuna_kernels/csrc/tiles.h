@@ -13,6 +13,19 @@ enum { ROWS = 8, COLUMNS = 32 };
 static int64_t tiles_of(int64_t rows) { return (rows + ROWS - 1) / ROWS; }
 static int64_t tile_start(int64_t rows, int64_t tile) { return rows * tile / tiles_of(rows); }
 
+/* CALL(count), with a number that the compiler knows: so a tile's rows stay in registers. */
+#define BY_ROWS(count, CALL)                                                                                           \
+    switch (count) {                                                                                                   \
+    case 1: CALL(1); break;                                                                                            \
+    case 2: CALL(2); break;                                                                                            \
+    case 3: CALL(3); break;                                                                                            \
+    case 4: CALL(4); break;                                                                                            \
+    case 5: CALL(5); break;                                                                                            \
+    case 6: CALL(6); break;                                                                                            \
+    case 7: CALL(7); break;                                                                                            \
+    default: CALL(8);                                                                                                  \
+    }
+
 /* Four bytes, in every lane. */
 static inline __m512i repeated(const void *from) {
     int32_t bytes;

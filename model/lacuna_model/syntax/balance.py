@@ -16,7 +16,7 @@ from lacuna_model.syntax.languages import Lexicon
 from lacuna_model.syntax.literals import Literals, find_literals
 from lacuna_model.syntax.nesting import Target, nest
 from lacuna_model.syntax.right_side import RightSide
-from lacuna_model.syntax.scan import FAR, TOP_LEVEL, Bracket, Scan, scan, scan_brackets
+from lacuna_model.syntax.scan import FAR, TOP_LEVEL, Scan, scan, scan_brackets
 
 # Read token by token; what lies further away is read for its brackets alone.
 WINDOW = 6000
@@ -26,15 +26,13 @@ WINDOW = 6000
 class Sides:
     """What a gap stands between: the text in front of it and that one's scan, what follows, and what it leaves open.
 
-    ``kept`` is how many of the brackets in front of it stay open; ``conditionals`` are how many ``#if`` are open there,
-    and how many it leaves open.
+    ``conditionals`` are how many ``#if`` are open in front of it, and how many it leaves open.
     """
 
     text: bytes
     left: Scan
     right: RightSide
-    target: tuple[Bracket, ...]
-    kept: int = 0
+    target: Target
     conditionals: tuple[int, int] = (0, 0)
 
 
@@ -55,7 +53,7 @@ class Balance:
             left = scan_left(self._text[since:start], self._lexicon, self._found[-1]) if index else self._first
             right = self._right(index, left.inside) if self._lexicon.columns else self._rights[index]
             target = open_behind(left, right) if self._lexicon.columns else self._nesting[index]
-            self._found.append(Sides(self._text[:start], left, right, *target, self._conditionals(index, since)))
+            self._found.append(Sides(self._text[:start], left, right, target, self._conditionals(index, since)))
         return self._found[gap]
 
     def _right(self, gap: int, inside: bytes) -> RightSide:
@@ -94,9 +92,8 @@ class Balance:
     def ending(self, gap: int) -> Sides:
         """The sides of a gap as if the text ended there."""
         sides = self.sides(gap)
-        return replace(
-            sides, right=RightSide(b"", self._lexicon), target=(), kept=0, conditionals=(sides.conditionals[0], 0)
-        )
+        right, conditionals = RightSide(b"", self._lexicon), (sides.conditionals[0], 0)
+        return replace(sides, right=right, target=Target(), conditionals=conditionals)
 
 
 def open_behind(left: Scan, right: RightSide) -> Target:
@@ -111,7 +108,7 @@ def scan_left(text: bytes, lexicon: Lexicon, before: Sides | None = None) -> Sca
     """
     quote = before.right.inside if before else b""
     literals = find_literals(text, lexicon, quote)
-    start = Scan(stack=before.target, inside=quote, whole=before.left.whole) if before else Scan(fresh=True)
+    start = Scan(stack=before.target.stack, inside=quote, whole=before.left.whole) if before else Scan(fresh=True)
     near = max(len(text) - WINDOW, 0)
     begin = _last_statement(text, near, literals) if lexicon.columns else _line_outside(text, near, literals)
     if begin and lexicon.columns:  # columns close every block before the next top-level statement

@@ -61,7 +61,7 @@ class Closer:
     def __init__(self, sides: Sides) -> None:
         self._lexicon = lexicon = sides.right.lexicon
         self._left_text, self._left = sides.text, sides.left
-        self._right, self._target = sides.right, Target(sides.target, sides.kept)
+        self._right, self._target = sides.right, sides.target
         self._conditionals = sides.conditionals
         left, right = sides.text, sides.right.text
         around = left[-2000:] + right[:2000]
@@ -72,10 +72,10 @@ class Closer:
         whole_lines = not left[left.rfind(b"\n") + 1 :].strip() and not self._right.blank
         self._newline_rank = WHOLE_LINES_RANK if whole_lines else NEWLINE_RANK
         self._known: dict[bytes, Iterator[bytes]] = {}
-        self._ways: list[Way] = [(0.0, lambda: (sides.right, Target(sides.target, sides.kept)), b"")]
+        self._ways: list[Way] = [(0.0, lambda: (sides.right, sides.target), b"")]
         if lexicon.columns and self._right.margin > 1:
             # What follows is a line of its own: the fill may end as it would at a line's end, with a newline behind it.
-            below = cache(lambda: (sides.right.without(0, self._newline), self._target))
+            below = cache(lambda: (sides.right.without(0, self._newline), sides.target))
             self._ways.append((WHOLE_LINES_RANK, below, self._newline))
         if lexicon.line_comment and not self._right.blank:
             rank = COMMENT_RANK - PROSE_BONUS * self._right.prose
@@ -212,7 +212,7 @@ class Closer:
             return [b"", *body] if self._block_follows(state) else [*body, b""]
         if not state.last:
             cases = [b"case x:"] if self._right.cases else []
-            before = self._left_text[-REACH:] + fill
+            before = self._in_front(fill)
             field = [lexicon.field] if lexicon.field and FIELDS.search(before) else []
             if lexicon.braces and UNFINISHED.search(before):
                 return [lexicon.operand, b"", *field]
@@ -220,7 +220,7 @@ class Closer:
         text = fill or self._left_text
         if lexicon.columns and LAMBDA.search(self._left_text[-200:] + fill):
             return [b": " + lexicon.operand]
-        if lexicon.macro and CLOSURE.search(self._left_text[-REACH:] + fill):
+        if lexicon.macro and CLOSURE.search(self._in_front(fill)):
             return [lexicon.operand + b"| ", b"", lexicon.operand]
         space = b" " if re.search(rb"[\w\x80-\xff]\Z", text) else self._continuation(state, fill)
         operand = space + lexicon.operand
@@ -232,7 +232,11 @@ class Closer:
         return [b"", operand, *lexicon.links]
 
     def _decorated(self, fill: bytes) -> bool:
-        return self._lexicon.columns and bool(DECORATED.search(self._left_text[-REACH:] + fill))
+        return self._lexicon.columns and bool(DECORATED.search(self._in_front(fill)))
+
+    def _in_front(self, fill: bytes) -> bytes:
+        """The end of a fill, with what stands in front of it."""
+        return self._left_text[-REACH:] + fill
 
     def _continuation(self, state: Scan, fill: bytes) -> bytes:
         """What an empty line inside of brackets lacks to stand as deep as the one above.

@@ -36,7 +36,7 @@ def test_whole_lines_taken_out_are_known_by_the_lines_behind_them(name: str) -> 
         gaps = sorted(rng.sample(lines(text), 3))
         balance = Balance(text, gaps, language.lexicon)
         for index, (_, end) in enumerate(gaps):
-            found = closers(balance.sides(index).target)
+            found = closers(balance.sides(index).target.stack)
             right += found == closers(scan_left(text[:end], language.lexicon).stack)
             asked += 1
     assert right / asked > 0.9

@@ -18,7 +18,7 @@ def targets(name: str, pieces: Sequence[str]) -> list[str]:
     places = list(accumulate(len(piece) for piece in pieces[:-1]))
     balance = Balance("".join(pieces).encode(), [(place, place) for place in places], language.lexicon)
     sides = [balance.sides(gap) for gap in range(len(places))]
-    return [b"".join(bracket.closer for bracket in side.target).decode() for side in sides]
+    return [b"".join(bracket.closer for bracket in side.target.stack).decode() for side in sides]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_gaps_share_the_brackets(name: str, pieces: Sequence[str], wanted: Seque
 def test_a_bracket_is_kept_or_another_like_it_opened() -> None:
     pieces = (b"func f() {\n\tt := []struct {\n\t\ta int\n", b"\n\t\ta: 1,\n\t}, {\n\t\ta: 2,\n\t}}\n}\n")
     sides = Balance(b"".join(pieces), [(len(pieces[0]), len(pieces[0]))], require("go").lexicon).sides(0)
-    assert (len(sides.left.stack), sides.kept, len(sides.target)) == (2, 1, 3)
+    assert (len(sides.left.stack), sides.target.kept, len(sides.target.stack)) == (2, 1, 3)
 
 
 def test_what_lies_deep_is_closed_and_opened_as_a_whole() -> None:

@@ -217,7 +217,7 @@ def test_a_bracket_ends_before_the_next_statement() -> None:
     first, second = b"def f():\n    x = [\n        1,\n", b"\n            y = x\n            assert y\n"
     text = first + second + b"\n"
     gaps = [(len(first), len(first)), (len(text) - 1, len(text) - 1)]
-    assert Balance(text, gaps, python().lexicon).sides(0).target == ()
+    assert Balance(text, gaps, python().lexicon).sides(0).target.stack == ()
 
 
 def test_a_header_must_suit_the_block_behind_it() -> None:
