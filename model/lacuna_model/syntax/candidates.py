@@ -2,15 +2,18 @@
 
 import heapq
 import math
+import re
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import accumulate, count
+from itertools import accumulate, chain, count, islice
 
 from lacuna_model.constraint import GapView
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.draft import Draft, ranked_tokens
 from lacuna_model.syntax.region_rules import RegionRules
+from lacuna_model.syntax.literals import finish_token
 from lacuna_model.syntax.vocabulary import Vocabulary, is_utf8
 
 COST_CLOSING = 0.5  # what the first minimal completion costs, in nats of mean doubt per slot
@@ -21,6 +24,7 @@ COST_PER_NAT = 0.1
 REACH_LEFT = 3
 REACH_RIGHT = 1
 ALTERNATIVES = 8
+WORD_END, WORD_START = re.compile(rb"[\w$]\Z"), re.compile(rb"[\w$]")
 # Fills that no parse need look at, before a search moves on without one: each gives rise to a dozen more.
 MAX_REFUSED = 100
 
@@ -58,11 +62,16 @@ class GapText:
     token in front of the gap).
     """
 
-    def __init__(self, vocabulary: Vocabulary, closer: Callable[[], Closer] | None, rules: RegionRules) -> None:
+    def __init__(self, vocabulary: Vocabulary, rules: RegionRules) -> None:
         self.vocabulary = vocabulary
         self.rules = rules
         self.prefix = b""
-        self._make_closer = closer
+        self._make_closer: Callable[[], Closer] | None = None
+        self._repair: Callable[[bytes], Iterator[bytes]] | None = None
+
+    def complete_with(self, closer: Callable[[], Closer], repair: Callable[[bytes], Iterator[bytes]]) -> None:
+        """Where completions come from: guesses from the text around the gap, and the grammar of a valid file."""
+        self._make_closer, self._repair = closer, repair
 
     @cached_property
     def _closer(self) -> Closer | None:
@@ -87,8 +96,24 @@ class GapText:
         """The completion of an earlier fill, if as much is open behind these tokens as was behind that fill's own."""
         if before is None or not before.closing or self._closer is None:
             return []
+        text = self.vocabulary.text(tokens)
+        if WORD_END.search(text) and WORD_START.match(before.closing):
+            return []  # the word would become another one
         known = self._closer.open_ends(self.vocabulary.text(before.tokens[: before.prefix]))
-        return [before.closing] if known == self._closer.open_ends(self.vocabulary.text(tokens)) else []
+        return [before.closing] if known == self._closer.open_ends(text) else []
+
+    def repairs(self, tokens: tuple[int, ...]) -> Iterator[bytes]:
+        """Completions by the grammar, where a valid fill is known; what is open in a string is closed first."""
+        if self._closer is None or self._repair is None:
+            return
+        text = self.vocabulary.text(tokens)
+        inside = self._closer.open_ends(text)[1]
+        half = finish_token(text, inside)
+        if half == b"**/" and self._closer.ends_inside:
+            yield b"*"
+        for start in dict.fromkeys([half, inside, b""] if half else [inside, b""]):
+            for closing in self._repair(text + start):
+                yield start + closing
 
     def completions(self, tokens: tuple[int, ...]) -> Iterator[bytes]:
         """Completions that the rules ask for, then those that the syntax does."""
@@ -102,6 +127,16 @@ class GapText:
             return
         for closing in self._closer.completions(text):
             yield due + closing
+
+
+def _in_turns(*sources: Iterator[bytes]) -> Iterator[bytes]:
+    """One of each source after the other, none asked before its turn."""
+    waiting = deque(sources)
+    while waiting:
+        source = waiting.popleft()
+        for found in islice(source, 1):
+            yield found
+            waiting.append(source)
 
 
 class Candidates:
@@ -130,7 +165,7 @@ class Candidates:
             return
         self._add_completions(base + COST_CLOSING, draft.tokens[: draft.kept], before)
         if len(draft.tokens) > draft.kept and not draft.complete:
-            self._add_completions(base + COST_CLOSING + COST_CUT + draft.doubt, draft.tokens, before)
+            self._add_completions(base + COST_CLOSING + COST_CUT + draft.doubt, draft.tokens, before, is_drafted=True)
         for end in self._plausible_ends(draft):
             self._push(base + COST_CLOSING + COST_CUT + draft.doubt, draft.tokens[:end], b"")
 
@@ -150,19 +185,26 @@ class Candidates:
         """Calls ``more``, which adds what costs at least ``base``, when that is what is cheapest."""
         heapq.heappush(self._heap, _Entry(base, next(self._serial), (), more=more))
 
-    def _add_completions(self, base: float, prefix: tuple[int, ...], before: Fill | None) -> None:
-        heapq.heappush(self._heap, _Entry(base, next(self._serial), prefix, source=self._closings(prefix, before)))
+    def _add_completions(
+        self, base: float, prefix: tuple[int, ...], before: Fill | None, *, is_drafted: bool = False
+    ) -> None:
+        closings = self._closings(prefix, before, is_drafted=is_drafted)
+        heapq.heappush(self._heap, _Entry(base, next(self._serial), prefix, source=closings))
 
-    def _closings(self, prefix: tuple[int, ...], before: Fill | None) -> Iterator[bytes]:
-        """What served before, unless nothing is lacking any more, and then all completions."""
+    def _closings(self, prefix: tuple[int, ...], before: Fill | None, *, is_drafted: bool) -> Iterator[bytes]:
+        """What served before, unless nothing is lacking any more, and then all completions.
+
+        What is merely drafted is most often wrong somewhere, which the grammar takes long to find out.
+        """
         completions = self._gap.completions(prefix)
         first = next(completions, None)
         if first == b"":
             yield first
         yield from self._gap.tails(before, prefix)
-        if first:
-            yield first
-        yield from completions
+        guesses = chain([first] if first else [], completions)
+        repairs = self._gap.repairs(prefix) if not is_drafted else iter(())
+        yield from islice(guesses, 1)
+        yield from _in_turns(repairs, repairs, guesses)  # each knows what the other does not
 
     def _plausible_ends(self, draft: Draft) -> list[int]:
         """Positions behind the fixed part where the draft ends a line or the model gives end-of-gap some chance."""

@@ -61,6 +61,7 @@ class Closer:
     def __init__(self, sides: Sides) -> None:
         self._lexicon = lexicon = sides.right.lexicon
         self._left_text, self._left = sides.text, sides.left
+        self._behind = sides.right
         self._right, self._target = sides.right, sides.target
         self._conditionals = sides.conditionals
         left, right = sides.text, sides.right.text
@@ -85,6 +86,11 @@ class Closer:
         """The way over to what follows the rest of the line."""
         behind = right.without(len(right.rest))
         return behind, open_behind(self._left, behind)
+
+    @property
+    def ends_inside(self) -> bool:
+        """Whether the text behind the gap begins in a string or a comment."""
+        return bool(self._behind.inside)
 
     def open_ends(self, fill: bytes) -> tuple[tuple[bytes, ...], bytes]:
         """The closers of the brackets and of the string that are open behind the beginning of a fill."""
@@ -226,6 +232,8 @@ class Closer:
         operand = space + lexicon.operand
         if state.last == b"for" and lexicon.links:  # a loop's head wants two operands at once
             return [operand + lexicon.links[0], operand, b"", *lexicon.links]
+        if state.last == b"const":
+            return [operand + b" = " + lexicon.operand, operand, b""]
         if state.last in WANTS_OPERAND or not re.search(rb"[\w\"'`)\]}\x80-\xff;:]\Z", state.last):
             own = self._right.starts_operand
             return [b"", operand, *lexicon.links] if own else [operand, b"", *lexicon.links]

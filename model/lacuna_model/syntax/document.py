@@ -1,7 +1,7 @@
 """A document with gaps: whether fills add a syntax error to it, incrementally and, for the last word, afresh."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -87,6 +87,11 @@ class Document:
                 return Frontier(self._language.grammar(), window.tree, text, start + offset)
         return None
 
+    def repairs(self, gap: int, fill: bytes) -> Iterator[bytes]:
+        """What may end a gap's fill by the grammar alone, the other gaps filled as they were last found valid."""
+        around = [window for window in self._windows if gap in window.gaps and window.settled] or [self._whole]
+        return around[0].repairs(gap - around[0].extent.first, fill)
+
     @cached_property
     def _whole(self) -> Window:
         everything = Extent(0, len(self._gaps) - 1, 0, len(self._text), 0)
@@ -145,7 +150,10 @@ class Document:
             if outcome is not None and not outcome[1]:
                 parsed.append((window, outcome[0]))
             elif thorough and (outcome is None or window.may_mislead(own, outcome[1])):
-                return self._check_whole(fills)
+                check = self._check_whole(fills)
+                if check.valid:
+                    self._windows = []  # they mislead, and would do so again
+                return check
             elif outcome is None:
                 found += [(gap, 0) for gap in window.gaps]
             else:

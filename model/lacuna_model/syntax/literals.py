@@ -19,6 +19,9 @@ PROSE, CODE = 0.15, 0.4
 CLEAR = 0.2
 REACH = 6000  # how far behind a gap the end of a comment may lie
 
+ESCAPED = re.compile(rb"(?<!\\)(?:\\\\)+\Z")
+HALF_NUMBER = re.compile(rb"\b0[xXbBoO]\Z")
+
 
 @dataclass(frozen=True, slots=True)
 class Literals:
@@ -143,6 +146,17 @@ def _begins_in_prose(piece: bytes, quote: bytes) -> bool | None:
     if other is None:
         return first < PROSE
     return None if abs(first - other) < CLEAR else first < other
+
+
+def finish_token(text: bytes, inside: bytes) -> bytes:
+    """What makes a token of the half of one that a text ends with; ``inside`` is the closer of an open string."""
+    if inside and text.endswith(b"\\") and not ESCAPED.search(text):
+        return b"n" + inside
+    if text.endswith(inside) and inside == b"'":  # a character, which must be one
+        return b"x'"
+    if not inside and text.endswith(b"/"):
+        return b"**/"
+    return b"0" if not inside and HALF_NUMBER.search(text) else b""
 
 
 def _code_share(parts: Sequence[bytes]) -> float | None:

@@ -6,7 +6,7 @@ the neighbours of that a fill is checked in 0.1 ms, and gaps in different window
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from tree_sitter import Parser, Point, Tree
@@ -18,6 +18,7 @@ from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.oracle import SYNTAX, next_code_line
 from lacuna_model.syntax.placement import Placement
+from lacuna_model.syntax.repair import Repair, repair_for
 
 CHUNK = 1 << 14
 # What a parse may cost, in tree-sitter's progress reports: so much more than the parse of the original took.
@@ -59,6 +60,8 @@ class Window:
         self._last_fills: tuple[bytes, ...] | None = None
         self._last: tuple[Tree, frozenset[Fault]] | None = None
         self.settled = False  # whether the base is known to be valid
+        # By gap: what the others and it held, and what that tells.
+        self._repairs: dict[int, tuple[tuple[bytes, ...], bytes, Repair | None]] = {}
         self._effort = EFFORT_LEAST + max(EFFORT_FACTOR * reports, len(content) / BYTES_PER_REPORT)
 
     @property
@@ -194,6 +197,25 @@ class Window:
     def rebase(self, fills: Sequence[bytes], tree: Tree) -> None:
         """Further parses start from these fills and their tree."""
         self.base, self.tree, self.settled = tuple(fills), tree, True
+
+    def repairs(self, gap: int, fill: bytes) -> Iterator[bytes]:
+        """What may end the fill of one of its gaps, counted from its first, by the grammar alone.
+
+        The other gaps hold what was last found valid; as long as nothing was, nothing is known here.
+        """
+        if not self.settled or self._language.columns:
+            return
+        span = self.spans(self.base)[gap]
+        others = self.base[:gap] + self.base[gap + 1 :]
+        known = self._repairs.get(gap)
+        if known is None or known[:2] != (others, self.base[gap]):
+            same = known[2] if known is not None and known[0] == others else None
+            text = self.assemble(self.base)
+            known = others, self.base[gap], repair_for(self._language, self.tree, text, span, same)
+            self._repairs[gap] = known
+        if repair := known[2]:
+            text = self.assemble(self.base)[: span[0]] + fill
+            yield from repair.completions(self._parser.parse(text), text)
 
     def may_mislead(self, fills: Sequence[bytes], faults: frozenset[Fault]) -> bool:
         """Whether the window's borders may be to blame: a fault at its end, or a fill that leaves its block."""

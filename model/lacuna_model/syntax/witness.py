@@ -29,9 +29,9 @@ DRAFT_VERIFIES = 8
 DRAFT_SECONDS = 0.004
 STEP_VERIFIES = 2
 STEP_SECONDS = 0.002
-INSIST_VERIFIES = 8  # with 6 the model lost the name of a loop in two of 150 lines
-INSIST_SECONDS = 0.004
-INSIST_SECONDS_ALL = 0.008  # of all gaps together, the last of them not cut short
+INSIST_VERIFIES = 12
+INSIST_SECONDS = 0.006
+INSIST_SECONDS_ALL = 0.010  # of all gaps together, the last of them not cut short
 # Without a witness nothing can be committed, and a deferral costs a whole step of the model (about 20 ms). Each
 # attempt may take as long again as the one before: where a parse is slow the first gets through a few fills only.
 FIRST_VERIFIES = 64
@@ -69,11 +69,13 @@ class SyntaxConstraint:
         spans = [(region.start, region.end) for region in regions]
         self._document = Document(text, spans, language) if language is not None else None
         self._judge = Judge(self._document, self.stats)
-        self._gaps = []
+        self._gaps: list[GapText] = []
         for index, region in enumerate(regions):
-            closer = partial(self._closer, self._document, index) if self._document is not None else None
             until = regions[index + 1].start if index + 1 < len(regions) else len(text)
-            self._gaps.append(GapText(self._vocabulary, closer, RegionRules(region, text[region.end : until])))
+            gap = GapText(self._vocabulary, RegionRules(region, text[region.end : until]))
+            if self._document is not None:
+                gap.complete_with(partial(self._closer, self._document, index), partial(self._document.repairs, index))
+            self._gaps.append(gap)
         self._original = [text[start:end] for start, end in spans]
         self._queues = Queues(self._vocabulary, self._document, self._gaps, self._original)
         self._witness: list[Fill] | None = None

@@ -34,7 +34,7 @@ def view(tokens: SmallTokens, texts: list[list[bytes]]) -> GapView:
 
 
 def queue_of(tokens: SmallTokens, seen: GapView, rules: RegionRules) -> Candidates:
-    queue = Candidates(seen, GapText(vocabulary_of(tokens), None, rules))
+    queue = Candidates(seen, GapText(vocabulary_of(tokens), rules))
     draft = lay_out(seen, {}, tokens.eog_id)
     assert draft is not None
     queue.add(draft, base=0.0)
