@@ -6,6 +6,9 @@ from collections.abc import Callable
 from tree_sitter import Node
 
 Fits = Callable[[Node], bool]
+COMMENTS = frozenset({"comment", "line_comment", "block_comment"})
+DECLARED = frozenset({"object", "function_expression", "generator_function", "class"})
+ACCESS = frozenset({"public", "protected", "private"})
 
 
 def never(_node: Node) -> bool:
@@ -15,7 +18,7 @@ def never(_node: Node) -> bool:
 
 def one_of(kinds: str) -> Fits:
     """Only nodes of these kinds and comments may stand there."""
-    allowed = frozenset(f"{kinds} comment line_comment block_comment".split())
+    allowed = COMMENTS.union(kinds.split())
     return lambda node: node.type in allowed
 
 
@@ -27,6 +30,40 @@ def none_of(kinds: frozenset[str]) -> Fits:
 def said(pattern: bytes) -> Fits:
     """Only nodes with this text may stand there."""
     return lambda node: re.fullmatch(pattern, node.text or b"") is not None
+
+
+def behind(kinds: str) -> Fits:
+    """Only behind nodes of these kinds and comments."""
+    allowed = COMMENTS.union(kinds.split())
+
+    def fits(node: Node) -> bool:
+        before = node.prev_named_sibling
+        while before is not None and before.type in allowed:
+            before = before.prev_named_sibling
+        return before is None
+
+    return fits
+
+
+def apart(node: Node) -> bool:
+    """Only in a line of its own or behind a semicolon."""
+    before = node.prev_sibling
+    return (
+        before is None
+        or before.end_point.row < node.start_point.row
+        or before.type == ";"
+        or not COMMENTS.isdisjoint((before.type, node.type))
+    )
+
+
+def evenly_named(parameters: Node) -> bool:
+    """Parameters that all have names, or none of them."""
+    names = {
+        parameter.child_by_field_name("name") is None
+        for parameter in parameters.named_children
+        if parameter.type not in COMMENTS
+    }
+    return len(names) < 2
 
 
 def inside(homes: frozenset[str], walls: frozenset[str] = frozenset()) -> Fits:
@@ -44,9 +81,46 @@ def inside(homes: frozenset[str], walls: frozenset[str] = frozenset()) -> Fits:
 
 
 def jump(homes: frozenset[str], walls: frozenset[str]) -> Fits:
-    """The same for a ``break`` or ``continue``; one with a label or a value is not looked into."""
+    """The same for a ``break`` or ``continue``; one with a value is not looked into, one with a label needs that."""
     around = inside(homes, walls)
-    return lambda node: node.named_child_count > 0 or around(node)
+
+    def fits(node: Node) -> bool:
+        operand = node.named_children[0] if node.named_child_count else None
+        if operand is None or operand.type in COMMENTS:
+            return around(node)
+        is_label = operand.type == "label" or node.type.endswith("_statement")
+        return not is_label or _labelled(node, operand, walls)
+
+    return fits
+
+
+def _labelled(node: Node, label: Node, walls: frozenset[str]) -> bool:
+    """Whether a statement around a jump has its label, which is that statement's first child."""
+    around = node.parent
+    while around is not None and around.type not in walls:
+        if around.child_count and around.children[0].text == label.text:
+            return True
+        around = around.parent
+    return False
+
+
+def statement_start(expression: Node) -> bool:
+    """An expression that a statement may begin with: what begins with these would be read as something else."""
+    while expression.child_count and expression.type not in DECLARED:
+        expression = expression.children[0]
+    return expression.type not in DECLARED
+
+
+def in_line(node: Node) -> bool:
+    """Only in the line that the token in front ends in."""
+    before = node.prev_sibling
+    return before is None or before.end_point.row == node.start_point.row
+
+
+def distinct(modifiers: Node) -> bool:
+    """Modifiers of which none is there twice, and one at most says who has access."""
+    words = [word.type for word in modifiers.children if not word.is_named]
+    return len(words) == len(set(words)) and len(ACCESS.intersection(words)) < 2
 
 
 def macro(node: Node) -> bool:
@@ -59,6 +133,11 @@ def macro(node: Node) -> bool:
             return node.type == "call_expression"
         node = head
     return False
+
+
+def attribute(name: Node) -> bool:
+    """A macro behind the parameters of a function: in capitals, or in a line of its own."""
+    return not in_line(name) or re.match(rb"[A-Z_]", name.text or b"") is not None
 
 
 def constructor(name: Node) -> bool:

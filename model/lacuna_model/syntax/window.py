@@ -134,11 +134,11 @@ class Window:
         if edited is not None:
             near = beside + [(span.start_byte, span.end_byte) for span in edited.changed_ranges(tree)]
         found = self.placement.strays(tree, near) | self.placement.reserved_names(tree, text, beside)
-        if not found:
-            return found
-        spans = self.spans(self._first_fills)
-        splices = [Splice(*span, len(fill)) for span, fill in zip(spans, fills, strict=True)]
-        return found - carried_over(self._standing, splices)
+        if found:
+            spans = self.spans(self._first_fills)
+            splices = [Splice(*span, len(fill)) for span, fill in zip(spans, fills, strict=True)]
+            found -= carried_over(self._standing, splices)
+        return found or self.placement.line_ends(tree, text, near)
 
     @cached_property
     def _standing(self) -> frozenset[Fault]:
