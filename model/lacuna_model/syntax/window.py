@@ -195,6 +195,12 @@ class Window:
         """Further parses start from these fills and their tree."""
         self.base, self.tree, self.settled = tuple(fills), tree, True
 
+    def displace(self) -> bool:
+        """From now on takes what is merely out of place, too; False if it did so before."""
+        placed = self.placement is not None
+        self.placement = self._last_fills = None
+        return placed
+
     def may_mislead(self, fills: Sequence[bytes], faults: frozenset[Fault]) -> bool:
         """Whether the window's borders may be to blame: a fault at its end, or a fill that leaves its block."""
         last_line = len(self.assemble(fills).rstrip())
