@@ -8,6 +8,9 @@ from tree_sitter import Node
 Fits = Callable[[Node], bool]
 COMMENTS = frozenset({"comment", "line_comment", "block_comment"})
 DECLARED = frozenset({"object", "function_expression", "generator_function", "class"})
+# What stands in front of a name that is defined as a type, and behind the name of a variable.
+NO_NAME = rb"(?<![\w.>:])(?<!using )(?<!typename )(?<!class )"
+USED = rb"\s*(?:->|<<|\.\w+\(|[-+*/|&^%]?=(?!=)|\+\+|--)"
 ACCESS = frozenset({"public", "protected", "private"})
 
 
@@ -80,6 +83,12 @@ def inside(homes: frozenset[str], walls: frozenset[str] = frozenset()) -> Fits:
     return fits
 
 
+def outside(homes: frozenset[str], walls: frozenset[str]) -> Fits:
+    """Only a node without any of ``homes`` around it, unless one of ``walls`` is in between."""
+    within = inside(homes, walls)
+    return lambda node: not within(node)
+
+
 def jump(homes: frozenset[str], walls: frozenset[str]) -> Fits:
     """The same for a ``break`` or ``continue``; one with a value is not looked into, one with a label needs that."""
     around = inside(homes, walls)
@@ -133,6 +142,19 @@ def macro(node: Node) -> bool:
             return node.type == "call_expression"
         node = head
     return False
+
+
+def type_name(name: Node) -> bool:
+    """A name of a type: the function around, if there is one, does nothing with it that is done with variables."""
+    function = name.parent
+    while function is not None and function.type != "function_definition":
+        function = function.parent
+    if function is None:
+        return True
+    text, word = function.text or b"", re.escape(name.text or b"")
+    if re.search(rb"\b" + word + rb"[\s*&]+" + word + rb"\b", text):  # a variable with the name of its type
+        return True
+    return re.search(NO_NAME + word + USED, text) is None
 
 
 def attribute(name: Node) -> bool:

@@ -22,8 +22,10 @@ from lacuna_model.syntax.fits import (
     never,
     none_of,
     one_of,
+    outside,
     said,
     statement_start,
+    type_name,
 )
 from lacuna_model.syntax.languages import language_for
 
@@ -77,6 +79,7 @@ _C_PLACES = """
 (declaration_list (expression_statement (_) @macro))
 (function_definition type: [(type_identifier) (primitive_type)] @type declarator: (identifier))
 (preproc_call directive: (preproc_directive) @directive)
+(compound_statement (declaration type: (type_identifier) @local declarator: (identifier)))
 (concatenated_string (identifier) @literal)
 (function_declarator parameters: (_) . (identifier) @attribute)
 (compound_statement (function_definition type: (type_identifier) @loop declarator: (parenthesized_declarator)))
@@ -87,6 +90,7 @@ _C_FITS: dict[str, Fits] = {
     "top": _C_ELSEWHERE,
     "between": lambda node: _C_ELSEWHERE(node) or _C_BODY(node),
     "macro": macro,
+    "local": type_name,
     "literal": said(rb"[A-Z_]\w*"),
     "attribute": attribute,
     "loop": said(rb"[A-Z_]\w*|(?i:.*(?:for|each|loop|while).*)"),
@@ -228,6 +232,11 @@ _RUST_QUOTING = _kinds("token_tree lifetime label")
 
 _GO_LOOPS = _kinds("for_statement")
 _GO_SWITCHES = _kinds("expression_switch_statement type_switch_statement select_statement")
+_GO_HEADERS = _GO_LOOPS | _GO_SWITCHES | {"if_statement"}
+_GO_BRACKETS = _kinds(
+    "block expression_case type_case communication_case default_case parenthesized_expression argument_list "
+    "literal_value index_expression slice_expression func_literal"
+)
 _GO_FUNCTIONS = _kinds("function_declaration method_declaration func_literal")
 _GO_PLACES = """
 (source_file (_) @top)
@@ -237,6 +246,7 @@ _GO_PLACES = """
 (parameter_list) @parameters
 (defer_statement (_) @called)
 (go_statement (_) @called)
+(composite_literal type: [(type_identifier) (qualified_type) (generic_type)]) @literal
 (break_statement) @break
 (continue_statement) @continue
 """
@@ -249,6 +259,7 @@ _GO_FITS: dict[str, Fits] = {
     "import": behind("package_clause import_declaration"),
     "path": said(rb"[\"`][^\x00-\x20!\"#$%&'()*,:;<=>?\[\\\]^`{|}]+[\"`]"),
     "parameters": evenly_named,
+    "literal": outside(_GO_HEADERS, _GO_BRACKETS),  # its brace would be read as that of the block
     "called": one_of("call_expression type_conversion_expression"),
     "break": jump(_GO_LOOPS | _GO_SWITCHES, _GO_FUNCTIONS),
     "continue": jump(_GO_LOOPS, _GO_FUNCTIONS),
