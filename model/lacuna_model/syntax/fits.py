@@ -158,8 +158,14 @@ def type_name(name: Node) -> bool:
 
 
 def attribute(name: Node) -> bool:
-    """A macro behind the parameters of a function: in capitals, or in a line of its own."""
-    return not in_line(name) or re.match(rb"[A-Z_]", name.text or b"") is not None
+    """A macro behind the parameters of a function: in capitals, or below them."""
+    function = name.parent
+    while function is not None and function.type != "function_declarator":
+        function = function.parent
+    parameters = function and function.child_by_field_name("parameters")
+    if parameters is not None and parameters.end_point.row < name.start_point.row:
+        return True
+    return re.fullmatch(rb"[A-Z_][A-Z0-9_]*|_\w+", name.text or b"") is not None
 
 
 def constructor(name: Node) -> bool:

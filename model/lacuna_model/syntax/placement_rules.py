@@ -81,7 +81,9 @@ _C_PLACES = """
 (preproc_call directive: (preproc_directive) @directive)
 (compound_statement (declaration type: (type_identifier) @local declarator: (identifier)))
 (concatenated_string (identifier) @literal)
-(function_declarator parameters: (_) . (identifier) @attribute)
+(function_declarator parameters: (_) (identifier) @attribute)
+(function_declarator parameters: (_) (call_expression function: (identifier) @attribute))
+(compound_statement (function_definition !type declarator: (function_declarator declarator: (identifier) @loop)))
 (compound_statement (function_definition type: (type_identifier) @loop declarator: (parenthesized_declarator)))
 """
 _C_BODY = inside(_kinds("compound_statement"))
