@@ -116,8 +116,19 @@ def _labelled(node: Node, label: Node, walls: frozenset[str]) -> bool:
 def statement_start(expression: Node) -> bool:
     """An expression that a statement may begin with: what begins with these would be read as something else."""
     while expression.child_count and expression.type not in DECLARED:
-        expression = expression.children[0]
+        head = expression.child(0)
+        assert head is not None
+        expression = head
     return expression.type not in DECLARED
+
+
+def in_constructor(node: Node) -> bool:
+    """Only in the constructor of a class, as far as methods go."""
+    method = node.parent
+    while method is not None and method.type != "method_definition":
+        method = method.parent
+    name = method and method.child_by_field_name("name")
+    return name is None or name.text in {b"constructor", b"'constructor'", b'"constructor"'}
 
 
 def in_line(node: Node) -> bool:

@@ -15,6 +15,7 @@ from lacuna_model.syntax.fits import (
     constructor,
     distinct,
     evenly_named,
+    in_constructor,
     in_line,
     inside,
     jump,
@@ -124,6 +125,9 @@ _SCRIPT_PLACES = """
 (break_statement) @break
 (continue_statement) @continue
 (super) @super
+(call_expression function: (super) @construction)
+(binary_expression right: [(assignment_expression) (augmented_assignment_expression) (arrow_function)] @stray)
+(unary_expression argument: [(assignment_expression) (augmented_assignment_expression) (arrow_function)] @stray)
 (try_statement !handler !finalizer) @stray
 (expression_statement (_) @statement)
 (arrow_function "=>" @arrow)
@@ -142,6 +146,7 @@ _SCRIPT_FITS: dict[str, Fits] = {
     "break": jump(_SCRIPT_LOOPS | {"switch_statement"}, _SCRIPT_FUNCTIONS),
     "continue": jump(_SCRIPT_LOOPS, _SCRIPT_FUNCTIONS),
     "super": inside(_kinds("method_definition field_definition public_field_definition class_static_block"), _OWN_THIS),
+    "construction": in_constructor,
     "constant": never,
 }
 _TYPED_PLACES = f"""{_SCRIPT_PLACES}
