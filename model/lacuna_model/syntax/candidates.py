@@ -12,8 +12,8 @@ from itertools import accumulate, chain, count, islice
 from lacuna_model.constraint import GapView
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.draft import Draft, ranked_tokens
-from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.literals import finish_token
+from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.vocabulary import Vocabulary, is_utf8
 
 COST_CLOSING = 0.5  # what the first minimal completion costs, in nats of mean doubt per slot

@@ -39,10 +39,10 @@ class Check:
 class Document:
     """Text with gaps (ordered, disjoint byte ranges) in a language.
 
-    Which errors of the original a fill may leave is settled in three stages, since a file with gaps is broken by
+    Which errors of the original a fill may leave is settled in four stages, since a file with gaps is broken by
     the gaps themselves: at first only those apart from the gaps' windows, if there are any when the windows are taken
-    out; after ``widen`` the same, checked in the whole file, where nothing is said of what is merely out of place;
-    after ``relax`` those in the windows too.
+    out; after ``widen`` the same, checked in the whole file; after ``displace`` nothing more is said of what is merely
+    out of place; after ``relax`` those in the windows may stay too.
     """
 
     def __init__(self, text: bytes, gaps: Sequence[tuple[int, int]], language: Language) -> None:
@@ -121,17 +121,21 @@ class Document:
         return self._whole.spans(fills)
 
     def widen(self) -> bool:
-        """From now on checks in the whole document, and for placement no longer; False if that changes nothing."""
-        changed = bool(self._windows) or self._whole.placement is not None
+        """From now on checks in the whole document; False if that changes nothing."""
+        changed = bool(self._windows)
         self._windows = []
-        self._whole.placement = None
         return changed
+
+    def displace(self) -> bool:
+        """From now on takes what is merely out of place, too; False if that changes nothing."""
+        changed = self.widen()
+        return self._whole.displace() or changed
 
     def relax(self) -> bool:
         """From now on tolerates the original's faults near the gaps too; False if that changes nothing."""
         changed = not self._relaxed and bool(self._faults)
         self._relaxed = True
-        return self.widen() or changed
+        return self.displace() or changed
 
     def check(self, fills: Sequence[bytes], *, thorough: bool = False) -> Check:
         """The verdict of an incremental parse; fills found valid are what the next parse starts from.

@@ -6,6 +6,12 @@ from collections.abc import Callable
 from tree_sitter import Node
 
 Fits = Callable[[Node], bool]
+COMMENTS = frozenset({"comment", "line_comment", "block_comment"})
+DECLARED = frozenset({"object", "function_expression", "generator_function", "class"})
+# What stands in front of a name that is defined as a type, and behind the name of a variable.
+NO_NAME = rb"(?<![\w.>:])(?<!using )(?<!typename )(?<!class )"
+USED = rb"\s*(?:->|<<|\.\w+\(|[-+*/|&^%]?=(?!=)|\+\+|--)"
+ACCESS = frozenset({"public", "protected", "private"})
 
 
 def never(_node: Node) -> bool:
@@ -15,7 +21,7 @@ def never(_node: Node) -> bool:
 
 def one_of(kinds: str) -> Fits:
     """Only nodes of these kinds and comments may stand there."""
-    allowed = frozenset(f"{kinds} comment line_comment block_comment".split())
+    allowed = COMMENTS.union(kinds.split())
     return lambda node: node.type in allowed
 
 
@@ -27,6 +33,40 @@ def none_of(kinds: frozenset[str]) -> Fits:
 def said(pattern: bytes) -> Fits:
     """Only nodes with this text may stand there."""
     return lambda node: re.fullmatch(pattern, node.text or b"") is not None
+
+
+def behind(kinds: str) -> Fits:
+    """Only behind nodes of these kinds and comments."""
+    allowed = COMMENTS.union(kinds.split())
+
+    def fits(node: Node) -> bool:
+        before = node.prev_named_sibling
+        while before is not None and before.type in allowed:
+            before = before.prev_named_sibling
+        return before is None
+
+    return fits
+
+
+def apart(node: Node) -> bool:
+    """Only in a line of its own or behind a semicolon."""
+    before = node.prev_sibling
+    return (
+        before is None
+        or before.end_point.row < node.start_point.row
+        or before.type == ";"
+        or not COMMENTS.isdisjoint((before.type, node.type))
+    )
+
+
+def evenly_named(parameters: Node) -> bool:
+    """Parameters that all have names, or none of them."""
+    names = {
+        parameter.child_by_field_name("name") is None
+        for parameter in parameters.named_children
+        if parameter.type not in COMMENTS
+    }
+    return len(names) < 2
 
 
 def inside(homes: frozenset[str], walls: frozenset[str] = frozenset()) -> Fits:
@@ -43,10 +83,64 @@ def inside(homes: frozenset[str], walls: frozenset[str] = frozenset()) -> Fits:
     return fits
 
 
+def outside(homes: frozenset[str], walls: frozenset[str]) -> Fits:
+    """Only a node without any of ``homes`` around it, unless one of ``walls`` is in between."""
+    within = inside(homes, walls)
+    return lambda node: not within(node)
+
+
 def jump(homes: frozenset[str], walls: frozenset[str]) -> Fits:
-    """The same for a ``break`` or ``continue``; one with a label or a value is not looked into."""
+    """The same for a ``break`` or ``continue``; one with a value is not looked into, one with a label needs that."""
     around = inside(homes, walls)
-    return lambda node: node.named_child_count > 0 or around(node)
+
+    def fits(node: Node) -> bool:
+        operand = node.named_children[0] if node.named_child_count else None
+        if operand is None or operand.type in COMMENTS:
+            return around(node)
+        is_label = operand.type == "label" or node.type.endswith("_statement")
+        return not is_label or _labelled(node, operand, walls)
+
+    return fits
+
+
+def _labelled(node: Node, label: Node, walls: frozenset[str]) -> bool:
+    """Whether a statement around a jump has its label, which is that statement's first child."""
+    around = node.parent
+    while around is not None and around.type not in walls:
+        if around.child_count and around.children[0].text == label.text:
+            return True
+        around = around.parent
+    return False
+
+
+def statement_start(expression: Node) -> bool:
+    """An expression that a statement may begin with: what begins with these would be read as something else."""
+    while expression.child_count and expression.type not in DECLARED:
+        head = expression.child(0)
+        assert head is not None
+        expression = head
+    return expression.type not in DECLARED
+
+
+def in_constructor(node: Node) -> bool:
+    """Only in the constructor of a class, as far as methods go."""
+    method = node.parent
+    while method is not None and method.type != "method_definition":
+        method = method.parent
+    name = method and method.child_by_field_name("name")
+    return name is None or name.text in {b"constructor", b"'constructor'", b'"constructor"'}
+
+
+def in_line(node: Node) -> bool:
+    """Only in the line that the token in front ends in."""
+    before = node.prev_sibling
+    return before is None or before.end_point.row == node.start_point.row
+
+
+def distinct(modifiers: Node) -> bool:
+    """Modifiers of which none is there twice, and one at most says who has access."""
+    words = [word.type for word in modifiers.children if not word.is_named]
+    return len(words) == len(set(words)) and len(ACCESS.intersection(words)) < 2
 
 
 def macro(node: Node) -> bool:
@@ -59,6 +153,30 @@ def macro(node: Node) -> bool:
             return node.type == "call_expression"
         node = head
     return False
+
+
+def type_name(name: Node) -> bool:
+    """A name of a type: the function around, if there is one, does nothing with it that is done with variables."""
+    function = name.parent
+    while function is not None and function.type != "function_definition":
+        function = function.parent
+    if function is None:
+        return True
+    text, word = function.text or b"", re.escape(name.text or b"")
+    if re.search(rb"\b" + word + rb"[\s*&]+" + word + rb"\b", text):  # a variable with the name of its type
+        return True
+    return re.search(NO_NAME + word + USED, text) is None
+
+
+def attribute(name: Node) -> bool:
+    """A macro behind the parameters of a function: in capitals, or below them."""
+    function = name.parent
+    while function is not None and function.type != "function_declarator":
+        function = function.parent
+    parameters = function and function.child_by_field_name("parameters")
+    if parameters is not None and parameters.end_point.row < name.start_point.row:
+        return True
+    return re.fullmatch(rb"[A-Z_][A-Z0-9_]*|_\w+", name.text or b"") is not None
 
 
 def constructor(name: Node) -> bool:

@@ -28,8 +28,12 @@ class Judge:
         self._known[texts] = Check(tuple((gap, 0) for gap in range(len(texts))))
 
     def widen(self) -> bool:
-        """Checks in the whole document from now on, and for placement no longer; False if that changes nothing."""
+        """Checks in the whole document from now on; False if that changes nothing."""
         return self._document is not None and self._document.widen() and self._forget()
+
+    def displace(self) -> bool:
+        """Takes what is merely out of place from now on; False if that changes nothing."""
+        return self._document is not None and self._document.displace() and self._forget()
 
     def relax(self) -> bool:
         """Tolerates the original's faults near the gaps; False if there are none, or they were tolerated before."""

@@ -13,6 +13,7 @@ from tree_sitter import Node, QueryCursor, Tree
 
 from lacuna_model.syntax.error_set import Fault
 from lacuna_model.syntax.languages import Language
+from lacuna_model.syntax.line_ends import line_end_faults
 from lacuna_model.syntax.placement_rules import RULES, Rules
 
 NAMES = frozenset({"identifier", "type_identifier", "field_identifier"})
@@ -68,6 +69,10 @@ class Placement:
                 if node is not None and _is_name(node, word) and not self._quoted(node):
                     found.add(Fault("RESERVED", *word.span()))
         return frozenset(found)
+
+    def line_ends(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
+        """The line ends near some byte ranges, or everywhere, that the language reads as semicolons out of place."""
+        return line_end_faults(tree, text, spans) if self._rules.line_ends else frozenset()
 
     def _quoted(self, node: Node) -> bool:
         return node.parent is not None and node.parent.type in self._rules.quoting

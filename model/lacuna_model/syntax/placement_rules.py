@@ -7,7 +7,27 @@ from functools import cached_property
 
 from tree_sitter import Query
 
-from lacuna_model.syntax.fits import Fits, constructor, inside, jump, macro, never, none_of, one_of, said
+from lacuna_model.syntax.fits import (
+    Fits,
+    apart,
+    attribute,
+    behind,
+    constructor,
+    distinct,
+    evenly_named,
+    in_constructor,
+    in_line,
+    inside,
+    jump,
+    macro,
+    never,
+    none_of,
+    one_of,
+    outside,
+    said,
+    statement_start,
+    type_name,
+)
 from lacuna_model.syntax.languages import language_for
 
 
@@ -17,7 +37,7 @@ class Rules:
 
     ``places`` is a query; ``fits`` says by the name of a capture whether a captured node may stand there. What is
     captured by one of the names ``lasting`` may be due to a macro. ``reserved`` are words that are no names, unless
-    their parent is one of ``quoting``.
+    their parent is one of ``quoting``. ``line_ends`` says that these may be semicolons.
     """
 
     language: str
@@ -26,6 +46,7 @@ class Rules:
     reserved: str = ""
     quoting: frozenset[str] = frozenset()
     lasting: frozenset[str] = frozenset()
+    line_ends: bool = False
 
     @cached_property
     def query(self) -> Query:
@@ -59,6 +80,12 @@ _C_PLACES = """
 (declaration_list (expression_statement (_) @macro))
 (function_definition type: [(type_identifier) (primitive_type)] @type declarator: (identifier))
 (preproc_call directive: (preproc_directive) @directive)
+(compound_statement (declaration type: (type_identifier) @local declarator: (identifier)))
+(concatenated_string (identifier) @literal)
+(function_declarator parameters: (_) (identifier) @attribute)
+(function_declarator parameters: (_) (call_expression function: (identifier) @attribute))
+(compound_statement (function_definition !type declarator: (function_declarator declarator: (identifier) @loop)))
+(compound_statement (function_definition type: (type_identifier) @loop declarator: (parenthesized_declarator)))
 """
 _C_BODY = inside(_kinds("compound_statement"))
 _C_ELSEWHERE = none_of(_C_STATEMENTS)
@@ -66,6 +93,10 @@ _C_FITS: dict[str, Fits] = {
     "top": _C_ELSEWHERE,
     "between": lambda node: _C_ELSEWHERE(node) or _C_BODY(node),
     "macro": macro,
+    "local": type_name,
+    "literal": said(rb"[A-Z_]\w*"),
+    "attribute": attribute,
+    "loop": said(rb"[A-Z_]\w*|(?i:.*(?:for|each|loop|while).*)"),
     "type": said(rb"class|namespace"),  # of C++ in a header that is read as C
     "directive": said(
         rb"#[ \t]*(?:include|define|undef|error|warning|pragma|line|ident|sccs|assert|unassert|include_next|import"
@@ -94,19 +125,34 @@ _SCRIPT_PLACES = """
 (break_statement) @break
 (continue_statement) @continue
 (super) @super
+(call_expression function: (super) @construction)
+(binary_expression right: [(assignment_expression) (augmented_assignment_expression) (arrow_function)] @stray)
+(unary_expression argument: [(assignment_expression) (augmented_assignment_expression) (arrow_function)] @stray)
 (try_statement !handler !finalizer) @stray
-(expression_statement [(object) (function_expression) (class)] @stray)
+(expression_statement (_) @statement)
+(arrow_function "=>" @arrow)
 (arrow_function body: (object) @stray)
+(object "," . "," @stray)
+(arguments "," . "," @stray)
+(labeled_statement body: [(lexical_declaration) (class_declaration) (import_statement) (export_statement)] @stray)
+(statement_block [(import_statement) (export_statement)] @module)
 (lexical_declaration kind: "const" (variable_declarator !value) @constant)
 """
 _SCRIPT_FITS: dict[str, Fits] = {
     "stray": never,
+    "statement": statement_start,
+    "arrow": in_line,
+    "module": inside(_kinds("module internal_module")),
     "break": jump(_SCRIPT_LOOPS | {"switch_statement"}, _SCRIPT_FUNCTIONS),
     "continue": jump(_SCRIPT_LOOPS, _SCRIPT_FUNCTIONS),
     "super": inside(_kinds("method_definition field_definition public_field_definition class_static_block"), _OWN_THIS),
+    "construction": in_constructor,
     "constant": never,
 }
-_TYPED_PLACES = f"{_SCRIPT_PLACES} (return_statement) @return"
+_TYPED_PLACES = f"""{_SCRIPT_PLACES}
+(labeled_statement body: [(type_alias_declaration) (interface_declaration) (enum_declaration)] @stray)
+(return_statement) @return
+"""
 _TYPED_FITS = _SCRIPT_FITS | {
     "constant": inside(_kinds("ambient_declaration export_statement"), _SCRIPT_FUNCTIONS),
     "return": inside(_SCRIPT_FUNCTIONS),
@@ -122,6 +168,13 @@ _JAVA_BODIES = _kinds("class_body lambda_expression")
 _JAVA_PLACES = """
 (program (_) @top)
 (expression_statement (_) @statement)
+(program (method_declaration name: (identifier) @main))
+(modifiers) @modifiers
+(if_statement consequence: (local_variable_declaration) @stray)
+(if_statement alternative: (local_variable_declaration) @stray)
+(while_statement body: (local_variable_declaration) @stray)
+(for_statement body: (local_variable_declaration) @stray)
+(enhanced_for_statement body: (local_variable_declaration) @stray)
 (block (local_variable_declaration (modifiers ["private" "public" "protected" "static"] @stray)))
 (constructor_declaration name: (identifier) @constructor)
 (class_declaration body: (class_body (compact_constructor_declaration) @stray))
@@ -130,10 +183,12 @@ _JAVA_PLACES = """
 """
 _JAVA_FITS: dict[str, Fits] = {
     "stray": never,
-    "top": one_of(  # methods and variables are those of a class without a head
+    "top": one_of(
         "package_declaration import_declaration module_declaration class_declaration interface_declaration "
-        "enum_declaration record_declaration annotation_type_declaration method_declaration local_variable_declaration"
+        "enum_declaration record_declaration annotation_type_declaration method_declaration"
     ),
+    "main": said(rb"main"),  # what else a class without a head has is no fault where the text has more of it
+    "modifiers": distinct,
     "statement": one_of(
         "assignment_expression update_expression method_invocation object_creation_expression switch_expression"
     ),
@@ -182,10 +237,40 @@ _RUST_WORDS = (
 )
 _RUST_QUOTING = _kinds("token_tree lifetime label")
 
-_GO_DECLARATIONS = one_of(
-    "package_clause import_declaration function_declaration method_declaration type_declaration var_declaration "
-    "const_declaration"
+_GO_LOOPS = _kinds("for_statement")
+_GO_SWITCHES = _kinds("expression_switch_statement type_switch_statement select_statement")
+_GO_HEADERS = _GO_LOOPS | _GO_SWITCHES | {"if_statement"}
+_GO_BRACKETS = _kinds(
+    "block expression_case type_case communication_case default_case parenthesized_expression argument_list "
+    "literal_value index_expression slice_expression func_literal"
 )
+_GO_FUNCTIONS = _kinds("function_declaration method_declaration func_literal")
+_GO_PLACES = """
+(source_file (_) @top)
+(source_file (_) @apart)
+(source_file (import_declaration) @import)
+(import_spec path: (_) @path)
+(parameter_list) @parameters
+(defer_statement (_) @called)
+(go_statement (_) @called)
+(composite_literal type: [(type_identifier) (qualified_type) (generic_type)]) @literal
+(break_statement) @break
+(continue_statement) @continue
+"""
+_GO_FITS: dict[str, Fits] = {
+    "top": one_of(
+        "package_clause import_declaration function_declaration method_declaration type_declaration var_declaration "
+        "const_declaration"
+    ),
+    "apart": apart,
+    "import": behind("package_clause import_declaration"),
+    "path": said(rb"[\"`][^\x00-\x20!\"#$%&'()*,:;<=>?\[\\\]^`{|}]+[\"`]"),
+    "parameters": evenly_named,
+    "literal": outside(_GO_HEADERS, _GO_BRACKETS),  # its brace would be read as that of the block
+    "called": one_of("call_expression type_conversion_expression"),
+    "break": jump(_GO_LOOPS | _GO_SWITCHES, _GO_FUNCTIONS),
+    "continue": jump(_GO_LOOPS, _GO_FUNCTIONS),
+}
 _GO_WORDS = (
     "break case chan const continue default defer else fallthrough for func go goto if import interface map package "
     "range return select struct switch type var"
@@ -199,6 +284,6 @@ _TABLE = (
     Rules("tsx", _TYPED_PLACES, _TYPED_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),
     Rules("java", _JAVA_PLACES, _JAVA_FITS, _JAVA_WORDS),
     Rules("rust", _RUST_PLACES, _RUST_FITS, _RUST_WORDS, _RUST_QUOTING),
-    Rules("go", "(source_file (_) @top)", {"top": _GO_DECLARATIONS}, _GO_WORDS),
+    Rules("go", _GO_PLACES, _GO_FITS, _GO_WORDS, line_ends=True),
 )
 RULES = {rules.language: rules for rules in _TABLE}

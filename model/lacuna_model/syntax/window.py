@@ -137,11 +137,11 @@ class Window:
         if edited is not None:
             near = beside + [(span.start_byte, span.end_byte) for span in edited.changed_ranges(tree)]
         found = self.placement.strays(tree, near) | self.placement.reserved_names(tree, text, beside)
-        if not found:
-            return found
-        spans = self.spans(self._first_fills)
-        splices = [Splice(*span, len(fill)) for span, fill in zip(spans, fills, strict=True)]
-        return found - carried_over(self._standing, splices)
+        if found:
+            spans = self.spans(self._first_fills)
+            splices = [Splice(*span, len(fill)) for span, fill in zip(spans, fills, strict=True)]
+            found -= carried_over(self._standing, splices)
+        return found or self.placement.line_ends(tree, text, near)
 
     @cached_property
     def _standing(self) -> frozenset[Fault]:
@@ -216,6 +216,12 @@ class Window:
         if repair := known[2]:
             text = self.assemble(self.base)[: span[0]] + fill
             yield from repair.completions(self._parser.parse(text), text)
+
+    def displace(self) -> bool:
+        """From now on takes what is merely out of place, too; False if it did so before."""
+        placed = self.placement is not None
+        self.placement = self._last_fills = None
+        return placed
 
     def may_mislead(self, fills: Sequence[bytes], faults: frozenset[Fault]) -> bool:
         """Whether the window's borders may be to blame: a fault at its end, or a fill that leaves its block."""

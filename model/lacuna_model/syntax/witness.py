@@ -172,8 +172,10 @@ class SyntaxConstraint:
         """
         if self._attempts == ATTEMPTS - 1:
             self._judge.widen()
-        if self._attempts == ATTEMPTS and not self._strict:
-            self._judge.relax()
+        if self._attempts == ATTEMPTS:
+            self._judge.displace()
+            if not self._strict:
+                self._judge.relax()
         bare = self._attempts % 2 == 1
         if self._attempts > 1:
             queue = partial(self._queue, gaps, proposal, bare=bare)
@@ -282,6 +284,8 @@ class SyntaxConstraint:
             yield tuple(fill.text for fill in self._witness)
         yield from self._last_search(gaps)
         if self._judge.widen():
+            yield from self._last_search(gaps)
+        if self._judge.displace():
             yield from self._last_search(gaps)
         if not self._strict and self._judge.relax():
             yield from self._last_search(gaps)

@@ -19,6 +19,13 @@ MISPLACED = {
     "c: a function without parameters": ("c", "int a;\n", "b name {", "\n  a = 1;\n}\n"),
     "c: a word of the language as a name": ("c", "int f(int a)\n", " x int y", "\n{\n  return a;\n}\n"),
     "c: an unknown directive": ("c", "", "#ifacute", " NDEBUG\nint a;\n"),
+    "c: a name between strings": ("c", "void f() {\n", '  g("a" b "c");', "\n}\n"),
+    "c: words behind the parameters": ("c", "int f() ", "g h", " {\n  return 1;\n}\n"),
+    "c: a call behind the parameters": ("c", "int f() ", "g(h)", " {\n  return 1;\n}\n"),
+    "cpp: a block behind parameters": ("cpp", "void f() {\n", "  g(int a = 0) {", "\n    b();\n  }\n}\n"),
+    "c: a block behind a call": ("c", "void f() {\n", "  g (a) {", "\n    b();\n  }\n}\n"),
+    "c: a variable as a type": ("c", "void f() {\n  a = 1;\n", "  a b;", "\n}\n"),
+    "cpp: a variable as a type": ("cpp", "void f(string a) {\n  a.g();\n", "  a b;", "\n}\n"),
     "cpp: a block in a namespace": ("cpp", "namespace a {\n", "{", "\n  int x;\n}\n}\n"),
     "cpp: a return between conditions": ("cpp", "#ifdef A\n", "return 1;", "\n#endif\nint a;\n"),
     "javascript: continue without a loop": ("javascript", "function f() {\n  ", "continue;", "\n}\n"),
@@ -27,6 +34,29 @@ MISPLACED = {
     "javascript: try alone": ("javascript", "function f() {\n  ", "try { g(); }", "\n}\n"),
     "javascript: an object as a statement": ("javascript", "function f() {\n  ", "{a: 1, b};", "\n}\n"),
     "javascript: super in a function": ("javascript", "class A extends B {}\n", "function f() { super(1); }", "\n"),
+    "javascript: an object at the start of a statement": (
+        "javascript",
+        "function f() {\n  ",
+        "{a: 1, b}.c();",
+        "\n}\n",
+    ),
+    "javascript: a class that is compared": ("javascript", "let a = 1;\n", "class B {} > (a);", "\n"),
+    "javascript: super called in a method": ("javascript", "class A extends B {\n", "c() { super(); }", "\n}\n"),
+    "javascript: an assignment to a condition": ("javascript", "f(", "a && b = c", ");\n"),
+    "javascript: an assignment to an operator": ("javascript", "f(", "typeof a = b", ");\n"),
+    "javascript: an object with a hole": ("javascript", "f({ a, ", ",", " b });\n"),
+    "javascript: a call with a hole": ("javascript", "f(a, ", ",", " b);\n"),
+    "javascript: a label without a statement": ("javascript", "for (;;) {\n  ", "continue a;", "\n}\n"),
+    "javascript: a label beyond a function": (
+        "javascript",
+        "a: for (;;) {\n  f(() => { for (;;) ",
+        "break a;",
+        " });\n}\n",
+    ),
+    "javascript: a label of a declaration": ("javascript", "let b = 1;\n", "a: const c = 1;", "\n"),
+    "javascript: an arrow in the next line": ("javascript", "let a = (b)", "\n", " => b;\n"),
+    "javascript: an export in a function": ("javascript", "function f() {\n", "  export const a = 1;", "\n}\n"),
+    "typescript: a label of a type": ("typescript", "let b = 1;\n", "a: type C = number;", "\n"),
     "typescript: return outside of a function": ("typescript", "let a = 1;\n", "return a;", "\n"),
     "typescript: a word of the language as a name": ("typescript", "let a: number;\nlet ", "new", " = 1;\n"),
     "java: an expression as a statement": ("java", "class A {\n  void f() {\n    ", "a < b;", "\n  }\n}\n"),
@@ -35,6 +65,13 @@ MISPLACED = {
     "java: a body without a head": ("java", "class A {\n  ", "b {", "\n  }\n}\n"),
     "java: a public variable in a method": ("java", "class A {\n  void f() {\n    ", "private int a;", "\n  }\n}\n"),
     "java: a statement at the top": ("java", "import a.b;\n", "c.d();", "\nclass A {}\n"),
+    "java: a method at the top": ("java", "import a.b;\n", "int c() { return 1; }", "\nclass A {}\n"),
+    "java: a variable at the top": ("java", "import a.b;\n", "int c = 1;", "\nclass A {}\n"),
+    "java: a modifier twice": ("java", "class A {\n  ", "static final", " static int x = 1;\n}\n"),
+    "java: two rights of access": ("java", "class A {\n  ", "public", " private int x = 1;\n}\n"),
+    "java: a variable as a branch": ("java", "class A {\n  void f() {\n    ", "if (a)", "\n    int x = 1;\n  }\n}\n"),
+    "java: a label without a statement": ("java", "class A {\n  void f() {\n    for (;;) ", "break a;", "\n  }\n}\n"),
+    "rust: a label without a loop": ("rust", "fn f() {\n    loop { ", "break 'a;", " }\n}\n"),
     "rust: an expression at the top": ("rust", "use a::b;\n", "c::d;", "\nfn f() {}\n"),
     "rust: a block at the top": ("rust", "#[test]\n", "{", "\n    f();\n}\n"),
     "rust: a parameter without a type": ("rust", "fn f(a: u8, ", "b<(), E>", ") {}\n"),
@@ -42,6 +79,27 @@ MISPLACED = {
     "rust: self outside of an impl": ("rust", "struct A;\n", "fn f(&self) {}", "\n"),
     "rust: break without a loop": ("rust", "fn f() {\n    ", "break;", "\n}\n"),
     "go: a statement at the top": ("go", "package a\n\n", "b := 1", "\n\nfunc f() {}\n"),
+    "go: two functions in a line": ("go", "package a\n\n", "func b() {} func c() {}", "\n\nfunc f() {}\n"),
+    "go: an import behind a function": ("go", "package a\n\nfunc f() {}\n", 'import "b"', "\n"),
+    "go: blanks in the path of an import": ("go", "package a\n\n", 'import "b c"', "\n"),
+    "go: parameters with and without names": ("go", "package a\n\nfunc f(a int, ", "string", ") {}\n"),
+    "go: a function that is not called": ("go", "package a\n\nfunc f() {\n\t", "defer g", "\n}\n"),
+    "go: a value in the head of a block": (
+        "go",
+        "package a\n\nfunc f() {\n\tswitch b",
+        "{}",
+        " {\n\tcase c:\n\t}\n}\n",
+    ),
+    "go: break without a loop": ("go", "package a\n\nfunc f() {\n\t", "break", "\n}\n"),
+    "go: continue in a switch": (
+        "go",
+        "package a\n\nfunc f() {\n\tswitch {\n\tcase b:\n\t\t",
+        "continue",
+        "\n\t}\n}\n",
+    ),
+    "go: a label without a loop": ("go", "package a\n\nfunc f() {\n\tfor {\n\t\t", "break b", "\n\t}\n}\n"),
+    "go: a list without its last comma": ("go", "package a\n\nvar b = []int{\n\t1,\n\t", "2", "\n}\n"),
+    "go: a brace in the next line": ("go", "package a\n\nfunc f()", "\n", "{\n}\n"),
 }
 
 IN_PLACE = {
@@ -54,13 +112,30 @@ IN_PLACE = {
     "c: a macro with the name of a word": ("c", "", "#define inline", "\n#ifdef const\n#undef const\n#endif\n"),
     "c: a type as an argument": ("c", "void f() {\n", "  g(int, const);", "\n}\n"),
     "c: a namespace in a header for both": ("c", "int a;\n", "namespace b {", "\nint c;\n}\n"),
+    "c: a macro between strings": ("c", "void f() {\n", '  g("a" PRIu64 "c");', "\n}\n"),
+    "c: a function's attribute": ("c", "int f() ", "ATTRIBUTE", " {\n  return 1;\n}\n"),
+    "c: a function's attributes": ("c", "int f()", " A\n  b_c __d(e) F(g)", " {\n  return 1;\n}\n"),
+    "cpp: a loop of a macro": ("cpp", "void f() {\n", "  foreach (a, b) {", "\n    c();\n  }\n}\n"),
+    "c: declarations of parameters": ("c", "int f(a, b)\n", "int a;\nint b;", "\n{\n  return 1;\n}\n"),
+    "c: a loop of a macro": ("c", "void f() {\n", "  list_for_each (a) {", "\n    b();\n  }\n}\n"),
+    "c: a type": ("c", "void f() {\n  a *b = (a *)c;\n  a.b = 1;\n", "  a d;", "\n}\n"),
+    "c: a variable with the name of its type": ("c", "void f() {\n", "  a a; a = 1; a->b = 2;", "\n}\n"),
+    "cpp: a type": ("cpp", "void f() {\n  using a = g::a;\n  a(1).b = a::c;\n", "  a d;", "\n}\n"),
     "cpp: an exported class": ("cpp", "int a;\n", "class API B {", "\n public:\n  int x;\n};\n"),
     "javascript: a label": ("javascript", "", "a: for (;;) { switch (b) { default: break; } continue a; }", "\n"),
+    "javascript: a function that is called": ("javascript", "let a = 1;\n", "(function () {})();", "\n"),
+    "javascript: super of a method": ("javascript", "class A extends B {\n", "c() { super.c(); }", "\n}\n"),
+    "javascript: assignments": ("javascript", "", "a = b = c; a && (b = c); !(a = b); a || (() => b);", "\n"),
+    "javascript: a list with a hole": ("javascript", "f([a, ", ",", " b], {c,});\n"),
+    "javascript: a label of a block": ("javascript", "", "a: { break a; }", "\n"),
     "javascript: return at the top": ("javascript", "if (a) ", "return;", "\n"),
     "javascript: super in a method": ("javascript", "class A extends B {\n", "constructor() { super(); }", "\n}\n"),
     "javascript: names of words": ("javascript", "a.", "delete", "();\nexport { b as default };\n"),
     "typescript: a constant that is declared": ("typescript", "", "declare const x: number;", "\n"),
     "typescript: a constant of a module": ("typescript", "declare module 'a' {\n", "export const x: number;", "\n}\n"),
+    "typescript: an export of a namespace": ("typescript", "namespace A {\n", "  export const b = 1;", "\n}\n"),
+    "java: modifiers": ("java", "class A {\n  ", "@B @B(1) public static final", " int x = 1;\n}\n"),
+    "java: a label": ("java", "class A {\n  void f() {\n    ", "a: for (;;) { for (;;) continue a; }", "\n  }\n}\n"),
     "java: statements": ("java", "class A {\n  A() { ", "new B(); i++; f(); a = b; /* c */ ;", "}\n}\n"),
     "java: break in a switch": ("java", "class A {\n  void f() { switch (a) { case 1: ", "break;", " } }\n}\n"),
     "java: a record's constructor": ("java", "record A(int x) {\n  ", "A { }", "\n}\n"),
@@ -70,6 +145,22 @@ IN_PLACE = {
     "rust: break with a label": ("rust", "fn f() {\n    ", "'a: { break 'a; }", "\n}\n"),
     "rust: parameters": ("rust", "trait A {\n    ", "fn f(&self, #[b] c: u8, _: &'static str);", "\n}\n"),
     "go: declarations": ("go", "package a\n\n", "var b = 1 // c", "\n\nfunc f() {}\n"),
+    "go: functions in a line": ("go", "package a\n\n", "func b() {}; func c() {} /* d */", "\n"),
+    "go: imports": ("go", "package a\n\n", 'import "b/c-d.e"\nimport . `f`', "\n\nfunc f() {}\n"),
+    "go: parameters": ("go", "package a\n\n", "func f(a, b int, c ...string) (int, error) {}", "\n"),
+    "go: calls": ("go", "package a\n\nfunc f() {\n\t", "defer func() {}()\n\tgo g[int](b)", "\n}\n"),
+    "go: values in heads": (
+        "go",
+        "package a\n\nfunc f() {\n",
+        "\tif b == (c{}) || d(c{}) {\n\t}\n\tfor range []c{{1}} {\n\t\te := c{}\n\t}",
+        "\n}\n",
+    ),
+    "go: break and continue": (
+        "go",
+        "package a\n\nfunc f() {\n",
+        "b:\n\tfor {\n\t\tselect {\n\t\tcase <-c:\n\t\t\tbreak\n\t\tdefault:\n\t\t\tcontinue b\n\t\t}\n\t}",
+        "\n}\n",
+    ),
 }
 
 
@@ -106,6 +197,7 @@ def test_samples_have_nothing_out_of_place(samples: dict[str, tuple[Language, by
     assert placement is not None
     tree = Parser(language.grammar()).parse(text)
     assert not placement.strays(tree) | placement.reserved_names(tree, text, [(0, len(text))])
+    assert not placement.line_ends(tree, text)
 
 
 def test_what_stands_beside_the_gap_may_stay() -> None:
@@ -147,7 +239,9 @@ def test_words_behind_a_fill_are_looked_at_too() -> None:
 def test_in_the_end_a_misplaced_fill_is_better_than_none(case: str) -> None:
     name, before, fill, after = MISPLACED[case]
     own, sound = document(name, before, after), parses((before + fill + after).encode(), require(name))
-    assert own.widen()
+    own.widen()
+    assert not own.check([fill.encode()]).valid
+    assert own.displace()
     assert own.check([fill.encode()]).valid == sound
     assert own.check_fresh([fill.encode()]).valid == sound
-    assert not own.widen()
+    assert not own.displace()
