@@ -11,7 +11,8 @@ from lacuna_model.syntax.scan import MULTILINE_QUOTES, literal_pattern, scan, st
 # A line of code, as prose seldom has it, and the shares of such lines that prose has at most and code at least.
 STATEMENT = re.compile(
     rb"[ \t]*(?:[\w.\[\], ]+ [-+*/|&]?= |(?:return|import|raise|assert|yield|pass|break|continue|@)\b|[\w.]+\(|[)\]}]|"
-    rb"(?:if|for|while|try|else|elif|except|finally|with|def|class)\b.*:[ \t]*(?:#.*)?$|from \S+ import )"
+    rb"(?:if|for|while|try|else|elif|except|finally|with|def|class)\b.*:[ \t]*(?:#.*)?$|from \S+ import |"
+    rb"(?:async )?def \w+\(|\*{0,2}\w+: \w[\w.]*(?:\[.*\])?(?: \| [\w.]+(?:\[.*\])?)*(?: = .*|,)$)"
 )
 WORDS = re.compile(rb"[\s*]*(?:[^\s;{}=]+ )*?[A-Za-z'`,-]+(?: [a-z'`,-]+){3}")
 DOCTEST = re.compile(rb"[ \t]*(?:>>> |\.\.\. |:\w+[ :])")
@@ -138,11 +139,11 @@ def _begins_in_prose(piece: bytes, quote: bytes) -> bool | None:
         return False
     parts = piece.split(quote)
     first, other = _code_share(parts[0::2]), _code_share(parts[1::2])
-    if first is None or (other is None and PROSE <= first <= CODE):
-        return None
-    if other is None:
-        return first < PROSE
-    return None if abs(first - other) < CLEAR else first < other
+    if first is not None and other is not None:
+        return None if abs(first - other) < CLEAR else first < other
+    if first is not None:
+        return None if PROSE <= first <= CODE else first < PROSE
+    return None if other is None or PROSE <= other <= CODE else other > CODE
 
 
 def _code_share(parts: Sequence[bytes]) -> float | None:

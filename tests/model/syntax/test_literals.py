@@ -39,6 +39,13 @@ def lexicon(name: str) -> Lexicon:
             "",
             '"""',
         ),
+        (
+            "python",
+            "\n    kind: A[b] = B\n\n    def f(\n        self,\n        *args: t.Any,\n    ) -> t.Any:\n",
+            '"""',
+            "",
+        ),
+        ("python", '\n    """Says what the one does with\n    what the other one gives it\n', '"""', ""),
         ("python", '\n    x = 1\n    """Says what is done here\n    and by whom.\n    """\n    return f(x)\n', "", ""),
     ],
 )
