@@ -153,11 +153,9 @@ class SyntaxConstraint:
     def _find(self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: set[int]) -> None:
         """Looks for a first witness, each time it is called a little further."""
         held = [None if gap in which else fill for gap, fill in enumerate(self._witness or self._partial)]
-        if self._attempts == 0:
-            found = self._search_open(gaps, proposal, held, Effort(DRAFT_VERIFIES, DRAFT_SECONDS))
-            self._witness = found.whole or self._witness
-            if found.whole is not None:
-                return
+        drafts = Effort(DRAFT_VERIFIES, DRAFT_SECONDS)
+        if self._attempts == 0 and self._adopts(self._search_open(gaps, proposal, held, drafts)):
+            return
         if self._attempts < ATTEMPTS:
             self._attempts += 1
             self._attempt(gaps, proposal, held)
@@ -181,7 +179,7 @@ class SyntaxConstraint:
         effort = Effort(FIRST_VERIFIES * missing, seconds * self._attempts)
         found = self._search_open(gaps, proposal, held, effort, bare=bare)
         if found.whole is not None:
-            self._witness, self._attempts = found.whole, 0
+            self._attempts *= not self._adopts(found)
         else:  # what was found for some gaps need not be looked for again
             solved = [None if gap in found.unsolved else fill for gap, fill in enumerate(found.fills)]
             progress = solved.count(None) < self._partial.count(None)
@@ -190,6 +188,17 @@ class SyntaxConstraint:
                 self._partial = solved
             else:  # one of them may be to blame for what the others lack
                 self._partial = [None] * len(gaps)
+
+    def _adopts(self, found: Found) -> bool:
+        """Takes what was found as the witness, if the last word would be for it: it is hard to go back on later."""
+        if found.whole is None:
+            return False
+        texts = tuple(fill.text for fill in found.whole)
+        if self._refusal(texts):
+            self._judge.refuse(texts)
+            return False
+        self._witness = found.whole
+        return True
 
     def _search_open(
         self,
@@ -302,7 +311,7 @@ class SyntaxConstraint:
                 held = [None] * len(views)  # it was refused, and is not found again
                 continue
             solved = [None if gap in found.unsolved else fill for gap, fill in enumerate(found.fills)]
-            if solved.count(None) >= held.count(None):
+            if None in held and solved.count(None) >= held.count(None):
                 return
             held = solved
 
