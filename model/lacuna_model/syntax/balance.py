@@ -6,10 +6,11 @@ the others hold.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from operator import attrgetter
 
 from lacuna_model.syntax.conditionals import count_due, count_open
 from lacuna_model.syntax.languages import Lexicon
@@ -77,9 +78,19 @@ class Balance:
         return found
 
     @cached_property
-    def _nesting(self) -> list[Target]:
+    def _nesting(self) -> Sequence[Target]:
         """What each gap leaves open, where blocks are brackets and all gaps have to share them."""
-        return nest(self._first, self._rights)
+        return nest(self._first, self._rights).targets
+
+    def others(self) -> Iterator["Balance"]:
+        """Other ways to share the brackets, likeliest first: in each one of the gaps leaves others open than here."""
+        if self._lexicon.columns:
+            return
+        ways = [nest(self._first, self._rights, spurned) for spurned in enumerate(self._nesting)]
+        for way in sorted((way for way in ways if way.targets), key=attrgetter("cost")):
+            other = Balance(self._text, self._gaps, self._lexicon)
+            other._first, other._rights, other._nesting = self._first, self._rights, way.targets
+            yield other
 
     def _conditionals(self, gap: int, since: int) -> tuple[int, int]:
         if not self._lexicon.conditionals:
@@ -98,7 +109,7 @@ class Balance:
 
 def open_behind(left: Scan, right: RightSide) -> Target:
     """The brackets that a gap between these sides leaves open, outermost first: the likeliest of all ways."""
-    return nest(left, [right])[0]
+    return nest(left, [right]).targets[0]
 
 
 def scan_left(text: bytes, lexicon: Lexicon, before: Sides | None = None) -> Scan:

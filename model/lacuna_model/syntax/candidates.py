@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from itertools import accumulate, count
 
 from lacuna_model.constraint import GapView
+from lacuna_model.syntax.balance import Sides
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.draft import Draft, ranked_tokens
 from lacuna_model.syntax.region_rules import RegionRules
@@ -63,6 +64,12 @@ class GapText:
         self.rules = rules
         self.prefix = b""
         self._make_closer = closer
+
+    def between(self, sides: Sides) -> "GapText":
+        """The same gap, were its sides these."""
+        other = GapText(self.vocabulary, partial(Closer, sides), self.rules)
+        other.prefix = self.prefix
+        return other
 
     @cached_property
     def _closer(self) -> Closer | None:

@@ -11,6 +11,7 @@ from functools import partial
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, TokenText, Verdict, fill_tokens
 from lacuna_model.params import Region
+from lacuna_model.syntax.balance import Sides
 from lacuna_model.syntax.beam import Effort, Found, joint_search
 from lacuna_model.syntax.candidates import Candidates, Fill, GapText
 from lacuna_model.syntax.closing import Closer
@@ -21,7 +22,7 @@ from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.queues import Queues
 from lacuna_model.syntax.region_rules import RegionRules
-from lacuna_model.syntax.turns import solve_windows
+from lacuna_model.syntax.turns import solve_otherwise, solve_windows
 from lacuna_model.syntax.vocabulary import vocabulary_of
 
 # Drafts that are right are so at once; a witness without them is found sooner, and renewed with them gap by gap.
@@ -246,6 +247,10 @@ class SyntaxConstraint:
         own = {commit.slot: commit.token for commit in reversed(proposal) if commit.gap == gap}
         return self._queues.drafts(gaps[gap], gap, own, self._witness[gap] if self._witness is not None else None)
 
+    def _queue_between(self, gaps: Sequence[GapView], gap: int, sides: Sides) -> Candidates:
+        """Completions of what is committed, as if a gap stood between these sides."""
+        return self._queues.bare(gaps[gap], gap, sides)
+
     def _swap(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
         """The witness's token for the first open slot, of the gap that was proposed first."""
         assert self._witness is not None
@@ -304,6 +309,9 @@ class SyntaxConstraint:
         held: list[Fill | None] = [None] * len(views)
         queue = partial(self._queue, views, (), bare=bare)
         solve_windows(self._document, held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
+        if bare and self._document is not None:
+            otherwise = partial(self._queue_between, views)
+            solve_otherwise(self._document, held, otherwise, LAST_VERIFIES // 2, LAST_SECONDS / 2)
         while not effort.spent:
             found = self._search_open(views, (), held, effort, bare=bare)
             if found.whole is not None:
