@@ -57,12 +57,25 @@ def find_literals(text: bytes, lexicon: Lexicon, inside: bytes = b"") -> Literal
 def open_comment(text: bytes, lexicon: Lexicon) -> bytes:
     """The closer of a comment or raw string that a text begins in: it comes before any opener, in no other string."""
     for begin, end in (*lexicon.block_comment, *lexicon.raw):
-        place = text.find(end, 0, REACH)
+        place = _find_closer(text, end, lexicon)
         line = text[text.rfind(b"\n", 0, max(place, 0)) + 1 : max(place, 0)]
         opened = re.search(rb"(?<![\w*/\"'`])" + re.escape(begin), text[: max(place, 0)])
         if place >= 0 and not opened and not scan(line, lexicon).inside:
             return end
     return b""
+
+
+def _find_closer(text: bytes, end: bytes, lexicon: Lexicon) -> int:
+    """Where a comment's closer stands first, in no string and in no regular expression; -1 for none within reach."""
+    pattern = literal_pattern(lexicon)[0]
+    place = text.find(end, 0, REACH)
+    while place >= 0:
+        start, stop = text.rfind(b"\n", 0, place) + 1, text.find(b"\n", place)
+        found = pattern.finditer(text, start, stop if stop >= 0 else len(text))
+        if not any(one.start() < place < one.end() for one in found if (one.lastgroup or "").startswith("atom")):
+            break
+        place = text.find(end, place + len(end), REACH)
+    return place
 
 
 def open_quote(text: bytes, lexicon: Lexicon) -> bytes:
