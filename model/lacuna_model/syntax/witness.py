@@ -175,6 +175,8 @@ class SyntaxConstraint:
         if self._attempts > 1:
             queue = partial(self._queue, gaps, proposal, bare=bare)
             solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
+        if self._attempts == ATTEMPTS:
+            self._solve_otherwise(gaps, held)
         missing = held.count(None)
         seconds = FIRST_SECONDS + FIRST_SECONDS_MORE * (missing - 1)
         effort = Effort(FIRST_VERIFIES * missing, seconds * self._attempts)
@@ -247,6 +249,12 @@ class SyntaxConstraint:
         own = {commit.slot: commit.token for commit in reversed(proposal) if commit.gap == gap}
         return self._queues.drafts(gaps[gap], gap, own, self._witness[gap] if self._witness is not None else None)
 
+    def _solve_otherwise(self, gaps: Sequence[GapView], held: list[Fill | None]) -> None:
+        """Fills what holds nothing with the brackets shared in other ways, and with nothing of the model's."""
+        if self._document is not None:
+            queue = partial(self._queue_between, gaps)
+            solve_otherwise(self._document, held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
+
     def _queue_between(self, gaps: Sequence[GapView], gap: int, sides: Sides) -> Candidates:
         """Completions of what is committed, as if a gap stood between these sides."""
         return self._queues.bare(gaps[gap], gap, sides)
@@ -309,9 +317,8 @@ class SyntaxConstraint:
         held: list[Fill | None] = [None] * len(views)
         queue = partial(self._queue, views, (), bare=bare)
         solve_windows(self._document, held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
-        if bare and self._document is not None:
-            otherwise = partial(self._queue_between, views)
-            solve_otherwise(self._document, held, otherwise, LAST_VERIFIES // 2, LAST_SECONDS / 2)
+        if bare:
+            self._solve_otherwise(views, held)
         while not effort.spent:
             found = self._search_open(views, (), held, effort, bare=bare)
             if found.whole is not None:

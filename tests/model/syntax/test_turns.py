@@ -2,8 +2,11 @@
 
 from functools import partial
 
-from lacuna_model.constraint import ConstraintStats, GapView
+import pytest
+
+from lacuna_model.constraint import Commit, ConstraintStats, GapView
 from lacuna_model.params import Region
+from lacuna_model.syntax import SyntaxConstraint, witness
 from lacuna_model.syntax.balance import Balance, Sides
 from lacuna_model.syntax.candidates import Candidates, Fill, GapText
 from lacuna_model.syntax.closing import Closer
@@ -46,6 +49,17 @@ def test_another_way_serves_where_the_likeliest_does_not(tokens: SmallTokens) ->
     again: list[Fill | None] = [None, None]
     solve_windows(document, again, partial(queues.bare, view), 100, 1.0)
     assert texts != tuple(fill.text for fill in again if fill is not None)
+
+
+def test_the_last_attempt_tries_other_ways(tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(witness, "solve_otherwise", lambda document, held, *rest: asked.append(len(held)))
+    text = b"int f( {\n\n} ) ] int\n"
+    constraint = SyntaxConstraint(text, [Region(9, 9, max_tokens=1)], require("c"), tokens, strict=True)
+    for _ in range(witness.ATTEMPTS):
+        assert not asked
+        constraint.admit([GapView((), (None,))], [Commit(0, 0, 1)])
+    assert asked == [1]
 
 
 def _closer(document: Document, gap: int) -> Closer:
