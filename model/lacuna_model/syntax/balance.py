@@ -45,6 +45,7 @@ class Balance:
         self._gaps = gaps
         self._lexicon = lexicon
         self._found: list[Sides] = []
+        self._reopened = False  # whether each gap opens anew the conditionals that the text behind it ends
 
     def sides(self, gap: int) -> Sides:
         """The sides of one gap."""
@@ -83,14 +84,24 @@ class Balance:
         return nest(self._first, self._rights).targets
 
     def others(self) -> Iterator["Balance"]:
-        """Other ways to share the brackets, likeliest first: in each one of the gaps leaves others open than here."""
+        """Other ways to share the brackets, likeliest first: in each one of the gaps leaves others open than here.
+
+        In front of them comes one in which only the conditionals are shared otherwise, where there are any.
+        """
         if self._lexicon.columns:
             return
+        if self._lexicon.conditionals and b"#endif" in self._text:
+            yield self._sharing(self._nesting, reopened=True)
         ways = [nest(self._first, self._rights, spurned) for spurned in enumerate(self._nesting)]
         for way in sorted((way for way in ways if way.targets), key=attrgetter("cost")):
-            other = Balance(self._text, self._gaps, self._lexicon)
-            other._first, other._rights, other._nesting = self._first, self._rights, way.targets
-            yield other
+            yield self._sharing(way.targets)
+
+    def _sharing(self, targets: Sequence[Target], *, reopened: bool = False) -> "Balance":
+        """The same gaps, were these brackets open behind them."""
+        other = Balance(self._text, self._gaps, self._lexicon)
+        other._first, other._rights, other._nesting = self._first, self._rights, targets
+        other._reopened = reopened
+        return other
 
     def _conditionals(self, gap: int, since: int) -> tuple[int, int]:
         if not self._lexicon.conditionals:
@@ -98,7 +109,8 @@ class Balance:
         before = self._found[-1].conditionals[1] if gap else 0
         borders = [*self._gaps[gap:], (len(self._text), 0)]
         pieces = [self._text[one[1] : other[0]] for one, other in pairwise(borders)]
-        return count_open(self._text[since : self._gaps[gap][0]], before)[0], count_due(pieces)
+        due = count_due(pieces[:1] if self._reopened else pieces)
+        return count_open(self._text[since : self._gaps[gap][0]], before)[0], due
 
     def ending(self, gap: int) -> Sides:
         """The sides of a gap as if the text ended there."""

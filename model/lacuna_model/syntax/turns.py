@@ -18,7 +18,7 @@ from lacuna_model.syntax.document import Check, Document, nearest
 from lacuna_model.syntax.window import Window
 
 ENDINGS = 3
-MOST_WAYS = 5  # to share the brackets: as many times may be spent on them as on one gap
+MOST_WAYS = 4  # to share the brackets: as many times may be spent on them as on one gap
 
 
 class _Head:

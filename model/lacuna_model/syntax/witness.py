@@ -317,7 +317,7 @@ class SyntaxConstraint:
         held: list[Fill | None] = [None] * len(views)
         queue = partial(self._queue, views, (), bare=bare)
         solve_windows(self._document, held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
-        if bare:
+        if bare and self._attempts < ATTEMPTS:  # what the last attempt has tried would come to nothing again
             self._solve_otherwise(views, held)
         while not effort.spent:
             found = self._search_open(views, (), held, effort, bare=bare)

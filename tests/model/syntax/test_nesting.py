@@ -147,3 +147,12 @@ def test_other_ways_to_share_the_brackets_differ() -> None:
 
 def test_columns_share_no_brackets() -> None:
     assert not list(Balance(b"a = [\n\n]\n", [(6, 6)], require("python").lexicon).others())
+
+
+def test_another_way_opens_the_conditionals_anew() -> None:
+    pieces = (b"#if A\n#  if B\n", b"\nint f(void) {\n  g();\n", b"\n  h();\n#endif\n}\n")
+    places = [len(pieces[0]), len(pieces[0] + pieces[1])]
+    balance = Balance(b"".join(pieces), [(place, place) for place in places], require("c").lexicon)
+    assert [balance.sides(gap).conditionals for gap in (0, 1)] == [(2, 1), (1, 1)]
+    other = next(balance.others())
+    assert [other.sides(gap).conditionals for gap in (0, 1)] == [(2, 0), (0, 1)]
