@@ -1,7 +1,7 @@
 """Blocks that are columns: which lines must be written so that the text behind a gap stands in open blocks."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 REACH = 4000
@@ -114,7 +114,7 @@ def lay_lines(
     for target in targets:
         if target.column not in columns and target.column > 0:
             parent = max((known for known in columns if known < target.column), default=0)
-            head = needs.block if parent else needs.top_level
+            head = needs.block if _in_function(heads, parent) else needs.top_level
             lines.append((parent, head))
             columns = [known for known in columns if known <= parent] + [target.column]
             heads = {known: word for known, word in heads.items() if known < parent} | {parent: head.split(b" ")[0]}
@@ -138,6 +138,12 @@ def _statement_column(opened: Sequence[Line], coming: Sequence[Line], *, header:
     if following.word in CLAUSES:
         return min((column for column in columns if column > following.column), default=following.column + unit)
     return following.column
+
+
+def _in_function(heads: Mapping[int, bytes], column: int) -> bool:
+    """Whether a line of this column stands in a function, or may do, given the heads of the open blocks."""
+    scopes = [word for place, word in sorted(heads.items()) if place < column and word in (b"class", b"def", b"async")]
+    return column > 0 and scopes[-1:] != [b"class"]
 
 
 def _continues(head: bytes | None, clause: bytes) -> bool:

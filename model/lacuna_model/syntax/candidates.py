@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from itertools import accumulate, chain, count, islice
 
 from lacuna_model.constraint import GapView
+from lacuna_model.syntax.balance import Sides
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.draft import Draft, ranked_tokens
 from lacuna_model.syntax.literals import finish_token
@@ -72,6 +73,12 @@ class GapText:
     def complete_with(self, closer: Callable[[], Closer], repair: Callable[[bytes], Iterator[bytes]]) -> None:
         """Where completions come from: guesses from the text around the gap, and the grammar of a valid file."""
         self._make_closer, self._repair = closer, repair
+
+    def between(self, sides: Sides) -> "GapText":
+        """The same gap, were its sides these."""
+        other = GapText(self.vocabulary, partial(Closer, sides), self.rules)
+        other.prefix = self.prefix
+        return other
 
     @cached_property
     def _closer(self) -> Closer | None:

@@ -13,11 +13,12 @@ from lacuna_model.syntax.extent import Extent, find_extents, skeleton
 from lacuna_model.syntax.frontier import Frontier
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language
-from lacuna_model.syntax.oracle import COMPILES, PROGRAM
+from lacuna_model.syntax.oracle import COMPILES, LINE, PROGRAM, next_code_line
 from lacuna_model.syntax.placement import placement_in
 from lacuna_model.syntax.window import Window
 
-SCOPED = re.compile(rb"\b(?:await|yield|break|continue|nonlocal)\b")
+SCOPED = re.compile(rb"\b(?:await|yield|break|continue|nonlocal|__future__)\b")
+SCOPE = re.compile(rb"[ \t]*(?:async +)?(?:def|class|for|while)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Document:
         self._windows = [self._window(extent) for extent in extents]
         self._near = [(extent.begin, extent.stop) for extent in extents] or [(0, len(text) + 1)]
         self._relaxed = False
-        self._suited: set[frozenset[tuple[int, bytes]]] = set()
+        self._suited: set[tuple[bytes, ...]] = set()
         self._balance = Balance(text, gaps, language.lexicon)
 
     @property
@@ -111,6 +112,16 @@ class Document:
     @cached_property
     def _indent_faults(self) -> frozenset[Fault]:
         return indentation_faults(self._original_tree, self._text) if self._language.columns else frozenset()
+
+    @cached_property
+    def _around(self) -> list[tuple[bytes, int]]:
+        """For each gap the beginning of its line, and the column of the first line of code behind it."""
+        text = self._text
+        found = []
+        for start, end in self._gaps:
+            line = text[text.rfind(b"\n", 0, end := next_code_line(text, end)) + 1 : end]
+            found.append((text[text.rfind(b"\n", 0, start) + 1 : start], len(line) - len(line.lstrip())))
+        return found
 
     def assemble(self, fills: Sequence[bytes]) -> bytes:
         """The document with its gaps filled."""
@@ -170,9 +181,17 @@ class Document:
         return Check(tuple(found))
 
     def _check_scopes(self, fills: Sequence[bytes]) -> Sequence[tuple[int, int]]:
-        """What the compiler has against headers, and words that may not stand everywhere: a window does not tell."""
-        bound = frozenset((gap, fill) for gap, fill in enumerate(fills) if _is_header(fill) or SCOPED.search(fill))
-        if not bound or bound in self._suited:
+        """What the compiler has against headers, and words that may not stand everywhere: a window does not tell.
+
+        The words may also stand behind a fill, in the function or the loop that it begins or ends.
+        """
+        if self._language.name not in PROGRAM:
+            return ()
+        bound = tuple(
+            fill if _is_header(fill) or SCOPED.search(fill) else scopes(line + fill, column)
+            for fill, (line, column) in zip(fills, self._around, strict=True)
+        )
+        if not any(bound) or bound in self._suited:
             return ()
         found = self._compiled(fills, Check(())).faults
         if not found:  # asked once, for it takes as long as many checks; the last word comes in the end
@@ -205,8 +224,9 @@ class Document:
             return check
         fault = oracle(text, spans)
         if fault is None and not self._relaxed and self._extents and self._compiles_elsewhere:
-            heads = [span for span, fill in zip(spans, fills, strict=True) if _is_header(fill)]
-            fault = Fault("SYNTAX", *(heads or spans)[0])
+            line = LINE[self._language.name](text)
+            before = [span for span in spans if text.count(b"\n", 0, span[0]) < line]
+            fault = Fault("SYNTAX", *(before or spans[:1])[-1])
         return check if fault is None else Check(tuple(nearest(self._whole, fills, frozenset({fault}))))
 
     @cached_property
@@ -251,6 +271,16 @@ def parses(text: bytes, language: Language) -> bool:
 def _is_header(fill: bytes) -> bool:
     """Whether a fill ends as the header of the block behind it, which may then stand in the wrong kind of block."""
     return fill.rstrip().endswith(b":")
+
+
+def scopes(lines: bytes, column: int) -> bytes:
+    """What in some lines tells whether a block of this column behind them stands in a function, or in a loop."""
+    found = []
+    for line in lines.split(b"\n"):
+        lead, head = line[: len(line) - len(line.lstrip())], SCOPE.match(line)
+        if lead != line and len(lead) < column:
+            found.append(head.group() if head else lead + b"x")
+    return b"\n".join(found)
 
 
 def nearest(window: Window, fills: Sequence[bytes], faults: frozenset[Fault]) -> list[tuple[int, int]]:

@@ -40,7 +40,7 @@ def indentation_faults(tree: Tree, text: bytes, windows: Sequence[tuple[int, int
                 found.update(_block_faults(node, children, text))
             elif any(child.type in CLAUSES for child in children):
                 found.update(_clause_faults(node, children, text))
-            stack.extend(child for child in children if child.child_count)
+            stack.extend(child for child in children if child.child_count or child.type == "block")
     return frozenset(found)
 
 

@@ -207,6 +207,7 @@ _GO = Lexicon(
         b"select ",
         b"x := []struct ",
         b"x: struct ",
+        b"*interface ",
     ),
     groups=(b"import ", b"var ", b"const "),
     headers=_C_HEADERS | {b"func"},

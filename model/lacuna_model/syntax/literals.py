@@ -11,7 +11,8 @@ from lacuna_model.syntax.scan import MULTILINE_QUOTES, literal_pattern, scan, st
 # A line of code, as prose seldom has it, and the shares of such lines that prose has at most and code at least.
 STATEMENT = re.compile(
     rb"[ \t]*(?:[\w.\[\], ]+ [-+*/|&]?= |(?:return|import|raise|assert|yield|pass|break|continue|@)\b|[\w.]+\(|[)\]}]|"
-    rb"(?:if|for|while|try|else|elif|except|finally|with|def|class)\b.*:[ \t]*(?:#.*)?$|from \S+ import )"
+    rb"(?:if|for|while|try|else|elif|except|finally|with|def|class)\b.*:[ \t]*(?:#.*)?$|from \S+ import |"
+    rb"(?:async )?def \w+\(|\*{0,2}\w+: \w[\w.]*(?:\[.*\])?(?: \| [\w.]+(?:\[.*\])?)*(?: = .*|,)$)"
 )
 WORDS = re.compile(rb"[\s*]*(?:[^\s;{}=]+ )*?[A-Za-z'`,-]+(?: [a-z'`,-]+){3}")
 DOCTEST = re.compile(rb"[ \t]*(?:>>> |\.\.\. |:\w+[ :])")
@@ -59,12 +60,25 @@ def find_literals(text: bytes, lexicon: Lexicon, inside: bytes = b"") -> Literal
 def open_comment(text: bytes, lexicon: Lexicon) -> bytes:
     """The closer of a comment or raw string that a text begins in: it comes before any opener, in no other string."""
     for begin, end in (*lexicon.block_comment, *lexicon.raw):
-        place = text.find(end, 0, REACH)
+        place = _find_closer(text, end, lexicon)
         line = text[text.rfind(b"\n", 0, max(place, 0)) + 1 : max(place, 0)]
         opened = re.search(rb"(?<![\w*/\"'`])" + re.escape(begin), text[: max(place, 0)])
         if place >= 0 and not opened and not scan(line, lexicon).inside:
             return end
     return b""
+
+
+def _find_closer(text: bytes, end: bytes, lexicon: Lexicon) -> int:
+    """Where a comment's closer stands first, in no string and in no regular expression; -1 for none within reach."""
+    pattern = literal_pattern(lexicon)[0]
+    place = text.find(end, 0, REACH)
+    while place >= 0:
+        start, stop = text.rfind(b"\n", 0, place) + 1, text.find(b"\n", place)
+        found = pattern.finditer(text, start, stop if stop >= 0 else len(text))
+        if not any(one.start() < place < one.end() for one in found if (one.lastgroup or "").startswith("atom")):
+            break
+        place = text.find(end, place + len(end), REACH)
+    return place
 
 
 def open_quote(text: bytes, lexicon: Lexicon) -> bytes:
@@ -141,11 +155,11 @@ def _begins_in_prose(piece: bytes, quote: bytes) -> bool | None:
         return False
     parts = piece.split(quote)
     first, other = _code_share(parts[0::2]), _code_share(parts[1::2])
-    if first is None or (other is None and PROSE <= first <= CODE):
-        return None
-    if other is None:
-        return first < PROSE
-    return None if abs(first - other) < CLEAR else first < other
+    if first is not None and other is not None:
+        return None if abs(first - other) < CLEAR else first < other
+    if first is not None:
+        return None if PROSE <= first <= CODE else first < PROSE
+    return None if other is None or PROSE <= other <= CODE else other > CODE
 
 
 def finish_token(text: bytes, inside: bytes) -> bytes:

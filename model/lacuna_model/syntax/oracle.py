@@ -33,6 +33,12 @@ def python_compiles(text: bytes) -> bool:
     return len(text) > LARGEST or _refusal(text, 0) is None
 
 
+def python_line(text: bytes) -> int:
+    """The line that CPython's compiler has something against; 0 for none."""
+    error = _refusal(text, 0)
+    return (error.lineno or 1) if error is not None else 0
+
+
 def _at_fills(text: bytes, spans: Sequence[tuple[int, int]], flags: int) -> Fault | None:
     error = _refusal(text, flags)
     if error is None:
@@ -89,3 +95,4 @@ def _refusal(text: bytes, flags: int) -> SyntaxError | None:
 SYNTAX: dict[str, Oracle] = {"python": python_syntax}
 PROGRAM: dict[str, Oracle] = {"python": python_program}
 COMPILES: dict[str, Callable[[bytes], bool]] = {"python": python_compiles}
+LINE: dict[str, Callable[[bytes], int]] = {"python": python_line}

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from lacuna_model.constraint import GapView
+from lacuna_model.syntax.balance import Sides
 from lacuna_model.syntax.candidates import Candidates, Fill, GapText
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.draft import lay_out, overlaid, ranked_tokens
@@ -29,9 +30,9 @@ class Queues:
         self._gaps = gaps
         self._original = original
 
-    def bare(self, view: GapView, gap: int) -> Candidates:
-        """Completions of what is committed, without anything of the model's draft."""
-        queue = Candidates(view, self._gaps[gap])
+    def bare(self, view: GapView, gap: int, sides: Sides | None = None) -> Candidates:
+        """Completions of what is committed, without anything of the model's draft; ``sides`` may be others."""
+        queue = Candidates(view, self._gaps[gap] if sides is None else self._gaps[gap].between(sides))
         queue.add_bare(lay_out(view, {}, self._vocabulary.eog_id))
         return queue
 

@@ -69,7 +69,7 @@ HEAD = re.compile(rb"[^=:]*[\w)] |\w+ ")  # of a block that is a statement, not 
 CLAUSE = re.compile(rb"\s*(else|catch|finally)\b")
 WORD_OF = {b"else": b"if", b"catch": b"try", b"finally": b"try", b"while": b"do"}
 JUMP = re.compile(rb"\b(?:break|continue)\b")
-OWN_BLOCK = re.compile(rb"\s*\n([ \t]*)\{[ \t]*\n(?:.*\n){0,40}?\1\}\s*(?=(\w+))")
+OWN_BLOCK = re.compile(rb"\s*\n([ \t]*)\{(?:[ \t]*\n(?:.*\n){0,40}?\1)?\}\s*(?=(\w+))")
 OUTER_BLOCK = re.compile(rb"[ \t]*\r?\n\{[ \t]*\r?\n")
 CASE = re.compile(rb"\s*(?:case|default)\b")
 
@@ -149,9 +149,7 @@ class RightSide:
     def listed(self) -> frozenset[int]:
         """Which of its first closers without an opener end a value that another one follows."""
         closers = enumerate(self.unmatched[:MOST_LISTED])
-        return frozenset(
-            index for index, closer in closers if closer.closer == b"}" and NEXT.match(self._behind(index))
-        )
+        return frozenset(index for index, closer in closers if closer.closer == b"}" and NEXT.match(self.behind(index)))
 
     @property
     def prose(self) -> bool:
@@ -218,7 +216,7 @@ class RightSide:
     def _callers(self, openers: Sequence[bytes]) -> list[bytes]:
         """What may stand in front of a parenthesis, by what follows where it is closed: parameters or arguments."""
         operand = self.lexicon.operand
-        behind = self._behind(len(openers) - 1 - openers.index(b"("))
+        behind = self.behind(len(openers) - 1 - openers.index(b"("))
         if self.lexicon.columns:
             if SIGNATURE_END.match(behind):
                 return [b"def " + operand, b"if " + operand, b"class " + operand]
@@ -254,7 +252,7 @@ class RightSide:
 
     def _likely(self, index: int, *, outside: bool = False) -> bytes:
         """How the head of a block begins, by what follows where it is closed, and where; "" where nothing tells."""
-        behind = self._behind(index)
+        behind = self.behind(index)
         closer = self.unmatched[index] if index < len(self.unmatched) else None
         outermost = closer.leads and closer.column == 0 if closer is not None else outside
         if closer is not None and outermost and METHOD.search(self.text, 0, self._start + closer.end):
@@ -262,7 +260,7 @@ class RightSide:
         found = next((head for pattern, head in HEAD_OF.items() if re.match(pattern, behind)), b"")
         return found or (self.lexicon.outer if outermost else b"")
 
-    def _behind(self, index: int) -> bytes:
+    def behind(self, index: int) -> bytes:
         """What follows a closer that has no opener."""
         return self.text[self._start + self.unmatched[index].end :] if index < len(self.unmatched) else b""
 

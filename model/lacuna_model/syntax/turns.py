@@ -5,9 +5,12 @@ right does not come back to it. Cut off in front of the next gap, with all that 
 whether this gap's fill is right whatever the next one will hold.
 """
 
+import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 
+from lacuna_model.syntax.balance import Balance, Sides
 from lacuna_model.syntax.beam import Effort, joint_search
 from lacuna_model.syntax.candidates import Candidates, Fill
 from lacuna_model.syntax.closing import Closer
@@ -15,6 +18,7 @@ from lacuna_model.syntax.document import Check, Document, nearest
 from lacuna_model.syntax.window import Window
 
 ENDINGS = 3
+MOST_WAYS = 4  # to share the brackets: as many times may be spent on them as on one gap
 
 
 class _Head:
@@ -51,21 +55,51 @@ def solve_windows(
         return
     for window in document.windows:
         if len(window.gaps) > 1 and None in [held[gap] for gap in window.gaps]:
-            solved = solve_in_turn(document, window, queue, verifies, seconds)
+            balance, first = document.balance(window.gaps.start)
+            solved = solve_in_turn(balance, first, window, queue, verifies, seconds)
             if solved is not None:
                 held[window.gaps.start : window.gaps.stop] = solved
 
 
+def solve_otherwise(
+    document: Document,
+    held: list[Fill | None],
+    queue: Callable[[int, Sides], Candidates],
+    verifies: int,
+    seconds: float,
+) -> None:
+    """The same with other brackets shared among the gaps, as long as there is time for one more way."""
+    for window in document.windows:
+        if None not in [held[gap] for gap in window.gaps]:
+            continue
+        balance, first = document.balance(window.gaps.start)
+        started = time.thread_time()
+        for other in balance.others():
+            turn = partial(_between, queue, other, first - window.gaps.start)
+            solved = solve_in_turn(other, first, window, turn, verifies, seconds)
+            if solved is not None:
+                held[window.gaps.start : window.gaps.stop] = solved
+                break
+            if time.thread_time() - started > seconds * MOST_WAYS:
+                break
+
+
+def _between(queue: Callable[[int, Sides], Candidates], balance: Balance, shift: int, gap: int) -> Candidates:
+    """A gap's candidates where it stands between these sides; ``shift`` leads to its place in the balance."""
+    return queue(gap, balance.sides(gap + shift))
+
+
 def solve_in_turn(
-    document: Document, window: Window, queue: Callable[[int], Candidates], verifies: int, seconds: float
+    balance: Balance, first: int, window: Window, queue: Callable[[int], Candidates], verifies: int, seconds: float
 ) -> list[Fill] | None:
     """Fills for all gaps of a window that are valid together; None where one of them finds none.
 
-    For each gap and each ending as many ``verifies`` and ``seconds`` may be spent.
+    The window's gaps are those of the balance from the ``first`` on. For each gap and each ending as many
+    ``verifies`` and ``seconds`` may be spent.
     """
     solved: list[Fill] = []
     for count, gap in enumerate(window.gaps):
-        for head in _heads(document, window, count + 1):
+        for head in _heads(balance, first, window, count + 1):
             held = [*solved, None]
             found = joint_search({count: queue(gap)}, held, head, Effort(verifies, seconds))
             if found.whole is not None:
@@ -76,11 +110,10 @@ def solve_in_turn(
     return solved
 
 
-def _heads(document: Document, window: Window, count: int) -> Iterator[_Head]:
+def _heads(balance: Balance, first: int, window: Window, count: int) -> Iterator[_Head]:
     if count == len(window.gaps):
         yield _Head(window, ())
         return
-    balance, index = document.balance(window.extent.first + count)
     head = window.head(count)
-    for ending in islice(Closer(balance.ending(index)).completions(b""), ENDINGS):
+    for ending in islice(Closer(balance.ending(first + count)).completions(b""), ENDINGS):
         yield _Head(head, (ending,))

@@ -11,6 +11,7 @@ from functools import partial
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, TokenText, Verdict, fill_tokens
 from lacuna_model.params import Region
+from lacuna_model.syntax.balance import Sides
 from lacuna_model.syntax.beam import Effort, Found, joint_search
 from lacuna_model.syntax.candidates import Candidates, Fill, GapText
 from lacuna_model.syntax.closing import Closer
@@ -21,7 +22,7 @@ from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.queues import Queues
 from lacuna_model.syntax.region_rules import RegionRules
-from lacuna_model.syntax.turns import solve_windows
+from lacuna_model.syntax.turns import solve_otherwise, solve_windows
 from lacuna_model.syntax.vocabulary import vocabulary_of
 
 # Drafts that are right are so at once; a witness without them is found sooner, and renewed with them gap by gap.
@@ -155,11 +156,9 @@ class SyntaxConstraint:
     def _find(self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: set[int]) -> None:
         """Looks for a first witness, each time it is called a little further."""
         held = [None if gap in which else fill for gap, fill in enumerate(self._witness or self._partial)]
-        if self._attempts == 0:
-            found = self._search_open(gaps, proposal, held, Effort(DRAFT_VERIFIES, DRAFT_SECONDS))
-            self._witness = found.whole or self._witness
-            if found.whole is not None:
-                return
+        drafts = Effort(DRAFT_VERIFIES, DRAFT_SECONDS)
+        if self._attempts == 0 and self._adopts(self._search_open(gaps, proposal, held, drafts)):
+            return
         if self._attempts < ATTEMPTS:
             self._attempts += 1
             self._attempt(gaps, proposal, held)
@@ -180,12 +179,14 @@ class SyntaxConstraint:
         if self._attempts > 1:
             queue = partial(self._queue, gaps, proposal, bare=bare)
             solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
+        if self._attempts == ATTEMPTS:
+            self._solve_otherwise(gaps, held)
         missing = held.count(None)
         seconds = FIRST_SECONDS + FIRST_SECONDS_MORE * (missing - 1)
         effort = Effort(FIRST_VERIFIES * missing, seconds * self._attempts)
         found = self._search_open(gaps, proposal, held, effort, bare=bare)
         if found.whole is not None:
-            self._witness, self._attempts = found.whole, 0
+            self._attempts *= not self._adopts(found)
         else:  # what was found for some gaps need not be looked for again
             solved = [None if gap in found.unsolved else fill for gap, fill in enumerate(found.fills)]
             progress = solved.count(None) < self._partial.count(None)
@@ -194,6 +195,17 @@ class SyntaxConstraint:
                 self._partial = solved
             else:  # one of them may be to blame for what the others lack
                 self._partial = [None] * len(gaps)
+
+    def _adopts(self, found: Found) -> bool:
+        """Takes what was found as the witness, if the last word would be for it: it is hard to go back on later."""
+        if found.whole is None:
+            return False
+        texts = tuple(fill.text for fill in found.whole)
+        if self._refusal(texts):
+            self._judge.refuse(texts)
+            return False
+        self._witness = found.whole
+        return True
 
     def _search_open(
         self,
@@ -240,6 +252,16 @@ class SyntaxConstraint:
             return self._queues.bare(gaps[gap], gap)
         own = {commit.slot: commit.token for commit in reversed(proposal) if commit.gap == gap}
         return self._queues.drafts(gaps[gap], gap, own, self._witness[gap] if self._witness is not None else None)
+
+    def _solve_otherwise(self, gaps: Sequence[GapView], held: list[Fill | None]) -> None:
+        """Fills what holds nothing with the brackets shared in other ways, and with nothing of the model's."""
+        if self._document is not None:
+            queue = partial(self._queue_between, gaps)
+            solve_otherwise(self._document, held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
+
+    def _queue_between(self, gaps: Sequence[GapView], gap: int, sides: Sides) -> Candidates:
+        """Completions of what is committed, as if a gap stood between these sides."""
+        return self._queues.bare(gaps[gap], gap, sides)
 
     def _swap(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
         """The witness's token for the first open slot, of the gap that was proposed first."""
@@ -301,6 +323,8 @@ class SyntaxConstraint:
         held: list[Fill | None] = [None] * len(views)
         queue = partial(self._queue, views, (), bare=bare)
         solve_windows(self._document, held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
+        if bare and self._attempts < ATTEMPTS:  # what the last attempt has tried would come to nothing again
+            self._solve_otherwise(views, held)
         while not effort.spent:
             found = self._search_open(views, (), held, effort, bare=bare)
             if found.whole is not None:
@@ -308,7 +332,7 @@ class SyntaxConstraint:
                 held = [None] * len(views)  # it was refused, and is not found again
                 continue
             solved = [None if gap in found.unsolved else fill for gap, fill in enumerate(found.fills)]
-            if solved.count(None) >= held.count(None):
+            if None in held and solved.count(None) >= held.count(None):
                 return
             held = solved
 

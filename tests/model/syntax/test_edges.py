@@ -4,11 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
+from tree_sitter import Parser
 
 from lacuna_model.params import Region
 from lacuna_model.syntax import SyntaxConstraint, constraint_for, language_for
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.error_set import Splice, carried_over, tree_faults
+from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.vocabulary import finish_character, unfinished_character
 
 from .conftest import SmallTokens
@@ -96,12 +98,27 @@ def test_indentation_is_checked() -> None:
     before, after = b"def f(x):\n    if x:\n", b"\n    return 1\n"
     document = Document(before + after, [(len(before), len(before))], language)
     good = [b"        y = 1", b"        y = 1\n        z = 2", b"        pass  # done"]
-    bad = [b"    y = 1", b"        y = 1\n      z = 2", b"        # nothing", b"", b"        y = 1\n            z = 2"]
+    empty = b"        def g(\n        ):"
+    bad = [
+        empty,
+        b"    y = 1",
+        b"        y = 1\n      z = 2",
+        b"        # nothing",
+        b"",
+        b"        y = 1\n            z = 2",
+    ]
     for text in good:
         assert document.check([text]).valid
     for text in bad:
         assert not document.check([text]).valid
         assert not document.check_fresh([text]).valid
+
+
+def test_a_block_that_another_one_ends_at_once_is_empty() -> None:
+    language = language_for("a.py")
+    assert language is not None
+    text = b"def f(x):\n    if x:\n        def g(\n            y,\n        ) -> z:\n    return 1\n"
+    assert indentation_faults(Parser(language.grammar()).parse(text), text)
 
 
 def test_carried_over_shifts_and_drops() -> None:

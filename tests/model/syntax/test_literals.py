@@ -31,6 +31,7 @@ def lexicon(name: str) -> Lexicon:
         ),
         ("javascript", "\n * accepts `text/*` and 'text/*'.\n */\nf()\n", "", "*/"),
         ("javascript", "\n  f()\n}\n\n/**\n * Takes `x and returns it.\n */\nfunction g(x) {\n", "", ""),
+        ("javascript", "\n  }\n  var x = /\\s*/;\n  var y = x.test(z);\n", "", ""),
         ("javascript", "\n  more ${x}`\n  f()\n", "`", "`"),
         ("python", "\n    'zero'\n    >>> f(5)\n    'five'\n    >>> f(7)\n", "", '"""'),
         (
@@ -39,6 +40,13 @@ def lexicon(name: str) -> Lexicon:
             "",
             '"""',
         ),
+        (
+            "python",
+            "\n    kind: A[b] = B\n\n    def f(\n        self,\n        *args: t.Any,\n    ) -> t.Any:\n",
+            '"""',
+            "",
+        ),
+        ("python", '\n    """Says what the one does with\n    what the other one gives it\n', '"""', ""),
         ("python", '\n    x = 1\n    """Says what is done here\n    and by whom.\n    """\n    return f(x)\n', "", ""),
     ],
 )

@@ -4,14 +4,16 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate
 
+import numpy as np
 import pytest
 from tree_sitter import Parser
 
+from lacuna_model.constraint import Commit, GapView
 from lacuna_model.params import Region
 from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint, language_for
 from lacuna_model.syntax.balance import Balance
-from lacuna_model.syntax.blocks import Line, lay_lines, open_lines, render
-from lacuna_model.syntax.document import Document
+from lacuna_model.syntax.blocks import Line, Needs, lay_lines, open_lines, render
+from lacuna_model.syntax.document import Check, Document
 from lacuna_model.syntax.error_set import tree_faults
 from lacuna_model.syntax.extent import find_extents
 from lacuna_model.syntax.frontier import Frontier
@@ -232,6 +234,21 @@ def test_a_word_must_suit_the_function_around_it() -> None:
     assert not document.check([b"y = await x"]).valid
 
 
+def test_a_fill_must_leave_the_function_open_that_stands_behind_it() -> None:
+    filler = "".join(f"def f{i}():\n    return {i}\n\n\n" for i in range(40))
+    before = filler + "class A:\n"
+    text = before + "\n        else:\n            return 1\n\n\n" + filler
+    document = Document(text.encode(), [(len(before), len(before))], python())
+    assert document.check([b"    def f(x):\n        if x:\n            pass"]).valid
+    assert not document.check([b"    if x:\n        if x:\n            pass"]).valid
+
+
+def test_the_gap_in_front_of_what_does_not_compile_is_to_blame() -> None:
+    text = b"def f():\n    \n\n\nclass A:\n    \n    if x:\n        y()\n        return 1\n"
+    document = Document(text, [(13, 13), (29, 29)], python())
+    assert [gap for gap, _ in document.check_fresh([b"pass", b"pass"]).faults] == [1]
+
+
 @pytest.mark.parametrize(
     ("piece", "before", "inside"),
     [
@@ -273,6 +290,12 @@ def test_layout_opens_the_blocks_that_come() -> None:
         Line(4, b"def"),
         Line(8, b"x"),
     ]
+
+
+def test_a_block_in_a_class_that_returns_stands_in_a_function() -> None:
+    opened = [Line(0, b"class"), Line(4, b"x")]
+    layout = lay_lines(opened, [Line(8, b"y")], header=False, unit=4, needs=Needs(b"if x:", b"def x():"))
+    assert render(layout, b"\n", b" ") == b"\n    def x():\n        "
 
 
 def test_an_extent_ends_behind_a_raw_string_that_a_gap_opens() -> None:
@@ -375,7 +398,15 @@ def test_strict_constraint_leaves_no_error(tokens: SmallTokens) -> None:
     assert constraint.finish([_closed(tokens, "1")], truncate=False).fills == ("1",)
 
 
-def _closed(tokens: SmallTokens, text: str):  # type: ignore[no-untyped-def]  # a GapView
-    from lacuna_model.constraint import GapView
+def test_no_witness_is_kept_that_the_last_word_refuses(tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = Check(((0, 0),))
+    monkeypatch.setattr(Document, "check_fresh", lambda self, fills: refused if b"1" in fills[0] else Check(()))
+    constraint = SyntaxConstraint(b"a = \nb = 2\n", [Region(4, 4, max_tokens=1)], python(), tokens)
+    ids = np.array([[tokens.encode("1")[0], tokens.encode("2")[0]]])
+    view = GapView((), (None,), ids, np.log(np.array([[0.9, 0.1]], dtype=np.float32)))
+    constraint.admit([view], [Commit(0, 0, int(ids[0, 0]))])
+    assert constraint.witness not in (None, ("1",))
 
+
+def _closed(tokens: SmallTokens, text: str) -> GapView:
     return GapView(tuple(tokens.encode(text)), (), closed=True)
