@@ -44,8 +44,9 @@ AVX512 = InstructionSet(
     (*AVX2.flags, "-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni"),
 )
 AVX512_BF16 = InstructionSet("AVX-512 VNNI and BF16", (*AVX512.needs, "avx512_bf16"), (*AVX512.flags, "-mavx512bf16"))
+NEON = InstructionSet("NEON", ("dot",), ("-march=armv8.2-a+dotprod",))
 # Best first.
-INSTRUCTION_SETS = (AVX512_BF16, AVX512, AVX_VNNI, AVX2)
+INSTRUCTION_SETS = (AVX512_BF16, AVX512, AVX_VNNI, AVX2, NEON)
 
 
 class _Linear(Structure):

@@ -1,4 +1,7 @@
 import os
+import shutil
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -7,10 +10,11 @@ from torch import Tensor
 from torch.nn.functional import silu
 
 from lacuna_kernels import empty_keys, fold_mask, native, reference, rms_norm, rotary
-from lacuna_kernels.native import NativeKernels, PackedLinear
+from lacuna_kernels.native import InstructionSet, NativeKernels, PackedLinear
 
 HEADS, GROUPS, WIDTH, HIDDEN, INNER = 6, 2, 32, 96, 224
 CPU = torch.device("cpu")
+ARM_COMPILER, ARM_EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 
 pytestmark = pytest.mark.skipif(not native.supported(), reason="this CPU has none of the instructions")
 
@@ -193,8 +197,9 @@ def test_without_a_compiler_there_is_none(tmp_path: Path, compiler: str, monkeyp
         (native.AVX2.needs, ["AVX2"]),
         (native.AVX_VNNI.needs, ["AVX-VNNI", "AVX2"]),
         (native.AVX512.needs, ["AVX-512 VNNI", "AVX2"]),
+        (native.NEON.needs, ["NEON"]),
     ],
-    ids=["desktop", "laptop", "server"],
+    ids=["desktop", "laptop", "server", "arm"],
 )
 def test_the_best_instructions_come_first(
     has: tuple[str, ...], names: list[str], monkeypatch: pytest.MonkeyPatch
@@ -229,3 +234,19 @@ def test_without_the_instructions_there_is_none(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"sse4_2": True})
     assert native.load(tmp_path, 1) is None
     assert not list(tmp_path.iterdir())
+
+
+def outputs(compiler: str, instructions: InstructionSet, program: Path, runner: Sequence[str] = ()) -> Tensor:
+    """What ``layer_outputs.c`` prints."""
+    source = Path(__file__).with_name("layer_outputs.c")
+    flags = ("-O3", "-fopenmp", "-static", f"-I{native.SOURCES[0].parent}", *instructions.flags)
+    subprocess.run([compiler, *flags, str(source), "-lm", "-o", str(program)], check=True, capture_output=True)
+    printed = subprocess.run([*runner, str(program)], check=True, capture_output=True, text=True)
+    return torch.tensor([float(line) for line in printed.stdout.split()])
+
+
+@pytest.mark.skipif(not (shutil.which(ARM_COMPILER) and shutil.which(ARM_EMULATOR)), reason="no emulator of ARM")
+def test_an_emulated_arm_gives_the_same(tmp_path: Path) -> None:
+    expected = outputs("cc", native.AVX2, tmp_path / "own")
+    got = outputs(ARM_COMPILER, native.NEON, tmp_path / "arm", [ARM_EMULATOR])
+    assert (got - expected).norm() / expected.norm() < 1e-5

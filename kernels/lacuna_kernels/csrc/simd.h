@@ -80,6 +80,30 @@ static inline Ints add_dots(Ints sums, Ints weights, Ints codes) {
 
 #endif
 
+#elif defined __ARM_FEATURE_DOTPROD
+
+#include <arm_neon.h>
+
+enum { LANES = 4, ROWS = 8, RAISED = 0 };
+typedef float Floats __attribute__((vector_size(16)));
+typedef int32_t Ints __attribute__((vector_size(16)));
+
+static inline Floats larger(Floats a, Floats b) { return vmaxq_f32(a, b); }
+
+static inline Floats fused(Floats a, Floats b, Floats sum) { return vfmaq_f32(sum, a, b); }
+
+static inline Floats widened(const uint16_t *from) { return (Floats)vshll_n_u16(vld1_u16(from), 16); }
+
+static inline void store_codes(int8_t *to, Ints codes) {
+    int16x4_t words = vmovn_s32(codes);
+    int8x8_t bytes = vmovn_s16(vcombine_s16(words, words));
+    __builtin_memcpy(to, &bytes, 4);
+}
+
+static inline Ints add_dots(Ints sums, Ints weights, Ints codes) {
+    return vdotq_s32(sums, (int8x16_t)weights, (int8x16_t)codes);
+}
+
 #endif
 
 /* A sum with it is whole, rounded to the nearest, and its lowest bits are the other number. */
