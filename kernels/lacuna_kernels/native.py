@@ -1,6 +1,6 @@
-"""8-bit linears and whole halves of a layer in C (``csrc``), for CPUs with AVX-512 VNNI.
+"""8-bit linears and whole halves of a layer in C (``csrc``), for the vector instructions of several CPUs.
 
-The system's C compiler builds them once, into the user's cache. Where there is no compiler, or the CPU lacks the
+The system's C compiler builds them once, into the user's cache. Where there is no compiler, or the CPU has none of the
 instructions, torch's own operators do the work. The library shares torch's OpenMP threads.
 """
 
@@ -22,12 +22,31 @@ from lacuna_kernels.attention import FoldedMask
 from lacuna_kernels.crew import Crew
 
 SOURCES = sorted(Path(__file__).with_name("csrc").glob("*.[ch]"))
-INSTRUCTIONS = ("avx512_f", "avx512_bw", "avx512_vl", "avx512_dq", "avx512_vnni")
-# Used where the CPU has them.
-OPTIONAL = ("avx512_bf16",)
-FLAGS = ("-O3", "-fopenmp", "-shared", "-fPIC", "-mfma")
+FLAGS = ("-O3", "-fopenmp", "-shared", "-fPIC")
 # Widths of linears and of heads are multiples of it.
 WIDTH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionSet:
+    """Vector instructions that ``csrc/simd.h`` has a form for: torch's names of them, and the compiler's flags."""
+
+    name: str
+    needs: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+AVX2 = InstructionSet("AVX2", ("avx2", "fma3"), ("-mavx2", "-mfma"))
+AVX_VNNI = InstructionSet("AVX-VNNI", (*AVX2.needs, "avx_vnni"), (*AVX2.flags, "-mavxvnni"))
+AVX512 = InstructionSet(
+    "AVX-512 VNNI",
+    (*AVX2.needs, "avx512_f", "avx512_bw", "avx512_vl", "avx512_dq", "avx512_vnni"),
+    (*AVX2.flags, "-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni"),
+)
+AVX512_BF16 = InstructionSet("AVX-512 VNNI and BF16", (*AVX512.needs, "avx512_bf16"), (*AVX512.flags, "-mavx512bf16"))
+NEON = InstructionSet("NEON", ("dot",), ("-march=armv8.2-a+dotprod",))
+# Best first.
+INSTRUCTION_SETS = (AVX512_BF16, AVX512, AVX_VNNI, AVX2, NEON)
 
 
 class _Linear(Structure):
@@ -76,7 +95,8 @@ class NativeKernels:
     Everything is float32 but keys, values and masks, which are bfloat16.
     """
 
-    def __init__(self, path: Path, threads: int) -> None:
+    def __init__(self, path: Path, instructions: InstructionSet, threads: int) -> None:
+        self.instructions = instructions
         self.crew = Crew(threads)
         # The interpreter's lock stays held: a call takes less than a millisecond, and to win the lock back from a
         # thread that computes takes five.
@@ -153,34 +173,39 @@ class NativeKernels:
             raise MemoryError(name)
 
 
-def supported() -> bool:
-    """Whether the CPU has the instructions."""
-    return set(INSTRUCTIONS) <= set(_instructions())
+def supported() -> list[InstructionSet]:
+    """The sets that the CPU has, best first."""
+    capabilities = torch.cpu.get_capabilities()
+    return [found for found in INSTRUCTION_SETS if all(capabilities.get(name, False) for name in found.needs)]
 
 
 def load(folder: Path, threads: int) -> NativeKernels | None:
     """The library, built into ``folder`` where it is not there yet; None where it cannot be had."""
     with contextlib.suppress(OSError):
-        return build(folder, threads) if supported() else None
+        return build(folder, threads)
     return None
 
 
-def build(folder: Path, threads: int = 1) -> NativeKernels:
-    """As :func:`load`, on a CPU that is supported. Raises OSError."""
-    flags = [*FLAGS, *(f"-m{name.replace('_', '', 1)}" for name in _instructions())]
+def build(folder: Path, threads: int = 1, instructions: Sequence[InstructionSet] | None = None) -> NativeKernels:
+    """As :func:`load`, of the first of ``instructions`` that the compiler knows. Raises OSError."""
+    failure = OSError("the CPU has no instructions that the library has a form for")
+    for candidate in supported() if instructions is None else instructions:
+        try:
+            return _build(folder, threads, candidate)
+        except OSError as error:
+            failure = error
+    raise failure
+
+
+def _build(folder: Path, threads: int, instructions: InstructionSet) -> NativeKernels:
+    flags = (*FLAGS, *instructions.flags)
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in SOURCES) + " ".join(flags).encode()).hexdigest()[:16]
     target = folder / f"layer-{digest}.so"
     if target.exists():
         with contextlib.suppress(OSError):  # what is damaged is built anew
-            return NativeKernels(target, threads)
+            return NativeKernels(target, instructions, threads)
     _compile(target, flags)
-    return NativeKernels(target, threads)
-
-
-def _instructions() -> list[str]:
-    """Those of the CPU that the library has use for."""
-    capabilities = torch.cpu.get_capabilities()
-    return [name for name in INSTRUCTIONS + OPTIONAL if capabilities.get(name, False)]
+    return NativeKernels(target, instructions, threads)
 
 
 def _compile(target: Path, flags: Sequence[str]) -> None:

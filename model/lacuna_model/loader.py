@@ -70,7 +70,7 @@ def load_model(name: str, *, threads: int = 0, path: Path | None = None, precisi
     """Load ``name`` from the cache, or the GGUF at ``path``.
 
     ``threads`` 0 leaves the choice to :func:`choose_threads`; ``precision`` "" takes 8 bit where the CPU has the
-    instructions and float32 elsewhere. Raises ModelNotFoundError or WeightsError.
+    instructions, by our own kernels or torch's, and float32 elsewhere. Raises ModelNotFoundError or WeightsError.
     """
     threads = threads or choose_threads()
     torch.set_num_threads(threads)
@@ -78,7 +78,8 @@ def load_model(name: str, *, threads: int = 0, path: Path | None = None, precisi
     info = models.find(name)
     weights = path or models.path(info)
     adapter = models.adapter_path(info)
-    precision = precision or default_precision()
+    kernels = native.load(models.kernels_dir(), threads) if precision != "float32" else None
+    precision = precision or ("int8" if kernels else default_precision())
     prepared = _prepared_path(weights, adapter, precision)
     found = _read_prepared(prepared)
     if found is None:
@@ -88,7 +89,6 @@ def load_model(name: str, *, threads: int = 0, path: Path | None = None, precisi
     shared = ("embedding", "head", "head.scale")
     base_side = {n.removeprefix("base."): t for n, t in tensors.items() if not n.startswith("canvas.")}
     canvas_side = {n.removeprefix("canvas."): t for n, t in tensors.items() if n.startswith("canvas.") or n in shared}
-    kernels = native.load(models.kernels_dir(), threads) if precision == "int8" else None
     base = build_transformer(about.config, base_side, kernels=kernels)
     canvas = build_transformer(about.config, canvas_side, kernels=kernels)
     canvas.head = base.head
@@ -174,7 +174,7 @@ def _write_prepared(path: Path, tensors: dict[str, Tensor], about: Preparation) 
 
 
 def default_precision() -> str:
-    """``int8`` on CPUs whose 8-bit products are fast (AVX2 and up), else ``float32``."""
+    """``int8`` on CPUs where torch's own 8-bit products are fast (AVX2 and up), else ``float32``."""
     return "int8" if torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512") else "float32"
 
 

@@ -106,12 +106,12 @@ def kernels() -> Check:
     except (ImportError, OSError):
         return Check("kernels", "fail", "unknown without torch", REINSTALL)
     if not native.supported():
-        return Check("kernels", "ok", "torch's own, this CPU has no AVX-512 VNNI")
+        return Check("kernels", "ok", "torch's own, this CPU has no instructions that ours are written for")
     try:
-        native.build(models.kernels_dir())
+        found = native.build(models.kernels_dir())
     except OSError as error:
         return Check("kernels", "warn", f"not compiled, fills are slower: {error}", "install gcc")
-    return Check("kernels", "ok", f"compiled for this machine, in {models.kernels_dir()}")
+    return Check("kernels", "ok", f"compiled for {found.instructions.name}, in {models.kernels_dir()}")
 
 
 def threads() -> Check:

@@ -1,4 +1,7 @@
 import os
+import shutil
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -7,17 +10,18 @@ from torch import Tensor
 from torch.nn.functional import silu
 
 from lacuna_kernels import empty_keys, fold_mask, native, reference, rms_norm, rotary
-from lacuna_kernels.native import NativeKernels, PackedLinear
+from lacuna_kernels.native import InstructionSet, NativeKernels, PackedLinear
 
 HEADS, GROUPS, WIDTH, HIDDEN, INNER = 6, 2, 32, 96, 224
 CPU = torch.device("cpu")
+ARM_COMPILER, ARM_EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 
-pytestmark = pytest.mark.skipif(not native.supported(), reason="this CPU has no AVX-512 VNNI")
+pytestmark = pytest.mark.skipif(not native.supported(), reason="this CPU has none of the instructions")
 
 
-@pytest.fixture(scope="session")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> NativeKernels:
-    return native.build(tmp_path_factory.mktemp("kernels"))
+@pytest.fixture(scope="session", params=native.supported(), ids=lambda instructions: instructions.name)
+def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> NativeKernels:
+    return native.build(tmp_path_factory.mktemp("kernels"), instructions=[request.param])
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:
@@ -55,6 +59,12 @@ def test_a_linear_of_whole_numbers_is_exact(kernels: NativeKernels, rows: int, b
     added = random(64, seed=2).round() if bias else None
     got = kernels.linear(x.float(), kernels.pack(codes.to(torch.int8), scale, added))
     assert torch.equal(got, (x @ codes.T) * scale + (0 if added is None else added))
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_products_of_the_largest_codes_do_not_saturate(kernels: NativeKernels, sign: int) -> None:
+    x, codes = torch.full((3, 64), 127.0), torch.full((32, 64), sign * 127, dtype=torch.int8)
+    assert torch.equal(kernels.linear(x, kernels.pack(codes, torch.ones(32), None)), x @ codes.float().T)
 
 
 def test_a_linear_takes_any_leading_shape_and_any_layout(kernels: NativeKernels) -> None:
@@ -153,7 +163,7 @@ def test_a_row_does_not_depend_on_the_rows_beside_it(kernels: NativeKernels) -> 
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_any_number_of_threads_gives_the_same(kernels: NativeKernels, tmp_path: Path, threads: int) -> None:
-    several = native.build(tmp_path, threads)
+    several = native.build(tmp_path, threads, [kernels.instructions])
     assert torch.equal(Second(several, 9, 40).run(None), Second(kernels, 9, 40).run(None))
 
 
@@ -181,16 +191,62 @@ def test_without_a_compiler_there_is_none(tmp_path: Path, compiler: str, monkeyp
     assert not any(Path(folder, name) for folder, _, names in os.walk(tmp_path / "kernels") for name in names)
 
 
+@pytest.mark.parametrize(
+    ("has", "names"),
+    [
+        (native.AVX2.needs, ["AVX2"]),
+        (native.AVX_VNNI.needs, ["AVX-VNNI", "AVX2"]),
+        (native.AVX512.needs, ["AVX-512 VNNI", "AVX2"]),
+        (native.NEON.needs, ["NEON"]),
+    ],
+    ids=["desktop", "laptop", "server", "arm"],
+)
+def test_the_best_instructions_come_first(
+    has: tuple[str, ...], names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: dict.fromkeys(has, True))
+    assert [instructions.name for instructions in native.supported()] == names
+
+
+def test_libraries_for_several_instructions_lie_side_by_side(tmp_path: Path) -> None:
+    x, codes = whole_numbers(5, 96), whole_numbers(64, 96, seed=1)
+    for instructions in native.supported():
+        kernels = native.build(tmp_path, instructions=[instructions])
+        assert kernels.instructions is instructions
+        got = kernels.linear(x.float(), kernels.pack(codes.to(torch.int8), torch.ones(64), None))
+        assert torch.equal(got, (x @ codes.T).float())
+    assert len(list(tmp_path.iterdir())) == len(native.supported())
+
+
+def test_what_an_old_compiler_does_not_know_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    *newer, oldest = native.supported()
+    unknown = "|".join(
+        sorted({f"*{flag}*" for found in newer for flag in found.flags} - {f"*{flag}*" for flag in oldest.flags})
+    )
+    compiler = tmp_path / "cc"
+    compiler.write_text(f'#!/bin/sh\ncase "$*" in {unknown or "none"}) exit 1; esac\nexec cc "$@"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    assert native.build(tmp_path / "kernels").instructions is oldest
+
+
 def test_without_the_instructions_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True})
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"sse4_2": True})
     assert native.load(tmp_path, 1) is None
     assert not list(tmp_path.iterdir())
 
 
-def test_the_form_without_bfloat16_instructions_gives_the_same(
-    kernels: NativeKernels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(native, "OPTIONAL", ())
-    plain = native.build(tmp_path)
-    one, other = (Second(library, 9, 70).run(None) for library in (kernels, plain))
-    torch.testing.assert_close(one, other, atol=2e-2, rtol=2e-2)
+def outputs(compiler: str, instructions: InstructionSet, program: Path, runner: Sequence[str] = ()) -> Tensor:
+    """What ``layer_outputs.c`` prints."""
+    source = Path(__file__).with_name("layer_outputs.c")
+    flags = ("-O3", "-fopenmp", "-static", f"-I{native.SOURCES[0].parent}", *instructions.flags)
+    subprocess.run([compiler, *flags, str(source), "-lm", "-o", str(program)], check=True, capture_output=True)
+    printed = subprocess.run([*runner, str(program)], check=True, capture_output=True, text=True)
+    return torch.tensor([float(line) for line in printed.stdout.split()])
+
+
+@pytest.mark.skipif(not (shutil.which(ARM_COMPILER) and shutil.which(ARM_EMULATOR)), reason="no emulator of ARM")
+def test_an_emulated_arm_gives_the_same(tmp_path: Path) -> None:
+    expected = outputs("cc", native.AVX2, tmp_path / "own")
+    got = outputs(ARM_COMPILER, native.NEON, tmp_path / "arm", [ARM_EMULATOR])
+    assert (got - expected).norm() / expected.norm() < 1e-5

@@ -50,7 +50,7 @@ def test_8_bit_adds_its_bias() -> None:
     assert relative_error(got, torch.nn.functional.linear(x, weight, bias)) < 0.015
 
 
-@pytest.mark.skipif(not native.supported(), reason="this CPU has no AVX-512 VNNI")
+@pytest.mark.skipif(not native.supported(), reason="this CPU has none of the instructions")
 def test_our_own_kernel_is_as_close(tmp_path: Path) -> None:
     weight, bias, x = random(64, 96), random(64, seed=2), random(3, 96, seed=1)
     got = NativeLinear(native.build(tmp_path), *quantize_rows(weight), bias)(x)

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from lacuna_kernels import native
 from lacuna_model import loader, models
 from lacuna_model.adapter import save_adapter
 from lacuna_model.engine import Engine
@@ -147,6 +148,14 @@ def test_snippets_are_read_under_their_paths(model: LoadedModel) -> None:
     snippets = (Snippet("a.py", "x = 1"), Snippet("b/c.py", "y = 2\n"))
     assert model.join_snippets(snippets) == "# a.py\nx = 1\n# b/c.py\ny = 2\n"
     assert model.join_snippets(()) == ""
+
+
+@pytest.mark.skipif(not native.supported(), reason="this CPU has none of the instructions")
+def test_8_bit_is_taken_where_our_kernels_run(weights: Path, adapter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loader, "default_precision", lambda: "float32")
+    assert load_model(NAME, path=weights).cache_dtype is torch.bfloat16
+    monkeypatch.setattr(native, "load", lambda folder, threads: None)
+    assert load_model(NAME, path=weights).cache_dtype is torch.float32
 
 
 def test_precision_and_threads_suit_the_machine() -> None:

@@ -134,12 +134,9 @@ def read(model: Transformer, ids: list[int], pieces: int) -> Tensor:
     return torch.cat(said)
 
 
-@pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> NativeKernels:
-    found = native.load(tmp_path_factory.mktemp("kernels"), 2)
-    if found is None:
-        pytest.skip("this CPU has no AVX-512 VNNI")
-    return found
+@pytest.fixture(scope="module", params=native.supported(), ids=lambda instructions: instructions.name)
+def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> NativeKernels:
+    return native.build(tmp_path_factory.mktemp("kernels"), 2, [request.param])
 
 
 @pytest.mark.parametrize("family", ["llama", "llama-untied", "qwen2", "qwen3"])

@@ -63,13 +63,23 @@ def test_a_package_that_does_not_load_fails(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_machine_without_a_compiler_is_a_warning(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "supported", lambda: True)
+    monkeypatch.setattr(native, "supported", lambda: [native.AVX2])
     monkeypatch.setenv("PATH", "")
     check = checks.kernels()
     assert (check.state, check.mend) == ("warn", "install gcc")
     assert "no C compiler" in check.detail
-    monkeypatch.setattr(native, "supported", lambda: False)
+    monkeypatch.setattr(native, "supported", lambda: [])
     assert checks.kernels().state == "ok"
+
+
+@pytest.mark.parametrize("instructions", native.supported(), ids=lambda instructions: instructions.name)
+def test_the_kernels_say_what_they_were_compiled_for(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, instructions: native.InstructionSet
+) -> None:
+    monkeypatch.setattr(native, "supported", lambda: [instructions])
+    check = checks.kernels()
+    assert check.state == "ok"
+    assert check.detail.startswith(f"compiled for {instructions.name}, in {cache}")
 
 
 def test_more_threads_than_cores_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:

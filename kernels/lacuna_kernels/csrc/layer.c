@@ -1,4 +1,4 @@
-/* The halves of a transformer layer on a CPU with AVX-512 VNNI: linears in 8 bit, attention over bfloat16 keys.
+/* The halves of a transformer layer on a CPU: linears in 8 bit, attention over bfloat16 keys.
  *
  * A denoising pass has 1 to 40 rows. At that size the time goes into reading weights, and into everything that stands
  * between two products; so each half is one call, whose threads meet at barriers. What a row becomes does not depend
@@ -15,7 +15,7 @@ void lacuna_pack(const int8_t *codes, int64_t out, int64_t in, uint8_t *packed) 
 #pragma omp parallel for
     for (int64_t column = 0; column < out; column++) {
         uint8_t *to = packed + column / COLUMNS * COLUMNS * in + column % COLUMNS * 4;
-        for (int64_t i = 0; i < in; i++) to[i / 4 * 4 * COLUMNS + i % 4] = (uint8_t)(codes[column * in + i] + 128);
+        for (int64_t i = 0; i < in; i++) to[i / 4 * 4 * COLUMNS + i % 4] = (uint8_t)(codes[column * in + i] + RAISED);
     }
 }
 
@@ -67,11 +67,9 @@ int lacuna_project(const float *x, int64_t rows, const float *norm, float eps, c
 }
 
 /* x / (1 + e^-x), by an exponential of what is not positive. */
-static __m512 silu(__m512 x) {
-    __m512 power = exponential(_mm512_sub_ps(_mm512_setzero_ps(), _mm512_abs_ps(x))), one = _mm512_set1_ps(1.0f);
-    __mmask16 positive = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GE_OQ);
-    __m512 top = _mm512_mask_mov_ps(power, positive, one);
-    return _mm512_mul_ps(x, _mm512_div_ps(top, _mm512_add_ps(one, power)));
+static Floats silu(Floats x) {
+    Floats power = exponential(-magnitude(x)), one = all(1.0f), one_or_zero = (Floats)((Ints)one & (x >= 0.0f));
+    return x * (larger(power, one_or_zero) / (one + power));
 }
 
 /* The second half: y [rows, hidden] = the layer's output, from its input x and the query [heads, rows, width]. */
@@ -100,10 +98,7 @@ int lacuna_finish(const float *x, int64_t rows, const float *query, int64_t head
 #pragma omp for schedule(static)
         for (int64_t r = 0; r < rows; r++) {
             float *gate = both + r * 2 * inner, *up = gate + inner;
-            for (int64_t i = 0; i < inner; i += 16) {
-                __m512 opened = silu(_mm512_loadu_ps(gate + i));
-                _mm512_storeu_ps(gate + i, _mm512_mul_ps(opened, _mm512_loadu_ps(up + i)));
-            }
+            for (int64_t i = 0; i < inner; i += LANES) store(gate + i, silu(load(gate + i)) * load(up + i));
             quantize(gate, inner, gated, r);
         }
         multiply(gated, rows, down, middle, y);

@@ -1,0 +1,167 @@
+/* Vectors of the CPU at hand. Most is C's own arithmetic on vectors; what that lacks stands here, once per instruction
+ * set, and everything else is written against it. */
+
+#pragma once
+
+#include <stdint.h>
+
+/* Each set has: LANES, the floats or 32-bit numbers in a vector; ROWS that a tile keeps in registers, with two vectors
+ * of sums each; RAISED, what packed weights have on top of their codes. */
+#if defined __AVX512VNNI__
+
+#include <immintrin.h>
+
+enum { LANES = 16, ROWS = 8, RAISED = 128 };
+typedef float Floats __attribute__((vector_size(64)));
+typedef int32_t Ints __attribute__((vector_size(64)));
+
+static inline Floats larger(Floats a, Floats b) { return _mm512_max_ps(a, b); }
+
+static inline Floats fused(Floats a, Floats b, Floats sum) { return _mm512_fmadd_ps(a, b, sum); }
+
+/* LANES bfloat16. */
+static inline Floats widened(const uint16_t *from) {
+    __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)from));
+    return (Floats)_mm512_slli_epi32(wide, 16);
+}
+
+/* Numbers from -128 to 127, in 8 bit. */
+static inline void store_codes(int8_t *to, Ints codes) {
+    _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8((__m512i)codes));
+}
+
+/* To each lane: the four packed weights of its output, times four codes. */
+static inline Ints add_dots(Ints sums, Ints weights, Ints codes) {
+    return (Ints)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)weights, (__m512i)codes);
+}
+
+#elif defined __AVX2__
+
+#include <immintrin.h>
+
+enum { LANES = 8 };
+typedef float Floats __attribute__((vector_size(32)));
+typedef int32_t Ints __attribute__((vector_size(32)));
+
+static inline Floats larger(Floats a, Floats b) { return _mm256_max_ps(a, b); }
+
+static inline Floats fused(Floats a, Floats b, Floats sum) { return _mm256_fmadd_ps(a, b, sum); }
+
+static inline Floats widened(const uint16_t *from) {
+    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)from));
+    return (Floats)_mm256_slli_epi32(wide, 16);
+}
+
+static inline void store_codes(int8_t *to, Ints codes) {
+    __m128i low = _mm256_castsi256_si128((__m256i)codes), high = _mm256_extracti128_si256((__m256i)codes, 1);
+    __m128i words = _mm_packs_epi32(low, high);
+    _mm_storel_epi64((__m128i *)to, _mm_packs_epi16(words, words));
+}
+
+#ifdef __AVXVNNI__
+
+enum { ROWS = 6, RAISED = 128 };
+
+static inline Ints add_dots(Ints sums, Ints weights, Ints codes) {
+    return (Ints)_mm256_dpbusd_avx_epi32((__m256i)sums, (__m256i)weights, (__m256i)codes);
+}
+
+#else
+
+enum { ROWS = 4, RAISED = 0 };
+
+/* The one product of bytes wants its left side without a sign and saturates at 16 bit. So the weight's sign goes to
+ * the code: two products of at most 128 * 127 stay below. */
+static inline Ints add_dots(Ints sums, Ints weights, Ints codes) {
+    __m256i products =
+        _mm256_maddubs_epi16(_mm256_abs_epi8((__m256i)weights), _mm256_sign_epi8((__m256i)codes, (__m256i)weights));
+    return sums + (Ints)_mm256_madd_epi16(products, _mm256_set1_epi16(1));
+}
+
+#endif
+
+#elif defined __ARM_FEATURE_DOTPROD
+
+#include <arm_neon.h>
+
+enum { LANES = 4, ROWS = 8, RAISED = 0 };
+typedef float Floats __attribute__((vector_size(16)));
+typedef int32_t Ints __attribute__((vector_size(16)));
+
+static inline Floats larger(Floats a, Floats b) { return vmaxq_f32(a, b); }
+
+static inline Floats fused(Floats a, Floats b, Floats sum) { return vfmaq_f32(sum, a, b); }
+
+static inline Floats widened(const uint16_t *from) { return (Floats)vshll_n_u16(vld1_u16(from), 16); }
+
+static inline void store_codes(int8_t *to, Ints codes) {
+    int16x4_t words = vmovn_s32(codes);
+    int8x8_t bytes = vmovn_s16(vcombine_s16(words, words));
+    __builtin_memcpy(to, &bytes, 4);
+}
+
+static inline Ints add_dots(Ints sums, Ints weights, Ints codes) {
+    return vdotq_s32(sums, (int8x16_t)weights, (int8x16_t)codes);
+}
+
+#endif
+
+/* A sum with it is whole, rounded to the nearest, and its lowest bits are the other number. */
+#define ROUNDING 12582912.0f
+
+static inline Floats load(const float *from) {
+    Floats x;
+    __builtin_memcpy(&x, from, sizeof x);
+    return x;
+}
+
+static inline void store(float *to, Floats x) { __builtin_memcpy(to, &x, sizeof x); }
+
+static inline Ints load_weights(const uint8_t *from) {
+    Ints weights;
+    __builtin_memcpy(&weights, from, sizeof weights);
+    return weights;
+}
+
+static inline Floats all(float x) { return x - (Floats){0}; }
+
+/* Four bytes, in every lane. */
+static inline Ints repeated(const void *from) {
+    int32_t bytes;
+    __builtin_memcpy(&bytes, from, 4);
+    return bytes - (Ints){0};
+}
+
+static inline Floats magnitude(Floats x) { return (Floats)((Ints)x & 0x7fffffff); }
+
+static inline Floats rounded(Floats x) { return (x + ROUNDING) - ROUNDING; }
+
+static inline float total(Floats x) {
+    float lanes[LANES];
+    __builtin_memcpy(lanes, &x, sizeof x);
+#pragma GCC unroll 4 /* else they go through memory */
+    for (int n = LANES / 2; n; n /= 2)
+        for (int i = 0; i < n; i++) lanes[i] += lanes[i + n];
+    return lanes[0];
+}
+
+static inline float largest(Floats x) {
+    float most = x[0];
+    for (int i = 1; i < LANES; i++) most = x[i] > most ? x[i] : most;
+    return most;
+}
+
+/* e^x for x <= 0: 2^n times a polynomial of the rest, right to 5e-7 above e^-20; 0 below e^-88. */
+static inline Floats exponential(Floats x) {
+    const Floats to_powers = all(1.44269504f), rounding = all(ROUNDING + 127.0f);
+    x = larger(x, all(-88.03f)); /* where n is -127 */
+    Floats whole = fused(x, to_powers, rounding), rest = fused(x, to_powers, rounding - whole);
+    Floats sum = all(1.5403530e-4f);
+    sum = fused(sum, rest, all(1.3333558e-3f));
+    sum = fused(sum, rest, all(9.6181291e-3f));
+    sum = fused(sum, rest, all(5.5504109e-2f));
+    sum = fused(sum, rest, all(2.4022651e-1f));
+    sum = fused(sum, rest, all(6.9314718e-1f));
+    sum = fused(sum, rest, all(1.0f));
+    return sum * (Floats)((Ints)whole << 23); /* n + 127 stands where a float has its exponent */
+}

@@ -1,0 +1,67 @@
+/* Prints what the halves of a layer make of made-up numbers, the same on every CPU: for those that are emulated. */
+
+#include <stdio.h>
+
+#include "layer.c"
+
+enum { HEADS = 6, GROUPS = 2, WIDTH = 32, HIDDEN = 96, INNER = 224, COUNT = 70, MOST_ROWS = 11 };
+
+static uint32_t state = 1;
+
+/* From -1 to 1. */
+static float random_number(void) {
+    state = state * 1664525 + 1013904223;
+    return (float)(int32_t)state / 2147483648.0f;
+}
+
+static float *numbers(int64_t count, float from, float scale) {
+    float *made = malloc(count * sizeof *made);
+    for (int64_t i = 0; i < count; i++) made[i] = from + scale * random_number();
+    return made;
+}
+
+static uint16_t *halves(int64_t count) {
+    uint16_t *made = malloc(count * sizeof *made);
+    for (int64_t i = 0; i < count; i++) {
+        float x = random_number();
+        __builtin_memcpy(made + i, (char *)&x + 2, 2);
+    }
+    return made;
+}
+
+static Linear linear(int64_t out, int64_t in) {
+    int8_t *codes = malloc(out * in);
+    uint8_t *packed = malloc(out * in);
+    for (int64_t i = 0; i < out * in; i++) codes[i] = (int8_t)(127 * random_number());
+    lacuna_pack(codes, out, in, packed);
+    return (Linear){packed, numbers(out, 0.002f, 0.001f), numbers(out, 0, 0.1f), in, out};
+}
+
+static void print(const float *x, int64_t count) {
+    for (int64_t i = 0; i < count; i++) printf("%.6g\n", x[i]);
+}
+
+int main(void) {
+    Linear qkv = linear((HEADS + 2 * GROUPS) * WIDTH, HIDDEN), output = linear(HIDDEN, HEADS * WIDTH);
+    Linear gate_up = linear(2 * INNER, HIDDEN), down = linear(HIDDEN, INNER);
+    Cache cache = {halves(GROUPS * WIDTH * COUNT),
+                   halves(GROUPS * COUNT * WIDTH),
+                   WIDTH * COUNT,
+                   COUNT,
+                   COUNT * WIDTH,
+                   WIDTH,
+                   COUNT};
+    Mask mask = {halves(MOST_ROWS * COUNT), 40};
+    float *norm = numbers(HIDDEN, 1, 0.1f);
+    for (int64_t rows = 1; rows <= MOST_ROWS; rows += 5) {
+        float *x = numbers(rows * HIDDEN, 0, 2), *angle = numbers(rows * WIDTH, 0, 1),
+              *y = numbers(rows * HIDDEN, 0, 0);
+        float *turned = numbers((HEADS + GROUPS) * rows * WIDTH, 0, 0), *value = numbers(GROUPS * rows * WIDTH, 0, 0);
+        lacuna_project(x, rows, norm, 1e-5f, &qkv, angle, angle, HEADS, GROUPS, WIDTH, turned, value, 2);
+        print(turned, (HEADS + GROUPS) * rows * WIDTH);
+        print(value, GROUPS * rows * WIDTH);
+        lacuna_finish(x, rows, turned, HEADS, GROUPS, WIDTH, &cache, &mask, &output, norm, 1e-5f, &gate_up, &down, y,
+                      2);
+        print(y, rows * HIDDEN);
+    }
+}
