@@ -114,13 +114,15 @@ def run(
     slots: Sequence[int] = (4, 16, 48),
     cases: int = 25,
     noise: float = 0.15,
+    foresight: int = 0,
     shape: Shape = "lines",
     seed: int = 0,
 ) -> Iterator[Cell]:
     """Cells for every language (name to its files' texts), number of gaps, size of gap and mode, as they are done.
 
-    ``noise`` is the share of slots whose best token is wrong; 1 means that the model knows nothing at all. With
-    ``fill`` the gaps are filled by that engine instead, without and with its constraint.
+    ``noise`` is the share of slots whose best token is wrong; 1 means that the model knows nothing at all, and
+    ``foresight`` how many slots from the frontier on it knows of (0: all). With ``fill`` the gaps are filled by that
+    engine instead, without and with its constraint.
     """
     for (name, texts), num_gaps, num_slots in itertools.product(files.items(), gaps, slots):
         language = language_for(name=name)
@@ -133,7 +135,9 @@ def run(
                 if fill is not None:
                     _measure_engine(case, tokens, fill, mode, tally)
                 else:
-                    _measure(case, tokens, mode, noise, np.random.default_rng([seed, index]), tally)
+                    rng = np.random.default_rng([seed, index])
+                    model = SyntheticModel(case.truths, tokens, rng, noise=noise, foresight=foresight)
+                    _measure(case, tokens, mode, model, tally)
             if tally.cases:
                 yield tally.cell(mode, name, num_gaps, num_slots)
 
@@ -157,8 +161,7 @@ def _cases(
             yield case
 
 
-def _measure(case: Case, tokens: TokenText, mode: Mode, noise: float, rng: np.random.Generator, tally: _Tally) -> None:
-    model = SyntheticModel(case.truths, tokens, rng, noise=noise)
+def _measure(case: Case, tokens: TokenText, mode: Mode, model: SyntheticModel, tally: _Tally) -> None:
     for _ in range(RETRIES if mode == "retry" else 1):
         constraint: Constraint = (
             SyntaxConstraint(case.text, case.regions, case.language, tokens, strict=True)

@@ -13,6 +13,7 @@ from lacuna_model.params import Region
 from lacuna_model.syntax import Language
 
 Shape = Literal["lines", "tokens"]
+UNSURE = 0.2  # the probability of the best token of a slot that the model does not know
 CANDIDATES = 8
 MAX_TRIES = 200
 
@@ -83,16 +84,24 @@ def _is_whole(text: bytes, end: int) -> bool:
 class SyntheticModel:
     """Marginals without a network: the true token with some noise, or noise alone (``noise`` of 1).
 
-    A noisy slot has a random token on top and the true one somewhere below; noise alone knows no true token.
+    A noisy slot has a random token on top and the true one somewhere below; noise alone knows no true token. With
+    ``foresight`` the model knows no more slots than so many from the frontier on, and of the others only that.
     """
 
     def __init__(
-        self, truths: Sequence[Sequence[int]], tokens: TokenText, rng: np.random.Generator, *, noise: float
+        self,
+        truths: Sequence[Sequence[int]],
+        tokens: TokenText,
+        rng: np.random.Generator,
+        *,
+        noise: float,
+        foresight: int = 0,
     ) -> None:
         self._truths = truths
         self._tokens = tokens
         self._rng = rng
         self._noise = noise
+        self._foresight = foresight
         self._alphabet = np.array([token for token in range(tokens.vocab_size) if tokens.token_bytes(token)])
 
     def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
@@ -117,9 +126,11 @@ class SyntheticModel:
             truth = [*self._truths[gap], *[self._tokens.eog_id] * size]
             first = min(len(canvas.done), len(self._truths[gap]))
             noisy = self._rng.random(size) < self._noise
+            unseen = np.arange(size) >= canvas.frontier + (self._foresight or size)
+            noisy |= unseen
             ranks = np.where(noisy, self._rng.integers(1, CANDIDATES, size), 0)
             ids[np.arange(size), ranks] = truth[first : first + size]
-            top = np.where(noisy, top - 0.2, top)
+            top = np.where(unseen, UNSURE, np.where(noisy, top - 0.2, top))
         decay = np.exp(-np.arange(CANDIDATES - 1))
         rest = (1 - top)[:, None] * decay / decay.sum()
         probability = np.concatenate([top[:, None], rest], axis=1) + 1e-6

@@ -63,20 +63,22 @@ class GapText:
     token in front of the gap).
     """
 
-    def __init__(self, vocabulary: Vocabulary, rules: RegionRules) -> None:
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        rules: RegionRules,
+        closer: Callable[[], Closer] | None = None,
+        repair: Callable[[bytes], Iterator[bytes]] | None = None,
+    ) -> None:
         self.vocabulary = vocabulary
         self.rules = rules
         self.prefix = b""
-        self._make_closer: Callable[[], Closer] | None = None
-        self._repair: Callable[[bytes], Iterator[bytes]] | None = None
-
-    def complete_with(self, closer: Callable[[], Closer], repair: Callable[[bytes], Iterator[bytes]]) -> None:
-        """Where completions come from: guesses from the text around the gap, and the grammar of a valid file."""
+        # Where completions come from: guesses from the text around the gap, and the grammar of a valid file.
         self._make_closer, self._repair = closer, repair
 
     def between(self, sides: Sides) -> "GapText":
         """The same gap, were its sides these."""
-        other = GapText(self.vocabulary, partial(Closer, sides), self.rules)
+        other = GapText(self.vocabulary, self.rules, partial(Closer, sides))
         other.prefix = self.prefix
         return other
 

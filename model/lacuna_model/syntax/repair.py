@@ -16,8 +16,8 @@ from lacuna_model.syntax.insertions import COST_WORD, MOST_INSERTED, WORD, piece
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.parse_table import END, ParseTable, Stack, leaves, parse_table
 
-MOST_VISITED = 50
-MOST_READ = 250  # terminals behind the gap, in one search
+MOST_VISITED = 60
+MOST_READ = 500  # terminals behind the gap, in one search
 MOST_FOUND = 12
 MOST_REUSED = 12  # terminals of the sound fill's end
 # How many terminals behind the gap are read until the parser cannot tell the two texts apart.
@@ -144,8 +144,9 @@ class Repair:
                     place, stacks = self._ahead(place, stacks[0], *goal)
         if len(self._terminals) < REACH:
             return any(self._table.shift(one, END) for one in stacks)
-        depths = {len(one) for one in self._goal(len(self._terminals))}  # a block may be another one's and as deep
-        return any(len(one) in depths for one in stacks)
+        # A block may be another one's, with a word more in its head; but what is left open is deeper.
+        deepest = 1 + max(len(one) for one in self._goal(len(self._terminals)))
+        return any(len(one) <= deepest for one in stacks)
 
     def _ahead(self, place: int, stack: Stack, goal: Stack) -> tuple[int, list[Stack]]:
         """The place up to which a stack does as the sound one, since their tops are alike, and the stack there."""

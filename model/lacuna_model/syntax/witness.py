@@ -73,10 +73,8 @@ class SyntaxConstraint:
         self._gaps: list[GapText] = []
         for index, region in enumerate(regions):
             until = regions[index + 1].start if index + 1 < len(regions) else len(text)
-            gap = GapText(self._vocabulary, RegionRules(region, text[region.end : until]))
-            if self._document is not None:
-                gap.complete_with(partial(self._closer, self._document, index), partial(self._document.repairs, index))
-            self._gaps.append(gap)
+            rules = RegionRules(region, text[region.end : until])
+            self._gaps.append(self._gap_text(index, rules))
         self._original = [text[start:end] for start, end in spans]
         self._queues = Queues(self._vocabulary, self._document, self._gaps, self._original)
         self._witness: list[Fill] | None = None
@@ -85,10 +83,11 @@ class SyntaxConstraint:
         self._seen: tuple[GapView, ...] = ()
         self._strict = strict
 
-    @staticmethod
-    def _closer(document: Document, gap: int) -> Closer:
-        balance, index = document.balance(gap)
-        return Closer(balance.sides(index))
+    def _gap_text(self, gap: int, rules: RegionRules) -> GapText:
+        document = self._document
+        if document is None:
+            return GapText(self._vocabulary, rules)
+        return GapText(self._vocabulary, rules, partial(_closer, document, gap), partial(document.repairs, gap))
 
     @property
     def witness(self) -> tuple[str, ...] | None:
@@ -345,3 +344,8 @@ class SyntaxConstraint:
         if self._document.idle and list(texts) == self._original:
             return "the file is broken around the gaps"
         return "" if self._document.check_fresh(texts).valid else "a fill adds a syntax error"
+
+
+def _closer(document: Document, gap: int) -> Closer:
+    balance, index = document.balance(gap)
+    return Closer(balance.sides(index))

@@ -30,7 +30,7 @@ def test_another_way_serves_where_the_likeliest_does_not(tokens: SmallTokens) ->
     document = Document(text, [(place, place) for place in places], require("c"))
     vocabulary = vocabulary_of(tokens)
     gaps = [
-        GapText(vocabulary, partial(_closer, document, gap), RegionRules(Region(place, place), b""))
+        GapText(vocabulary, RegionRules(Region(place, place), b""), partial(_closer, document, gap))
         for gap, place in enumerate(places)
     ]
     queues = Queues(vocabulary, document, gaps, [b"", b""])
