@@ -21,6 +21,7 @@ OLDEST_ABI, NEWEST_ABI = 13, 15
 START: Stack = (1,)
 END = 0  # the symbol of the end of the text
 MOST_STACKS = 8
+MOST_HIDDEN = 4  # in a row: a line's end and the blocks that end with it
 MOST_REDUCTIONS = 40
 ENTRY = 8  # bytes of an action
 SHIFT, REDUCE, ACCEPT = 0, 1, 2
@@ -138,13 +139,15 @@ class ParseTable:
         return (*base, state) if state else None
 
     def read(self, stacks: Iterable[Stack], terminal: int, *, on_new_line: bool = False) -> list[Stack]:
-        """The stacks behind a terminal, with a hidden one in front where it is due or the line is new."""
+        """The stacks behind a terminal, with hidden ones in front where they are due or the line is new."""
         stacks = list(stacks)
         found = _distinct(after for stack in stacks for after in self.shift(stack, terminal))
-        if found and not on_new_line:
-            return found
-        between = (after for stack in stacks for after in self._hidden(stack))
-        return _distinct([*found, *(after for stack in between for after in self.shift(stack, terminal))])
+        for _ in range(MOST_HIDDEN):
+            if not stacks or (found and not on_new_line):
+                break
+            stacks = _distinct(after for stack in stacks for after in self._hidden(stack))
+            found = _distinct([*found, *(after for stack in stacks for after in self.shift(stack, terminal))])
+        return found
 
     def _hidden(self, stack: Stack) -> Iterator[Stack]:
         """The stacks behind the hidden terminals that may come."""
@@ -184,11 +187,11 @@ class ParseTable:
         while first.child_count and (child := first.child(0)):
             first = child
         symbols = first.grammar_id, node.grammar_id
-        found = _distinct(after for stack in stacks for after in self._go(stack, *symbols))
-        if found:
-            return found
-        between = (after for stack in stacks for after in self._hidden(stack))
-        return _distinct(after for stack in between for after in self._go(stack, *symbols))
+        for _ in range(1 + MOST_HIDDEN):
+            if found := _distinct(after for stack in stacks for after in self._go(stack, *symbols)):
+                return found
+            stacks = _distinct(after for stack in stacks for after in self._hidden(stack))
+        return []
 
     def _go(self, stack: Stack, first: int, symbol: int, depth: int = 0) -> Iterator[Stack]:
         """The stacks behind a nonterminal that begins with the terminal ``first``."""
@@ -221,9 +224,9 @@ def _distinct(stacks: Iterable[Stack]) -> list[Stack]:
 def leaves(node: Node, begin: int) -> Iterator[Node]:
     """The leaves of a tree that begin at an offset or behind it; comments and what is missing are none."""
     for child in node.children:
-        if child.end_byte <= begin or child.is_missing or (child.is_extra and not child.is_error):
+        if child.end_byte <= begin or (child.is_extra and not child.is_error):
             continue
         if child.child_count:
             yield from leaves(child, begin)
-        elif child.start_byte >= begin:
+        elif begin <= child.start_byte < child.end_byte:
             yield child

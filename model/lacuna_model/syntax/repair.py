@@ -66,7 +66,7 @@ class Repair:
         """The stacks behind a text, and those behind it where its last word is the beginning of a longer one."""
         match = LAST_WORD.search(text, self._begin)
         word_at = match.start() if match else len(text)
-        stacks, before, end = self.before, self.before, self._begin
+        stacks, before, end = self.before, self.before, len(text[: self._begin].rstrip())
         for leaf in leaves(tree.root_node, self._begin):
             before = stacks if leaf.start_byte <= word_at else before
             on_new_line = b"\n" in text[end : leaf.start_byte]

@@ -203,7 +203,7 @@ class Window:
 
         The other gaps hold what was last found valid; as long as nothing was, nothing is known here.
         """
-        if not self.settled or self._language.columns:
+        if not self.settled:
             return
         span = self.spans(self.base)[gap]
         others = self.base[:gap] + self.base[gap + 1 :]
