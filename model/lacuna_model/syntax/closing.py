@@ -90,6 +90,11 @@ class Closer:
         return behind, open_behind(self._left, behind)
 
     @property
+    def columns(self) -> bool:
+        """Whether blocks are columns."""
+        return self._lexicon.columns
+
+    @property
     def ends_inside(self) -> bool:
         """Whether the text behind the gap begins in a string or a comment."""
         return bool(self._behind.inside)
