@@ -43,6 +43,9 @@ PROSE_BONUS = 7.5
 LINE_BREAKING_QUOTES = (b'"""', b"'''", b"`")
 # What may be called.
 CALLED = re.compile(rb"[\w)\]]\Z")
+# A constant without its value.
+CONSTANT = re.compile(rb"\bconst\s+[\w$]+\Z")
+INITIAL = b" = "
 # What stands in front of a block's brace, and what is at the end of a statement or in front of one.
 BEFORE_BLOCKS = frozenset({b"", b")", b"else", b"do", b"try", b"finally"})
 NO_STATEMENT = frozenset({b"", b";", b"{", b"}", b":"})
@@ -252,7 +255,9 @@ class Closer:
         if state.last == b"for" and lexicon.links:  # a loop's head wants two operands at once
             return [operand + lexicon.links[0], operand, b"", *lexicon.links]
         if state.last == b"const":
-            return [operand + b" = " + lexicon.operand, operand, b""]
+            return [operand + INITIAL + lexicon.operand, operand, b""]
+        if INITIAL + lexicon.operand in lexicon.links and CONSTANT.search(self._in_front(fill)):
+            return [INITIAL + lexicon.operand, b""]
         if state.last in WANTS_OPERAND or not re.search(rb"[\w\"'`)\]}\x80-\xff;:]\Z", state.last):
             own = self._right.starts_operand
             return [b"", operand, *lexicon.links] if own else [operand, b"", *lexicon.links]
