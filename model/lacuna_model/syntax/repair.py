@@ -145,8 +145,8 @@ class Repair:
         if len(self._terminals) < REACH:
             return any(self._table.shift(one, END) for one in stacks)
         # A block may be another one's, with a word more in its head; but what is left open is deeper.
-        deepest = 1 + max(len(one) for one in self._goal(len(self._terminals)))
-        return any(len(one) <= deepest for one in stacks)
+        depths = [len(one) for one in self._goal(len(self._terminals))]
+        return not depths or any(len(one) <= max(depths) + 1 for one in stacks)
 
     def _ahead(self, place: int, stack: Stack, goal: Stack) -> tuple[int, list[Stack]]:
         """The place up to which a stack does as the sound one, since their tops are alike, and the stack there."""

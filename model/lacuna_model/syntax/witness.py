@@ -185,7 +185,8 @@ class SyntaxConstraint:
         effort = Effort(FIRST_VERIFIES * missing, seconds * self._attempts)
         found = self._search_open(gaps, proposal, held, effort, bare=bare)
         if found.whole is not None:
-            self._attempts *= not self._adopts(found)
+            if self._adopts(found):
+                self._attempts = 0
         else:  # what was found for some gaps need not be looked for again
             solved = [None if gap in found.unsolved else fill for gap, fill in enumerate(found.fills)]
             progress = solved.count(None) < self._partial.count(None)
