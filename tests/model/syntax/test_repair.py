@@ -28,7 +28,16 @@ CPP = ("cpp", "int f() {\n", "\n  return 1;\n}\n", "  x();")
 UNFINISHED: list[tuple[Place, tuple[str, ...]]] = [
     (
         JAVASCRIPT,
-        ("  if", "  for", "  for (let", "  const x =", "  a.map((b) => {", "  while (a.b", "  return {a:", "  foo(1, ["),
+        (
+            "  if",
+            "  for",
+            "  for (let",
+            "  const x =",
+            "  a.map((b) => {",
+            "  while (a.b",
+            "  return {a:",
+            "  foo(1, [",
+        ),
     ),
     (JAVASCRIPT, ("  switch (a) {\n    case 1:", "  try {", "  const {a, b", "  // a\n  g(")),
     (TYPESCRIPT, ("import", "import type {", "export function f(a: (b:", "type A<T> =", "interface A {\n  b")),
@@ -42,10 +51,18 @@ UNFINISHED: list[tuple[Place, tuple[str, ...]]] = [
     (JAVA, ("  public static final int", "  private final Map<String,", "  void f() { try {", "  int x = y ?")),
     (JAVA, ("  void f() {\n    for (int i = 0; i", "  void f() {\n    do {", "  enum A { B", "  void f() throws")),
     (C, ("  do {", "  for (i = 0;", "  struct a b = {", "  x->y[", "  char *a =", "  x = a ?", "  while (a &&")),
-    (CPP, ("  std::vector<int", "  auto f = [&](", "  for (auto", "  if (x == 1", "  try {", "  std::map<int, std::set<")),
+    (
+        CPP,
+        ("  std::vector<int", "  auto f = [&](", "  for (auto", "  if (x == 1", "  try {", "  std::map<int, std::set<"),
+    ),
 ]
 CASES = [pytest.param(place, fill, id=f"{place[0]}-{fill.strip()}") for place, fills in UNFINISHED for fill in fills]
-GAP_IN_LIST = ("javascript", "f(a, {\n\tb: true,\n\tget: function() {\n\t\treturn c;\n", "\n\t\treturn d;\n\t}\n});\n", "\t")
+GAP_IN_LIST = (
+    "javascript",
+    "f(a, {\n\tb: true,\n\tget: function() {\n\t\treturn c;\n",
+    "\n\t\treturn d;\n\t}\n});\n",
+    "\t",
+)
 
 
 def repair_in(place: Place) -> Repair:
