@@ -194,10 +194,15 @@ class ParseTable:
         return []
 
     def _go(self, stack: Stack, first: int, symbol: int, depth: int = 0) -> Iterator[Stack]:
-        """The stacks behind a nonterminal that begins with the terminal ``first``."""
-        if state := self.row(stack[-1]).get(symbol):
+        """The stacks behind a nonterminal that begins with the terminal ``first``.
+
+        Where that only reduces, the nonterminal is one more of a repetition, which is reduced first.
+        """
+        actions = self.actions(stack[-1], first)
+        begins = not actions or any(action.kind == SHIFT for action in actions)
+        if begins and (state := self.row(stack[-1]).get(symbol)):
             yield (*stack, state)
-        for action in self.actions(stack[-1], first) if depth < MOST_REDUCTIONS else ():
+        for action in actions if depth < MOST_REDUCTIONS else ():
             if action.kind == REDUCE and (reduced := self.reduce(stack, action)):
                 yield from self._go(reduced, first, symbol, depth + 1)
 

@@ -56,14 +56,17 @@ class Repair:
     def completions(self, tree: Tree, text: bytes) -> Iterator[bytes]:
         """What may end a fill, likeliest first, ``tree`` being that of ``text``, which ends with what is written."""
         seen = set()
-        for written, rest in self._search(self._starts(tree, text)):
-            completion = _spelled(text, [*written, self._text[self._ends[rest] : self._end]])
+        for (word_end, *written), rest in self._search(self._starts(tree, text)):
+            completion = word_end + _spelled(text + word_end, [*written, self._text[self._ends[rest] : self._end]])
             if (solid := b"".join(completion.split())) not in seen:
                 seen.add(solid)
                 yield completion
 
     def _starts(self, tree: Tree, text: bytes) -> Iterator[tuple[Stack, tuple[bytes, ...]]]:
-        """The stacks behind a text, and those behind it where its last word is the beginning of a longer one."""
+        """The stacks behind a text, and those behind it where its last word is the beginning of a longer one.
+
+        With each what is written first: the end of that word, or nothing.
+        """
         match = LAST_WORD.search(text, self._begin)
         word_at = match.start() if match else len(text)
         stacks, before, end = self.before, self.before, len(text[: self._begin].rstrip())
@@ -71,7 +74,7 @@ class Repair:
             before = stacks if leaf.start_byte <= word_at else before
             on_new_line = b"\n" in text[end : leaf.start_byte]
             stacks, end = self._table.read(stacks, leaf.grammar_id, on_new_line=on_new_line), leaf.end_byte
-        yield from ((stack, ()) for stack in stacks)
+        yield from ((stack, (b"",)) for stack in stacks)
         for terminal, keyword in self._insertions.longer(text[word_at:]):
             for stack in self._table.read(before, terminal):
                 yield stack, (keyword[len(text) - word_at :],)
@@ -80,7 +83,7 @@ class Repair:
         serial = count()
         waiting: list[tuple[float, int, float, Stack, tuple[bytes, ...]]] = []
         for stack, written in starts:
-            cost = COST_WORD * len(written)
+            cost = COST_WORD if any(written) else 0.0
             heapq.heappush(waiting, (cost + self._distance(stack), next(serial), cost, stack, written))
         seen: set[Stack] = set()
         found: set[tuple[bytes, ...]] = set()  # by what they begin with: others are hardly different
@@ -91,11 +94,11 @@ class Repair:
                 continue
             seen.add(stack)
             rest = self._reached(stack)
-            if rest is not None and written[:2] not in found:
-                found.add(written[:2])
+            if rest is not None and (begin := tuple(filter(None, written))[:2]) not in found:
+                found.add(begin)
                 yield written, rest
                 cost += COST_BEYOND
-            for text, price, after in self._moves(stack) if len(written) < MOST_INSERTED else ():
+            for text, price, after in self._moves(stack) if len(written) <= MOST_INSERTED else ():
                 spent = cost + price
                 entry = (spent + self._distance(after), next(serial), spent, after, (*written, *text))
                 heapq.heappush(waiting, entry)

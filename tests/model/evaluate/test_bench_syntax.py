@@ -30,6 +30,21 @@ def test_the_witness_never_delivers_what_does_not_parse() -> None:
     assert all(math.isnan(cell.oracle) or cell.oracle == 1.0 for cell in witness)
 
 
+@pytest.mark.parametrize("foresight", [0, 1, 3])
+def test_what_a_model_foresees_is_enough_for_the_true_fill(foresight: int) -> None:
+    cells = bench_syntax.run({"python": [TEXT]}, TOKENS, gaps=(1, 2), slots=(4,), cases=4, noise=0, foresight=foresight)
+    exact = [cell.exact for cell in cells if cell.mode == "off" and cell.cases]
+    assert exact == [1.0, 1.0]
+
+
+def test_the_fewer_slots_are_foreseen_the_more_steps_are_taken() -> None:
+    def steps(foresight: int) -> float:
+        cells = bench_syntax.run({"python": [TEXT]}, TOKENS, gaps=(1,), slots=(16,), cases=4, foresight=foresight)
+        return next(cell.steps for cell in cells if cell.mode == "off")
+
+    assert steps(1) > steps(0)
+
+
 def test_an_engine_is_measured_by_what_its_results_say() -> None:
     asked: list[InfillRequest] = []
 

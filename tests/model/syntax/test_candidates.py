@@ -1,15 +1,20 @@
 """The queue of one gap: what no parse need look at takes a bounded time."""
 
+from collections.abc import Iterator
+from itertools import islice
+
 import numpy as np
+import pytest
 
 from lacuna_model.constraint import GapView
 from lacuna_model.params import Region
-from lacuna_model.syntax.candidates import MAX_REFUSED, Candidates, GapText
+from lacuna_model.syntax.candidates import MAX_REFUSED, Candidates, GapText, _in_turns
 from lacuna_model.syntax.draft import lay_out
 from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.vocabulary import vocabulary_of
 
 from .conftest import SmallTokens
+from .drive import between, require
 
 
 class Refusing(RegionRules):
@@ -71,3 +76,102 @@ def test_tokens_of_every_rank_are_tried_where_a_fault_is(tokens: SmallTokens) ->
     queue.blame(0)
     tried = {fill.text[:1] for fill in iter(queue.pop, None)}
     assert tried >= {b"a", b"b", b"c"}
+
+
+def gap_in_script(tokens: SmallTokens, asked: list[bytes] | None = None) -> GapText:
+    """A gap between two statements, with a grammar that completes with parentheses and notes for what."""
+
+    def repair(text: bytes) -> Iterator[bytes]:
+        if asked is not None:
+            asked.append(text)
+        yield from (b")", b"))", b")))")
+
+    closer = between("a();\n", "\nb();\n", require("javascript"))[1]
+    return GapText(vocabulary_of(tokens), RegionRules(Region(0, 0), b""), lambda: closer, repair)
+
+
+def ids(tokens: SmallTokens, text: str) -> tuple[int, ...]:
+    return tuple(tokens.encode(text))
+
+
+@pytest.mark.parametrize(
+    ("written", "closing", "after", "tails"),
+    [
+        ("f(", b"x)", "f(g", []),  # gx is another word than g
+        ("f(", b"x)", "f($", []),
+        ("f(", b"x)", "f(1", []),
+        ("f(", b"x)", "f(g + ", [b"x)"]),
+        ("f(g", b")", "f(h", [b")"]),
+        ("f(g", b")", "f(g(", []),  # more is open
+        ("f(g", b"", "f(h", []),
+    ],
+)
+def test_what_completed_a_fill_serves_again_unless_words_would_become_one(
+    tokens: SmallTokens, written: str, closing: bytes, after: str, tails: list[bytes]
+) -> None:
+    gap = gap_in_script(tokens)
+    assert gap.tails(gap.fill(ids(tokens, written), closing), ids(tokens, after)) == tails
+
+
+def test_no_fill_before_no_tail(tokens: SmallTokens) -> None:
+    assert gap_in_script(tokens).tails(None, ids(tokens, "f(")) == []
+
+
+def counted(name: bytes, size: int, asked: list[bytes]) -> Iterator[bytes]:
+    for number in range(size):
+        asked.append(name)
+        yield name + str(number).encode()
+
+
+def test_sources_take_turns_and_are_not_asked_before() -> None:
+    asked: list[bytes] = []
+    turns = _in_turns(counted(b"a", 2, asked), counted(b"b", 3, asked), counted(b"c", 0, asked))
+    assert asked == []
+    assert next(turns) == b"a0"
+    assert asked == [b"a"]
+    assert list(islice(turns, 2)) == [b"b0", b"a1"]
+    assert asked == [b"a", b"b", b"a"]
+    assert list(turns) == [b"b1", b"b2"]
+
+
+def test_a_source_may_have_two_turns_of_three() -> None:
+    twice = iter([b"a0", b"a1", b"a2"])
+    assert list(_in_turns(twice, twice, iter([b"b0", b"b1"]))) == [b"a0", b"a1", b"b0", b"a2", b"b1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "completed"),
+    [
+        ("f(", [""]),
+        ('f("a', ['"', ""]),
+        ('f("a\\', ['n"', '"', ""]),
+        ("f(a /", ["**/", ""]),
+        ("f(0x", ["0", ""]),
+    ],
+)
+def test_the_grammar_is_asked_with_strings_closed_and_tokens_whole(
+    tokens: SmallTokens, text: str, completed: list[str]
+) -> None:
+    asked: list[bytes] = []
+    found = list(gap_in_script(tokens, asked).repairs(ids(tokens, text)))
+    assert asked == [(text + one).encode() for one in completed]
+    assert found == [one.encode() + closing for one in completed for closing in (b")", b"))", b")))")]
+
+
+def test_a_gap_of_no_language_has_no_repairs(tokens: SmallTokens) -> None:
+    gap = GapText(vocabulary_of(tokens), RegionRules(Region(0, 0), b""), None, lambda text: iter([b")"]))
+    assert list(gap.repairs(ids(tokens, "f("))) == []
+
+
+def test_the_grammar_is_asked_behind_the_first_guess_and_of_no_mere_draft(tokens: SmallTokens) -> None:
+    asked: list[bytes] = []
+    gap = gap_in_script(tokens, asked)
+    queue = Candidates(view(tokens, [[b"a", b"b"]]), gap)
+    closings = queue._closings(ids(tokens, "f(g"), None, is_drafted=False)
+    assert next(closings) == b")"
+    assert asked == []
+    assert list(islice(closings, 2)) == [b")", b"))"]
+    assert asked == [b"f(g"]
+    asked.clear()
+    list(queue._closings(ids(tokens, "f(g"), None, is_drafted=True))
+    assert asked == []

@@ -3,7 +3,7 @@
 import pytest
 
 from lacuna_model.syntax.languages import Lexicon
-from lacuna_model.syntax.literals import carried_quote, find_literals
+from lacuna_model.syntax.literals import carried_quote, find_literals, finish_token
 
 from .drive import require
 
@@ -58,3 +58,28 @@ def test_a_comment_that_does_not_end_goes_on() -> None:
     assert find_literals(b" * more of it\n", lexicon("java"), b"*/").inside == b"*/"
     assert find_literals(b" * more */ int x;\n", lexicon("java"), b"*/").inside == b""
     assert find_literals(b"more of a name\n", lexicon("java"), b'"').inside == b""
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "end"),
+    [
+        ('f("a\\', '"', 'n"'),
+        ('f("a\\\\', '"', ""),
+        ('f("a\\\\\\', '"', 'n"'),
+        ("x = \\", "", ""),
+        ("x = '", "'", "x'"),
+        ("x = 'a", "'", ""),
+        ('x = "', '"', ""),
+        ("f(a) /", "", "**/"),
+        ('f("/', '"', ""),
+        ("x = 0x", "", "0"),
+        ("x = 0B", "", "0"),
+        ("x = 0x1", "", ""),
+        ("x = 10x", "", ""),
+        ('f("0x', '"', ""),
+        ("x = 0", "", ""),
+        ("", "", ""),
+    ],
+)
+def test_half_a_token_is_finished(text: str, inside: str, end: str) -> None:
+    assert finish_token(text.encode(), inside.encode()) == end.encode()

@@ -1,0 +1,62 @@
+"""Fills offered token by token, by a model that knows no more than the next one, are admitted whole."""
+
+import re
+from collections.abc import Sequence
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from lacuna_model.constraint import Commit, GapView
+from lacuna_model.params import Region
+from lacuna_model.syntax import Language, SyntaxConstraint, beam
+
+from .conftest import SmallTokens
+
+Samples = dict[str, tuple[Language, bytes]]
+LINES = 3
+# The lines that a gap of three begins with, where each token of what stood there is taken as it comes.
+PLACES = {
+    "javascript": (4, 5, 7, 10, 11, 42),
+    "typescript": (1, 2, 8, 10, 32),
+    "go": (9, 12, 15, 16, 17, 44),
+    "rust": (1, 2, 5, 8, 9, 44),
+    "java": (2, 6, 8, 12, 13, 31),
+    "c": (6, 11, 12, 14, 16, 47),
+    "cpp": (4, 5, 7, 8, 11, 23),
+}
+UNKNOWN = np.log(np.full(4, 0.2, dtype=np.float32))
+
+
+def offered(taken: Sequence[int], place: int, size: int, token: int, tokens: SmallTokens) -> GapView:
+    """A view of a gap's only block in which the model knows the token of one slot, and of the others nothing."""
+    rng = np.random.default_rng(place)
+    ids = rng.integers(1, tokens.vocab_size, (size, len(UNKNOWN)))
+    logp = np.tile(UNKNOWN, (size, 1))
+    ids[place, 0], logp[place] = token, np.log(np.array([0.97, 0.01, 0.01, 0.01], dtype=np.float32))
+    return GapView((), (*taken, *(None,) * (size - len(taken))), ids, logp, budget=0)
+
+
+def admitted(text: bytes, begin: int, end: int, language: Language, tokens: SmallTokens) -> bytes:
+    """How much of what stands between two offsets is taken, token by token, where there is a gap instead."""
+    truth = tokens.encode(text[begin:end].decode())
+    constraint = SyntaxConstraint(
+        text[:begin] + text[end:], [Region(begin, begin, max_tokens=len(truth) + 12)], language, tokens
+    )
+    for place, token in enumerate([*truth, tokens.eog_id]):
+        commit = Commit(0, place, token)
+        if constraint.admit([offered(truth[:place], place, len(truth) + 12, token, tokens)], [commit]) != [commit]:
+            return tokens.decode_bytes(truth[:place])
+    return text[begin:end]
+
+
+@pytest.mark.parametrize(("name", "line"), [(name, line) for name, lines in PLACES.items() for line in lines])
+def test_a_true_fill_is_taken_token_by_token(
+    monkeypatch: pytest.MonkeyPatch, samples: Samples, tokens: SmallTokens, name: str, line: int
+) -> None:
+    monkeypatch.setattr(beam, "time", SimpleNamespace(thread_time=lambda: 0.0))  # checks are counted, time is not
+    language, text = samples[name]
+    starts = [match.start() for match in re.finditer(rb"[^\n]+", text)]
+    begin = starts[line]
+    end = text.index(b"\n", starts[line + LINES - 1])
+    assert admitted(text, begin, end, language, tokens) == text[begin:end]
