@@ -6,7 +6,7 @@ from itertools import islice
 import pytest
 from tree_sitter import Parser
 
-from lacuna_model.syntax import parses, repair, window
+from lacuna_model.syntax import parses, repair
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.parse_table import ParseTable, Stack
 from lacuna_model.syntax.repair import MOST_FOUND, MOST_READ, MOST_VISITED, Repair, repair_for
@@ -248,11 +248,9 @@ def test_gaps_beside_hold_what_was_found_valid() -> None:
     assert any(document.check([b"  x();", b"  y(1, [" + one]).valid for one in found)
 
 
-def test_columns_are_not_repaired(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []
-    monkeypatch.setattr(window, "repair_for", lambda *found: asked.append(found))
+def test_blocks_that_are_columns_are_repaired_too() -> None:
     left, right = b"def f():\n", b"\n    return 1\n"
     document = Document(left + right, [(len(left), len(left))], require("python"))
     assert document.check([b"    x()"]).valid
-    assert list(document.repairs(0, b"    y(")) == []
-    assert asked == []
+    found = next(document.repairs(0, b"    y(b,"))
+    assert parses(left + b"    y(b," + found + right, require("python"))
