@@ -17,7 +17,7 @@ from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.parse_table import END, ParseTable, Stack, leaves, parse_table
 
 MOST_VISITED = 60
-MOST_READ = 500  # terminals behind the gap, in one search
+MOST_READ = 250  # terminals behind the gap, in one search
 MOST_FOUND = 12
 MOST_REUSED = 12  # terminals of the sound fill's end
 # How many terminals behind the gap are read until the parser cannot tell the two texts apart.

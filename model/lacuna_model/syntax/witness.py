@@ -30,7 +30,7 @@ DRAFT_VERIFIES = 8
 DRAFT_SECONDS = 0.004
 STEP_VERIFIES = 2
 STEP_SECONDS = 0.002
-INSIST_VERIFIES = 16
+INSIST_VERIFIES = 8  # with 6 the model lost the name of a loop in two of 150 lines
 INSIST_SECONDS = 0.006
 INSIST_SECONDS_ALL = 0.010  # of all gaps together, the last of them not cut short
 # Without a witness nothing can be committed, and a deferral costs a whole step of the model (about 20 ms). Each
