@@ -90,8 +90,8 @@ class Document:
 
     def repairs(self, gap: int, fill: bytes) -> Iterator[bytes]:
         """What may end a gap's fill by the grammar alone, the other gaps filled as they were last found valid."""
-        around = [window for window in self._windows if gap in window.gaps and window.settled] or [self._whole]
-        return around[0].repairs(gap - around[0].extent.first, fill)
+        window = next(window for window in self.windows if gap in window.gaps)
+        return window.repairs(gap - window.extent.first, fill)
 
     @cached_property
     def _whole(self) -> Window:

@@ -60,8 +60,7 @@ class Window:
         self._last_fills: tuple[bytes, ...] | None = None
         self._last: tuple[Tree, frozenset[Fault]] | None = None
         self.settled = False  # whether the base is known to be valid
-        # By gap: what the others and it held, and what that tells.
-        self._repairs: dict[int, tuple[tuple[bytes, ...], bytes, Repair | None]] = {}
+        self._repairs: dict[int, tuple[tuple[bytes, ...], Repair | None]] = {}  # by gap, each of some base
         self._effort = EFFORT_LEAST + max(EFFORT_FACTOR * reports, len(content) / BYTES_PER_REPORT)
 
     @property
@@ -205,17 +204,19 @@ class Window:
         """
         if not self.settled:
             return
-        span = self.spans(self.base)[gap]
-        others = self.base[:gap] + self.base[gap + 1 :]
-        known = self._repairs.get(gap)
-        if known is None or known[:2] != (others, self.base[gap]):
-            same = known[2] if known is not None and known[0] == others else None
-            text = self.assemble(self.base)
-            known = others, self.base[gap], repair_for(self._language, self.tree, text, span, same)
-            self._repairs[gap] = known
-        if repair := known[2]:
-            text = self.assemble(self.base)[: span[0]] + fill
+        if repair := self._repair(gap):
+            text = self.assemble(self.base)[: self.spans(self.base)[gap][0]] + fill
             yield from repair.completions(self._parser.parse(text), text)
+
+    def _repair(self, gap: int) -> Repair | None:
+        """A gap's repair by the tree of the base; what is known of the text in front of it is not found again."""
+        base, known = self._repairs.get(gap, ((), None))
+        if base != self.base:
+            same = base[:gap] + base[gap + 1 :] == self.base[:gap] + self.base[gap + 1 :]
+            text, span = self.assemble(self.base), self.spans(self.base)[gap]
+            known = repair_for(self._language, self.tree, text, span, known if same else None)
+            self._repairs[gap] = self.base, known
+        return known
 
     def displace(self) -> bool:
         """From now on takes what is merely out of place, too; False if it did so before."""
