@@ -61,12 +61,16 @@ Source = Callable[[], list[tuple[float, bytes]]]
 
 
 class Closer:
-    """Completions for one gap; what depends on the text around it alone is found once."""
+    """Completions for one gap; what depends on the text around it alone is found once.
+
+    ``columns`` says that blocks are columns, ``ends_inside`` that the text behind the gap begins in a string or a
+    comment.
+    """
 
     def __init__(self, sides: Sides) -> None:
         self._lexicon = lexicon = sides.right.lexicon
         self._left_text, self._left = sides.text, sides.left
-        self._behind = sides.right
+        self.columns, self.ends_inside = lexicon.columns, bool(sides.right.inside)
         self._right, self._target = sides.right, sides.target
         self._conditionals = sides.conditionals
         left, right = sides.text, sides.right.text
@@ -91,16 +95,6 @@ class Closer:
         """The way over to what follows the rest of the line."""
         behind = right.without(len(right.rest))
         return behind, open_behind(self._left, behind)
-
-    @property
-    def columns(self) -> bool:
-        """Whether blocks are columns."""
-        return self._lexicon.columns
-
-    @property
-    def ends_inside(self) -> bool:
-        """Whether the text behind the gap begins in a string or a comment."""
-        return bool(self._behind.inside)
 
     def open_ends(self, fill: bytes) -> tuple[tuple[bytes, ...], bytes]:
         """The closers of the brackets and of the string that are open behind the beginning of a fill."""

@@ -220,11 +220,11 @@ class Document:
         if oracle is None or not check.valid:
             return check
         text, spans = self.assemble(fills), self.spans(fills)
-        if COMPILES[self._language.name](text):
+        line = LINE[self._language.name](text)
+        if not line:
             return check
         fault = oracle(text, spans)
         if fault is None and not self._relaxed and self._extents and self._compiles_elsewhere:
-            line = LINE[self._language.name](text)
             before = [span for span in spans if text.count(b"\n", 0, span[0]) < line]
             fault = Fault("SYNTAX", *(before or spans[:1])[-1])
         return check if fault is None else Check(tuple(nearest(self._whole, fills, frozenset({fault}))))

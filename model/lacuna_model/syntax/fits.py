@@ -1,7 +1,7 @@
 """Whether a node may stand where it does, by what it is and what is around it."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from tree_sitter import Node
 
@@ -12,6 +12,19 @@ DECLARED = frozenset({"object", "function_expression", "generator_function", "cl
 NO_NAME = rb"(?<![\w.>:])(?<!using )(?<!typename )(?<!class )"
 USED = rb"\s*(?:->|<<|\.\w+\(|[-+*/|&^%]?=(?!=)|\+\+|--)"
 ACCESS = frozenset({"public", "protected", "private"})
+
+
+def _around(node: Node, walls: frozenset[str] = frozenset()) -> Iterator[Node]:
+    """The nodes around one, from the innermost on, up to the first of ``walls``."""
+    around = node.parent
+    while around is not None and around.type not in walls:
+        yield around
+        around = around.parent
+
+
+def _nearest(node: Node, kind: str) -> Node | None:
+    """The innermost node of a kind around one."""
+    return next((one for one in _around(node) if one.type == kind), None)
 
 
 def never(_node: Node) -> bool:
@@ -72,15 +85,7 @@ def evenly_named(parameters: Node) -> bool:
 def inside(homes: frozenset[str], walls: frozenset[str] = frozenset()) -> Fits:
     """Only a node with one of ``homes`` around it, and none of ``walls`` in between."""
 
-    def fits(node: Node) -> bool:
-        around = node.parent
-        while around is not None and around.type not in walls:
-            if around.type in homes:
-                return True
-            around = around.parent
-        return False
-
-    return fits
+    return lambda node: any(one.type in homes for one in _around(node, walls))
 
 
 def outside(homes: frozenset[str], walls: frozenset[str]) -> Fits:
@@ -105,12 +110,7 @@ def jump(homes: frozenset[str], walls: frozenset[str]) -> Fits:
 
 def _labelled(node: Node, label: Node, walls: frozenset[str]) -> bool:
     """Whether a statement around a jump has its label, which is that statement's first child."""
-    around = node.parent
-    while around is not None and around.type not in walls:
-        if around.child_count and around.children[0].text == label.text:
-            return True
-        around = around.parent
-    return False
+    return any(one.child_count and one.children[0].text == label.text for one in _around(node, walls))
 
 
 def statement_start(expression: Node) -> bool:
@@ -124,9 +124,7 @@ def statement_start(expression: Node) -> bool:
 
 def in_constructor(node: Node) -> bool:
     """Only in the constructor of a class, as far as methods go."""
-    method = node.parent
-    while method is not None and method.type != "method_definition":
-        method = method.parent
+    method = _nearest(node, "method_definition")
     name = method and method.child_by_field_name("name")
     return name is None or name.text in {b"constructor", b"'constructor'", b'"constructor"'}
 
@@ -157,9 +155,7 @@ def macro(node: Node) -> bool:
 
 def type_name(name: Node) -> bool:
     """A name of a type: the function around, if there is one, does nothing with it that is done with variables."""
-    function = name.parent
-    while function is not None and function.type != "function_definition":
-        function = function.parent
+    function = _nearest(name, "function_definition")
     if function is None:
         return True
     text, word = function.text or b"", re.escape(name.text or b"")
@@ -170,9 +166,7 @@ def type_name(name: Node) -> bool:
 
 def attribute(name: Node) -> bool:
     """A macro behind the parameters of a function: in capitals, or below them."""
-    function = name.parent
-    while function is not None and function.type != "function_declarator":
-        function = function.parent
+    function = _nearest(name, "function_declarator")
     parameters = function and function.child_by_field_name("parameters")
     if parameters is not None and parameters.end_point.row < name.start_point.row:
         return True

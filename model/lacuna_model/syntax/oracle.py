@@ -30,12 +30,12 @@ def python_program(text: bytes, spans: Sequence[tuple[int, int]]) -> Fault | Non
 
 def python_compiles(text: bytes) -> bool:
     """Whether CPython compiles a text; one too large to ask about counts as compiled."""
-    return len(text) > LARGEST or _refusal(text, 0) is None
+    return python_line(text) == 0
 
 
 def python_line(text: bytes) -> int:
-    """The line that CPython's compiler has something against; 0 for none."""
-    error = _refusal(text, 0)
+    """The line that CPython's compiler has something against; 0 for none, or for a text too large to ask about."""
+    error = _refusal(text, 0) if len(text) <= LARGEST else None
     return (error.lineno or 1) if error is not None else 0
 
 
