@@ -7,7 +7,7 @@ makes them differ is their first token, of which each takes the next best.
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 
-from lacuna_model.constraint import Commit, Constraint, ConstraintStats, GapView, Verdict
+from lacuna_model.constraint import Commit, Constraint, ConstraintStats, GapView, Remask, Verdict
 
 
 class SideBySide:
@@ -38,9 +38,9 @@ class SideBySide:
                 setattr(total, field.name, getattr(total, field.name) + getattr(constraint.stats, field.name))
         return total
 
-    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
+    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
         """What each candidate's constraint lets through of its own commits."""
-        admitted: list[Commit] = []
+        admitted: list[Commit | Remask] = []
         for index, constraint in enumerate(self._constraints):
             first = index * self._num_gaps
             own = [replace(commit, gap=commit.gap - first) for commit in proposal if self._of(commit) == index]

@@ -32,7 +32,7 @@ class Canvas:
 
     ``done`` are the tokens of finished blocks, ``slots`` the current block (None: open). ``budget`` is how many
     tokens may follow behind this block. Of several candidates for one gap each has a canvas; ``candidate`` n begins
-    with the n-th next best token.
+    with the n-th next best token. The ``tentative`` slots may yet be open again.
     """
 
     gap: Gap
@@ -43,6 +43,7 @@ class Canvas:
     candidate: int = 0
     done: list[int] = field(default_factory=list)
     slots: list[int | None] = field(default_factory=list)
+    tentative: set[int] = field(default_factory=set)
     closed: bool = False
 
     def open_block(self) -> None:
@@ -78,8 +79,12 @@ class Canvas:
         """The first open slot; the block's size where none is open."""
         return next((i for i, token in enumerate(self.slots) if token is None), len(self.slots))
 
-    def commit(self, slot: int, token: int, eog_id: int) -> None:
-        """Give a slot its token; end-of-gap cuts the block behind it and closes the fill once all before is filled."""
+    def commit(self, slot: int, token: int, eog_id: int, *, tentative: bool = False) -> None:
+        """Give a slot its token; end-of-gap cuts the block behind it and closes the fill once all before is filled.
+
+        What is not tentative itself confirms what was.
+        """
+        self.tentative = self.tentative | {slot} if tentative else set()
         self.slots[slot] = token
         if token == eog_id:
             del self.slots[slot + 1 :]
@@ -87,6 +92,12 @@ class Canvas:
             self.slots.pop()
             self.budget = 0
             self.closed = True
+
+    def remask(self, slot: int) -> None:
+        """Open the committed slots from ``slot`` up to the first that is open."""
+        for place in range(slot, self.frontier):
+            self.slots[place] = None
+            self.tentative.discard(place)
 
     @property
     def is_full(self) -> bool:
@@ -116,4 +127,5 @@ class Canvas:
     def view(self, marginals: Marginals | None) -> GapView:
         """The gap as a constraint sees it."""
         ids, logp = (EMPTY_IDS, EMPTY_LOGP) if marginals is None else (marginals.ids, marginals.logp)
-        return GapView(tuple(self.done), tuple(self.slots), ids, logp, self.budget, self.closed, self.gap.prefix)
+        rest = (self.budget, self.closed, self.gap.prefix, bool(self.tentative))
+        return GapView(tuple(self.done), tuple(self.slots), ids, logp, *rest)

@@ -23,7 +23,8 @@ class GapView:
     id where committed, None where open. The end-of-gap id in ``slots`` closes the fill; slots behind it do not
     count. ``ids`` [slots, K] and ``logp`` [slots, K] are the model's best candidates per slot, best first (the
     end-of-gap id may be among them). ``budget`` is how many more tokens may follow behind this block. ``prefix`` are
-    the bytes that the fill has to begin with: the healed token in front of the gap.
+    the bytes that the fill has to begin with: the healed token in front of the gap. ``tentative`` says that the last
+    tokens in front of the first open slot may be masked again.
     """
 
     done: tuple[int, ...]
@@ -33,16 +34,29 @@ class GapView:
     budget: int = 0
     closed: bool = False
     prefix: bytes = b""
+    tentative: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A slot of a gap's current block receives a token; ``edit`` where it replaces a committed one."""
+    """A slot of a gap's current block receives a token.
+
+    ``edit`` where it replaces a committed one, ``tentative`` where it may be taken back by a ``Remask``.
+    """
 
     gap: int
     slot: int
     token: int
     edit: bool = False
+    tentative: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remask:
+    """The committed slots of a gap's current block from ``slot`` on, up to the first open one, are open again."""
+
+    gap: int
+    slot: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +93,10 @@ class Constraint(Protocol):
         """Whether anything is checked at all; an unknown language is filled unconstrained and reported so."""
         ...
 
-    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
+    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
         """The commits that may happen, a subset of ``proposal`` except where a token was swapped for another.
 
+        Some may be tentative, which a later call confirms, by any other commit in their gap, or takes back.
         An empty answer defers: the loop runs another pass and asks again, and the constraint must let a later
         call through or the loop ends the fill through ``finish``.
         """
@@ -120,7 +135,7 @@ class Unconstrained:
         self.stats = ConstraintStats()
         self._tokens = tokens
 
-    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
+    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
         """Every proposed commit."""
         return list(proposal)
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from lacuna_model import schedule
 from lacuna_model.canvas import Canvas, Marginals
-from lacuna_model.constraint import Commit, Constraint, GapView, TokenText, Verdict
-from lacuna_model.params import DecodeOptions, SlotView, Snapshot
+from lacuna_model.constraint import Commit, Constraint, GapView, Remask, TokenText, Verdict
+from lacuna_model.params import DecodeOptions, SlotState, SlotView, Snapshot
 
 Outcome = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
 
@@ -108,7 +108,7 @@ MAX_DEFERRALS = 16
 
 def _admit(
     constraint: Constraint, views: Sequence[GapView], proposal: Sequence[Commit], counts: Counts
-) -> list[Commit]:
+) -> Sequence[Commit | Remask]:
     """What the constraint lets through; while that is nothing, it is asked again without another pass."""
     for _ in range(MAX_DEFERRALS):
         admitted = constraint.admit(views, proposal)
@@ -118,16 +118,18 @@ def _admit(
     return []
 
 
-def _apply(canvases: Sequence[Canvas], admitted: Sequence[Commit], eog_id: int, counts: Counts) -> None:
+def _apply(canvases: Sequence[Canvas], admitted: Sequence[Commit | Remask], eog_id: int, counts: Counts) -> None:
     for commit in admitted:
         canvas = canvases[commit.gap]
-        if canvas.closed or commit.slot >= len(canvas.slots):
+        if isinstance(commit, Remask):
+            canvas.remask(commit.slot)
+        elif canvas.closed or commit.slot >= len(canvas.slots):
             continue  # an end-of-gap of this very step has cut the slot off
-        if commit.edit:
+        elif commit.edit:
             canvas.slots[commit.slot] = commit.token
             counts.corrections += 1
         elif canvas.slots[commit.slot] is None:
-            canvas.commit(commit.slot, commit.token, eog_id)
+            canvas.commit(commit.slot, commit.token, eog_id, tentative=commit.tentative)
 
 
 def _next_block(model: CanvasModel, canvases: Sequence[Canvas]) -> None:
@@ -153,7 +155,8 @@ def snapshot(
         for slot, token in enumerate(canvas.slots):
             if token is not None:
                 ids.append(token)
-                views.append(SlotView(_text(tokens, token), "committed", 1.0))
+                state: SlotState = "draft" if slot in canvas.tentative else "committed"
+                views.append(SlotView(_text(tokens, token), state, 1.0))
             elif seen is not None and seen.ids[slot, 0] != tokens.eog_id:
                 ids.append(int(seen.ids[slot, 0]))
                 views.append(SlotView(_text(tokens, ids[-1]), "draft", float(np.exp(seen.logp[slot, 0]))))

@@ -117,8 +117,8 @@ class TwoSidedModel:
     def _age(self, canvas: Canvas) -> int:
         """How many tokens were committed since the canvas side read a canvas; too many if it never did."""
         reading = self._readings.get(canvas.key)
-        if reading is None or reading.start != len(canvas.done):
-            return self._max_age + 1
+        if reading is None or reading.start != len(canvas.done) or canvas.frontier < reading.frontier:
+            return self._max_age + 1  # never read, or read with tokens that were taken back since
         if self._undecided.get(canvas.key) == len(canvas.done) + canvas.frontier > reading.start + reading.frontier:
             return self._max_age + 1
         # A full block waits for those of other gaps: nothing more is asked of it.

@@ -1,11 +1,12 @@
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
 from lacuna_model import denoise as loop
 from lacuna_model.canvas import Canvas
-from lacuna_model.constraint import Commit, Constraint, GapView, Unconstrained
+from lacuna_model.constraint import Commit, Constraint, GapView, Remask, Unconstrained
 from lacuna_model.context import Gap
 from lacuna_model.denoise import Ending, denoise
 from lacuna_model.engine import never
@@ -159,6 +160,24 @@ def test_a_constraint_may_swap_a_token(tokenizer: Tokenizer) -> None:
     ]
     _, ending = run(Scripted(tokenizer, "x = 1\n"), canvases(1), tokenizer, constraint, schedule="single")
     assert ending.verdict.fills == (f"x{tokenizer.decode([SECOND])} 1\n",)
+
+
+def test_a_tentative_token_is_a_draft_until_it_is_confirmed_or_masked_again(tokenizer: Tokenizer) -> None:
+    class Doubting(Unconstrained):
+        def __init__(self) -> None:
+            super().__init__(tokenizer)
+            self.answers = iter("?<?!!!!!!!!")
+
+        def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
+            answer = next(self.answers)
+            return [Remask(0, 0)] if answer == "<" else [replace(one, tentative=answer == "?") for one in proposal]
+
+    snapshots, ending = run(Scripted(tokenizer, "x = 1\n"), canvases(1), tokenizer, Doubting(), schedule="single")
+    assert ending.verdict.fills == ("x = 1\n",)
+    assert ["".join(slot.state[0] for slot in snapshot.slots[0]) for snapshot in snapshots[:4]] == [
+        "ddddd", "ddddd", "ddddd", "ccddd"
+    ]  # fmt: skip
+    assert [snapshot.slots[0][0].confidence for snapshot in snapshots[:3]] == pytest.approx([1.0, 0.95, 1.0])
 
 
 def test_commits_behind_an_end_of_gap_of_the_same_step_are_dropped(tokenizer: Tokenizer) -> None:

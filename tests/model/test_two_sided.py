@@ -1,10 +1,13 @@
+from collections.abc import Sequence
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 import pytest
 import torch
 
 from lacuna_model.canvas import Canvas
-from lacuna_model.constraint import Unconstrained
+from lacuna_model.constraint import Commit, GapView, Remask, Unconstrained
 from lacuna_model.context import Layout, Stream, lay_out
 from lacuna_model.denoise import denoise
 from lacuna_model.engine import never
@@ -13,6 +16,7 @@ from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
 from lacuna_model.params import DecodeOptions
 from lacuna_model.prior.weights import fitted
+from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.transformer import NoStore
 from lacuna_model.two_sided import NUM_CANDIDATES, TwoSidedModel
 
@@ -247,3 +251,31 @@ def test_a_full_block_that_waits_costs_no_passes(model: LoadedModel) -> None:
     assert seen[0] is not None
     assert seen[0].exact == 0
     assert reader.counts.canvas == 1
+
+
+class Wavering(Unconstrained):
+    """Takes tokens tentatively and masks them again, once, after so many steps; then lets all through."""
+
+    def __init__(self, tokens: Tokenizer, steps: int) -> None:
+        super().__init__(tokens)
+        self._left = steps
+
+    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
+        self._left -= 1
+        if self._left == 0:
+            return [Remask(gap, 0) for gap in range(len(gaps))]
+        return [replace(commit, tentative=self._left > 0) for commit in proposal]
+
+
+@pytest.mark.parametrize("steps", [2, 4])
+def test_what_was_masked_again_leaves_no_trace(model: LoadedModel, steps: int) -> None:
+    fills = []
+    for constraint in (Unconstrained(model.tokenizer), Wavering(model.tokenizer, steps)):
+        cache, layout = context(model, *SEGMENTS[:3])
+        canvases = [Canvas(gap, 12, 12, min_tokens=12) for gap in layout.gaps]
+        reader = TwoSidedModel(model, cache, layout, guidance=0.5)
+        options = DecodeOptions(schedule="single")
+        for _ in denoise(reader, canvases, constraint, model.tokenizer, options, cancelled=never, deadline=None):
+            pass
+        fills.append([canvas.tokens() for canvas in canvases])
+    assert fills[0] == fills[1]

@@ -4,7 +4,7 @@ import heapq
 import math
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import accumulate, chain, count, islice
@@ -70,12 +70,14 @@ class GapText:
         rules: RegionRules,
         closer: Callable[[], Closer] | None = None,
         repair: Callable[[bytes], Iterator[bytes]] | None = None,
+        reads: Callable[[bytes], bool] | None = None,
     ) -> None:
         self.vocabulary = vocabulary
         self.rules = rules
         self.prefix = b""
         # Where completions come from: guesses from the text around the gap, and the grammar of a valid file.
         self._make_closer, self._repair = closer, repair
+        self._reads = reads
 
     def between(self, sides: Sides) -> "GapText":
         """The same gap, were its sides these."""
@@ -117,13 +119,25 @@ class GapText:
         if self._closer is None or self._repair is None:
             return
         text = self.vocabulary.text(tokens)
-        inside = self._closer.open_ends(text)[1]
-        half = finish_token(text, inside)
-        if half == b"**/" and self._closer.ends_inside:
+        ends = self._token_ends(self._closer, text)
+        if b"**/" in ends and self._closer.ends_inside:
             yield b"*"
-        for start in dict.fromkeys([half, inside, b""] if half else [inside, b""]):
+        for start in ends:
             for closing in self._repair(text + start):
                 yield start + closing
+
+    def reads(self, tokens: tuple[int, ...]) -> bool:
+        """Whether the grammar reads a fill's beginning behind what stands in front of the gap."""
+        if self._closer is None or self._reads is None:
+            return False
+        text = self.vocabulary.text(tokens)
+        return any(self._reads(text + end) for end in self._token_ends(self._closer, text))
+
+    def _token_ends(self, closer: Closer, text: bytes) -> Iterable[bytes]:
+        """What may end the literal that a text stops in."""
+        inside = closer.open_ends(text)[1]
+        half = finish_token(text, inside)
+        return dict.fromkeys([half, inside, b""] if half else [inside, b""])
 
     @property
     def num_first_guesses(self) -> int:

@@ -93,6 +93,11 @@ class Document:
         window = next(window for window in self.windows if gap in window.gaps)
         return window.repairs(gap - window.extent.first, fill)
 
+    def reads(self, gap: int, fill: bytes) -> bool:
+        """Whether the grammar reads the beginning of a gap's fill behind what stands in front of it."""
+        window = next(window for window in self.windows if gap in window.gaps)
+        return window.reads(gap - window.extent.first, fill)
+
     @cached_property
     def _whole(self) -> Window:
         everything = Extent(0, len(self._gaps) - 1, 0, len(self._text), 0)

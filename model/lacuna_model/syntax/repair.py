@@ -62,6 +62,10 @@ class Repair:
                 seen.add(solid)
                 yield completion
 
+    def reads(self, tree: Tree, text: bytes) -> bool:
+        """Whether the grammar reads a text as far as it goes, ``tree`` being its tree."""
+        return any(True for _ in self._starts(tree, text))
+
     def _starts(self, tree: Tree, text: bytes) -> Iterator[tuple[Stack, tuple[bytes, ...]]]:
         """The stacks behind a text, and those behind it where its last word is the beginning of a longer one.
 

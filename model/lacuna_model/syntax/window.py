@@ -202,14 +202,24 @@ class Window:
 
         The other gaps hold what was last found valid; as long as nothing was, nothing is known here.
         """
-        if not self.settled:
-            return
         if repair := self._repair(gap):
-            text = self.assemble(self.base)[: self.spans(self.base)[gap][0]] + fill
+            text = self._up_to(gap, fill)
             yield from repair.completions(self._parser.parse(text), text)
+
+    def reads(self, gap: int, fill: bytes) -> bool:
+        """Whether the grammar reads the beginning of a fill; where nothing valid is known, it is not asked."""
+        repair = self._repair(gap)
+        text = self._up_to(gap, fill)
+        return repair is not None and repair.reads(self._parser.parse(text), text)
+
+    def _up_to(self, gap: int, fill: bytes) -> bytes:
+        """The text in front of a gap, the gaps before it being filled as in the base, and this gap's fill."""
+        return self.assemble(self.base)[: self.spans(self.base)[gap][0]] + fill
 
     def _repair(self, gap: int) -> Repair | None:
         """A gap's repair by the tree of the base; what is known of the text in front of it is not found again."""
+        if not self.settled:
+            return None
         base, known = self._repairs.get(gap, ((), None))
         if base != self.base:
             same = base[:gap] + base[gap + 1 :] == self.base[:gap] + self.base[gap + 1 :]

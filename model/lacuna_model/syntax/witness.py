@@ -7,9 +7,10 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
-from lacuna_model.constraint import Commit, ConstraintStats, GapView, TokenText, Verdict, fill_tokens
+from lacuna_model.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
 from lacuna_model.params import Region
 from lacuna_model.syntax.balance import Sides
 from lacuna_model.syntax.beam import Effort, Found, joint_search
@@ -22,6 +23,7 @@ from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.queues import Queues
 from lacuna_model.syntax.region_rules import RegionRules
+from lacuna_model.syntax.tentative import Tentative
 from lacuna_model.syntax.turns import solve_otherwise, solve_windows
 from lacuna_model.syntax.vocabulary import vocabulary_of
 
@@ -77,6 +79,7 @@ class SyntaxConstraint:
             self._gaps.append(self._gap_text(index, rules))
         self._original = [text[start:end] for start, end in spans]
         self._queues = Queues(self._vocabulary, self._document, self._gaps, self._original)
+        self._tentative = Tentative(self._gaps, self._vocabulary.eog_id)
         self._witness: list[Fill] | None = None
         self._partial: list[Fill | None] = [None] * len(regions)
         self._attempts = 0
@@ -87,24 +90,31 @@ class SyntaxConstraint:
         document = self._document
         if document is None:
             return GapText(self._vocabulary, rules)
-        return GapText(self._vocabulary, rules, partial(_closer, document, gap), partial(document.repairs, gap))
+        return GapText(
+            self._vocabulary,
+            rules,
+            partial(_closer, document, gap),
+            partial(document.repairs, gap),
+            partial(document.reads, gap),
+        )
 
     @property
     def witness(self) -> tuple[str, ...] | None:
         """The verified complete fills that every committed token agrees with, as text."""
         return tuple(fill.text.decode() for fill in self._witness) if self._witness is not None else None
 
-    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
-        """The proposed commits that a witness agrees with, or else the witness's own next token."""
+    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
+        """The proposed commits that a witness agrees with, or else a tentative one, or the witness's own next token."""
         started, cpu = time.perf_counter(), time.thread_time()
         admitted = self._admit(gaps, proposal)
         self.stats.ms += (time.perf_counter() - started) * 1e3
         self.stats.step_ms.append((time.thread_time() - cpu) * 1e3)
-        self.stats.vetoes += len(set(proposal) - set(admitted))
+        taken = {(commit.gap, commit.slot, commit.token) for commit in admitted if isinstance(commit, Commit)}
+        self.stats.vetoes += sum((commit.gap, commit.slot, commit.token) not in taken for commit in set(proposal))
         self.stats.deferrals += not admitted
         return admitted
 
-    def _admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
+    def _admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
         if not proposal:
             return []
         self._take_prefixes(gaps)
@@ -115,14 +125,21 @@ class SyntaxConstraint:
             return []
         self._renew(gaps, proposal)
         admitted = [commit for commit in proposal if self._agrees(gaps, commit)]
-        return admitted or self._insist(gaps, proposal) or self._swap(gaps, proposal)
+        return (
+            admitted
+            or self._go_ahead(gaps, [commit for commit in proposal if self._is_ahead(gaps, commit.gap)])
+            or self._insist(gaps, proposal)
+            or self._go_ahead(gaps, proposal)
+            or self._take_back(gaps, proposal)
+            or self._swap(gaps, proposal)
+        )
 
     def _take_prefixes(self, gaps: Sequence[GapView]) -> None:
         for gap, view in zip(self._gaps, gaps, strict=True):
             gap.prefix = view.prefix
 
     def _agrees(self, gaps: Sequence[GapView], commit: Commit) -> bool:
-        if self._witness is None:
+        if self._witness is None or self._is_ahead(gaps, commit.gap):
             return False
         tokens = self._witness[commit.gap].tokens
         position = len(gaps[commit.gap].done) + commit.slot
@@ -131,10 +148,19 @@ class SyntaxConstraint:
         return position < len(tokens) and tokens[position] == commit.token
 
     def _strayed(self, gaps: Sequence[GapView]) -> set[int]:
-        """The gaps whose committed tokens the witness does not hold; all of them where there is no witness."""
+        """The gaps whose committed tokens the witness does not hold; all of them where there is no witness.
+
+        Tentative ones it need not hold as long as the gap is open.
+        """
         if self._witness is None:
             return set(range(len(gaps)))
-        return {gap for gap, fill in enumerate(self._witness) if not self._holds(gaps[gap], fill)}
+        settled = (gap for gap, view in enumerate(gaps) if view.closed or not view.tentative)
+        return {gap for gap in settled if not self._holds(gaps[gap], self._witness[gap])}
+
+    def _is_ahead(self, gaps: Sequence[GapView], gap: int) -> bool:
+        """Whether a gap has tentative tokens that the witness does not hold."""
+        assert self._witness is not None
+        return gaps[gap].tentative and not self._holds(gaps[gap], self._witness[gap])
 
     def _holds(self, view: GapView, fill: Fill) -> bool:
         eog, done = self._vocabulary.eog_id, len(view.done)
@@ -243,6 +269,24 @@ class SyntaxConstraint:
                 return [best]
             if time.thread_time() - started > INSIST_SECONDS_ALL:
                 break
+        return []
+
+    def _go_ahead(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
+        """The first commit that may be tentative."""
+        assert self._witness is not None
+        for commit in proposal:
+            if self._tentative.takes(commit, gaps[commit.gap], self._witness[commit.gap]):
+                return [replace(commit, tentative=True)]
+        return []
+
+    def _take_back(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Remask]:
+        """Masks the tentative tokens of a gap, if no witness is found that holds them."""
+        assert self._witness is not None
+        for gap in dict.fromkeys(commit.gap for commit in proposal):
+            if self._is_ahead(gaps, gap):
+                self._renew_gap(gaps, (), gap, Effort(INSIST_VERIFIES, INSIST_SECONDS))
+                if self._is_ahead(gaps, gap):
+                    return [self._tentative.take_back(gap, gaps[gap], self._witness[gap])]
         return []
 
     def _queue(

@@ -5,14 +5,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lacuna_model.constraint import Commit, Constraint, GapView, TokenText, Verdict
+from lacuna_model.canvas import Canvas, Marginals
+from lacuna_model.constraint import Commit, Constraint, GapView, Remask, TokenText, Verdict
+from lacuna_model.context import Gap
 from lacuna_model.syntax import Language, language_for
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
 
 Marginal = tuple[NDArray[np.int64], NDArray[np.float32]]
 Model = Callable[[int, int], Marginal]
-Watch = Callable[[Constraint, Sequence[GapView], Sequence[Commit]], None]
+# Looks at a constraint, the canvases after a step, and what it has let through.
+Watch = Callable[[Constraint, Sequence[Canvas], Sequence[Commit | Remask]], None]
 
 
 def require(name: str) -> Language:
@@ -67,43 +70,42 @@ def fill(
     prefixes: Sequence[bytes] = (),
 ) -> Verdict:
     """Fills gaps block by block; with ``rng`` slots are committed in random order, else left to right."""
-    done: list[list[int]] = [[] for _ in budgets]
-    slots: list[list[int | None]] = [[None] * min(block, budget) for budget in budgets]
-    closed = [False] * len(budgets)
-
-    def views() -> list[GapView]:
-        return [_view(model, g, done[g], slots[g], budgets[g], closed[g], prefixes) for g in range(len(budgets))]
-
+    gaps = [Gap("before", 0, 0, prefix) for prefix in prefixes or [b""] * len(budgets)]
+    canvases = [Canvas(gap, block, budget) for gap, budget in zip(gaps, budgets, strict=True)]
+    for canvas in canvases:
+        canvas.open_block()
     refused = 0
     for _ in range(max_steps):
-        if all(closed) or refused > 8:
+        if all(canvas.closed for canvas in canvases) or refused > 8:
             break
-        seen = views()
+        seen = [_view(model, gap, canvas) for gap, canvas in enumerate(canvases)]
         admitted = constraint.admit(seen, _propose(seen, rng))
+        for one in admitted:
+            _apply(canvases[one.gap], one, eog_id)
         if watch is not None:
-            watch(constraint, seen, admitted)
+            watch(constraint, canvases, admitted)
         refused = 0 if admitted else refused + 1
-        for commit in admitted:
-            slots[commit.gap][commit.slot] = commit.token
-        for g, budget in enumerate(budgets):
-            closed[g] = closed[g] or _advance(done[g], slots[g], budget, block, eog_id)
-    return constraint.finish(views(), truncate=not all(closed))
+        for canvas in canvases:
+            if canvas.is_full and not canvas.closed:
+                canvas.open_block()
+    views = [_view(model, gap, canvas) for gap, canvas in enumerate(canvases)]
+    return constraint.finish(views, truncate=not all(canvas.closed for canvas in canvases))
 
 
-def _view(
-    model: Model,
-    gap: int,
-    done: list[int],
-    slots: list[int | None],
-    budget: int,
-    closed: bool,
-    prefixes: Sequence[bytes],
-) -> GapView:
-    pairs = [model(gap, len(done) + i) for i in range(len(slots))]
-    ids = np.array([ids for ids, _ in pairs], dtype=np.int64).reshape(len(pairs), -1)
-    logp = np.array([logp for _, logp in pairs], dtype=np.float32).reshape(len(pairs), -1)
-    prefix = prefixes[gap] if prefixes else b""
-    return GapView(tuple(done), tuple(slots), ids, logp, budget - len(done) - len(slots), closed, prefix)
+def _apply(canvas: Canvas, one: Commit | Remask, eog_id: int) -> None:
+    if isinstance(one, Remask):
+        canvas.remask(one.slot)
+    elif one.slot < len(canvas.slots) and not canvas.closed:
+        canvas.commit(one.slot, one.token, eog_id, tentative=one.tentative)
+
+
+def _view(model: Model, gap: int, canvas: Canvas) -> GapView:
+    if not canvas.slots:
+        return canvas.view(None)
+    pairs = [model(gap, len(canvas.done) + i) for i in range(len(canvas.slots))]
+    ids = np.array([ids for ids, _ in pairs], dtype=np.int64)
+    logp = np.array([logp for _, logp in pairs], dtype=np.float32)
+    return canvas.view(Marginals(ids, logp, np.zeros(len(pairs), dtype=np.float32)))
 
 
 def _propose(views: Sequence[GapView], rng: np.random.Generator | None) -> list[Commit]:
@@ -115,18 +117,3 @@ def _propose(views: Sequence[GapView], rng: np.random.Generator | None) -> list[
         chosen = opened[:2] if rng is None else rng.permutation(opened)[:2].tolist()
         proposal += [Commit(gap, slot, int(view.ids[slot, 0])) for slot in chosen]
     return proposal
-
-
-def _advance(done: list[int], slots: list[int | None], budget: int, block: int, eog_id: int) -> bool:
-    """Opens the next block where this one is full; whether the gap is closed."""
-    for token in slots:
-        if token is None:
-            return False
-        if token == eog_id:
-            return True
-    left = budget - len(done) - len(slots)
-    if left <= 0:
-        return True
-    done += [token for token in slots if token is not None]
-    slots[:] = [None] * min(block, left)
-    return False

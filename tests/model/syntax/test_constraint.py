@@ -1,20 +1,22 @@
 """The properties a constraint promises, over all languages."""
 
 import os
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.constraint import Commit, Constraint, GapView, Unconstrained
+from lacuna_model.canvas import Canvas
+from lacuna_model.constraint import Commit, Constraint, Remask, Unconstrained
 from lacuna_model.params import Region
 from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint, constraint_for, parses
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.oracle import python_syntax
 
 from .conftest import SmallTokens
-from .drive import certain, fill, noisy
+from .drive import Watch, certain, fill, noisy
 
 PARTIALS = int(os.environ.get("LACUNA_PARTIALS", "12"))  # per language; 10,000 for the full run
 Samples = dict[str, tuple[Language, bytes]]
@@ -74,7 +76,7 @@ def test_true_fill_is_never_vetoed(samples: Samples, tokens: SmallTokens, name: 
     hollow, regions, truths = cut(text, tokens, seed, gaps, 12)
     constraint = SyntaxConstraint(hollow, regions, language, tokens)
 
-    def nothing_refused(asked: Constraint, views: object, admitted: list[Commit]) -> None:
+    def nothing_refused(asked: Constraint, canvases: object, admitted: Sequence[Commit | Remask]) -> None:
         assert asked.stats.vetoes == 0
         assert admitted
 
@@ -112,21 +114,19 @@ def test_bad_model_breaks_nothing(
     assert fresh.check_fresh([text.encode() for text in verdict.fills]).valid
 
 
-def keeps_a_witness(tokens: SmallTokens):  # type: ignore[no-untyped-def]  # a closure for ``watch``
-    def watch(constraint: SyntaxConstraint, views: list[GapView], admitted: list[Commit]) -> None:
+def keeps_a_witness(tokens: SmallTokens) -> Watch:
+    """Looks whether the witness holds every token that may not be taken back."""
+
+    def watch(constraint: Constraint, canvases: Sequence[Canvas], admitted: Sequence[Commit | Remask]) -> None:
         if not admitted:
             return
+        assert isinstance(constraint, SyntaxConstraint)
         assert constraint.witness is not None
-        for gap, view in enumerate(views):
-            slots = list(view.slots)
-            for commit in admitted:
-                if commit.gap == gap:
-                    slots[commit.slot] = commit.token
-            text = constraint.witness[gap].encode()
-            run = [*view.done, *slots[: slots.index(None) if None in slots else len(slots)]]
-            ends = tokens.eog_id in run
-            known = tokens.decode_bytes(run[: run.index(tokens.eog_id)] if ends else run)
-            assert text == known if ends else text.startswith(known)
+        for canvas, witness in zip(canvases, constraint.witness, strict=True):
+            settled = len(canvas.done) + min(canvas.tentative, default=len(canvas.slots))
+            known = tokens.decode_bytes(canvas.tokens()[:settled])
+            assert witness.encode() == known if canvas.closed else witness.encode().startswith(known)
+            assert not (canvas.tentative and canvas.is_full)
 
     return watch
 

@@ -1,0 +1,51 @@
+"""Tentative commits: tokens that go ahead of the witness, since no complete fill that begins with them is found yet.
+
+In the middle of a construct (``a ? b`` without its colon) a search finds no completion more often than a few tokens
+later. So some tokens may be committed without one as long as the grammar reads them behind what is there. Where no
+witness that holds them turns up they are masked again (remasking), and are not tried a second time.
+"""
+
+from collections.abc import Sequence
+
+from lacuna_model.constraint import Commit, GapView, Remask, fill_tokens
+from lacuna_model.syntax.candidates import Fill, GapText
+
+MOST_AHEAD = 6
+MOST_FAILED = 4  # runs taken back in one gap, before it gets none any more
+
+
+class Tentative:
+    """Which tokens of each gap may go ahead of the witness, and which have come to nothing."""
+
+    def __init__(self, gaps: Sequence[GapText], eog_id: int) -> None:
+        self._gaps = gaps
+        self._eog_id = eog_id
+        self._failed: list[set[tuple[int, ...]]] = [set() for _ in gaps]
+
+    def takes(self, commit: Commit, view: GapView, witness: Fill) -> bool:
+        """Whether a token may be committed that the witness of its gap does not have.
+
+        It is the first open slot's, and not the block's last: what is finished cannot be taken back.
+        """
+        committed, failed = fill_tokens(view, self._eog_id), self._failed[commit.gap]
+        place = len(view.done) + commit.slot
+        if commit.token == self._eog_id or place != len(committed) or view.slots.count(None) < 2:
+            return False
+        tokens = (*committed, commit.token)
+        first = self._first(tokens, witness)
+        if place - first >= MOST_AHEAD or len(failed) >= MOST_FAILED or tokens[: first + 1] in failed:
+            return False
+        return self._gaps[commit.gap].reads(tokens)
+
+    def take_back(self, gap: int, view: GapView, witness: Fill) -> Remask:
+        """Masks what went ahead of a gap's witness."""
+        committed = tuple(fill_tokens(view, self._eog_id))
+        first = self._first(committed, witness)
+        self._failed[gap].add(committed[: first + 1])
+        return Remask(gap, first - len(view.done))
+
+    def _first(self, tokens: Sequence[int], witness: Fill) -> int:
+        """The place of the first token that the witness does not have."""
+        pairs = enumerate(zip(tokens, witness.tokens, strict=False))
+        known = min(len(tokens), len(witness.tokens))
+        return next((place for place, (own, other) in pairs if own != other), known)

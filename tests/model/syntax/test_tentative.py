@@ -1,0 +1,97 @@
+"""Tokens that go ahead of the witness: how far, of which slots, and that they are not tried twice."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from lacuna_model.constraint import Commit, GapView, Remask
+from lacuna_model.params import Region
+from lacuna_model.syntax import SyntaxConstraint
+from lacuna_model.syntax.candidates import Fill, GapText
+from lacuna_model.syntax.region_rules import RegionRules
+from lacuna_model.syntax.tentative import MOST_AHEAD, MOST_FAILED, Tentative
+from lacuna_model.syntax.vocabulary import vocabulary_of
+
+from .conftest import SmallTokens
+from .drive import certain, fill, require
+
+WITNESS = Fill((5, 6, 7), b"abc", 3)
+
+
+@pytest.fixture
+def gap(tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch) -> GapText:
+    """A gap whose grammar reads everything."""
+    text = GapText(vocabulary_of(tokens), RegionRules(Region(0, 0), b""))
+    monkeypatch.setattr(text, "reads", lambda written: True)
+    return text
+
+
+def view(*slots: int, open_slots: int = 4, done: tuple[int, ...] = ()) -> GapView:
+    return GapView(done, (*slots, *(None,) * open_slots), tentative=True)
+
+
+def test_the_first_open_slot_may_go_ahead_but_not_the_end_nor_the_last(gap: GapText, tokens: SmallTokens) -> None:
+    ahead = Tentative([gap], tokens.eog_id)
+    assert ahead.takes(Commit(0, 1, 9), view(5), WITNESS)
+    assert not ahead.takes(Commit(0, 2, 9), view(5), WITNESS)
+    assert not ahead.takes(Commit(0, 1, tokens.eog_id), view(5), WITNESS)
+    assert not ahead.takes(Commit(0, 1, 9), view(5, open_slots=1), WITNESS)
+
+
+def test_only_so_many_tokens_go_ahead_of_the_witness(gap: GapText, tokens: SmallTokens) -> None:
+    ahead = Tentative([gap], tokens.eog_id)
+    for count in range(MOST_AHEAD + 2):
+        written = (5, 6, *(9,) * count)
+        assert ahead.takes(Commit(0, len(written), 9), view(*written), WITNESS) == (count < MOST_AHEAD)
+
+
+def test_what_the_grammar_does_not_read_goes_nowhere(
+    gap: GapText, tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gap, "reads", lambda written: written != (5, 9))
+    ahead = Tentative([gap], tokens.eog_id)
+    assert not ahead.takes(Commit(0, 1, 9), view(5), WITNESS)
+    assert ahead.takes(Commit(0, 1, 8), view(5), WITNESS)
+
+
+def test_what_came_to_nothing_is_masked_and_not_tried_again(gap: GapText, tokens: SmallTokens) -> None:
+    ahead = Tentative([gap], tokens.eog_id)
+    assert ahead.take_back(0, view(6, 9, 9, done=(5,)), WITNESS) == Remask(0, 1)
+    assert not ahead.takes(Commit(0, 1, 9), view(6, done=(5,)), WITNESS)
+    assert ahead.takes(Commit(0, 1, 8), view(6, done=(5,)), WITNESS)
+    for token in range(20, 20 + MOST_FAILED):
+        ahead.take_back(0, view(token), WITNESS)
+    assert not ahead.takes(Commit(0, 1, 8), view(6, done=(5,)), WITNESS)
+
+
+# What stands in front of the gap, in it and behind it: no search completes its first half.
+UNFINISHED: Sequence[tuple[str, bytes, str, bytes]] = (
+    (
+        "python",
+        b"class A:\n    def f(self):\n        return 1\n\n",
+        "    __iand__ = f",
+        b"\n\n    def g(self):\n        return 2\n",
+    ),
+    ("typescript", b"const a =\n    ", "b ? (c as any).name : d.e", b";\nlet f = a;\n"),
+)
+
+
+@pytest.mark.parametrize(("name", "before", "inside", "behind"), UNFINISHED, ids=[one[0] for one in UNFINISHED])
+def test_tokens_without_a_witness_come_through_all_the_same(
+    tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch, name: str, before: bytes, inside: str, behind: bytes
+) -> None:
+    """A search that finds nothing for some beginnings of the fill loses none of its tokens."""
+    truth = tokens.encode(inside)
+    place = len(before)
+    constraint = SyntaxConstraint(before + behind, [Region(place, place)], require(name), tokens)
+    held = constraint._renew_gap
+    hidden = [tuple(truth[:count]) for count in range(2, 2 + MOST_AHEAD)]
+
+    def finds_nothing_there(gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, effort: object) -> None:
+        committed = [token for token in gaps[gap].slots if token is not None]
+        if (*committed, *(commit.token for commit in proposal[:1])) not in hidden:
+            held(gaps, proposal, gap, effort)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(constraint, "_renew_gap", finds_nothing_there)
+    verdict = fill(constraint, certain([truth], tokens.eog_id), [len(truth) + 12], tokens.eog_id)
+    assert verdict.fills == (inside,)
