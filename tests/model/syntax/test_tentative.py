@@ -1,6 +1,7 @@
 """Tokens that go ahead of the witness: how far, of which slots, and that they are not tried twice."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,8 @@ from lacuna_model.syntax.tentative import MOST_AHEAD, MOST_FAILED, Tentative
 from lacuna_model.syntax.vocabulary import vocabulary_of
 
 from .conftest import SmallTokens
-from .drive import certain, fill, require
+from .drive import require
+from .test_foresight import offered
 
 WITNESS = Fill((5, 6, 7), b"abc", 3)
 
@@ -81,17 +83,19 @@ def test_tokens_without_a_witness_come_through_all_the_same(
     tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch, name: str, before: bytes, inside: str, behind: bytes
 ) -> None:
     """A search that finds nothing for some beginnings of the fill loses none of its tokens."""
-    truth = tokens.encode(inside)
-    place = len(before)
-    constraint = SyntaxConstraint(before + behind, [Region(place, place)], require(name), tokens)
-    held = constraint._renew_gap
-    hidden = [tuple(truth[:count]) for count in range(2, 2 + MOST_AHEAD)]
+    truth = [*tokens.encode(inside), tokens.eog_id]
+    constraint = SyntaxConstraint(before + behind, [Region(len(before), len(before))], require(name), tokens)
+    renew = constraint._renew_gap
 
-    def finds_nothing_there(gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, effort: object) -> None:
-        committed = [token for token in gaps[gap].slots if token is not None]
-        if (*committed, *(commit.token for commit in proposal[:1])) not in hidden:
-            held(gaps, proposal, gap, effort)  # type: ignore[arg-type]
+    def finds_nothing_at_first(gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, effort: object) -> None:
+        if not 1 < proposal[0].slot + 1 < 2 + MOST_AHEAD:
+            renew(gaps, proposal, gap, effort)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(constraint, "_renew_gap", finds_nothing_there)
-    verdict = fill(constraint, certain([truth], tokens.eog_id), [len(truth) + 12], tokens.eog_id)
-    assert verdict.fills == (inside,)
+    monkeypatch.setattr(constraint, "_renew_gap", finds_nothing_at_first)
+    tentative = []
+    for place, token in enumerate(truth):
+        view = offered(truth[:place], place, len(truth) + 12, token, tokens)
+        (one,) = constraint.admit([replace(view, tentative=any(tentative[-1:]))], [Commit(0, place, token)])
+        assert one in (Commit(0, place, token), Commit(0, place, token, tentative=True))
+        tentative.append(one != Commit(0, place, token))
+    assert tentative == [1 <= place <= MOST_AHEAD for place in range(len(truth))]
