@@ -11,7 +11,7 @@ from lacuna_model.constraint import Commit, GapView, Remask, fill_tokens
 from lacuna_model.syntax.candidates import Fill, GapText
 
 MOST_AHEAD = 6
-MOST_FAILED = 4  # runs taken back in one gap, before it gets none any more
+MOST_FAILED = 3  # runs taken back in one gap, before it gets none any more
 
 
 class Tentative:
