@@ -69,7 +69,7 @@ def joint_search(
     Gaps without a queue keep the fill they hold, and a gap whose queue runs dry goes back to it.
     """
     moving = dict(queues)
-    current = [_next_fill(gap, moving, held) for gap in range(len(held))]
+    current = [_next_fill(gap, moving, held, effort) for gap in range(len(held))]
     unsolved = _unfilled(current)
     while not unsolved and not effort.spent:
         fills = [fill for fill in current if fill is not None]
@@ -85,7 +85,7 @@ def joint_search(
         blamed = {gap: offset for gap, offset in faults.items() if gap in moving} or dict.fromkeys(moving, 0)
         for gap, offset in blamed.items():
             moving[gap].blame(offset)
-            current[gap] = _next_fill(gap, moving, held)
+            current[gap] = _next_fill(gap, moving, held, effort)
         unsolved = _unfilled(current)
         if effort.spent or (not moving and current == list(held)):
             unsolved = frozenset(faults)
@@ -96,8 +96,8 @@ def _unfilled(fills: Sequence[Fill | None]) -> frozenset[int]:
     return frozenset(gap for gap, fill in enumerate(fills) if fill is None)
 
 
-def _next_fill(gap: int, moving: dict[int, Candidates], held: Sequence[Fill | None]) -> Fill | None:
-    fill = moving[gap].pop() if gap in moving else None
+def _next_fill(gap: int, moving: dict[int, Candidates], held: Sequence[Fill | None], effort: Effort) -> Fill | None:
+    fill = moving[gap].pop(lambda: effort.late) if gap in moving else None
     if fill is None:
         moving.pop(gap, None)
         fill = held[gap]

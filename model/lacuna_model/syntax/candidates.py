@@ -27,7 +27,8 @@ REACH_RIGHT = 1
 ALTERNATIVES = 8
 WORD_END, WORD_START = re.compile(rb"[\w$]\Z"), re.compile(rb"[\w$]")
 GOES_ON = b"_"
-# Fills that no parse need look at, before a search moves on without one: each gives rise to a dozen more.
+# Fills that no parse need look at, before a search moves on without one: what is refused gives rise to a dozen more, and
+# where there is little room no completion may fit.
 MAX_REFUSED = 100
 
 
@@ -256,10 +257,10 @@ class Candidates:
         if self._is_cheapest(cost, prefix, closing):
             heapq.heappush(self._heap, _Entry(cost, next(self._serial), prefix, closing))
 
-    def pop(self) -> Fill | None:
-        """The cheapest fill that fits and keeps the region's rules; None when there is no more within reach."""
+    def pop(self, late: Callable[[], bool] = lambda: False) -> Fill | None:
+        """The cheapest fill that fits and keeps the region's rules; None when none is within reach, or in time."""
         refused = 0
-        while self._heap and refused < MAX_REFUSED:
+        while self._heap and refused < MAX_REFUSED and not (refused and late()):
             entry = heapq.heappop(self._heap)
             if entry.more is not None:
                 entry.more()
@@ -267,12 +268,12 @@ class Candidates:
             if entry.source is not None and not self._draw(entry, entry.source):
                 continue
             fill = self._gap.fill(entry.prefix, entry.closing)
+            refused += 1
             if not self._gap.rules.least_tokens <= len(fill.tokens) <= self._capacity:
                 continue
             self._current = entry
             if self._gap.accepts(fill.text):
                 return fill
-            refused += 1
             self._repair(entry, self._spoilt(entry))
         return None
 

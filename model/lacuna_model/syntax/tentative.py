@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from lacuna_model.constraint import Commit, GapView, Remask, fill_tokens
 from lacuna_model.syntax.candidates import Fill, GapText
 
-MOST_AHEAD = 6
-MOST_FAILED = 3  # runs taken back in one gap, before it gets none any more
+MOST_AHEAD = 8
+MOST_FAILED = 4  # runs taken back in one gap, before it gets none any more
 
 
 class Tentative:

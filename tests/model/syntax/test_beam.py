@@ -1,5 +1,6 @@
 """The joint search over the gaps' queues."""
 
+from collections.abc import Callable
 from typing import cast
 
 from lacuna_model.syntax.beam import Effort, joint_search
@@ -13,7 +14,7 @@ class Queue:
     def __init__(self, *texts: bytes) -> None:
         self._fills = [Fill((), text, 0, b"") for text in texts]
 
-    def pop(self) -> Fill | None:
+    def pop(self, late: Callable[[], bool] = lambda: False) -> Fill | None:
         """The next fill."""
         return self._fills.pop(0) if self._fills else None
 

@@ -53,6 +53,13 @@ def test_a_search_among_what_is_refused_ends(tokens: SmallTokens) -> None:
     assert 0 < rules.asked <= MAX_REFUSED
 
 
+def test_a_search_whose_time_is_up_looks_at_one_more_fill(tokens: SmallTokens) -> None:
+    rules = Refusing()
+    letters = [bytes([letter]) for letter in b"abcdefgh"]
+    assert queue_of(tokens, view(tokens, [letters] * 12), rules).pop(lambda: True) is None
+    assert rules.asked == 1
+
+
 def test_half_a_character_is_changed_where_it_stands(tokens: SmallTokens) -> None:
     seen = view(tokens, [[b"\x80", b"a"], *[[b"b", b"c"]] * 11])
     queue = queue_of(tokens, seen, RegionRules(Region(0, 0), b""))
