@@ -27,8 +27,8 @@ REACH_RIGHT = 1
 ALTERNATIVES = 8
 WORD_END, WORD_START = re.compile(rb"[\w$]\Z"), re.compile(rb"[\w$]")
 GOES_ON = b"_"
-# Fills that no parse need look at, before a search moves on without one: each that is refused gives rise to a dozen more,
-# and where there is little room no completion may fit.
+# Fills that no parse need look at, before a search moves on without one: each that is refused gives rise to a dozen
+# more, and where there is little room no completion may fit.
 MAX_REFUSED = 100
 
 
