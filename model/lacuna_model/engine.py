@@ -20,7 +20,7 @@ from lacuna_model.prior.canvas_prior import CanvasPrior
 from lacuna_model.prior.encoding import LineEncoder
 from lacuna_model.prior.index import Documents, Segment, Tokens
 from lacuna_model.sessions import CACHE_BYTES, Session, Sessions
-from lacuna_model.syntax import constraint_for
+from lacuna_model.syntax import constraint_for, language_for, stand_ins
 from lacuna_model.two_sided import TwoSidedModel
 from lacuna_model.window import Window, WindowOptions
 from lacuna_model.workspace.workspaces import Workspaces
@@ -92,7 +92,6 @@ class Engine:
         newlines = region_groups.newlines(text, request.regions)
         spaced, regions = region_groups.spaced(text, request.regions, newlines)
         fills: list[str] = []
-        stats = FillStats()
         ending: Ending | None = None
         project = self.workspaces.follow(request.workspace) if request.workspace else None
         if project is not None and self._snippet_budget and not request.snippets:
@@ -104,11 +103,15 @@ class Engine:
             # Further groups go on from what the first became, of which there is one.
             candidates = request.candidates if len(groups) == 1 else 1
             others: tuple[tuple[str, ...], ...] = ()
+            began = time.monotonic()
+            later = self._stand_ins(request, spaced, regions) if len(groups) > 1 else []
+            stats = FillStats(constraint_ms=(time.monotonic() - began) * 1e3)
             for group in groups:
                 current, moved = region_groups.moved(spaced, regions, fills, group)
+                checked, _ = region_groups.moved(spaced, regions, fills, group, later[group.stop :])
                 here = Documents.index(self._encoded(current, moved), self._encoder.kind)
                 known = [*elsewhere, Segment(here)]
-                fill = _GroupFill(self.model, session, request, current, moved, known, candidates)
+                fill = _GroupFill(self.model, session, request, current, checked, moved, known, candidates)
                 ending = yield from fill.run(len(fills), len(regions), tuple(fills), cancelled, deadline)
                 stats = _add(stats, fill.stats(ending))
                 others = tuple(found for found in fill.others if found != ending.verdict.fills)
@@ -129,6 +132,11 @@ class Engine:
         filled = region_groups.splice(text, request.regions, fills).decode()
         return InfillResult(ending.outcome, filled, tuple(fills), stats, ending.verdict.message, others)
 
+    def _stand_ins(self, request: InfillRequest, text: bytes, regions: Sequence[Region]) -> list[str]:
+        """What gaps hold for the constraint until they are filled; nothing where it knows no syntax."""
+        language = language_for(request.path, request.language) if request.options.syntax else None
+        return stand_ins(text, regions, language, self.model.tokenizer) if language is not None else []
+
     def _encoded(self, text: bytes, regions: Sequence[Region]) -> dict[str, Tokens]:
         """The open document as the prior reads it: the texts between the gaps, each a document of its own.
 
@@ -142,7 +150,10 @@ class Engine:
 
 
 class _GroupFill:
-    """One group of regions that share a window: context, canvases, loop; ``known`` is what the prior looks in."""
+    """One group of regions that share a window: context, canvases, loop.
+
+    ``checked`` is the text that the constraint sees, ``known`` what the prior looks in.
+    """
 
     def __init__(
         self,
@@ -150,6 +161,7 @@ class _GroupFill:
         session: Session,
         request: InfillRequest,
         text: bytes,
+        checked: bytes,
         regions: Sequence[Region],
         known: Sequence[Segment],
         candidates: int,
@@ -177,7 +189,9 @@ class _GroupFill:
         ]
         self._prefixes = [gap.prefix for gap in layout.gaps]
         constraints = [
-            constraint_for(text, self._healed, request.path, request.language, model.tokenizer, syntax=options.syntax)
+            constraint_for(
+                checked, self._healed, request.path, request.language, model.tokenizer, syntax=options.syntax
+            )
             for _ in range(candidates)
         ]
         self._constraint = SideBySide(constraints, len(regions), self._likelihood)

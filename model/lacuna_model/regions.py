@@ -80,26 +80,23 @@ def grouped(regions: Sequence[Region], text: bytes) -> Iterator[range]:
             first = index
 
 
-def moved(text: bytes, regions: Sequence[Region], fills: Sequence[str], group: range) -> tuple[bytes, list[Region]]:
+def moved(
+    text: bytes, regions: Sequence[Region], fills: Sequence[str], group: range, later: Sequence[str] = ()
+) -> tuple[bytes, list[Region]]:
     """The text with the first regions filled, and the regions of ``group`` where they stand in it.
 
-    Regions of later groups are left out of the text: what stands in them (a marker, say) is not to be read.
+    Regions of later groups are left out of the text, since what stands in them (a marker, say) is not to be read, or
+    hold what is in ``later`` for them.
     """
-    later = regions[group.stop :]
-    tail = b"".join(
-        text[start:end]
-        for start, end in zip(
-            (regions[group.stop - 1].end, *(region.end for region in later)),
-            (*(region.start for region in later), len(text)),
-            strict=True,
-        )
-    )
+    behind = regions[group.stop - 1].end
+    coming = [_shifted(region, -behind) for region in regions[group.stop :]]
+    tail = splice(text[behind:], coming, later or [""] * len(coming))
     done = regions[: group.start]
     head_end = regions[group.start - 1].end if done else 0
     head = splice(text[:head_end], done, fills[: group.start])
     offset = len(head) - head_end
     shifted = [_shifted(regions[i], offset) for i in group]
-    return head + text[head_end : regions[group.stop - 1].end] + tail, shifted
+    return head + text[head_end:behind] + tail, shifted
 
 
 def pieces(text: bytes, regions: Sequence[Region]) -> list[bytes]:

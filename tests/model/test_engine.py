@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -6,6 +7,7 @@ from hypothesis import strategies as st
 
 from lacuna_model import engine as engine_module
 from lacuna_model.canvas import Marginals
+from lacuna_model.constraint import Constraint, Unconstrained
 from lacuna_model.engine import Engine
 from lacuna_model.errors import RequestError
 from lacuna_model.loader import LoadedModel
@@ -257,6 +259,20 @@ def test_a_deadline_leaves_later_groups_as_they_were(engine: Engine, monkeypatch
     result = engine.fill(request(text, options=options, max_tokens=30, min_tokens=30))
     assert (result.status, result.fills[1]) == ("deadline", MARK)
     assert result.stats.steps == 3
+
+
+def test_a_group_is_checked_as_if_later_gaps_were_filled(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[bytes] = []
+
+    def constraint_for(text: bytes, *args: Any, **options: bool) -> Constraint:
+        checked.append(text)
+        return Unconstrained(engine.model.tokenizer)
+
+    monkeypatch.setattr(engine_module, "constraint_for", constraint_for)
+    text = "a = <<fill>>\n" + "x = 1\n" * 1000 + "b = (<<fill>>\nc = 2\n"
+    engine.fill(request(text, path="a.py", options=DecodeOptions()))
+    compile(checked[0].replace(MARK.encode(), b"1"), "<checked>", "exec")
+    assert checked[1].endswith(b"\nb = (<<fill>>\nc = 2\n")
 
 
 def test_a_seed_reproduces_a_drawn_fill(engine: Engine) -> None:

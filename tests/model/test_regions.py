@@ -150,5 +150,9 @@ def test_filling_group_by_group_equals_filling_at_once(document: tuple[str, list
         end = regions[group.stop - 1].end
         later = [Region(region.start - end, region.end - end) for region in regions[group.stop :]]
         assert current[shifted[-1].end :] == splice(text.encode()[end:], later, [""] * len(later))
+        # A constraint reads the text as if they were filled.
+        coming = [data.draw(ANY_TEXT) for _ in later]
+        whole, _ = moved(text.encode(), regions, fills, group, coming)
+        assert whole == current[: shifted[-1].end] + splice(text.encode()[end:], later, coming)
         fills += [data.draw(ANY_TEXT) for _ in group]
     assert len(fills) == len(regions)

@@ -7,9 +7,10 @@ from lacuna_model.params import Region
 from lacuna_model.syntax.document import parses
 from lacuna_model.syntax.languages import LANGUAGES, Language, language_for
 from lacuna_model.syntax.region_rules import RegionRules
+from lacuna_model.syntax.stand_ins import stand_ins
 from lacuna_model.syntax.witness import SyntaxConstraint
 
-__all__ = ["LANGUAGES", "Language", "SyntaxConstraint", "constraint_for", "language_for", "parses"]
+__all__ = ["LANGUAGES", "Language", "SyntaxConstraint", "constraint_for", "language_for", "parses", "stand_ins"]
 
 
 def constraint_for(

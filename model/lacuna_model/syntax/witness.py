@@ -103,6 +103,12 @@ class SyntaxConstraint:
         """The verified complete fills that every committed token agrees with, as text."""
         return tuple(fill.text.decode() for fill in self._witness) if self._witness is not None else None
 
+    def foresee(self, gaps: Sequence[GapView]) -> list[str]:
+        """Fills that are valid together, before anything is proposed; "" for gaps that none are soon found for."""
+        while self._witness is None and self._attempts < ATTEMPTS - 1:
+            self._find(gaps, (), set(range(len(gaps))))
+        return [fill.text.decode() if fill is not None else "" for fill in self._witness or self._partial]
+
     def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
         """The proposed commits that a witness agrees with, or else a tentative one, or the witness's own next token."""
         started, cpu = time.perf_counter(), time.thread_time()
