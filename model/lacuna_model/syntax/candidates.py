@@ -20,6 +20,7 @@ from lacuna_model.syntax.vocabulary import Vocabulary, is_utf8
 COST_CLOSING = 0.5  # what the first minimal completion costs, in nats of mean doubt per slot
 COST_RANK = 0.12
 COST_CUT = 0.3
+COST_PLAIN = 0.3  # as much as a few completions, of which the right one may close what is open
 COST_SWAP = 0.3
 COST_PER_NAT = 0.1
 REACH_LEFT = 3
@@ -151,11 +152,15 @@ class GapText:
         if self._closer is not None and WORD_END.search(text):
             yield from (GOES_ON + closing for closing in self._closer.completions(text + GOES_ON))
 
+    def due(self, tokens: tuple[int, ...]) -> bytes:
+        """What of the prefix is still to come behind these tokens."""
+        text = self.vocabulary.text(tokens)
+        return self.prefix[len(text) :] if self.prefix.startswith(text) else b""
+
     def completions(self, tokens: tuple[int, ...]) -> Iterator[bytes]:
         """Completions that the rules ask for, then those that the syntax does."""
-        text = self.vocabulary.text(tokens)
-        due = self.prefix[len(text) :] if self.prefix.startswith(text) else b""
-        text += due
+        due = self.due(tokens)
+        text = self.vocabulary.text(tokens) + due
         for closing in self.rules.completions(text[len(self.prefix) :]):
             yield due + closing
         if self._closer is None:
@@ -208,10 +213,10 @@ class Candidates:
     def add_bare(self, draft: Draft | None) -> None:
         """Queues the fixed part of a draft with completions, and nothing else."""
         if draft is not None:
-            self._capacity = draft.capacity
-            self._push(0.0, draft.tokens[: draft.kept], b"")
+            kept, self._capacity = draft.tokens[: draft.kept], draft.capacity
+            self._push(COST_PLAIN, kept, self._gap.due(kept))
             if not draft.closed:
-                self._add_completions(0.0, draft.tokens[: draft.kept], None)
+                self._add_completions(0.0, kept, None)
 
     def add_fill(self, tokens: tuple[int, ...], *, base: float) -> None:
         """Queues one complete fill."""

@@ -19,7 +19,8 @@ SMALL = 3000
 GROWTHS = 4
 # A line that begins like this goes on with the statement above it.
 CONTINUATION = re.compile(
-    rb"(?:else|elif|except|finally|catch|case|default|then|do|done|fi|esac|end|while)\b|[)\]}\"'`#.&|?:*/+-]"
+    rb"(?:else|elif|except|finally|catch|case|default|then|do|done|fi|esac|end|while)\b|[)\]{}\"'`#.&|?:*/+-]"
+    rb"|(?!try\b)\w+:\s*\Z"  # a label
 )
 
 

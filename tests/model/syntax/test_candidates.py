@@ -60,6 +60,18 @@ def test_a_search_whose_time_is_up_looks_at_one_more_fill(tokens: SmallTokens) -
     assert rules.asked == 1
 
 
+def test_the_prefix_alone_may_do(tokens: SmallTokens) -> None:
+    gap = GapText(
+        vocabulary_of(tokens), RegionRules(Region(0, 0), b""), lambda: between("x = (", "y = 1", require("python"))[1]
+    )
+    gap.prefix = b"\n"
+    seen = GapView((), (None,) * 8, budget=0, prefix=gap.prefix)
+    queue = Candidates(seen, gap)
+    queue.add_bare(lay_out(seen, {}, tokens.eog_id))
+    found = [queue.pop() for _ in range(8)]
+    assert gap.prefix in [fill.text for fill in found if fill is not None]
+
+
 def test_half_a_character_is_changed_where_it_stands(tokens: SmallTokens) -> None:
     seen = view(tokens, [[b"\x80", b"a"], *[[b"b", b"c"]] * 11])
     queue = queue_of(tokens, seen, RegionRules(Region(0, 0), b""))

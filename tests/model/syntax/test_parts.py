@@ -304,6 +304,14 @@ def test_an_extent_ends_behind_a_raw_string_that_a_gap_opens() -> None:
     assert '"#);\n}' in (before + after)[extents[0].begin : extents[0].stop]
 
 
+@pytest.mark.parametrize("last", ["int g(void)\n{\n  b();\n}\n", "int g(void) {\n  b();\nend:\n  c();\n}\n"])
+def test_an_extent_ends_behind_a_function_whose_brace_or_label_begins_a_line(last: str) -> None:
+    before, after = "int x;\n\nint f(void)\n{\n  a();\n", "}\n\n" + last
+    text = before + after + "\nint y;\n" * 400
+    extents, _ = find_extents(text.encode(), [(len(before), len(before))], require("c"))
+    assert text[extents[0].begin : extents[0].stop].strip() == (before + after).strip()
+
+
 def test_extents_are_small_and_grow_out_of_literals() -> None:
     body = "".join(f"def f{i}(x):\n    return x + {i}\n\n\n" for i in range(200))
     place = body.index("return x + 100")
