@@ -52,21 +52,30 @@ class Window:
         self._language = language
         self.placement = placement
         self._parser = Parser(language.grammar())
-        content = self.assemble(self.base)
-        tree, reports = self._counted_parse(content, None, math.inf)
-        assert tree is not None
-        self.tree = self._first_tree = tree
+        self._tree: Tree | None = None
         self._first_fills = self.base
         self._last_fills: tuple[bytes, ...] | None = None
         self._last: tuple[Tree, frozenset[Fault]] | None = None
         self.settled = False  # whether the base is known to be valid
         self._repairs: dict[int, tuple[tuple[bytes, ...], Repair | None]] = {}  # by gap, each of some base
-        self._effort = EFFORT_LEAST + max(EFFORT_FACTOR * reports, len(content) / BYTES_PER_REPORT)
 
     @property
     def gaps(self) -> range:
         """The indices of the document's gaps that lie in this window."""
         return range(self.extent.first, self.extent.last + 1)
+
+    @property
+    def tree(self) -> Tree:
+        """The tree of the fills that were last found valid, at first of those that the window was made with."""
+        return self._tree or self._first[0]
+
+    @cached_property
+    def _first(self) -> tuple[Tree, float]:
+        """The tree of the first fills, and how many reports any further parse may make."""
+        text = self.assemble(self._first_fills)
+        tree, reports = self._counted_parse(text, None, math.inf)
+        assert tree is not None
+        return tree, EFFORT_LEAST + max(EFFORT_FACTOR * reports, len(text) / BYTES_PER_REPORT)
 
     @cached_property
     def balance(self) -> Balance:
@@ -111,13 +120,13 @@ class Window:
         return self._last
 
     def _parse(self, fills: Sequence[bytes], *, fresh: bool) -> tuple[Tree, frozenset[Fault]] | None:
-        edited = self._edited(fills)
         text = self.assemble(fills)
+        edited = self._edited(fills) if self._language.columns or not fresh else None
         tree = self._parser.parse(text) if fresh else self._bounded_parse(text, edited)
         if tree is None:
             return None
         faults = tree_faults(tree)
-        if self._language.columns:
+        if edited is not None and self._language.columns:
             changed = [(span.start_byte, span.end_byte) for span in edited.changed_ranges(tree)]
             beside = [(start, next_code_line(text, end)) for start, end in self.spans(fills)]
             faults |= indentation_faults(tree, text, beside + changed)
@@ -146,17 +155,18 @@ class Window:
     def _standing(self) -> frozenset[Fault]:
         """What is out of place in the text with its gaps, and does not touch any: that is the gap's fault."""
         assert self.placement is not None
-        found = self.placement.standing(self._first_tree, self.assemble(self._first_fills))
+        found = self.placement.standing(self._first[0], self.assemble(self._first_fills))
         spans = self.spans(self._first_fills)
         return frozenset(
             fault for fault in found if all(fault.end < start - 1 or end + 1 < fault.start for start, end in spans)
         )
 
-    def _bounded_parse(self, text: bytes, old: Tree) -> Tree | None:
+    def _bounded_parse(self, text: bytes, old: Tree | None) -> Tree | None:
         """An incremental parse or else a fresh one: to reuse a tree full of errors can cost more than it saves."""
+        limit = self._first[1]
         if not self.settled and len(text) <= SMALL_TEXT:
-            return self._counted_parse(text, None, self._effort)[0]
-        return self._counted_parse(text, old, self._effort)[0] or self._counted_parse(text, None, self._effort)[0]
+            return self._counted_parse(text, None, limit)[0]
+        return self._counted_parse(text, old, limit)[0] or self._counted_parse(text, None, limit)[0]
 
     def _counted_parse(self, text: bytes, old: Tree | None, limit: float) -> tuple[Tree | None, int]:
         """The tree, or None beyond ``limit`` reports of progress, and the number of reports."""
@@ -195,7 +205,7 @@ class Window:
 
     def rebase(self, fills: Sequence[bytes], tree: Tree) -> None:
         """Further parses start from these fills and their tree."""
-        self.base, self.tree, self.settled = tuple(fills), tree, True
+        self.base, self._tree, self.settled = tuple(fills), tree, True
 
     def repairs(self, gap: int, fill: bytes) -> Iterator[bytes]:
         """What may end the fill of one of its gaps, counted from its first, by the grammar alone.

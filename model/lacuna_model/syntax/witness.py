@@ -44,7 +44,7 @@ TURN_VERIFIES = 40
 TURN_SECONDS = 0.012
 LAST_VERIFIES = 400
 LAST_SECONDS = 0.3
-ATTEMPTS = 4
+ATTEMPTS = 3
 NO_FILL = "no valid fill was found within the budget; the text stays as it was"
 
 
@@ -190,7 +190,8 @@ class SyntaxConstraint:
         drafts = Effort(DRAFT_VERIFIES, DRAFT_SECONDS)
         if self._attempts == 0 and self._adopts(self._search_open(gaps, proposal, held, drafts)):
             return
-        if self._attempts < ATTEMPTS:
+        most = 1 if all(gaps[gap].closed for gap in which) else ATTEMPTS  # what is closed has but one fill
+        if self._attempts < most:
             self._attempts += 1
             self._attempt(gaps, proposal, held)
 
@@ -206,7 +207,7 @@ class SyntaxConstraint:
             self._judge.displace()
             if not self._strict:
                 self._judge.relax()
-        bare = self._attempts % 2 == 1
+        bare = self._attempts < ATTEMPTS
         if self._attempts > 1:
             queue = partial(self._queue, gaps, proposal, bare=bare)
             solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)

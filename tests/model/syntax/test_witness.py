@@ -1,0 +1,51 @@
+"""The search for a first witness: how far it goes, and what it does without."""
+
+import numpy as np
+import pytest
+
+from lacuna_model.constraint import Commit, GapView
+from lacuna_model.params import Region
+from lacuna_model.syntax import SyntaxConstraint, window
+
+from .conftest import SmallTokens
+from .drive import require
+
+
+def constraint_of(marked: str, language: str, tokens: SmallTokens, **options: bool) -> SyntaxConstraint:
+    """A constraint with a gap at each mark of a text."""
+    pieces = marked.encode().split(b"|")
+    ends = [sum(map(len, pieces[: count + 1])) for count in range(len(pieces) - 1)]
+    regions = [Region(end, end, max_tokens=8) for end in ends]
+    return SyntaxConstraint(b"".join(pieces), regions, require(language), tokens, **options)
+
+
+def open_view() -> GapView:
+    ids, logp = np.full((4, 1), 5, dtype=np.int64), np.full((4, 1), -0.1, dtype=np.float32)
+    return GapView((), (None,) * 4, ids, logp, budget=4)
+
+
+def test_what_is_closed_and_wrong_is_not_searched_long(tokens: SmallTokens) -> None:
+    constraint = constraint_of("f(1|\ng(2|\n", "python", tokens)
+    (bracket,) = tokens.encode("]")
+    gaps = [GapView((), (bracket, tokens.eog_id, None, None), closed=True), open_view()]
+    proposal = [Commit(1, 0, 5)]
+    first = constraint.foresee([open_view(), open_view()])
+    assert all(fill.startswith(")") for fill in first)
+    for _ in range(4):
+        constraint.admit(gaps, proposal)
+        assert constraint._attempts <= 1
+
+
+def test_the_whole_text_is_parsed_when_it_is_checked(tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[int] = []
+    counted = window.Window._counted_parse
+
+    def spy(self: window.Window, text: bytes, *args: object) -> object:
+        texts.append(len(text))
+        return counted(self, text, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(window.Window, "_counted_parse", spy)
+    rest = "\n\nint f(int x) {\n  return x;\n}\n" * 50
+    constraint = constraint_of(f"int g(int x) {{\n  return (x|;\n}}\n{rest}", "c", tokens)
+    assert constraint.foresee([open_view()]) == [")"]
+    assert 0 < max(texts) < len(rest)
