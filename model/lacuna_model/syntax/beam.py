@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from lacuna_model.syntax.candidates import Candidates, Fill
@@ -28,13 +28,14 @@ class Verifier(Protocol):
 class Effort:
     """How much a search may spend: ``verifies`` checks, none but the first two begun after ``seconds`` of this thread.
 
-    The thread's own time, not the clock's: what else the machine does must not change a result.
+    The thread's own time, not the clock's: what else the machine does must not change a result. It begins with the
+    first check, since what is read of the text around a gap to make its first fill serves all further searches.
     """
 
     verifies: int
     seconds: float
     used: int = 0
-    started: float = field(default_factory=time.thread_time)
+    started: float | None = None
 
     @property
     def spent(self) -> bool:
@@ -44,7 +45,11 @@ class Effort:
     @property
     def late(self) -> bool:
         """Whether the time is up."""
-        return time.thread_time() - self.started > self.seconds
+        return self.started is not None and time.thread_time() - self.started > self.seconds
+
+    def begin(self) -> None:
+        """From now on time counts, unless it did before."""
+        self.started = time.thread_time() if self.started is None else self.started
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,7 @@ def joint_search(
     moving = dict(queues)
     current = [_next_fill(gap, moving, held, effort) for gap in range(len(held))]
     unsolved = _unfilled(current)
+    effort.begin()
     while not unsolved and not effort.spent:
         fills = [fill for fill in current if fill is not None]
         texts = tuple(fill.text for fill in fills)
