@@ -16,7 +16,7 @@ from lacuna_model.syntax.error_set import Fault, Splice, carried_over, identifie
 from lacuna_model.syntax.extent import Extent
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language
-from lacuna_model.syntax.oracle import SYNTAX, next_code_line
+from lacuna_model.syntax.oracle import LARGEST, PROGRAM, SYNTAX, Oracle, next_code_line
 from lacuna_model.syntax.placement import Placement
 from lacuna_model.syntax.repair import Repair, repair_for
 
@@ -132,9 +132,14 @@ class Window:
             faults |= indentation_faults(tree, text, beside + changed)
         faults = faults or identifier_faults(tree, text, self.spans(fills))
         faults = faults or self._misplaced(tree, text, fills, None if fresh or not self.settled else edited)
-        oracle = SYNTAX.get(self._language.name) if not faults else None
+        oracle = self._oracle(text) if not faults else None
         fault = oracle(text, self.spans(fills)) if oracle else None
         return tree, faults if fault is None else frozenset({fault})
+
+    def _oracle(self, text: bytes) -> Oracle | None:
+        """What the language itself has to say: its compiler on a whole file, which is asked about it anyway."""
+        whole = self.extent.begin == 0 and self.extent.stop == len(self._text)
+        return (PROGRAM if whole and len(text) <= LARGEST else SYNTAX).get(self._language.name)
 
     def _misplaced(self, tree: Tree, text: bytes, fills: Sequence[bytes], edited: Tree | None) -> frozenset[Fault]:
         """What stands where the language does not have it and did not before; near what changed in ``edited``."""

@@ -5,7 +5,8 @@ import pytest
 
 from lacuna_model.constraint import Commit, GapView
 from lacuna_model.params import Region
-from lacuna_model.syntax import SyntaxConstraint, window
+from lacuna_model.syntax import SyntaxConstraint, oracle, window
+from lacuna_model.syntax.document import Document
 
 from .conftest import SmallTokens
 from .drive import require
@@ -49,3 +50,12 @@ def test_the_whole_text_is_parsed_when_it_is_checked(tokens: SmallTokens, monkey
     constraint = constraint_of(f"int g(int x) {{\n  return (x|;\n}}\n{rest}", "c", tokens)
     assert constraint.foresee([open_view()]) == [")"]
     assert 0 < max(texts) < len(rest)
+
+
+def test_the_compiler_is_asked_once_about_a_whole_text() -> None:
+    text = b"def f(x):\n    return x\n\n\ny = \n"
+    document = Document(text, [(len(text) - 1, len(text) - 1)], require("python"))
+    asked = oracle._refusal.cache_info().misses
+    assert document.check_fresh([b"f(1)"]).valid
+    assert oracle._refusal.cache_info().misses == asked + 1
+    assert not document.check_fresh([b"1\nreturn y"]).valid
