@@ -44,7 +44,8 @@ TURN_VERIFIES = 40
 TURN_SECONDS = 0.012
 LAST_VERIFIES = 400
 LAST_SECONDS = 0.3
-ATTEMPTS = 3
+ATTEMPTS = 4
+BARE_ATTEMPTS = 2  # without anything of the model's
 NO_FILL = "no valid fill was found within the budget; the text stays as it was"
 
 
@@ -201,15 +202,15 @@ class SyntaxConstraint:
         What failed before is remembered, so that even with the same marginals a further attempt is a longer search.
         In the end it may leave what is broken around the gaps.
         """
-        if self._attempts == ATTEMPTS - 1:
-            self._judge.widen()
         if self._attempts == ATTEMPTS:
             self._judge.displace()
             if not self._strict:
                 self._judge.relax()
-        bare = self._attempts < ATTEMPTS
+        bare = self._attempts <= BARE_ATTEMPTS
+        queue = partial(self._queue, gaps, proposal, bare=bare)
         if self._attempts > 1:
-            queue = partial(self._queue, gaps, proposal, bare=bare)
+            solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
+        if self._attempts == BARE_ATTEMPTS and None in held and self._judge.widen():
             solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
         if self._attempts == ATTEMPTS:
             self._solve_otherwise(gaps, held)
