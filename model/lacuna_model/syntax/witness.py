@@ -106,7 +106,7 @@ class SyntaxConstraint:
 
     def foresee(self, gaps: Sequence[GapView]) -> list[str]:
         """Fills that are valid together, before anything is proposed; "" for gaps that none are soon found for."""
-        while self._witness is None and self._attempts < ATTEMPTS - 1:
+        while self._witness is None and self._attempts < BARE_ATTEMPTS:
             self._find(gaps, (), set(range(len(gaps))))
         return [fill.text.decode() if fill is not None else "" for fill in self._witness or self._partial]
 
