@@ -209,7 +209,8 @@ class Pieces:
                 before = graph.before[state][symbol]
                 self._steps.setdefault(state, []).append((step, before))
                 for key, rest in tuple(self._rests.get(state, {}).items()):
-                    self._take_back(step, rest, before, key, graph)
+                    if key[1] > 1 or key[0] not in self._symbols:
+                        self._take_back(step, rest, before, key, graph)
 
     def _take_back(
         self, step: Piece, rest: Piece, states: NDArray[np.int32], key: tuple[int, int], graph: Graph
