@@ -27,7 +27,6 @@ REACH_LEFT = 3
 REACH_RIGHT = 1
 ALTERNATIVES = 8
 WORD_END, WORD_START = re.compile(rb"[\w$]\Z"), re.compile(rb"[\w$]")
-GOES_ON = b"_"
 # Fills that no parse need look at, before a search moves on without one: each that is refused gives rise to a dozen
 # more, and where there is little room no completion may fit.
 MAX_REFUSED = 100
@@ -146,12 +145,6 @@ class GapText:
         """How many guesses come before the grammar is asked, which knows little of blocks that are columns."""
         return 4 if self._closer is not None and self._closer.columns else 1
 
-    def as_longer_word(self, tokens: tuple[int, ...]) -> Iterator[bytes]:
-        """Completions of a name that the last word is the beginning of: ``is`` may become ``is_text``."""
-        text = self.vocabulary.text(tokens)
-        if self._closer is not None and WORD_END.search(text):
-            yield from (GOES_ON + closing for closing in self._closer.completions(text + GOES_ON))
-
     def due(self, tokens: tuple[int, ...]) -> bytes:
         """What of the prefix is still to come behind these tokens."""
         text = self.vocabulary.text(tokens)
@@ -244,9 +237,8 @@ class Candidates:
         yield from self._gap.tails(before, prefix)
         guesses = chain([first] if first else [], completions)
         repairs = self._gap.repairs(prefix) if not is_drafted else iter(())
-        longer = islice(self._gap.as_longer_word(prefix), 1)
         yield from islice(guesses, self._gap.num_first_guesses)
-        yield from _in_turns(repairs, longer, repairs, guesses)  # each knows what the other does not
+        yield from _in_turns(repairs, repairs, guesses)  # each knows what the other does not
 
     def _plausible_ends(self, draft: Draft) -> list[int]:
         """Positions behind the fixed part where the draft ends a line or the model gives end-of-gap some chance."""

@@ -21,7 +21,6 @@ from lacuna_model.syntax.left_side import (
     DECORATED,
     DEFINITION,
     FIELDS,
-    LAMBDA,
     REACH,
     UNFINISHED,
     beginnings,
@@ -41,8 +40,6 @@ MOST_OPERANDS = 2
 COMMENT_RANK = 8.0
 PROSE_BONUS = 7.5
 LINE_BREAKING_QUOTES = (b'"""', b"'''", b"`")
-# What may be called.
-CALLED = re.compile(rb"[\w)\]]\Z")
 # A constant without its value.
 CONSTANT = re.compile(rb"\bconst\s+[\w$]+\Z")
 INITIAL = b" = "
@@ -179,9 +176,6 @@ class Closer:
         right, lexicon = self._right, self._lexicon
         openings = right.openings(way.openers, outside=not way.kept)
         opening = openings[0]
-        call = lexicon.operand + b"("
-        if opening.startswith(call) and not (way.closers or state.inside) and CALLED.search(fill or self._left_text):
-            yield -0.5, opening.removeprefix(lexicon.operand)
         for rank, operand in enumerate(self._operands(state, fill)):
             body = operand + state.inside + way.closers
             if self._unended(state, operand, way):
@@ -240,8 +234,6 @@ class Closer:
                 return [lexicon.operand, b"", *field]
             return [b"", *beginnings(before, lexicon), *field, *cases, lexicon.statement or lexicon.operand]
         text = fill or self._left_text
-        if lexicon.columns and LAMBDA.search(self._left_text[-200:] + fill):
-            return [b": " + lexicon.operand]
         if lexicon.macro and CLOSURE.search(self._in_front(fill)):
             return [lexicon.operand + b"| ", b"", lexicon.operand]
         space = b" " if re.search(rb"[\w\x80-\xff]\Z", text) else self._continuation(state, fill)

@@ -20,9 +20,7 @@ SETTING_UP = re.compile(rb"\)\s*:\s*(?:[^\n;{}]*,\s*)*\Z")
 FIELDS = re.compile(rb"\n\s*[\w\"']+: [^\n]*,[ \t]*\n(?:[^\n]*\n){0,4}?\s*\Z")
 # The line above ends where an expression goes on.
 UNFINISHED = re.compile(rb"[\w)\]] ?(?:[-+*/%&|^<>=!]?=|[-+*/%^?&|]|&&|\|\|) *(?://[^\n]*)?\r?\n\s*\Z")
-# The parameters of a Python function without a name, up to the colon that it lacks; those of a closure in Rust, up to
-# the bar that ends them.
-LAMBDA = re.compile(rb"\blambda\b[^:\n()\[\]{}]*\Z")
+# The parameters of a closure in Rust, up to the bar that ends them.
 CLOSURE = re.compile(rb"[(=,]\s*(?:move )?\|(?:[^|(){};]*,)?\s*\Z")
 
 

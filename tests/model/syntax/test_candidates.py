@@ -189,14 +189,8 @@ def test_the_grammar_is_asked_behind_the_first_guess_and_of_no_mere_draft(tokens
     closings = queue._closings(ids(tokens, "f(g"), None, is_drafted=False)
     assert next(closings) == b")"
     assert asked == []
-    assert list(islice(closings, 3)) == [b")", b"_)", b"))"]  # between them the name goes on
+    assert list(islice(closings, 2)) == [b")", b"))"]
     assert asked == [b"f(g"]
     asked.clear()
     list(queue._closings(ids(tokens, "f(g"), None, is_drafted=True))
     assert asked == []
-
-
-def test_a_word_may_go_on_as_a_longer_name(tokens: SmallTokens) -> None:
-    gap = gap_in_script(tokens, [])
-    assert next(gap.as_longer_word(ids(tokens, "f(is"))).startswith(b"_")
-    assert list(gap.as_longer_word(ids(tokens, "f("))) == []

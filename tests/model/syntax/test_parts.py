@@ -60,12 +60,8 @@ def test_completion_is_found(before: str, fill: str, after: str) -> None:
     [
         ("for a in b:", "\n    if a:", "\n        print(a)\n", ""),
         ("for a in b:", "\n    if a:", "\n    print(a)\n", "x"),
-        ("x = sorted(", "y, key=lambda", ")\n", ": x"),
-        ("x = sorted(", "y, key=lambda a, b", ")\n", ": x"),
-        ("x = a + ", "max", "b, c)\n", "("),
-        ("x = a + ", "max(b)", "b, c)\n", "("),
     ],
-    ids=["block-follows", "no-block-follows", "lambda", "lambda-with-parameters", "called", "called-again"],
+    ids=["block-follows", "no-block-follows"],
 )
 def test_the_first_completion(before: str, fill: str, after: str, completion: str) -> None:
     document, closer = between(before, after, python())

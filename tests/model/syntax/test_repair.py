@@ -6,7 +6,7 @@ from itertools import islice
 import pytest
 from tree_sitter import Parser
 
-from lacuna_model.syntax import parses, repair
+from lacuna_model.syntax import behind, parses, repair
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.parse_table import ParseTable, Stack
 from lacuna_model.syntax.repair import MOST_FOUND, MOST_READ, MOST_VISITED, Repair, repair_for
@@ -136,7 +136,8 @@ def test_what_a_fill_closes_is_opened_again_for_what_stands_behind(fill: str) ->
 def test_a_comment_that_goes_on_behind_the_gap_is_opened(place: Place, fill: str) -> None:
     found = first_sound(place, fill)
     assert found
-    assert all(one.endswith(b"/* a") for one in found)
+    assert all(b"/*" in one for one in found)
+    assert not any(b"/* a" in one for one in found)
 
 
 def test_a_comment_in_a_fill_is_no_part_of_what_is_open() -> None:
@@ -158,6 +159,79 @@ def test_a_keyword_that_is_half_written_is_finished(place: Place, fill: str, end
     found = [one for one in completions(place, fill) if one.startswith(end)]
     assert any(parses(whole(place, fill, one), require(place[0])) for one in found)
     assert not any(one.startswith(b" " + end) for one in completions(place, fill))
+
+
+C_FILE = ("c", "int g();\n", "\n  return 1;\n}\n", "int f() {")
+PYTHON = ("python", "def f(a):\n    a()\n", "\n    return a\n", "    b()")
+PYTHON_FILE = ("python", "import a\n\n\n", "\n        a.b()\n    return a\n", "def f(a):\n    if a:")
+PYTHON_DICT = ("python", "a = {\n    1: 2,\n", "\n    5: 6,\n}\nb = 1\n", "    3: 4,")
+
+
+@pytest.mark.parametrize(
+    ("place", "fill"),
+    [
+        (JAVASCRIPT, "  if (a !"),
+        (JAVASCRIPT, "  b = a =="),
+        (JAVASCRIPT, "  b.replace(/[a"),
+        (C_FILE, "#include <std"),
+        (RUST, "    x.a:"),
+        (JAVASCRIPT, "  instanceof"),
+    ],
+)
+def test_a_mark_or_a_literal_that_is_half_written_is_finished(place: Place, fill: str) -> None:
+    assert first_sound(place, fill)
+
+
+@pytest.mark.parametrize(
+    ("place", "fill"),
+    [
+        (("go", "package a\n\nfunc f() {\n", "\n\t\tx()\n\t}\n}\n", "\t{"), "\ty := g(1)"),
+        (C_FILE, "#include <stdlib.h>"),
+        (C_FILE, "#"),
+    ],
+)
+def test_a_line_ends_where_one_must(place: Place, fill: str) -> None:
+    found = first_sound(place, fill)
+    assert any(b"\n" in one for one in found)
+
+
+@pytest.mark.parametrize(
+    ("place", "fill"),
+    [
+        (("javascript", "const a = b.c\n", "\nconst d = 1\n", ""), "  ?"),
+        (("java", "class A { int f() { return a", "; }\n}\n", ""), " ?"),
+        (PYTHON, "    a ="),
+    ],
+)
+def test_what_stands_in_front_of_the_gap_may_go_on(place: Place, fill: str) -> None:
+    assert first_sound(place, fill)
+
+
+@pytest.mark.parametrize(
+    ("place", "fill"),
+    [
+        (PYTHON, "    b('c', d="),
+        (PYTHON_DICT, "    3: 'a',\n    4"),
+        (PYTHON_FILE, "def g("),
+        (PYTHON_FILE, "def g(a, b='c'):\n    for"),
+    ],
+)
+def test_a_block_that_is_a_column_begins_as_it_did(place: Place, fill: str) -> None:
+    assert first_sound(place, fill)
+
+
+def test_what_was_read_behind_a_gap_is_known_after_another_fill() -> None:
+    known = repair_in(GO)
+    list(completions(GO, "\tif", known))
+    language, left, right = require("go"), GO[1].encode(), GO[2].encode()
+    text = left + b"\ty()" + right
+    gap = len(left), len(left) + 4
+    other = repair_for(language, Parser(language.grammar()).parse(text), text, gap, known)
+    assert other is not None
+    before = known._sound.read
+    assert before
+    assert list(completions(GO, "\tif", other))
+    assert other._sound.read == before
 
 
 def test_a_word_is_set_apart_from_the_one_in_front_of_it() -> None:
@@ -195,7 +269,7 @@ def test_a_hopeless_text_takes_a_bounded_search(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(ParseTable, "read", counted_reads)
     list(completions(place, fill, known))
     assert len(moved) == len(set(moved)) <= MOST_VISITED
-    longest = len(fill) + 2 * repair.REACH
+    longest = len(fill) + 2 * behind.REACH
     assert len(read) <= MOST_READ + longest
 
 

@@ -1,0 +1,181 @@
+"""A grammar's LR tables, read from the memory of its wheel.
+
+tree-sitter's bindings tell which terminals a state knows and where a shift leads, but not what is reduced. The tables
+say that; their layout is that of ``TSLanguage`` in ``tree_sitter/parser.h``, unchanged from ABI 13 to 15.
+"""
+
+import ctypes
+import importlib
+from collections.abc import Callable, Iterable
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lacuna_model.syntax.languages import Language
+from lacuna_model.syntax.lexer import Lexer
+
+Row = TypeVar("Row")
+OLDEST_ABI, NEWEST_ABI = 13, 15
+FIRST_STATE = 1
+ENTRY = 8  # bytes of an action
+MODE_WORDS = 3  # of a state's mode of the lexer; there were two before the newest ABI
+SHIFT, REDUCE, ACCEPT, NONE = 0, 1, 2, -1
+
+
+class Action(NamedTuple):
+    """What a state does at a terminal: shift to the state ``to``, or reduce ``pops`` symbols to the symbol ``to``.
+
+    A shift of something that may stand anywhere (``extra``) leaves the stack as it is.
+    """
+
+    kind: int
+    to: int
+    pops: int = 0
+    extra: bool = False
+
+
+class _Grown(dict[int, Row], Generic[Row]):
+    """A table whose rows are made when they are first asked for."""
+
+    def __init__(self, make: Callable[[int], Row]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, key: int) -> Row:
+        row = self[key] = self._make(key)
+        return row
+
+
+class _Tables(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_uint32) for name in ("abi", "symbols", "aliases", "terminals", "externals", "states")),
+        *((name, ctypes.c_uint32) for name in ("large_states", "productions", "fields")),
+        ("longest_alias", ctypes.c_uint16),
+        ("large", ctypes.POINTER(ctypes.c_uint16)),
+        ("small", ctypes.POINTER(ctypes.c_uint16)),
+        ("small_places", ctypes.POINTER(ctypes.c_uint32)),
+        ("actions", ctypes.POINTER(ctypes.c_uint8)),
+        *((name, ctypes.c_void_p) for name in ("symbol_names", "field_names", "field_slices", "field_entries")),
+        *((name, ctypes.c_void_p) for name in ("metadata", "public_symbols", "alias_map", "alias_sequences")),
+        ("modes", ctypes.POINTER(ctypes.c_uint16)),
+        ("lex", ctypes.c_void_p),
+        ("lex_keyword", ctypes.c_void_p),
+        ("keyword_capture", ctypes.c_uint16),
+    )
+
+
+class GrammarTables:
+    """What each state of a grammar's parser does, and which terminal a text is there."""
+
+    def __init__(self, language: Language) -> None:
+        self.grammar = language.grammar()
+        self._tables = _Tables.from_address(_address(language))
+        self.terminals = range(1, self._tables.terminals)
+        self._lexer = Lexer(self._tables.lex)
+        # By state: what it does at each terminal, and where it goes on with each nonterminal.
+        self._does = _Grown(self._read_actions)
+        self._goes = _Grown(self._read_gotos)
+        self._places: dict[int, tuple[Action, ...]] = {}
+
+    def token(self, state: int, text: bytes) -> int | None:
+        """The terminal that a whole text is in a state, words that are none of its own included."""
+        mode = self._tables.modes[state * (MODE_WORDS if self._tables.abi == NEWEST_ABI else MODE_WORDS - 1)]
+        characters = text.decode(errors="replace")
+        found = self._lexer.token(mode, characters)
+        return found[0] if found is not None and found[1] == len(characters) else None
+
+    def terminals_in(self, state: int) -> Iterable[int]:
+        """The terminals that may come in a state."""
+        return self._does[state]
+
+    def _read_actions(self, state: int) -> dict[int, tuple[Action, ...]]:
+        last = self.terminals[-1]
+        found = {symbol: self._actions_at(place) for symbol, place in self._entries(state) if symbol <= last}
+        return {symbol: actions for symbol, actions in found.items() if actions}
+
+    def _read_gotos(self, state: int) -> dict[int, int]:
+        return {symbol: to for symbol, to in self._entries(state) if symbol > self.terminals[-1]}
+
+    def _entries(self, state: int) -> list[tuple[int, int]]:
+        tables = self._tables
+        if state < tables.large_states:
+            begin = state * tables.symbols
+            row = tables.large[begin : begin + tables.symbols]
+            return [(symbol, value) for symbol, value in enumerate(row) if value]
+        place = tables.small_places[state - tables.large_states]
+        groups, place = tables.small[place], place + 1
+        entries: list[tuple[int, int]] = []
+        for _ in range(groups):
+            value, count = tables.small[place], tables.small[place + 1]
+            entries += [(symbol, value) for symbol in tables.small[place + 2 : place + 2 + count]]
+            place += 2 + count
+        return entries
+
+    def edges(self) -> tuple[NDArray[np.int32], set[tuple[int, int, int]]]:
+        """All that is read, as rows of a state, a symbol and the state behind it; and all that is reduced.
+
+        That is a state, a symbol, and how many others it is made of. A whole grammar is read at once, which would take
+        a second row by row.
+        """
+        states, symbols, values = self._all_entries()
+        terminal = symbols <= self.terminals[-1]
+        places, inverse = np.unique(values[terminal], return_inverse=True)
+        shifts = np.zeros(len(places), np.int32)
+        reduced: dict[int, list[tuple[int, int]]] = {}
+        for number, place in enumerate(places.tolist()):
+            for action in self._actions_at(place):
+                if action.kind == REDUCE:
+                    reduced.setdefault(number, []).append((action.to, action.pops))
+                elif action.kind == SHIFT and not action.extra:
+                    shifts[number] = action.to
+        values[terminal] = shifts[inverse]
+        pairs = np.unique(states[terminal].astype(np.int64) * len(places) + inverse)
+        reducing = pairs[np.isin(pairs % len(places), list(reduced))].tolist()
+        known = {(pair // len(places), *one) for pair in reducing for one in reduced[pair % len(places)]}
+        return np.stack([states, symbols, values], axis=1)[values > 0], known
+
+    def _all_entries(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        tables = self._tables
+        large = np.ctypeslib.as_array(tables.large, (tables.large_states, tables.symbols))
+        at_state, at_symbol = np.nonzero(large)
+        states, symbols, values = [at_state], [at_symbol], [large[at_state, at_symbol]]
+        small = tables.small
+        counts: list[tuple[int, int, int]] = []
+        for state in range(tables.large_states, tables.states):
+            place = tables.small_places[state - tables.large_states]
+            groups, place = small[place], place + 1
+            for _ in range(groups):
+                count = small[place + 1]
+                counts.append((state, small[place], count))
+                symbols.append(small[place + 2 : place + 2 + count])
+                place += 2 + count
+        owners = np.array(counts, np.int32).reshape(-1, 3)
+        states.append(np.repeat(owners[:, 0], owners[:, 2]))
+        values.append(np.repeat(owners[:, 1], owners[:, 2]))
+        one, other, third = (np.concatenate(parts).astype(np.int32) for parts in (states, symbols, values))
+        return one, other, third
+
+    def _actions_at(self, place: int) -> tuple[Action, ...]:
+        found = self._places.get(place)
+        if found is None:
+            count = self._tables.actions[ENTRY * place]
+            read = (self._read(ENTRY * (place + number)) for number in range(1, count + 1))
+            found = self._places[place] = tuple(action for action in read if action is not None)
+        return found
+
+    def _read(self, offset: int) -> Action | None:
+        data = self._tables.actions[offset : offset + ENTRY]
+        value = data[2] | data[3] << 8
+        if data[0] == SHIFT:  # a repetition is not shifted but reduced first
+            return None if data[5] else Action(SHIFT, value, extra=bool(data[4]))
+        return Action(data[0], value, data[1]) if data[0] in (REDUCE, ACCEPT) else None
+
+
+def _address(language: Language) -> int:
+    grammar = getattr(importlib.import_module(language.module), language.symbol)()
+    if isinstance(grammar, int):
+        return grammar
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    return int(pointer(grammar, b"tree_sitter.Language"))
