@@ -8,7 +8,7 @@ import heapq
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import count
 
 from lacuna_model.syntax.languages import Language
@@ -29,6 +29,7 @@ COST_MARK = COST_WORD = 2.0
 COST_OTHER = 3.0
 FEW = 3
 FEW_FACTORS = (1.0, 0.1, 0.4, 0.4)  # by the number of choices
+FEW_FACTOR = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Insertions:
         self._table = table
         self._known = {one.terminal: one for symbol in table.terminals if (one := self._written(symbol, operand))}
         self._at: dict[int, list[Insertion]] = {}
+        self._all_at: dict[int, list[Insertion]] = {}
 
     def _written(self, terminal: int, operand: bytes) -> Insertion | None:
         grammar = self._table.grammar
@@ -81,6 +83,20 @@ class Insertions:
         """The terminal that leads from one state to another."""
         known = (self._known[symbol] for symbol in self._table.row(state) if symbol in self._known)
         return next((one for one in known if following in self._table.shifted(state, one.terminal)), None)
+
+    @cached_property
+    def words(self) -> dict[bytes, int]:
+        """The words of the language, by their text."""
+        return {one.text: one.terminal for one in self._known.values() if WORD.match(one.text)}
+
+    def all_at(self, state: int) -> list[Insertion]:
+        """Everything that may be written in a state, and what the grammar forces nearly free."""
+        found = self._all_at.get(state)
+        if found is None:
+            found = [self._known[symbol] for symbol in self._table.row(state) if symbol in self._known]
+            factor = FEW_FACTOR if len({one.text for one in found}) <= FEW else 1.0
+            self._all_at[state] = found = [replace(one, cost=one.cost * factor) for one in found]
+        return found
 
     def at(self, state: int) -> list[Insertion]:
         """The insertions that a state knows, the cheapest first."""

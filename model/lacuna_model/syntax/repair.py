@@ -57,7 +57,7 @@ class Repair:
         """What may end a fill, likeliest first, ``tree`` being that of ``text``, which ends with what is written."""
         seen = set()
         for (word_end, *written), rest in self._search(self._starts(tree, text)):
-            completion = word_end + _spelled(text + word_end, [*written, self._text[self._ends[rest] : self._end]])
+            completion = word_end + spelled(text + word_end, [*written, self._text[self._ends[rest] : self._end]])
             if (solid := b"".join(completion.split())) not in seen:
                 seen.add(solid)
                 yield completion
@@ -209,7 +209,7 @@ def _comment_at(tree: Tree, offset: int) -> int:
     return node.start_byte if node is not None and inside else offset
 
 
-def _spelled(text: bytes, written: Sequence[bytes]) -> bytes:
+def spelled(text: bytes, written: Sequence[bytes]) -> bytes:
     """Terminals as text: words apart from words, and a block's brace from what is in front of it."""
     spelled = b""
     for part in written:
