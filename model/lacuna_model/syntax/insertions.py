@@ -6,6 +6,7 @@ dearer, operators and other words only where little else may stand.
 
 import heapq
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -18,6 +19,8 @@ MOST_VISITED = 40
 MOST_ENDINGS = 4
 MOST_INSERTED = 14
 NAMES = re.compile(r"identifier|word|(?:\A|_)name\Z|character|regex_pattern")
+# What the end of a line stands for: in Go's grammar that has no name of its own.
+LINE_ENDS = re.compile(r"automatic_semicolon\Z|\Asource_file_token")
 KEYWORD = re.compile(rb"#?[A-Za-z_]\w+")
 WORD = re.compile(rb"[\w$\x80-\xff]")
 NOT_WRITTEN = frozenset({"'", "`"})  # a string is written with the other quotes
@@ -62,14 +65,14 @@ class Insertions:
     def _written(self, terminal: int, operand: bytes) -> Insertion | None:
         grammar = self._table.grammar
         name = grammar.node_kind_for_id(terminal) or ""
+        if name.isspace() or LINE_ENDS.search(name):
+            return Insertion(terminal, b"\n", COST_NEWLINE)
         if not grammar.node_kind_is_visible(terminal):
-            return Insertion(terminal, b"\n", COST_NEWLINE) if name.endswith("automatic_semicolon") else None
+            return None
         if grammar.node_kind_is_named(terminal):
             return Insertion(terminal, operand, COST_NAME) if NAMES.search(name) else None
         if name in NOT_WRITTEN or not name:
             return None
-        if name.isspace():
-            return Insertion(terminal, b"\n", COST_NEWLINE)
         cost = COST_CLOSER if name in CLOSERS else COST_MARK if name in MARKS else COST_OTHER
         return Insertion(terminal, name.encode(), cost)
 
@@ -85,9 +88,13 @@ class Insertions:
         return next((one for one in known if following in self._table.shifted(state, one.terminal)), None)
 
     @cached_property
-    def words(self) -> dict[bytes, int]:
-        """The words of the language, by their text."""
-        return {one.text: one.terminal for one in self._known.values() if WORD.match(one.text)}
+    def spellings(self) -> dict[bytes, list[int]]:
+        """The words and marks of the language by their text: some are one terminal here and another there."""
+        found = defaultdict(list)
+        for terminal in self._table.terminals:
+            if not self._table.grammar.node_kind_is_named(terminal):
+                found[(self._table.grammar.node_kind_for_id(terminal) or "").encode()].append(terminal)
+        return found
 
     def all_at(self, state: int) -> list[Insertion]:
         """Everything that may be written in a state, and what the grammar forces nearly free."""

@@ -9,6 +9,7 @@ as many brackets open: there is hardly another way to read what follows from it.
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property, lru_cache
 from itertools import count, islice
 from typing import NamedTuple
 
@@ -16,17 +17,18 @@ from tree_sitter import Node, Parser
 
 from lacuna_model.syntax.balance import Sides
 from lacuna_model.syntax.closing import Closer
-from lacuna_model.syntax.insertions import pieces_of
+from lacuna_model.syntax.insertions import WORD, pieces_of
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.literals import finish_token
 from lacuna_model.syntax.parse_table import END, START, ParseTable, Stack, leaves
 from lacuna_model.syntax.repair import spelled
-from lacuna_model.syntax.scan import scan
+from lacuna_model.syntax.scan import scan, scan_brackets
 
 MOST_VISITED = 4000
 MOST_FOUND = 8
 MOST_WRITTEN = 14
 MOST_OPENED = 6
+COST_BEYOND = 2.0  # for going on behind what would do
 REACH = 250  # terminals that must be read behind the gap
 PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 OPENERS = {closer: opener for opener, closer in PAIRS.items()}
@@ -37,12 +39,12 @@ Terminal = tuple[int, ...]
 
 
 class _Way(NamedTuple):
-    """A text that may be written, the stack behind it, how much of that is of the left side, and what it opens."""
+    """A text that may be written, the stack behind it, and the brackets that it keeps open and that it opens."""
 
     cost: float
     serial: int
     stack: Stack
-    kept: int
+    kept: Brackets
     opened: Brackets
     written: tuple[bytes, ...]
 
@@ -71,7 +73,8 @@ class Junction(Closer):
         opener = self._lexicon.opener_of(self._side.inside) if self._side.inside else b""
         behind = self._behind(opener)
         on_new_line = not text.rpartition(b"\n")[2].strip()
-        for written in islice(self._search(stacks, behind, on_new_line=on_new_line), MOST_FOUND):
+        left = tuple(bracket.closer for bracket in scan_brackets(text, self._lexicon).stack)
+        for written in islice(self._search(stacks, left, behind, on_new_line=on_new_line), MOST_FOUND):
             yield half + spelled(text, [*written, opener or self._apart(written)])
 
     def _apart(self, written: Sequence[bytes]) -> bytes:
@@ -98,41 +101,48 @@ class Junction(Closer):
         return [self._terminal(text, leaf) for leaf in found if not _is_comment(leaf)]
 
     def _terminal(self, text: bytes, leaf: Node) -> Terminal:
-        word = self._insertions.words.get(text[leaf.start_byte : leaf.end_byte])
-        if word is None or self._name is None:
-            return (leaf.grammar_id,)
-        return tuple(dict.fromkeys((word, leaf.grammar_id, self._name)))
+        word = text[leaf.start_byte : leaf.end_byte]
+        alike = self._insertions.spellings.get(word, ())
+        names = [self._name] if self._name is not None and WORD.match(word) else []
+        return tuple(dict.fromkeys((*alike, leaf.grammar_id, *names)))
 
     def _read(self, stacks: Sequence[Stack], terminal: Terminal, *, on_new_line: bool = False) -> list[Stack]:
         read = (self._table.read(stacks, one, on_new_line=on_new_line) for one in terminal)
         return next(filter(None, read), [])
 
     def _search(
-        self, stacks: Iterable[Stack], behind: Sequence[Terminal], *, on_new_line: bool
+        self, stacks: Iterable[Stack], left: Brackets, behind: Sequence[Terminal], *, on_new_line: bool
     ) -> Iterator[tuple[bytes, ...]]:
         serial = count()
         starts = (start for stack in stacks for start in (self._with_line_end(stack) if on_new_line else [stack]))
-        waiting = [_Way(0.0, next(serial), stack, len(stack), (), ()) for stack in starts]
-        goals = self._goals()
-        begun = {goal[:length] for goal in goals for length in range(len(goal) + 1)}
-        seen: set[tuple[int, Brackets, int]] = set()
+        waiting = [_Way(0.0, next(serial), stack, left, (), ()) for stack in starts]
+        begun = {goal[:length] for goal in self._goals for length in range(len(goal) + 1)}
+        seen: set[tuple[Brackets, Brackets, int]] = set()
         while waiting and len(seen) < MOST_VISITED:
             way = heapq.heappop(waiting)
             key = way.kept, way.opened, way.stack[-1]
             if key in seen:
                 continue
             seen.add(key)
-            if way.opened in goals and self._joins(way.stack, behind):
+            spent = way.cost
+            if self._balances(way.kept, way.opened) and self._joins(way.stack, behind):
                 yield way.written
+                spent += COST_BEYOND
             for text, price, stack in self._moves(way.stack) if len(way.written) < MOST_WRITTEN else ():
-                opened = _opened(way.opened, text)
-                if opened in begun or opened[:-1] in begun:
-                    kept = min(way.kept, len(stack) - 1)
-                    further = _Way(way.cost + price, next(serial), stack, kept, opened, way.written + text)
-                    heapq.heappush(waiting, further)
+                brackets = _brackets(way.kept, way.opened, text)
+                if brackets is not None and (brackets[1] in begun or brackets[1][:-1] in begun):
+                    if (*brackets, stack[-1]) not in seen:
+                        heapq.heappush(waiting, _Way(spent + price, next(serial), stack, *brackets, way.written + text))
 
+    def _balances(self, kept: Brackets, opened: Brackets) -> bool:
+        """Whether the text behind the gap closes what is open; what it leaves open another gap has to close."""
+        if self._side.to_the_end and self._side.whole:
+            return kept + opened == tuple(bracket.closer for bracket in reversed(self._side.unmatched))
+        return opened in self._goals
+
+    @cached_property
     def _goals(self) -> set[Brackets]:
-        """What may be open behind the fill: brackets that the text behind it closes, in one that a later text does."""
+        """What a fill may open: brackets that the text behind it closes, maybe in one that a later text does."""
         closers = [bracket.closer for bracket in self._side.unmatched[:MOST_OPENED]]
         goals = {tuple(reversed(closers[:number])) for number in range(len(closers) + 1)}
         if self._side.to_the_end:
@@ -151,6 +161,8 @@ class Junction(Closer):
     def _joins(self, stack: Stack, behind: Sequence[Terminal]) -> bool:
         """Whether the text behind the gap can be read from here."""
         stacks = list(self._with_line_end(stack))
+        if behind and not any(self._table.knows(one[-1], terminal) for one in stacks for terminal in behind[0]):
+            return False
         for terminal in behind:
             stacks = self._read(stacks, terminal)
             if not stacks:
@@ -167,15 +179,17 @@ class Junction(Closer):
                 yield from self._table.shift(stack, one.terminal)
 
 
-def _opened(opened: Brackets, written: Iterable[bytes]) -> Brackets:
-    """The brackets that are open behind some text more."""
-    stack = list(opened)
+@lru_cache(maxsize=1 << 14)
+def _brackets(kept: Brackets, opened: Brackets, written: tuple[bytes, ...]) -> tuple[Brackets, Brackets] | None:
+    """The brackets that are kept and those that are open besides behind some text more; None if they cannot be."""
     for mark in written:
         if mark in PAIRS:
-            stack.append(PAIRS[mark])
-        elif stack and stack[-1] == mark:
-            stack.pop()
-    return tuple(stack)
+            opened = (*opened, PAIRS[mark])
+        elif mark in OPENERS and (opened or kept)[-1:] != (mark,):
+            return None
+        elif mark in OPENERS:
+            kept, opened = (kept, opened[:-1]) if opened else (kept[:-1], opened)
+    return kept, opened
 
 
 def _amiss(node: Node) -> int:
