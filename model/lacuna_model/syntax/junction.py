@@ -24,7 +24,7 @@ from lacuna_model.syntax.parse_table import END, START, ParseTable, Stack, leave
 from lacuna_model.syntax.repair import spelled
 from lacuna_model.syntax.scan import scan, scan_brackets
 
-MOST_VISITED = 4000
+MOST_VISITED = 8000
 MOST_FOUND = 8
 MOST_WRITTEN = 14
 MOST_OPENED = 6
@@ -39,11 +39,15 @@ Terminal = tuple[int, ...]
 
 
 class _Way(NamedTuple):
-    """A text that may be written, the stack behind it, and the brackets that it keeps open and that it opens."""
+    """A text that may be written, the stack behind it, and the brackets that it keeps open and that it opens.
+
+    ``base`` is how much of the stack was there in front of it: the state behind that tells what kind of statement it is.
+    """
 
     cost: float
     serial: int
     stack: Stack
+    base: int
     kept: Brackets
     opened: Brackets
     written: tuple[bytes, ...]
@@ -115,12 +119,12 @@ class Junction(Closer):
     ) -> Iterator[tuple[bytes, ...]]:
         serial = count()
         starts = (start for stack in stacks for start in (self._with_line_end(stack) if on_new_line else [stack]))
-        waiting = [_Way(0.0, next(serial), stack, left, (), ()) for stack in starts]
+        waiting = [_Way(0.0, next(serial), stack, len(stack), left, (), ()) for stack in starts]
         begun = {goal[:length] for goal in self._goals for length in range(len(goal) + 1)}
-        seen: set[tuple[Brackets, Brackets, int]] = set()
+        seen: set[tuple[Brackets, Brackets, Stack, int]] = set()
         while waiting and len(seen) < MOST_VISITED:
             way = heapq.heappop(waiting)
-            key = way.kept, way.opened, way.stack[-1]
+            key = way.kept, way.opened, way.stack[way.base : way.base + 1], way.stack[-1]
             if key in seen:
                 continue
             seen.add(key)
@@ -129,10 +133,12 @@ class Junction(Closer):
                 yield way.written
                 spent += COST_BEYOND
             for text, price, stack in self._moves(way.stack) if len(way.written) < MOST_WRITTEN else ():
-                brackets = _brackets(way.kept, way.opened, text)
-                if brackets is not None and (brackets[1] in begun or brackets[1][:-1] in begun):
-                    if (*brackets, stack[-1]) not in seen:
-                        heapq.heappush(waiting, _Way(spent + price, next(serial), stack, *brackets, way.written + text))
+                brackets, base = _brackets(way.kept, way.opened, text), min(way.base, len(stack))
+                if brackets is None or not (brackets[1] in begun or brackets[1][:-1] in begun):
+                    continue
+                if (*brackets, stack[base : base + 1], stack[-1]) not in seen:
+                    further = _Way(spent + price, next(serial), stack, base, *brackets, way.written + text)
+                    heapq.heappush(waiting, further)
 
     def _balances(self, kept: Brackets, opened: Brackets) -> bool:
         """Whether the text behind the gap closes what is open; what it leaves open another gap has to close."""
