@@ -27,7 +27,7 @@ from lacuna_model.syntax.left_side import (
     beginnings,
 )
 from lacuna_model.syntax.nesting import Target
-from lacuna_model.syntax.right_side import RightSide
+from lacuna_model.syntax.right_side import STATEMENT, RightSide
 from lacuna_model.syntax.scan import Scan, scan
 from lacuna_model.syntax.vocabulary import finish_character
 
@@ -178,6 +178,10 @@ class Closer:
     def _over(self, way: Bridge, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         right, lexicon = self._right, self._lexicon
         openings = right.openings(way.openers, outside=not way.kept)
+        if lexicon.columns:  # a statement begins a line of its own
+            openings = [one for one in openings if not STATEMENT.match(one)]
+        if not openings:
+            return
         opening = openings[0]
         call = lexicon.operand + b"("
         if opening.startswith(call) and not (way.closers or state.inside) and CALLED.search(fill or self._left_text):
@@ -187,7 +191,7 @@ class Closer:
             if self._unended(state, operand, way):
                 ended = operand + state.inside + way.closers.replace(b"}", lexicon.terminator + b"}", 1)
                 yield rank - 0.25, ended + opening
-            for tail_rank, tail in enumerate(self._tails(state)):
+            for tail_rank, tail in enumerate(self._tails(state, way)):
                 for place, start in enumerate(openings[:OPENINGS]):
                     yield rank + tail_rank + 0.5 * place, body + tail + start
             if right.inside or way.openers:
@@ -205,11 +209,12 @@ class Closer:
         in_brackets = state.stack[-1].closer != b"}"
         return in_brackets or bool(operand or state.inside or state.last not in NO_STATEMENT)
 
-    def _tails(self, state: Scan) -> list[bytes]:
+    def _tails(self, state: Scan, way: Bridge) -> list[bytes]:
         """What ends the statement; the text behind the gap may do so itself."""
         lexicon = self._lexicon
         tails = [b"", lexicon.terminator] if lexicon.terminator else [b""]
-        if state.header_open and not self._right.header:
+        in_brackets = lexicon.columns and way.kept  # where no header ends
+        if state.header_open and not self._right.header and not in_brackets:
             bodies = [lexicon.body] if lexicon.body else []
             if lexicon.body.startswith(b":"):
                 bodies = [b":", lexicon.body] if self._block_follows(state) else [lexicon.body, b":"]
@@ -300,6 +305,8 @@ class Closer:
             heads.append((-0.5 if right.statement else 1.0, right.margin, b""))
         bare = right.blank and not openers and not right.inside
         for lead_rank, (end, lead) in enumerate(self._leads(state, fill, bare=bare)):
+            if way.closers and self.columns and b"\n" not in lead and not end:
+                continue  # the line is not empty any more
             operands = self._operands(state, fill) if end or lead.strip(b" \t") else [b""]
             for rank, operand in enumerate(operands):
                 for head_rank, margin, head in heads:
