@@ -107,7 +107,10 @@ class ParseTable:
         return Action(data[0], value, data[1]) if data[0] in (REDUCE, ACCEPT) else None
 
     def shift(self, stack: Stack, terminal: int, depth: int = 0) -> list[Stack]:
-        """The stacks behind a terminal."""
+        """The stacks behind a terminal, or behind a leaf that consists of hidden ones: the text of a string, say."""
+        if terminal > self.terminals[-1]:
+            state = self.row(stack[-1]).get(terminal)
+            return [(*stack, state)] if state else []
         found = []
         for action in self.actions(stack[-1], terminal):
             if action.kind == SHIFT:
