@@ -20,6 +20,7 @@ from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.insertions import WORD, pieces_of
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.literals import finish_token
+from lacuna_model.syntax.naming import with_head
 from lacuna_model.syntax.parse_table import END, START, ParseTable, Stack, leaves
 from lacuna_model.syntax.repair import spelled
 from lacuna_model.syntax.scan import scan, scan_brackets
@@ -41,7 +42,7 @@ Terminal = tuple[int, ...]
 class _Way(NamedTuple):
     """A text that may be written, the stack behind it, and the brackets that it keeps open and that it opens.
 
-    ``base`` is how much of the stack was there in front of it: the state behind that tells what kind of statement it is.
+    ``base`` is how much of the stack was there in front of it: the state behind that tells the kind of the statement.
     """
 
     cost: float
@@ -63,7 +64,7 @@ class Junction(Closer):
     def __init__(self, sides: Sides, language: Language, table: ParseTable, front: bytes) -> None:
         super().__init__(replace(sides, text=front))
         self._front = front
-        self._side, self._sides = sides.right, sides
+        self._side = sides.right
         self._language, self._table = language, table
         self._insertions, self._pieces = pieces_of(language, table)
         self._name = language.grammar().id_for_node_kind("identifier", True)
@@ -79,7 +80,8 @@ class Junction(Closer):
         on_new_line = not text.rpartition(b"\n")[2].strip()
         left = tuple(bracket.closer for bracket in scan_brackets(text, self._lexicon).stack)
         for written in islice(self._search(stacks, left, behind, on_new_line=on_new_line), MOST_FOUND):
-            yield half + spelled(text, [*written, opener or self._apart(written)])
+            completion = half + spelled(text, [*written, opener or self._apart(written)])
+            yield with_head(completion, self._class_head)
 
     def _apart(self, written: Sequence[bytes]) -> bytes:
         """What keeps the last word that is written apart from what follows."""
@@ -134,15 +136,14 @@ class Junction(Closer):
                 spent += COST_BEYOND
             for text, price, stack in self._moves(way.stack) if len(way.written) < MOST_WRITTEN else ():
                 brackets, base = _brackets(way.kept, way.opened, text), min(way.base, len(stack))
-                if brackets is None or not (brackets[1] in begun or brackets[1][:-1] in begun):
-                    continue
-                if (*brackets, stack[base : base + 1], stack[-1]) not in seen:
+                begins = brackets[1] in begun or brackets[1][:-1] in begun
+                if begins and (*brackets, stack[base : base + 1], stack[-1]) not in seen:
                     further = _Way(spent + price, next(serial), stack, base, *brackets, way.written + text)
                     heapq.heappush(waiting, further)
 
     def _balances(self, kept: Brackets, opened: Brackets) -> bool:
         """Whether the text behind the gap closes what is open; what it leaves open another gap has to close."""
-        if self._side.to_the_end and self._side.whole:
+        if self._side.to_the_end and self._side.whole and self._side.unmatched:
             return kept + opened == tuple(bracket.closer for bracket in reversed(self._side.unmatched))
         return opened in self._goals
 
@@ -186,13 +187,14 @@ class Junction(Closer):
 
 
 @lru_cache(maxsize=1 << 14)
-def _brackets(kept: Brackets, opened: Brackets, written: tuple[bytes, ...]) -> tuple[Brackets, Brackets] | None:
-    """The brackets that are kept and those that are open besides behind some text more; None if they cannot be."""
+def _brackets(kept: Brackets, opened: Brackets, written: tuple[bytes, ...]) -> tuple[Brackets, Brackets]:
+    """The brackets that are kept and those that are open besides, behind some text more.
+
+    Whether a closer may be written is the grammar's to say: in front of the gap brackets may have been miscounted.
+    """
     for mark in written:
         if mark in PAIRS:
             opened = (*opened, PAIRS[mark])
-        elif mark in OPENERS and (opened or kept)[-1:] != (mark,):
-            return None
         elif mark in OPENERS:
             kept, opened = (kept, opened[:-1]) if opened else (kept[:-1], opened)
     return kept, opened

@@ -6,7 +6,7 @@ whether this gap's fill is right whatever the next one will hold.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 
@@ -70,9 +70,7 @@ def solve_windows(
                 held[window.gaps.start : window.gaps.stop] = solved
 
 
-def solve_by_grammar(
-    document: Document, held: list[Fill | None], queue: Queue, verifies: int, seconds: float
-) -> None:
+def solve_by_grammar(document: Document, held: list[Fill | None], queue: Queue, verifies: int, seconds: float) -> None:
     """The same for all windows, and where a gap finds none the grammar is searched for what it may hold."""
     for window in document.windows:
         if None in [held[gap] for gap in window.gaps]:
@@ -83,9 +81,7 @@ def solve_by_grammar(
                 held[window.gaps.start : window.gaps.stop] = solved
 
 
-def solve_otherwise(
-    document: Document, held: list[Fill | None], queue: Queue, verifies: int, seconds: float
-) -> None:
+def solve_otherwise(document: Document, held: list[Fill | None], queue: Queue, verifies: int, seconds: float) -> None:
     """The same with other brackets shared among the gaps, as long as there is time for one more way."""
     for window in document.windows:
         if None not in [held[gap] for gap in window.gaps]:
@@ -127,22 +123,28 @@ def solve_in_turn(
     """
     solved: list[Fill] = []
     for count, gap in enumerate(window.gaps):
-        sides = balance.sides(first + count)
         for head in _heads(balance, first, window, count + 1):
-            found = joint_search({count: queue(gap)}, [*solved, None], head, Effort(verifies, seconds))
-            if found.whole is not None:
+            found = joint_search({count: queue(gap)}, [*solved, None], head, Effort(verifies, seconds)).whole
+            if found is not None:
                 break
         else:
-            junction = window.junction(sides, [fill.text for fill in solved]) if joined is not None else None
-            if joined is None or junction is None:
+            found = _join(balance, first, window, solved, joined) if joined is not None else None
+            if found is None:
                 return None
-            head = _joined_head(window, count + 1, balance.ending(first + count))
-            effort = Effort(JUNCTION_VERIFIES, JUNCTION_SECONDS)
-            found = joint_search({count: joined(gap, lambda: junction)}, [*solved, None], head, effort)
-            if found.whole is None:
-                return None
-        solved = found.whole
+        solved = found
     return solved
+
+
+def _join(balance: Balance, first: int, window: Window, solved: Sequence[Fill], queue: Queue) -> list[Fill] | None:
+    """The same fills and one for the next gap, by the grammar; None where there is none."""
+    count = len(solved)
+    junction = window.junction(balance.sides(first + count), [fill.text for fill in solved])
+    if junction is None:
+        return None
+    head = _joined_head(window, count + 1, balance.ending(first + count))
+    candidates = queue(window.gaps[count], lambda: junction)
+    effort = Effort(JUNCTION_VERIFIES, JUNCTION_SECONDS)
+    return joint_search({count: candidates}, [*solved, None], head, effort).whole
 
 
 def _always(ending: tuple[bytes, ...], _texts: tuple[bytes, ...]) -> tuple[bytes, ...]:

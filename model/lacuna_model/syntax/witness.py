@@ -169,16 +169,16 @@ class SyntaxConstraint:
         """
         if self._attempts == ATTEMPTS - 1:
             self._judge.widen()
-        if self._attempts == ATTEMPTS:
-            self._judge.displace()
-            if not self._strict:
-                self._judge.relax()
         bare = self._attempts % 2 == 1
         if self._attempts > 1:
             queue = partial(self._queue, gaps, proposal, bare=bare)
             solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
         if self._attempts == ATTEMPTS:
             self._solve_hard(gaps, held)
+            if None in held and self._strict:  # what is merely out of place is better than nothing
+                self._judge.displace()
+            elif None in held:
+                self._judge.relax()
         missing = held.count(None)
         seconds = FIRST_SECONDS + FIRST_SECONDS_MORE * (missing - 1)
         effort = Effort(FIRST_VERIFIES * missing, seconds * self._attempts)
