@@ -19,6 +19,8 @@ MOST_VISITED = 40
 MOST_ENDINGS = 4
 MOST_INSERTED = 14
 NAMES = re.compile(r"identifier|word|(?:\A|_)name\Z|character|regex_pattern")
+# What makes a longer expression of one that may stand there as it is.
+OPERATOR = re.compile(rb"[-+*/%^&~@]+=?|[=!<>]==?|&&=?|\|\|=?|<<=?|>>>?=?|\?\?=?|&\^=?|<-|\.\.[.=]?|//=?|\|=|<=>|<>")
 # What the end of a line stands for: in Go's grammar that has no name of its own.
 LINE_ENDS = re.compile(r"automatic_semicolon\Z|\Asource_file_token")
 KEYWORD = re.compile(rb"#?[A-Za-z_]\w+")
@@ -97,10 +99,11 @@ class Insertions:
         return found
 
     def all_at(self, state: int) -> list[Insertion]:
-        """Everything that may be written in a state, and what the grammar forces nearly free."""
+        """All that may be written in a state but operators on values; what the grammar forces is nearly free."""
         found = self._all_at.get(state)
         if found is None:
-            found = [self._known[symbol] for symbol in self._table.row(state) if symbol in self._known]
+            known = (self._known[symbol] for symbol in self._table.row(state) if symbol in self._known)
+            found = [one for one in known if not OPERATOR.fullmatch(one.text)]
             factor = FEW_FACTOR if len({one.text for one in found}) <= FEW else 1.0
             self._all_at[state] = found = [replace(one, cost=one.cost * factor) for one in found]
         return found

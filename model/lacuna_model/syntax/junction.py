@@ -26,6 +26,7 @@ from lacuna_model.syntax.repair import spelled
 from lacuna_model.syntax.scan import scan, scan_brackets
 
 MOST_VISITED = 8000
+MOST_VISITED_TO_END = 500  # where nothing follows, what is open has only to be closed
 MOST_FOUND = 8
 MOST_WRITTEN = 14
 MOST_OPENED = 6
@@ -57,8 +58,8 @@ class _Way(NamedTuple):
 class Junction(Closer):
     """Completions of a gap in front of which nothing is lacking any more.
 
-    With ``ends`` nothing stands behind the gap, else the text up to the next one, which the brackets that another one
-    closes may be opened for.
+    The text behind it goes to the next gap, and what it leaves open is for a later one to close; where there is none
+    the completion is an ending.
     """
 
     def __init__(self, sides: Sides, language: Language, table: ParseTable, front: bytes) -> None:
@@ -124,7 +125,8 @@ class Junction(Closer):
         waiting = [_Way(0.0, next(serial), stack, len(stack), left, (), ()) for stack in starts]
         begun = {goal[:length] for goal in self._goals for length in range(len(goal) + 1)}
         seen: set[tuple[Brackets, Brackets, Stack, int]] = set()
-        while waiting and len(seen) < MOST_VISITED:
+        most = MOST_VISITED if self._side.text else MOST_VISITED_TO_END
+        while waiting and len(seen) < most:
             way = heapq.heappop(waiting)
             key = way.kept, way.opened, way.stack[way.base : way.base + 1], way.stack[-1]
             if key in seen:

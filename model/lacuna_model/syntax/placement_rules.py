@@ -194,7 +194,6 @@ _JAVA_PLACES = """
 (enhanced_for_statement body: (local_variable_declaration) @stray)
 (block (local_variable_declaration (modifiers ["private" "public" "protected" "static"] @stray)))
 [(class_declaration) (enum_declaration) (record_declaration)] @class
-(import_declaration (identifier) . ";" @stray)
 (string_literal) @line
 (escape_sequence) @escape
 (class_declaration body: (class_body (compact_constructor_declaration) @stray))
