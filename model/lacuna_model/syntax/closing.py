@@ -117,7 +117,7 @@ class Closer:
         count, due = self._conditionals
         lines = settling(count_open(fill, count)[0], due, self._newline)
         seen: set[bytes] = set()
-        plain = islice(_unseen(_in_order(self._sources(state, fill)), seen), LIMIT)
+        plain = islice(unseen(_in_order(self._sources(state, fill)), seen), LIMIT)
         for text in chain(plain, self._elaborate(state, fill, seen)):
             for settled in self._settled(text, lines):
                 yield with_head(character + settled, self._class_head)
@@ -133,7 +133,7 @@ class Closer:
             ended = re.sub(rb"(?<=[)\]])\}", end + b"}", way.closers)
             bodies = [one + state.inside + closers for one in operands for closers in (way.closers, ended)]
             for opening in elaborate(self._right, way.openers):
-                yield from _unseen((body + tail + opening for body in bodies for tail in (b"", end)), seen)
+                yield from unseen((body + tail + opening for body in bodies for tail in (b"", end)), seen)
 
     def _sources(self, state: Scan, fill: bytes) -> list[tuple[float, Source]]:
         """Where completions come from, each with the least rank that it has, in the order of these."""
@@ -372,7 +372,7 @@ class Closer:
         return lead
 
 
-def _unseen(texts: Iterable[bytes], seen: set[bytes]) -> Iterator[bytes]:
+def unseen(texts: Iterable[bytes], seen: set[bytes]) -> Iterator[bytes]:
     """Those texts that were not ``seen`` before, and are then."""
     for text in texts:
         if text not in seen:

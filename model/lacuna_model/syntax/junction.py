@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tree_sitter import Node, Parser
 
 from lacuna_model.syntax.balance import Sides
-from lacuna_model.syntax.closing import Closer
+from lacuna_model.syntax.closing import Closer, unseen
 from lacuna_model.syntax.insertions import WORD, pieces_of
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.literals import finish_token
@@ -27,7 +27,7 @@ from lacuna_model.syntax.scan import scan, scan_brackets
 
 MOST_VISITED = 8000
 MOST_VISITED_TO_END = 500  # where nothing follows, what is open has only to be closed
-MOST_FOUND = 8
+MOST_FOUND = 24
 MOST_WRITTEN = 14
 MOST_OPENED = 6
 COST_BEYOND = 2.0  # for going on behind what would do
@@ -80,9 +80,10 @@ class Junction(Closer):
         behind = self._behind(opener)
         on_new_line = not text.rpartition(b"\n")[2].strip()
         left = tuple(bracket.closer for bracket in scan_brackets(text, self._lexicon).stack)
-        for written in islice(self._search(stacks, left, behind, on_new_line=on_new_line), MOST_FOUND):
-            completion = half + spelled(text, [*written, opener or self._apart(written)])
-            yield with_head(completion, self._class_head)
+        found = self._search(stacks, left, behind, on_new_line=on_new_line)
+        ends = (spelled(text, [*written, opener or self._apart(written)]) for written in found)
+        for completion in islice(unseen(ends, set()), MOST_FOUND):
+            yield with_head(half + completion, self._class_head)
 
     def _apart(self, written: Sequence[bytes]) -> bytes:
         """What keeps the last word that is written apart from what follows."""
@@ -178,7 +179,7 @@ class Junction(Closer):
                 return False
         if not self._side.to_the_end or len(behind) == REACH:
             return True
-        return any(self._table.shift(after, END) for one in stacks for after in self._with_line_end(one))
+        return bool(self._table.read(stacks, END, on_new_line=True))
 
     def _with_line_end(self, stack: Stack) -> Iterator[Stack]:
         """A stack, and the same behind a line's end, where that means something."""

@@ -22,7 +22,7 @@ MOST_WAYS = 4  # to share the brackets: as many times may be spent on them as on
 
 
 # What the grammar is searched for: a gap may be given this much time.
-JUNCTION_VERIFIES = 16
+JUNCTION_VERIFIES = 24
 JUNCTION_SECONDS = 1.0
 
 # Candidates of a gap, with completions of its own or else with these.

@@ -1,0 +1,34 @@
+"""Heads of classes, as what follows tells."""
+
+import pytest
+
+from lacuna_model.syntax.naming import class_head, with_head
+from lacuna_model.syntax.right_side import RightSide
+
+from .drive import between, require
+
+HEADS = {
+    "java: a constructor": ("java", "\n  public Ab(int x) {\n  }\n}\n", b"class Ab"),
+    "java: a constructor without a modifier": ("java", "\n  int a;\n\n  Ab() {\n  }\n}\n", b"class Ab"),
+    "java: that of a class within": ("java", "\n  static class Cd {\n    Cd() {\n    }\n  }\n}\n", b"class x"),
+    "java: a call": ("java", "\n  int a = b(c);\n  void d() {\n  }\n}\n", b"class x"),
+    "javascript: an heir": ("javascript", "\n  constructor() {\n    super()\n  }\n}\n", b"class x extends x"),
+    "javascript: a method's own": ("javascript", "\n  a() {\n    super.a()\n  }\n}\n", b"class x"),
+    "cpp: nothing": ("cpp", "\n  Ab(int x) {\n  }\n};\n", b"class x"),
+}
+
+
+@pytest.mark.parametrize("case", HEADS)
+def test_what_follows_names_a_class(case: str) -> None:
+    name, after, head = HEADS[case]
+    assert class_head(RightSide(after.encode(), require(name).lexicon)) == head
+
+
+def test_only_classes_that_a_completion_made_up_are_named() -> None:
+    assert with_head(b"}class x {class xy {", b"class Ab") == b"}class Ab {class xy {"
+
+
+def test_completions_have_such_heads() -> None:
+    document, closer = between("import a.b;\n\n", "\n  int c;\n\n  Ab(int d) {\n    c = d;\n  }\n}\n", require("java"))
+    first = next(text for text in closer.completions(b"") if document.check_fresh([text]).valid)
+    assert first == b"class Ab {"
