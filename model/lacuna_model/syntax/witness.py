@@ -175,10 +175,8 @@ class SyntaxConstraint:
             solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
         if self._attempts == ATTEMPTS:
             self._solve_hard(gaps, held)
-            if None in held and self._strict:  # what is merely out of place is better than nothing
-                self._judge.displace()
-            elif None in held:
-                self._judge.relax()
+            if None in held:  # what is merely out of place is better than nothing
+                _ = self._judge.displace() if self._strict else self._judge.relax()
         missing = held.count(None)
         seconds = FIRST_SECONDS + FIRST_SECONDS_MORE * (missing - 1)
         effort = Effort(FIRST_VERIFIES * missing, seconds * self._attempts)
@@ -255,13 +253,12 @@ class SyntaxConstraint:
     def _solve_hard(self, gaps: Sequence[GapView], held: list[Fill | None]) -> None:
         """Fills what holds nothing by the grammar or with the brackets shared in other ways, and without a draft."""
         if self._document is not None:
-            queue = partial(self._queue_closed, gaps)
+
+            def queue(gap: int, closer: Callable[[], Closer] | None) -> Candidates:
+                return self._queues.bare(gaps[gap], gap, closer)
+
             solve_by_grammar(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
             solve_otherwise(self._document, held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
-
-    def _queue_closed(self, gaps: Sequence[GapView], gap: int, closer: Callable[[], Closer] | None) -> Candidates:
-        """Completions of what is committed; those that ``closer`` makes, if it is one."""
-        return self._queues.bare(gaps[gap], gap, closer)
 
     def _swap(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
         """The witness's token for the first open slot, of the gap that was proposed first."""
