@@ -26,7 +26,7 @@ from lacuna_model.syntax.left_side import (
     UNFINISHED,
     beginnings,
 )
-from lacuna_model.syntax.naming import class_head, with_head
+from lacuna_model.syntax.naming import heads_behind, with_heads
 from lacuna_model.syntax.nesting import Target
 from lacuna_model.syntax.right_side import STATEMENT, RightSide
 from lacuna_model.syntax.scan import Scan, scan
@@ -73,7 +73,7 @@ class Closer:
         self._left_text, self._left = sides.text, sides.left
         self.columns, self.ends_inside = lexicon.columns, bool(sides.right.inside)
         self._right, self._target = sides.right, sides.target
-        self._sides, self._class_head = sides, class_head(sides.right)
+        self._sides, self._heads = sides, heads_behind(sides.right)
         self._conditionals = sides.conditionals
         left, right = sides.text, sides.right.text
         around = left[-2000:] + right[:2000]
@@ -120,7 +120,7 @@ class Closer:
         plain = islice(unseen(_in_order(self._sources(state, fill)), seen), LIMIT)
         for text in chain(plain, self._elaborate(state, fill, seen)):
             for settled in self._settled(text, lines):
-                yield with_head(character + settled, self._class_head)
+                yield with_heads(character + settled, self._heads)
 
     def _elaborate(self, state: Scan, fill: bytes, seen: set[bytes]) -> Iterator[bytes]:
         """Completions with blocks of every kind, and every statement in them ended, when all others are used up."""

@@ -12,6 +12,8 @@ DECLARED = frozenset({"object", "function_expression", "generator_function", "cl
 NO_NAME = rb"(?<![\w.>:])(?<!using )(?<!typename )(?<!class )"
 USED = rb"\s*(?:->|<<|\.\w+\(|[-+*/|&^%]?=(?!=)|\+\+|--)"
 ACCESS = frozenset({"public", "protected", "private"})
+FUNCTION = re.compile(r"(?:generator_)?function_|arrow_function|method_definition")
+MODULE_PARTS = frozenset({"import_statement", "export_statement"})
 ENUM_MEMBERS = "enum_body_declarations"
 CONSTRUCTOR_NAMES = frozenset({b"constructor", b"'constructor'", b'"constructor"'})
 CONSTRUCTION = re.compile(rb"\bsuper\(")
@@ -129,6 +131,16 @@ def in_constructor(node: Node) -> bool:
     """Only in the constructor of a class, as far as methods go."""
     method = _nearest(node, "method_definition")
     return method is None or _constructs(method)
+
+
+def awaited(node: Node) -> bool:
+    """Only in a function that is ``async``, or outside of all in a module."""
+    for around in _around(node):
+        if FUNCTION.match(around.type):
+            return any(child.type == "async" for child in around.children)
+        if around.parent is None:
+            return any(child.type in MODULE_PARTS for child in around.children)
+    return True
 
 
 def in_line(node: Node) -> bool:

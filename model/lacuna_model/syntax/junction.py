@@ -20,7 +20,7 @@ from lacuna_model.syntax.closing import Closer, unseen
 from lacuna_model.syntax.insertions import WORD, pieces_of
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.literals import finish_token
-from lacuna_model.syntax.naming import with_head
+from lacuna_model.syntax.naming import with_heads
 from lacuna_model.syntax.parse_table import END, START, ParseTable, Stack, leaves
 from lacuna_model.syntax.repair import spelled
 from lacuna_model.syntax.scan import scan, scan_brackets
@@ -83,7 +83,7 @@ class Junction(Closer):
         found = self._search(stacks, left, behind, on_new_line=on_new_line)
         ends = (spelled(text, [*written, opener or self._apart(written)]) for written in found)
         for completion in islice(unseen(ends, set()), MOST_FOUND):
-            yield with_head(half + completion, self._class_head)
+            yield with_heads(half + completion, self._heads)
 
     def _apart(self, written: Sequence[bytes]) -> bytes:
         """What keeps the last word that is written apart from what follows."""

@@ -1,6 +1,7 @@
-"""What the text behind a gap tells of the class that its missing head begins: its name, and that it extends another."""
+"""What the text behind a gap tells of the heads that its completions make up: names, classes to extend, ``async``."""
 
 import re
+from collections.abc import Mapping
 
 from lacuna_model.syntax.right_side import RightSide
 
@@ -9,22 +10,25 @@ CONSTRUCTOR = re.compile(
     rb"|\b(?:class|enum|interface|record) [A-Z]\w*[^;]*?\{"
 )
 CONSTRUCTION = re.compile(rb"\bsuper\(")
+AWAITED = re.compile(rb"\bawait\b")
+MADE_UP = re.compile(rb"(?<!async )\b(?:class x\b(?! extends)|function x\()")
 
 
-def class_head(right: RightSide) -> bytes:
-    """How the head of such a class begins.
+def heads_behind(right: RightSide) -> Mapping[bytes, bytes]:
+    """How some heads must begin that a completion makes up, by how they would.
 
-    In Java a constructor has its name, in JavaScript it may call that of the class which this one extends.
+    In Java a constructor has the name of its class, in JavaScript it may call that of the class which this one extends.
     """
-    lexicon = right.lexicon
-    plain = b"class " + lexicon.operand
+    lexicon, heads = right.lexicon, {}
     if lexicon.outer.startswith(b"class "):
         found = CONSTRUCTOR.search(right.text)
-        return b"class " + found.group("name") if found and found.group("name") else plain
-    extends = b"function x() " in lexicon.heads and CONSTRUCTION.search(right.text)
-    return plain + b" extends " + lexicon.operand if extends else plain
+        heads[b"class x"] = b"class " + found.group("name") if found and found.group("name") else b"class x"
+    elif b"function x() " in lexicon.heads:
+        heads[b"class x"] = b"class x extends x" if CONSTRUCTION.search(right.text) else b"class x"
+        heads[b"function x("] = b"async function x(" if AWAITED.search(right.text) else b"function x("
+    return heads
 
 
-def with_head(text: bytes, head: bytes) -> bytes:
-    """A completion whose classes begin so."""
-    return re.sub(rb"\bclass x\b(?! extends)", head, text) if b"class x" in text else text
+def with_heads(text: bytes, heads: Mapping[bytes, bytes]) -> bytes:
+    """A completion whose heads begin so."""
+    return MADE_UP.sub(lambda made_up: heads.get(made_up.group(), made_up.group()), text) if heads else text

@@ -11,6 +11,7 @@ from lacuna_model.syntax.fits import (
     Fits,
     apart,
     attribute,
+    awaited,
     behind,
     distinct,
     evenly_named,
@@ -145,6 +146,7 @@ _SCRIPT_PLACES = """
 (statement_block [(import_statement) (export_statement)] @module)
 (lexical_declaration kind: "const" (variable_declarator !value) @constant)
 [(class_declaration) (class)] @class
+(await_expression) @awaited
 (string) @line
 (regex_flags) @flags
 """
@@ -159,6 +161,7 @@ _SCRIPT_FITS: dict[str, Fits] = {
     "construction": in_constructor,
     "constant": never,
     "class": heir,
+    "awaited": awaited,
     "line": _ONE_LINE,
     "flags": said(rb"(?:([dgimsuvy])(?!.*\1))*"),
 }

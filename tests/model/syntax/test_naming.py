@@ -2,7 +2,7 @@
 
 import pytest
 
-from lacuna_model.syntax.naming import class_head, with_head
+from lacuna_model.syntax.naming import heads_behind, with_heads
 from lacuna_model.syntax.right_side import RightSide
 
 from .drive import between, require
@@ -21,11 +21,17 @@ HEADS = {
 @pytest.mark.parametrize("case", HEADS)
 def test_what_follows_names_a_class(case: str) -> None:
     name, after, head = HEADS[case]
-    assert class_head(RightSide(after.encode(), require(name).lexicon)) == head
+    assert heads_behind(RightSide(after.encode(), require(name).lexicon)).get(b"class x", b"class x") == head
 
 
 def test_only_classes_that_a_completion_made_up_are_named() -> None:
-    assert with_head(b"}class x {class xy {", b"class Ab") == b"}class Ab {class xy {"
+    assert with_heads(b"}class x {class xy {", {b"class x": b"class Ab"}) == b"}class Ab {class xy {"
+
+
+def test_what_is_awaited_stands_in_a_function_that_is_async() -> None:
+    document, closer = between("const a = b('a')\n\n", "\n  await a()\n}\n", require("javascript"))
+    valid = [text for text in closer.completions(b"") if document.check_fresh([text]).valid]
+    assert valid[0] == b"async function x() {"
 
 
 def test_completions_have_such_heads() -> None:

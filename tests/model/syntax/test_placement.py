@@ -47,6 +47,8 @@ MISPLACED = {
     "javascript: an object with a hole": ("javascript", "f({ a, ", ",", " b });\n"),
     "javascript: a call with a hole": ("javascript", "f(a, ", ",", " b);\n"),
     "javascript: a string in two lines": ("javascript", "let a = ", "'b\n ';", "\n"),
+    "javascript: await in a function": ("javascript", "import a from 'a'\nfunction f() {\n", "  await a()", "\n}\n"),
+    "javascript: await in a script": ("javascript", "const a = require('a')\n", "await a()", "\n"),
     "javascript: unknown flags": ("javascript", "let a = ", "/b/gx;", "\n"),
     "javascript: a flag twice": ("javascript", "let a = ", "/b/gg;", "\n"),
     "javascript: the constructor of an heir": ("javascript", "", "class A {", "\n  constructor() { super(); }\n}\n"),
@@ -160,6 +162,8 @@ IN_PLACE = {
     "java: escapes": ("java", "class A {\n  String a = ", '"\\n\\u00e9\\177\\\\";', "\n}\n"),
     "java: a class with the name of its constructor": ("java", "", "class A {", "\n  A() {}\n  A(int x) {}\n}\n"),
     "javascript: a string that goes on": ("javascript", "let a = ", '"b \\\n  c";', "\n"),
+    "javascript: await": ("javascript", "const f = async (a) => {\n", "  await a()", "\n}\n"),
+    "javascript: await in a module": ("javascript", "import a from 'a'\n", "await a()", "\n"),
     "javascript: flags": ("javascript", "let a = ", "/b/gimsuy;", "\n"),
     "javascript: a class that is constructed alone": (
         "javascript",
