@@ -321,7 +321,8 @@ class Closer:
 
         They are ``bare`` where nothing more is to come in the line: that the last of them indents is not needed then.
         """
-        lead = partial(self._lead, bare=bare)
+        # a decorator that ends here has something to decorate
+        lead = partial(self._lead, bare=bare, needs=DEFINITION if state.head.startswith(b"@") else None)
         lexicon = self._lexicon
         text = self._left_text[-4000:] + fill
         opened = open_lines(text, self._unit)

@@ -38,3 +38,12 @@ def test_completions_have_such_heads() -> None:
     document, closer = between("import a.b;\n\n", "\n  int c;\n\n  Ab(int d) {\n    c = d;\n  }\n}\n", require("java"))
     first = next(text for text in closer.completions(b"") if document.check_fresh([text]).valid)
     assert first == b"class Ab {"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("@b(\n    c,\n", "\n    d = 1\n"), ("class A:\n    @b(c=\n", "\n        d = 1\n")]
+)
+def test_a_decorator_that_is_closed_has_something_to_decorate(before: str, after: str) -> None:
+    document, closer = between(before, after, require("python"))
+    valid = next(text for text in closer.completions(b"") if document.check_fresh([text]).valid)
+    assert b"def x():" in valid
