@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from itertools import accumulate, chain, count, islice
 
 from lacuna_model.constraint import GapView
-from lacuna_model.syntax.balance import Sides
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.draft import Draft, ranked_tokens
 from lacuna_model.syntax.literals import finish_token
@@ -80,9 +79,9 @@ class GapText:
         self._make_closer, self._repair = closer, repair
         self._reads = reads
 
-    def between(self, sides: Sides) -> "GapText":
-        """The same gap, were its sides these."""
-        other = GapText(self.vocabulary, self.rules, partial(Closer, sides))
+    def closed_by(self, closer: Callable[[], Closer]) -> "GapText":
+        """The same gap, with other completions."""
+        other = GapText(self.vocabulary, self.rules, closer)
         other.prefix = self.prefix
         return other
 

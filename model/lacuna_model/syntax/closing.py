@@ -25,8 +25,9 @@ from lacuna_model.syntax.left_side import (
     UNFINISHED,
     beginnings,
 )
+from lacuna_model.syntax.naming import heads_behind, with_heads
 from lacuna_model.syntax.nesting import Target
-from lacuna_model.syntax.right_side import RightSide
+from lacuna_model.syntax.right_side import STATEMENT, RightSide
 from lacuna_model.syntax.scan import Scan, scan
 from lacuna_model.syntax.vocabulary import finish_character
 
@@ -69,6 +70,7 @@ class Closer:
         self._left_text, self._left = sides.text, sides.left
         self.columns, self.ends_inside = lexicon.columns, bool(sides.right.inside)
         self._right, self._target = sides.right, sides.target
+        self._sides, self._heads = sides, heads_behind(sides.right)
         self._conditionals = sides.conditionals
         left, right = sides.text, sides.right.text
         around = left[-2000:] + right[:2000]
@@ -112,10 +114,10 @@ class Closer:
         count, due = self._conditionals
         lines = settling(count_open(fill, count)[0], due, self._newline)
         seen: set[bytes] = set()
-        plain = islice(_unseen(_in_order(self._sources(state, fill)), seen), LIMIT)
+        plain = islice(unseen(_in_order(self._sources(state, fill)), seen), LIMIT)
         for text in chain(plain, self._elaborate(state, fill, seen)):
             for settled in self._settled(text, lines):
-                yield character + settled
+                yield with_heads(character + settled, self._heads)
 
     def _elaborate(self, state: Scan, fill: bytes, seen: set[bytes]) -> Iterator[bytes]:
         """Completions with blocks of every kind, and every statement in them ended, when all others are used up."""
@@ -128,7 +130,7 @@ class Closer:
             ended = re.sub(rb"(?<=[)\]])\}", end + b"}", way.closers)
             bodies = [one + state.inside + closers for one in operands for closers in (way.closers, ended)]
             for opening in elaborate(self._right, way.openers):
-                yield from _unseen((body + tail + opening for body in bodies for tail in (b"", end)), seen)
+                yield from unseen((body + tail + opening for body in bodies for tail in (b"", end)), seen)
 
     def _sources(self, state: Scan, fill: bytes) -> list[tuple[float, Source]]:
         """Where completions come from, each with the least rank that it has, in the order of these."""
@@ -175,13 +177,17 @@ class Closer:
     def _over(self, way: Bridge, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         right, lexicon = self._right, self._lexicon
         openings = right.openings(way.openers, outside=not way.kept)
+        if lexicon.columns:  # a statement begins a line of its own
+            openings = [one for one in openings if not STATEMENT.match(one)]
+        if not openings:
+            return
         opening = openings[0]
         for rank, operand in enumerate(self._operands(state, fill)):
             body = operand + state.inside + way.closers
             if self._unended(state, operand, way):
                 ended = operand + state.inside + way.closers.replace(b"}", lexicon.terminator + b"}", 1)
                 yield rank - 0.25, ended + opening
-            for tail_rank, tail in enumerate(self._tails(state)):
+            for tail_rank, tail in enumerate(self._tails(state, way)):
                 for place, start in enumerate(openings[:OPENINGS]):
                     yield rank + tail_rank + 0.5 * place, body + tail + start
             if right.inside or way.openers:
@@ -199,11 +205,12 @@ class Closer:
         in_brackets = state.stack[-1].closer != b"}"
         return in_brackets or bool(operand or state.inside or state.last not in NO_STATEMENT)
 
-    def _tails(self, state: Scan) -> list[bytes]:
+    def _tails(self, state: Scan, way: Bridge) -> list[bytes]:
         """What ends the statement; the text behind the gap may do so itself."""
         lexicon = self._lexicon
         tails = [b"", lexicon.terminator] if lexicon.terminator else [b""]
-        if state.header_open and not self._right.header:
+        in_brackets = lexicon.columns and way.kept  # where no header ends
+        if state.header_open and not self._right.header and not in_brackets:
             bodies = [lexicon.body] if lexicon.body else []
             if lexicon.body.startswith(b":"):
                 bodies = [b":", lexicon.body] if self._block_follows(state) else [lexicon.body, b":"]
@@ -292,6 +299,8 @@ class Closer:
             heads.append((-0.5 if right.statement else 1.0, right.margin, b""))
         bare = right.blank and not openers and not right.inside
         for lead_rank, (end, lead) in enumerate(self._leads(state, fill, bare=bare)):
+            if way.closers and self.columns and b"\n" not in lead and not end:
+                continue  # the line is not empty any more
             operands = self._operands(state, fill) if end or lead.strip(b" \t") else [b""]
             for rank, operand in enumerate(operands):
                 for head_rank, margin, head in heads:
@@ -304,7 +313,8 @@ class Closer:
 
         They are ``bare`` where nothing more is to come in the line: that the last of them indents is not needed then.
         """
-        lead = partial(self._lead, bare=bare)
+        # a decorator that ends here has something to decorate
+        lead = partial(self._lead, bare=bare, needs=DEFINITION if state.head.startswith(b"@") else None)
         lexicon = self._lexicon
         text = self._left_text[-4000:] + fill
         opened = open_lines(text, self._unit)
@@ -355,7 +365,7 @@ class Closer:
         return lead
 
 
-def _unseen(texts: Iterable[bytes], seen: set[bytes]) -> Iterator[bytes]:
+def unseen(texts: Iterable[bytes], seen: set[bytes]) -> Iterator[bytes]:
     """Those texts that were not ``seen`` before, and are then."""
     for text in texts:
         if text not in seen:

@@ -12,6 +12,11 @@ DECLARED = frozenset({"object", "function_expression", "generator_function", "cl
 NO_NAME = rb"(?<![\w.>:])(?<!using )(?<!typename )(?<!class )"
 USED = rb"\s*(?:->|<<|\.\w+\(|[-+*/|&^%]?=(?!=)|\+\+|--)"
 ACCESS = frozenset({"public", "protected", "private"})
+FUNCTION = re.compile(r"(?:generator_)?function_|arrow_function|method_definition")
+MODULE_PARTS = frozenset({"import_statement", "export_statement"})
+ENUM_MEMBERS = "enum_body_declarations"
+CONSTRUCTOR_NAMES = frozenset({b"constructor", b"'constructor'", b'"constructor"'})
+CONSTRUCTION = re.compile(rb"\bsuper\(")
 
 
 def _around(node: Node, walls: frozenset[str] = frozenset()) -> Iterator[Node]:
@@ -125,14 +130,32 @@ def statement_start(expression: Node) -> bool:
 def in_constructor(node: Node) -> bool:
     """Only in the constructor of a class, as far as methods go."""
     method = _nearest(node, "method_definition")
-    name = method and method.child_by_field_name("name")
-    return name is None or name.text in {b"constructor", b"'constructor'", b'"constructor"'}
+    return method is None or _constructs(method)
+
+
+def awaited(node: Node) -> bool:
+    """Only in a function that is ``async``, or outside of all in a module."""
+    for around in _around(node):
+        if FUNCTION.match(around.type):
+            return any(child.type == "async" for child in around.children)
+        if around.parent is None:
+            return any(child.type in MODULE_PARTS for child in around.children)
+    return True
 
 
 def in_line(node: Node) -> bool:
     """Only in the line that the token in front ends in."""
     before = node.prev_sibling
     return before is None or before.end_point.row == node.start_point.row
+
+
+def line_start(node: Node) -> bool:
+    """Only at the beginning of a line, comments aside."""
+    one: Node | None = node
+    while one is not None and (one.prev_sibling is None or one.prev_sibling.type in COMMENTS):
+        one = one.prev_sibling or one.parent
+    before = one.prev_sibling if one is not None else None
+    return before is None or before.end_point.row < node.start_point.row or before.end_point.column == 0
 
 
 def distinct(modifiers: Node) -> bool:
@@ -173,17 +196,25 @@ def attribute(name: Node) -> bool:
     return re.fullmatch(rb"[A-Z_][A-Z0-9_]*|_\w+", name.text or b"") is not None
 
 
-def constructor(name: Node) -> bool:
-    """The name of a constructor: that of its class, unless all of them agree that it is the class that is misnamed."""
-    itself = name.parent
-    body = itself and itself.parent
-    owner = body and body.parent
-    if itself is None or body is None or owner is None:
-        return False
-    if body.type == "enum_body_declarations":
-        owner = owner.parent or owner
-    own = owner.child_by_field_name("name")
-    if own is not None and own.text == name.text:
+def of_its_name(owner: Node) -> bool:
+    """A class whose constructors have its name; asked of the class, for a fill may name it far in front of them."""
+    own, body = owner.child_by_field_name("name"), owner.child_by_field_name("body")
+    if own is None or body is None:
         return True
-    names = [member.child_by_field_name("name") for member in body.children if member.type == itself.type]
-    return all(other is None or other.text == name.text for other in names)
+    members = [*body.children, *(inner for one in body.children if one.type == ENUM_MEMBERS for inner in one.children)]
+    names = (one.child_by_field_name("name") for one in members if one.type == "constructor_declaration")
+    return all(name is None or name.text == own.text for name in names)
+
+
+def heir(owner: Node) -> bool:
+    """A class that extends another one, or does not construct it."""
+    body = owner.child_by_field_name("body")
+    if body is None or any(child.type == "class_heritage" for child in owner.children):
+        return True
+    methods = (one for one in body.children if one.type == "method_definition" and _constructs(one))
+    return all(CONSTRUCTION.search(method.text or b"") is None for method in methods)
+
+
+def _constructs(method: Node) -> bool:
+    name = method.child_by_field_name("name")
+    return name is None or name.text in CONSTRUCTOR_NAMES

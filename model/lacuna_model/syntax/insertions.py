@@ -6,9 +6,10 @@ dearer, operators and other words only where little else may stand.
 
 import heapq
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import count, pairwise
 from typing import NamedTuple
 
@@ -25,6 +26,8 @@ MOST_INSERTED = 14
 # What the lexer may take for a terminal that has no text of its own.
 SAMPLES = (b"_", b"0", b"'x'", b"<x>", b"#x", b"$x")
 MOST_PLACES = 3
+# What makes a longer expression of one that may stand there as it is.
+OPERATOR = re.compile(rb"[-+*/%^&~@]+=?|[=!<>]==?|&&=?|\|\|=?|<<=?|>>>?=?|\?\?=?|&\^=?|<-|\.\.[.=]?|//=?|\|=|<=>|<>")
 WORD = re.compile(rb"[\w$\x80-\xff]")
 NOT_WRITTEN = frozenset({"'", "`"})  # a string is written with the other quotes
 MARKS = frozenset({"(", "{", "[", ",", ":", "=", "=>", ".", "|", ":=", '"'})
@@ -35,6 +38,7 @@ COST_MARK = COST_WORD = 2.0
 COST_OTHER = 3.0
 FEW = 3
 FEW_FACTORS = (1.0, 0.1, 0.4, 0.4)  # by the number of choices
+FEW_FACTOR = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,7 @@ class Insertions:
             if (one := self._written(terminal, operand, graph.places(terminal)))
         }
         self._at: dict[int, list[Insertion]] = {}
+        self._all_at: dict[int, list[Insertion]] = {}
         self._by_begin: dict[bytes, list[Insertion]] = {}
         for one in self._known.values():
             if len(one.text) > 1 and not one.text.isspace():
@@ -146,6 +151,25 @@ class Insertions:
         for one in self._by_begin.get(half[:1], ()):
             if len(one.text) > len(half) and one.text.startswith(half):
                 yield one.terminal, one.text
+
+    @cached_property
+    def spellings(self) -> dict[bytes, list[int]]:
+        """The words and marks of the language by their text: some are one terminal here and another there."""
+        found = defaultdict(list)
+        for terminal in self._table.terminals:
+            if not self._table.grammar.node_kind_is_named(terminal):
+                found[(self._table.grammar.node_kind_for_id(terminal) or "").encode()].append(terminal)
+        return found
+
+    def all_at(self, state: int) -> list[Insertion]:
+        """All that may be written in a state but operators on values; what the grammar forces is nearly free."""
+        found = self._all_at.get(state)
+        if found is None:
+            known = (self._known[symbol] for symbol in self._table.terminals_in(state) if symbol in self._known)
+            found = [one for one in known if not OPERATOR.fullmatch(one.text)]
+            factor = FEW_FACTOR if len({one.text for one in found}) <= FEW else 1.0
+            self._all_at[state] = found = [replace(one, cost=one.cost * factor) for one in found]
+        return found
 
     def at(self, state: int) -> list[Insertion]:
         """The insertions that a state knows, the cheapest first."""

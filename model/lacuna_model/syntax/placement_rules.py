@@ -11,17 +11,20 @@ from lacuna_model.syntax.fits import (
     Fits,
     apart,
     attribute,
+    awaited,
     behind,
-    constructor,
     distinct,
     evenly_named,
+    heir,
     in_constructor,
     in_line,
     inside,
     jump,
+    line_start,
     macro,
     never,
     none_of,
+    of_its_name,
     one_of,
     outside,
     said,
@@ -80,6 +83,7 @@ _C_PLACES = """
 (declaration_list (expression_statement (_) @macro))
 (function_definition type: [(type_identifier) (primitive_type)] @type declarator: (identifier))
 (preproc_call directive: (preproc_directive) @directive)
+["#include" "#define" "#if" "#ifdef" "#ifndef" "#elif" "#else" "#endif" (preproc_directive)] @directive_line
 (compound_statement (declaration type: (type_identifier) @local declarator: (identifier)))
 (concatenated_string (identifier) @literal)
 (function_declarator parameters: (_) (identifier) @attribute)
@@ -98,6 +102,7 @@ _C_FITS: dict[str, Fits] = {
     "attribute": attribute,
     "loop": said(rb"[A-Z_]\w*|(?i:.*(?:for|each|loop|while).*)"),
     "type": said(rb"class|namespace"),  # of C++ in a header that is read as C
+    "directive_line": line_start,
     "directive": said(
         rb"#[ \t]*(?:include|define|undef|error|warning|pragma|line|ident|sccs|assert|unassert|include_next|import"
         rb"|embed|using)?"
@@ -116,6 +121,9 @@ _C_QUOTING = _kinds(
     "argument_list binary_expression preproc_def preproc_function_def preproc_params preproc_ifdef preproc_defined "
     "preproc_call"
 )
+
+# A line's end between a string's quotes is no blank, as the grammars have it.
+_ONE_LINE = said(rb"(?s)(?:[^\n\\]|\\\r?.)*")
 
 _LOOPS = _kinds("for_statement while_statement do_statement")
 _SCRIPT_LOOPS = _LOOPS | {"for_in_statement"}
@@ -137,6 +145,10 @@ _SCRIPT_PLACES = """
 (labeled_statement body: [(lexical_declaration) (class_declaration) (import_statement) (export_statement)] @stray)
 (statement_block [(import_statement) (export_statement)] @module)
 (lexical_declaration kind: "const" (variable_declarator !value) @constant)
+[(class_declaration) (class)] @class
+(await_expression) @awaited
+(string) @line
+(regex_flags) @flags
 """
 _SCRIPT_FITS: dict[str, Fits] = {
     "stray": never,
@@ -148,9 +160,17 @@ _SCRIPT_FITS: dict[str, Fits] = {
     "super": inside(_kinds("method_definition field_definition public_field_definition class_static_block"), _OWN_THIS),
     "construction": in_constructor,
     "constant": never,
+    "class": heir,
+    "awaited": awaited,
+    "line": _ONE_LINE,
+    "flags": said(rb"(?:([dgimsuvy])(?!.*\1))*"),
 }
 _TYPED_PLACES = f"""{_SCRIPT_PLACES}
 (labeled_statement body: [(type_alias_declaration) (interface_declaration) (enum_declaration)] @stray)
+(class_body "," @stray)
+(if_statement consequence: (empty_statement) @stray)
+(object (method_definition "?" @stray))
+(formal_parameters (optional_parameter) . (required_parameter pattern: (identifier) !value) @stray)
 (return_statement) @return
 """
 _TYPED_FITS = _SCRIPT_FITS | {
@@ -176,7 +196,9 @@ _JAVA_PLACES = """
 (for_statement body: (local_variable_declaration) @stray)
 (enhanced_for_statement body: (local_variable_declaration) @stray)
 (block (local_variable_declaration (modifiers ["private" "public" "protected" "static"] @stray)))
-(constructor_declaration name: (identifier) @constructor)
+[(class_declaration) (enum_declaration) (record_declaration)] @class
+(string_literal) @line
+(escape_sequence) @escape
 (class_declaration body: (class_body (compact_constructor_declaration) @stray))
 (break_statement) @break
 (continue_statement) @continue
@@ -192,7 +214,9 @@ _JAVA_FITS: dict[str, Fits] = {
     "statement": one_of(
         "assignment_expression update_expression method_invocation object_creation_expression switch_expression"
     ),
-    "constructor": constructor,
+    "class": of_its_name,
+    "line": lambda node: (node.text or b"").startswith(b'"""') or _ONE_LINE(node),
+    "escape": said(rb"\\(?:[btnfrs\"'\\\r\n]|[0-7]{1,3}|u+[0-9a-fA-F]{4})"),
     "break": jump(_JAVA_LOOPS | {"switch_expression"}, _JAVA_BODIES),
     "continue": jump(_JAVA_LOOPS, _JAVA_BODIES),
 }
@@ -217,6 +241,7 @@ _RUST_PLACES = """
   operator: ["<" ">" "<=" ">=" "==" "!="] @stray)
 (break_expression) @jump
 (continue_expression) @jump
+(escape_sequence) @escape
 """
 _RUST_FITS: dict[str, Fits] = {
     "stray": never,
@@ -226,6 +251,7 @@ _RUST_FITS: dict[str, Fits] = {
         "function_item function_signature_item const_item type_item associated_type macro_invocation attribute_item "
         "inner_attribute_item empty_statement"
     ),
+    "escape": said(rb"\\(?:[nrt0\\\"'\r\n]|x[0-9a-fA-F]{2}|u\{[0-9a-fA-F_]{1,8}\})"),
     "jump": jump(
         _kinds("loop_expression while_expression for_expression"),
         _kinds("function_item closure_expression async_block"),
@@ -256,6 +282,10 @@ _GO_PLACES = """
 (composite_literal type: [(type_identifier) (qualified_type) (generic_type)]) @literal
 (break_statement) @break
 (continue_statement) @continue
+(short_var_declaration left: (expression_list (_) @name))
+(range_clause left: (expression_list (_) @name) ":=")
+(interpreted_string_literal) @line
+(escape_sequence) @escape
 """
 _GO_FITS: dict[str, Fits] = {
     "top": one_of(
@@ -266,6 +296,9 @@ _GO_FITS: dict[str, Fits] = {
     "import": behind("package_clause import_declaration"),
     "path": said(rb"[\"`][^\x00-\x20!\"#$%&'()*,:;<=>?\[\\\]^`{|}]+[\"`]"),
     "parameters": evenly_named,
+    "name": one_of("identifier"),
+    "line": _ONE_LINE,
+    "escape": said(rb"\\(?:[abfnrtv\\\"']|[0-7]{3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"),
     "literal": outside(_GO_HEADERS, _GO_BRACKETS),  # its brace would be read as that of the block
     "called": one_of("call_expression type_conversion_expression"),
     "break": jump(_GO_LOOPS | _GO_SWITCHES, _GO_FUNCTIONS),

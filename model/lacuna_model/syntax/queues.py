@@ -1,11 +1,11 @@
 """What is tried for a gap: its draft with all that is proposed, with the best of it, with only what is committed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from lacuna_model.constraint import GapView
-from lacuna_model.syntax.balance import Sides
 from lacuna_model.syntax.candidates import Candidates, Fill, GapText
+from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.draft import lay_out, overlaid, ranked_tokens
 from lacuna_model.syntax.vocabulary import Vocabulary
@@ -30,9 +30,9 @@ class Queues:
         self._gaps = gaps
         self._original = original
 
-    def bare(self, view: GapView, gap: int, sides: Sides | None = None) -> Candidates:
-        """Completions of what is committed, without anything of the model's draft; ``sides`` may be others."""
-        queue = Candidates(view, self._gaps[gap] if sides is None else self._gaps[gap].between(sides))
+    def bare(self, view: GapView, gap: int, closer: Callable[[], Closer] | None = None) -> Candidates:
+        """Completions of what is committed, without anything of the model's draft; ``closer`` may make others."""
+        queue = Candidates(view, self._gaps[gap] if closer is None else self._gaps[gap].closed_by(closer))
         queue.add_bare(lay_out(view, {}, self._vocabulary.eog_id))
         return queue
 

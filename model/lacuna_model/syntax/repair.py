@@ -61,7 +61,7 @@ class Repair:
         """What may end a fill, likeliest first, ``tree`` being that of ``text``, which ends with what is written."""
         seen = set()
         for (word_end, *written), place in self._search(self._starts(tree, text)):
-            completion = word_end + _spelled(text + word_end, [*written, self._sound.end(place)])
+            completion = word_end + spelled(text + word_end, [*written, self._sound.end(place)])
             if (solid := b"".join(completion.split())) not in seen:
                 seen.add(solid)
                 yield completion
@@ -179,7 +179,7 @@ def _apart(stack: Stack, target: Stack) -> float:
     return COST_PER_STATE * (len(stack) - shared) + COST_PER_LACKING * (len(target) - shared)
 
 
-def _spelled(text: bytes, written: Sequence[bytes]) -> bytes:
+def spelled(text: bytes, written: Sequence[bytes]) -> bytes:
     """Terminals as text: words apart from words, and a block's brace from what is in front of it."""
     spelled = b""
     for part in written:

@@ -6,7 +6,7 @@ whether this gap's fill is right whatever the next one will hold.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 
@@ -21,10 +21,18 @@ ENDINGS = 3
 MOST_WAYS = 4  # to share the brackets: as many times may be spent on them as on one gap
 
 
+# What the grammar is searched for: a gap may be given this much time.
+JUNCTION_VERIFIES = 24
+JUNCTION_SECONDS = 1.0
+
+# Candidates of a gap, with completions of its own or else with these.
+Queue = Callable[[int, Callable[[], Closer] | None], Candidates]
+
+
 class _Head:
     """Checks the first gaps of a window against the text up to the next one, and an ending put there."""
 
-    def __init__(self, window: Window, ending: tuple[bytes, ...]) -> None:
+    def __init__(self, window: Window, ending: Callable[[tuple[bytes, ...]], tuple[bytes, ...] | None]) -> None:
         self._window = window
         self._ending = ending
 
@@ -34,8 +42,9 @@ class _Head:
 
     def check(self, texts: tuple[bytes, ...], *, thorough: bool) -> Check:
         """One parse; the gaps are counted from the window's first."""
-        fills = texts + self._ending
-        outcome = self._window.parse(fills)
+        ending = self._ending(texts)
+        fills = texts + (ending or ())
+        outcome = self._window.parse(fills) if ending is not None else None
         if outcome is None:
             return Check(tuple((gap, 0) for gap in range(len(texts))))
         places = [(gap - self._window.extent.first, offset) for gap, offset in nearest(self._window, fills, outcome[1])]
@@ -61,13 +70,18 @@ def solve_windows(
                 held[window.gaps.start : window.gaps.stop] = solved
 
 
-def solve_otherwise(
-    document: Document,
-    held: list[Fill | None],
-    queue: Callable[[int, Sides], Candidates],
-    verifies: int,
-    seconds: float,
-) -> None:
+def solve_by_grammar(document: Document, held: list[Fill | None], queue: Queue, verifies: int, seconds: float) -> None:
+    """The same for all windows, and where a gap finds none the grammar is searched for what it may hold."""
+    for window in document.windows:
+        if None in [held[gap] for gap in window.gaps]:
+            balance, first = document.balance(window.gaps.start)
+            guesses = partial(_guessed, queue)
+            solved = solve_in_turn(balance, first, window, guesses, verifies, seconds, queue)
+            if solved is not None:
+                held[window.gaps.start : window.gaps.stop] = solved
+
+
+def solve_otherwise(document: Document, held: list[Fill | None], queue: Queue, verifies: int, seconds: float) -> None:
     """The same with other brackets shared among the gaps, as long as there is time for one more way."""
     for window in document.windows:
         if None not in [held[gap] for gap in window.gaps]:
@@ -84,36 +98,76 @@ def solve_otherwise(
                 break
 
 
-def _between(queue: Callable[[int, Sides], Candidates], balance: Balance, shift: int, gap: int) -> Candidates:
+def _between(queue: Queue, balance: Balance, shift: int, gap: int) -> Candidates:
     """A gap's candidates where it stands between these sides; ``shift`` leads to its place in the balance."""
-    return queue(gap, balance.sides(gap + shift))
+    return queue(gap, partial(Closer, balance.sides(gap + shift)))
+
+
+def _guessed(queue: Queue, gap: int) -> Candidates:
+    return queue(gap, None)
 
 
 def solve_in_turn(
-    balance: Balance, first: int, window: Window, queue: Callable[[int], Candidates], verifies: int, seconds: float
+    balance: Balance,
+    first: int,
+    window: Window,
+    queue: Callable[[int], Candidates],
+    verifies: int,
+    seconds: float,
+    joined: Queue | None = None,
 ) -> list[Fill] | None:
     """Fills for all gaps of a window that are valid together; None where one of them finds none.
 
     The window's gaps are those of the balance from the ``first`` on. For each gap and each ending as many
-    ``verifies`` and ``seconds`` may be spent.
+    ``verifies`` and ``seconds`` may be spent; candidates ``joined`` by the grammar come last.
     """
     solved: list[Fill] = []
     for count, gap in enumerate(window.gaps):
         for head in _heads(balance, first, window, count + 1):
-            held = [*solved, None]
-            found = joint_search({count: queue(gap)}, held, head, Effort(verifies, seconds))
-            if found.whole is not None:
-                solved = found.whole
+            found = joint_search({count: queue(gap)}, [*solved, None], head, Effort(verifies, seconds)).whole
+            if found is not None:
                 break
         else:
-            return None
+            found = _join(balance, first, window, solved, joined) if joined is not None else None
+            if found is None:
+                return None
+        solved = found
     return solved
+
+
+def _join(balance: Balance, first: int, window: Window, solved: Sequence[Fill], queue: Queue) -> list[Fill] | None:
+    """The same fills and one for the next gap, by the grammar; None where there is none."""
+    count = len(solved)
+    junction = window.junction(balance.sides(first + count), [fill.text for fill in solved])
+    if junction is None:
+        return None
+    head = _joined_head(window, count + 1, balance.ending(first + count))
+    candidates = queue(window.gaps[count], lambda: junction)
+    effort = Effort(JUNCTION_VERIFIES, JUNCTION_SECONDS)
+    return joint_search({count: candidates}, [*solved, None], head, effort).whole
+
+
+def _always(ending: tuple[bytes, ...], _texts: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    return ending
 
 
 def _heads(balance: Balance, first: int, window: Window, count: int) -> Iterator[_Head]:
     if count == len(window.gaps):
-        yield _Head(window, ())
+        yield _Head(window, partial(_always, ()))
         return
     head = window.head(count)
     for ending in islice(Closer(balance.ending(first + count)).completions(b""), ENDINGS):
-        yield _Head(head, (ending,))
+        yield _Head(head, partial(_always, (ending,)))
+
+
+def _joined_head(window: Window, count: int, sides: Sides) -> _Head:
+    """A head whose ending the grammar knows; there is none where the text up to the next gap cannot be read."""
+    if count == len(window.gaps):
+        return _Head(window, partial(_always, ()))
+
+    def ending(texts: tuple[bytes, ...]) -> tuple[bytes, ...] | None:
+        junction = window.junction(sides, texts)
+        found = next(junction.completions(b""), None) if junction is not None else None
+        return (found,) if found is not None else None
+
+    return _Head(window.head(count), ending)

@@ -11,12 +11,14 @@ from functools import cached_property
 
 from tree_sitter import Parser, Point, Tree
 
-from lacuna_model.syntax.balance import Balance
+from lacuna_model.syntax.balance import Balance, Sides
 from lacuna_model.syntax.error_set import Fault, Splice, carried_over, identifier_faults, tree_faults
 from lacuna_model.syntax.extent import Extent
 from lacuna_model.syntax.indentation import indentation_faults
+from lacuna_model.syntax.junction import Junction
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.oracle import LARGEST, PROGRAM, SYNTAX, Oracle, next_code_line
+from lacuna_model.syntax.parse_table import parse_table
 from lacuna_model.syntax.placement import Placement
 from lacuna_model.syntax.repair import Repair, repair_for
 
@@ -230,6 +232,12 @@ class Window:
     def _up_to(self, gap: int, fill: bytes) -> bytes:
         """The text in front of a gap, the gaps before it being filled as in the base, and this gap's fill."""
         return self.assemble(self.base)[: self.spans(self.base)[gap][0]] + fill
+
+    def junction(self, sides: Sides, fills: Sequence[bytes]) -> Junction | None:
+        """The completions by the grammar of the gap behind some that hold these fills; None without its tables."""
+        table = parse_table(self._language)
+        front = b"".join(part for pair in zip(self.pieces, [*fills, b""], strict=False) for part in pair)
+        return Junction(sides, self._language, table, front) if table is not None else None
 
     def _repair(self, gap: int) -> Repair | None:
         """A gap's repair by the tree of the base; what is known of the text in front of it is not found again."""

@@ -6,13 +6,12 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
 from lacuna_model.params import Region
-from lacuna_model.syntax.balance import Sides
 from lacuna_model.syntax.beam import Effort, Found, joint_search
 from lacuna_model.syntax.candidates import Candidates, Fill, GapText
 from lacuna_model.syntax.closing import Closer
@@ -24,7 +23,7 @@ from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.queues import Queues
 from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.tentative import Tentative
-from lacuna_model.syntax.turns import solve_otherwise, solve_windows
+from lacuna_model.syntax.turns import solve_by_grammar, solve_otherwise, solve_windows
 from lacuna_model.syntax.vocabulary import vocabulary_of
 
 # Drafts that are right are so at once; a witness without them is found sooner, and renewed with them gap by gap.
@@ -202,10 +201,6 @@ class SyntaxConstraint:
         What failed before is remembered, so that even with the same marginals a further attempt is a longer search.
         In the end it may leave what is broken around the gaps.
         """
-        if self._attempts == ATTEMPTS:
-            self._judge.displace()
-            if not self._strict:
-                self._judge.relax()
         bare = self._attempts <= BARE_ATTEMPTS
         queue = partial(self._queue, gaps, proposal, bare=bare)
         if self._attempts > 1:
@@ -213,7 +208,9 @@ class SyntaxConstraint:
         if self._attempts == BARE_ATTEMPTS and None in held and self._judge.widen():
             solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
         if self._attempts == ATTEMPTS:
-            self._solve_otherwise(gaps, held)
+            self._solve_hard(gaps, held)
+            if None in held:  # what is merely out of place is better than nothing
+                _ = self._judge.displace() if self._strict else self._judge.relax()
         missing = held.count(None)
         seconds = FIRST_SECONDS + FIRST_SECONDS_MORE * (missing - 1)
         effort = Effort(FIRST_VERIFIES * missing, seconds * self._attempts)
@@ -305,15 +302,15 @@ class SyntaxConstraint:
         own = {commit.slot: commit.token for commit in reversed(proposal) if commit.gap == gap}
         return self._queues.drafts(gaps[gap], gap, own, self._witness[gap] if self._witness is not None else None)
 
-    def _solve_otherwise(self, gaps: Sequence[GapView], held: list[Fill | None]) -> None:
-        """Fills what holds nothing with the brackets shared in other ways, and with nothing of the model's."""
+    def _solve_hard(self, gaps: Sequence[GapView], held: list[Fill | None]) -> None:
+        """Fills what holds nothing by the grammar or with the brackets shared in other ways, and without a draft."""
         if self._document is not None:
-            queue = partial(self._queue_between, gaps)
-            solve_otherwise(self._document, held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
 
-    def _queue_between(self, gaps: Sequence[GapView], gap: int, sides: Sides) -> Candidates:
-        """Completions of what is committed, as if a gap stood between these sides."""
-        return self._queues.bare(gaps[gap], gap, sides)
+            def queue(gap: int, closer: Callable[[], Closer] | None) -> Candidates:
+                return self._queues.bare(gaps[gap], gap, closer)
+
+            solve_by_grammar(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
+            solve_otherwise(self._document, held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
 
     def _swap(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
         """The witness's token for the first open slot, of the gap that was proposed first."""
@@ -376,7 +373,7 @@ class SyntaxConstraint:
         queue = partial(self._queue, views, (), bare=bare)
         solve_windows(self._document, held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
         if bare and self._attempts < ATTEMPTS:  # what the last attempt has tried would come to nothing again
-            self._solve_otherwise(views, held)
+            self._solve_hard(views, held)
         while not effort.spent:
             found = self._search_open(views, (), held, effort, bare=bare)
             if found.whole is not None:

@@ -1,5 +1,6 @@
 """Gaps of one window in turn, with the brackets shared in the likeliest way and in others."""
 
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -7,14 +8,13 @@ import pytest
 from lacuna_model.constraint import Commit, ConstraintStats, GapView
 from lacuna_model.params import Region
 from lacuna_model.syntax import SyntaxConstraint, witness
-from lacuna_model.syntax.balance import Balance, Sides
 from lacuna_model.syntax.candidates import Candidates, Fill, GapText
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.queues import Queues
 from lacuna_model.syntax.region_rules import RegionRules
-from lacuna_model.syntax.turns import solve_otherwise, solve_windows
+from lacuna_model.syntax.turns import solve_by_grammar, solve_otherwise, solve_windows
 from lacuna_model.syntax.vocabulary import vocabulary_of
 
 from .conftest import SmallTokens
@@ -35,15 +35,17 @@ def test_another_way_serves_where_the_likeliest_does_not(tokens: SmallTokens) ->
     ]
     queues = Queues(vocabulary, document, gaps, [b"", b""])
     view = GapView((), (), budget=32)
-    asked: list[Balance | Sides] = []
+    asked: list[Closer] = []
 
-    def between(gap: int, sides: Sides) -> Candidates:
-        asked.append(sides)
-        return queues.bare(view, gap, sides)
+    def between(gap: int, closer: Callable[[], Closer] | None) -> Candidates:
+        assert closer is not None
+        asked.append(closer())
+        return queues.bare(view, gap, closer)
 
     held: list[Fill | None] = [None, None]
     solve_otherwise(document, held, between, 100, 1.0)
-    assert [sides.target for sides in asked[:2]] != [document.balance(gap)[0].sides(gap).target for gap in (0, 1)]
+    likeliest = [next(_closer(document, gap).completions(b"")) for gap in (0, 1)]
+    assert [next(closer.completions(b"")) for closer in asked[:2]] != likeliest
     texts = tuple(fill.text for fill in held if fill is not None)
     assert Judge(document, ConstraintStats()).check(texts, thorough=True).valid
     again: list[Fill | None] = [None, None]
@@ -60,6 +62,31 @@ def test_the_last_attempt_tries_other_ways(tokens: SmallTokens, monkeypatch: pyt
         assert not asked
         constraint.admit([GapView((), (None,))], [Commit(0, 0, 1)])
     assert asked == [1]
+
+
+# A gap whose text behind goes on with the types of a function's parameters, and one behind them.
+TYPES = (b"fn f() {}\n\n", b"\n    fn((A, B)) -> C<D>,\n>;\n\nfn g() {\n    a();\n", b"\n    b();\n}\n")
+
+
+def test_a_gap_that_no_guess_serves_is_filled_by_the_grammar(tokens: SmallTokens) -> None:
+    text = b"".join(TYPES)
+    places = [len(TYPES[0]), len(TYPES[0] + TYPES[1])]
+    document = Document(text, [(place, place) for place in places], require("rust"))
+    document.widen()
+    vocabulary = vocabulary_of(tokens)
+    gaps = [
+        GapText(vocabulary, RegionRules(Region(place, place), b""), partial(_closer, document, gap))
+        for gap, place in enumerate(places)
+    ]
+    view = GapView((), (), budget=32)
+    queue = partial(Queues(vocabulary, document, gaps, [b"", b""]).bare, view)
+    held: list[Fill | None] = [None, None]
+    solve_windows(document, held, queue, 200, 1.0)
+    assert held == [None, None]
+    solve_by_grammar(document, held, queue, 5, 1.0)
+    texts = tuple(fill.text for fill in held if fill is not None)
+    assert len(texts) == 2
+    assert document.check_fresh(texts).valid
 
 
 def _closer(document: Document, gap: int) -> Closer:

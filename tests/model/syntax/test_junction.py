@@ -1,0 +1,79 @@
+"""Completions by the grammar where no valid fill is known."""
+
+import pytest
+
+from lacuna_model.syntax.document import Document
+from lacuna_model.syntax.junction import Junction
+
+from .drive import require
+
+# What stands in front of a gap and behind it: in none of these a guess by the brackets alone would do.
+JOINED = {
+    "go: an interface": (
+        "go",
+        'package a\n\nconst (\n\tB = "b"\n\n',
+        "\n\tC(d []byte, e *F) ([]byte, error)\n\tG(h []byte) error\n}\n",
+    ),
+    "rust: a list of values": ("rust", "fn f() {\n    g();\n}\n\n", '\n    A {\n        b: "c",\n    },\n];\n'),
+    "rust: a macro's own syntax": (
+        "rust",
+        "fn f() {\n    g();\n",
+        "\nimpl (A) for\nstruct B where { C: D }\nitem: E,\n}\n",
+    ),
+    "rust: the end of a type": ("rust", "fn f() {}\n\n", "\n    A<B>,\n>;\n\nfn g() {}\n"),
+    "typescript: one of two values": (
+        "typescript",
+        "function f(a) {\n  const b =\n    a\n",
+        "\n          c: 1,\n          d: 2,\n        }\n      : null;\n}\n",
+    ),
+    "c: nothing": ("c", "int f() {\n  a();\n", "\n  b();\n}\n"),
+    "java: a string that is open": ("java", 'class A {\n  String a = "b', "\n  int c;\n}\n"),
+}
+
+
+def junction(name: str, before: str, after: str) -> tuple[Document, Junction]:
+    text, place = (before + after).encode(), len(before.encode())
+    document = Document(text, [(place, place)], require(name))
+    document.widen()
+    window = document.windows[0]
+    balance, index = document.balance(0)
+    found = window.junction(balance.sides(index), ())
+    assert found is not None
+    return document, found
+
+
+@pytest.mark.parametrize("case", JOINED)
+def test_two_texts_are_joined(case: str) -> None:
+    document, own = junction(*JOINED[case])
+    assert any(document.check_fresh([text]).valid for text in own.completions(b""))
+
+
+def test_what_is_written_is_gone_on_with() -> None:
+    document, own = junction("javascript", "f(1);\n", "\n  g(2);\n}\n")
+    found = [b"if (" + text for text in own.completions(b"if (")]
+    assert any(document.check_fresh([text]).valid for text in found)
+
+
+def test_nothing_joins_what_the_grammar_cannot_read() -> None:
+    _, own = junction("c", "int f() {\n  a(;\n", "\n}\n")
+    assert not list(own.completions(b""))
+
+
+def test_texts_in_front_of_another_gap_may_leave_brackets_open() -> None:
+    parts = (b"fn f() {\n    g();\n}\n\n", b"\n    A { b: 1 },\n    A { b: 2 },\n", b"\n    A { b: 3 },\n];\n")
+    places = [len(parts[0]), len(parts[0] + parts[1])]
+    document = Document(b"".join(parts), [(place, place) for place in places], require("rust"))
+    document.widen()
+    window = document.windows[0]
+    balance, _ = document.balance(0)
+    own = window.junction(balance.sides(0), ())
+    assert own is not None
+    assert any(document.check_fresh([text, b""]).valid for text in own.completions(b""))
+    ending = window.junction(balance.ending(0), (next(iter(own.completions(b""))),))
+    assert ending is not None
+    assert next(ending.completions(b"")).strip().startswith((b"]", b")", b"}"))
+
+
+def test_a_string_of_python_is_read() -> None:
+    document, own = junction("python", 'a = f("b", c=[\n', "\n)\n")
+    assert any(document.check_fresh([text]).valid for text in own.completions(b""))
