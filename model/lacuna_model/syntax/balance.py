@@ -6,11 +6,10 @@ the others hold.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from operator import attrgetter
 
 from lacuna_model.syntax.conditionals import count_due, count_open
 from lacuna_model.syntax.languages import Lexicon
@@ -45,7 +44,6 @@ class Balance:
         self._gaps = gaps
         self._lexicon = lexicon
         self._found: list[Sides] = []
-        self._reopened = False  # whether each gap opens anew the conditionals that the text behind it ends
 
     def sides(self, gap: int) -> Sides:
         """The sides of one gap."""
@@ -81,27 +79,7 @@ class Balance:
     @cached_property
     def _nesting(self) -> Sequence[Target]:
         """What each gap leaves open, where blocks are brackets and all gaps have to share them."""
-        return nest(self._first, self._rights).targets
-
-    def others(self) -> Iterator["Balance"]:
-        """Other ways to share the brackets, likeliest first: in each one of the gaps leaves others open than here.
-
-        In front of them comes one in which only the conditionals are shared otherwise, where there are any.
-        """
-        if self._lexicon.columns:
-            return
-        if self._lexicon.conditionals and b"#endif" in self._text:
-            yield self._sharing(self._nesting, reopened=True)
-        ways = [nest(self._first, self._rights, spurned) for spurned in enumerate(self._nesting)]
-        for way in sorted((way for way in ways if way.targets), key=attrgetter("cost")):
-            yield self._sharing(way.targets)
-
-    def _sharing(self, targets: Sequence[Target], *, reopened: bool = False) -> "Balance":
-        """The same gaps, were these brackets open behind them."""
-        other = Balance(self._text, self._gaps, self._lexicon)
-        other._first, other._rights, other._nesting = self._first, self._rights, targets
-        other._reopened = reopened
-        return other
+        return nest(self._first, self._rights)
 
     def _conditionals(self, gap: int, since: int) -> tuple[int, int]:
         if not self._lexicon.conditionals:
@@ -109,8 +87,7 @@ class Balance:
         before = self._found[-1].conditionals[1] if gap else 0
         borders = [*self._gaps[gap:], (len(self._text), 0)]
         pieces = [self._text[one[1] : other[0]] for one, other in pairwise(borders)]
-        due = count_due(pieces[:1] if self._reopened else pieces)
-        return count_open(self._text[since : self._gaps[gap][0]], before)[0], due
+        return count_open(self._text[since : self._gaps[gap][0]], before)[0], count_due(pieces)
 
     def ending(self, gap: int) -> Sides:
         """The sides of a gap as if the text ended there."""
@@ -121,7 +98,7 @@ class Balance:
 
 def open_behind(left: Scan, right: RightSide) -> Target:
     """The brackets that a gap between these sides leaves open, outermost first: the likeliest of all ways."""
-    return nest(left, [right]).targets[0]
+    return nest(left, [right])[0]
 
 
 def scan_left(text: bytes, lexicon: Lexicon, before: Sides | None = None) -> Scan:

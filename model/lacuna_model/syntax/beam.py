@@ -82,8 +82,8 @@ def joint_search(
         texts = tuple(fill.text for fill in fills)
         check = verifier.recall(texts)
         if check is None:
-            # the model's own draft, which comes first, deserves the second opinion
-            check = verifier.check(texts, thorough=effort.used == 0)
+            # the model's own draft, which comes first, deserves the second opinion where no fill is known
+            check = verifier.check(texts, thorough=effort.used == 0 and None in held)
             effort.used += 1
         if check.valid:
             return Found(tuple(current))

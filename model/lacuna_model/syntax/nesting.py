@@ -80,18 +80,8 @@ class _Beam:
         return sorted(self._found.values(), key=lambda path: path.cost)[:BEAM]
 
 
-class Nesting(NamedTuple):
-    """The brackets that each gap leaves open, and what speaks against that."""
-
-    cost: float
-    targets: tuple[Target, ...]
-
-
-def nest(left: Scan, rights: Sequence[RightSide], spurned: tuple[int, Target] | None = None) -> Nesting:
-    """The brackets that each gap leaves open; ``rights`` are the texts behind the gaps.
-
-    ``spurned`` is what one of the gaps (by its index) shall not leave open.
-    """
+def nest(left: Scan, rights: Sequence[RightSide]) -> tuple[Target, ...]:
+    """The brackets that each gap leaves open; ``rights`` are the texts behind the gaps."""
     unit = _unit(rights) if len(rights) > 1 else 0
     paths = [_Path(0.0, (), left.stack)]
     for index, right in enumerate(rights):
@@ -104,19 +94,11 @@ def nest(left: Scan, rights: Sequence[RightSide], spurned: tuple[int, Target] | 
                 if path.cost + cost > found.worst:
                     continue
                 stack = (*path.stack[:kept], *new)
-                if spurned is not None and spurned[0] == index and _alike(stack, spurned[1].stack):
-                    continue
                 more, rest = _behind(stack, right, whole=left.whole, unit=unit, most=found.worst - path.cost - cost)
                 found.add(_Path(path.cost + cost + more, (*path.left_open, Target(stack, kept)), rest))
         paths = found.best()
     torn = COST_TORN * rights[-1].whole
-    ways = [Nesting(path.cost + torn * len(path.stack), path.left_open) for path in paths]
-    return min(ways, key=lambda nesting: nesting.cost, default=Nesting(math.inf, ()))
-
-
-def _alike(stack: Stack, other: Stack) -> bool:
-    """Whether two stacks wait for the same closers."""
-    return [bracket.closer for bracket in stack] == [bracket.closer for bracket in other]
+    return min(paths, key=lambda path: path.cost + torn * len(path.stack)).left_open
 
 
 def _unit(rights: Sequence[RightSide]) -> int:

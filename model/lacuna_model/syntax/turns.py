@@ -5,7 +5,6 @@ right does not come back to it. Cut off in front of the next gap, with all that 
 whether this gap's fill is right whatever the next one will hold.
 """
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -18,9 +17,6 @@ from lacuna_model.syntax.document import Check, Document, nearest
 from lacuna_model.syntax.window import Window
 
 ENDINGS = 3
-MOST_WAYS = 4  # to share the brackets: as many times may be spent on them as on one gap
-
-
 # What the grammar is searched for: a gap may be given this much time.
 JUNCTION_VERIFIES = 24
 JUNCTION_SECONDS = 1.0
@@ -79,28 +75,6 @@ def solve_by_grammar(document: Document, held: list[Fill | None], queue: Queue, 
             solved = solve_in_turn(balance, first, window, guesses, verifies, seconds, queue)
             if solved is not None:
                 held[window.gaps.start : window.gaps.stop] = solved
-
-
-def solve_otherwise(document: Document, held: list[Fill | None], queue: Queue, verifies: int, seconds: float) -> None:
-    """The same with other brackets shared among the gaps, as long as there is time for one more way."""
-    for window in document.windows:
-        if None not in [held[gap] for gap in window.gaps]:
-            continue
-        balance, first = document.balance(window.gaps.start)
-        started = time.thread_time()
-        for other in balance.others():
-            turn = partial(_between, queue, other, first - window.gaps.start)
-            solved = solve_in_turn(other, first, window, turn, verifies, seconds)
-            if solved is not None:
-                held[window.gaps.start : window.gaps.stop] = solved
-                break
-            if time.thread_time() - started > seconds * MOST_WAYS:
-                break
-
-
-def _between(queue: Queue, balance: Balance, shift: int, gap: int) -> Candidates:
-    """A gap's candidates where it stands between these sides; ``shift`` leads to its place in the balance."""
-    return queue(gap, partial(Closer, balance.sides(gap + shift)))
 
 
 def _guessed(queue: Queue, gap: int) -> Candidates:

@@ -6,14 +6,14 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
 from lacuna_model.params import Region
 from lacuna_model.syntax.beam import Effort, Found, joint_search
-from lacuna_model.syntax.candidates import Candidates, Fill, GapText
+from lacuna_model.syntax.candidates import Fill, GapText
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.draft import fixed_in_block
@@ -22,8 +22,8 @@ from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.queues import Queues
 from lacuna_model.syntax.region_rules import RegionRules
+from lacuna_model.syntax.search import Search
 from lacuna_model.syntax.tentative import Tentative
-from lacuna_model.syntax.turns import solve_by_grammar, solve_otherwise, solve_windows
 from lacuna_model.syntax.vocabulary import vocabulary_of
 
 # Drafts that are right are so at once; a witness without them is found sooner, and renewed with them gap by gap.
@@ -39,10 +39,6 @@ INSIST_SECONDS_ALL = 0.010  # of all gaps together, the last of them not cut sho
 FIRST_VERIFIES = 64
 FIRST_SECONDS = 0.020
 FIRST_SECONDS_MORE = 0.010  # for each further gap
-TURN_VERIFIES = 40
-TURN_SECONDS = 0.012
-LAST_VERIFIES = 400
-LAST_SECONDS = 0.3
 ATTEMPTS = 4
 BARE_ATTEMPTS = 2  # without anything of the model's
 NO_FILL = "no valid fill was found within the budget; the text stays as it was"
@@ -78,7 +74,8 @@ class SyntaxConstraint:
             rules = RegionRules(region, text[region.end : until])
             self._gaps.append(self._gap_text(index, rules))
         self._original = [text[start:end] for start, end in spans]
-        self._queues = Queues(self._vocabulary, self._document, self._gaps, self._original)
+        queues = Queues(self._vocabulary, self._document, self._gaps, self._original)
+        self._search = Search(self._document, self._judge, queues)
         self._tentative = Tentative(self._gaps, self._vocabulary.eog_id)
         self._witness: list[Fill] | None = None
         self._partial: list[Fill | None] = [None] * len(regions)
@@ -188,7 +185,9 @@ class SyntaxConstraint:
         """Looks for a first witness, each time it is called a little further."""
         held = [None if gap in which else fill for gap, fill in enumerate(self._witness or self._partial)]
         drafts = Effort(DRAFT_VERIFIES, DRAFT_SECONDS)
-        if self._attempts == 0 and self._adopts(self._search_open(gaps, proposal, held, drafts)):
+        if self._attempts == 0 and self._adopts(
+            self._search.together(gaps, proposal, held, drafts, known=self._witness)
+        ):
             return
         most = 1 if all(gaps[gap].closed for gap in which) else ATTEMPTS  # what is closed has but one fill
         if self._attempts < most:
@@ -202,19 +201,18 @@ class SyntaxConstraint:
         In the end it may leave what is broken around the gaps.
         """
         bare = self._attempts <= BARE_ATTEMPTS
-        queue = partial(self._queue, gaps, proposal, bare=bare)
         if self._attempts > 1:
-            solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
+            self._search.in_turn(gaps, proposal, held, bare=bare)
         if self._attempts == BARE_ATTEMPTS and None in held and self._judge.widen():
-            solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
+            self._search.in_turn(gaps, proposal, held, bare=bare)
         if self._attempts == ATTEMPTS:
-            self._solve_hard(gaps, held)
+            self._search.hard(gaps, held)
             if None in held:  # what is merely out of place is better than nothing
                 _ = self._judge.displace() if self._strict else self._judge.relax()
         missing = held.count(None)
         seconds = FIRST_SECONDS + FIRST_SECONDS_MORE * (missing - 1)
         effort = Effort(FIRST_VERIFIES * missing, seconds * self._attempts)
-        found = self._search_open(gaps, proposal, held, effort, bare=bare)
+        found = self._search.together(gaps, proposal, held, effort, known=self._witness, bare=bare)
         if found.whole is not None:
             if self._adopts(found):
                 self._attempts = 0
@@ -238,19 +236,6 @@ class SyntaxConstraint:
         self._witness = found.whole
         return True
 
-    def _search_open(
-        self,
-        gaps: Sequence[GapView],
-        proposal: Sequence[Commit],
-        held: Sequence[Fill | None],
-        effort: Effort,
-        *,
-        bare: bool = False,
-    ) -> Found:
-        """A search over all gaps that hold nothing."""
-        queues = {gap: self._queue(gaps, proposal, gap, bare=bare) for gap, fill in enumerate(held) if fill is None}
-        return joint_search(queues, held, self._judge, effort)
-
     def _renew(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> None:
         """Looks for a witness that holds what this one refuses, gap after gap: one's trouble is not another's."""
         for gap in dict.fromkeys(commit.gap for commit in proposal if not self._agrees(gaps, commit)):
@@ -258,7 +243,8 @@ class SyntaxConstraint:
 
     def _renew_gap(self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, effort: Effort) -> None:
         assert self._witness is not None
-        found = joint_search({gap: self._queue(gaps, proposal, gap)}, self._witness, self._judge, effort)
+        queue = self._search.candidates(gaps, proposal, gap, known=self._witness[gap])
+        found = joint_search({gap: queue}, self._witness, self._judge, effort)
         self._witness = found.whole or self._witness
 
     def _insist(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
@@ -293,24 +279,6 @@ class SyntaxConstraint:
                 if self._is_ahead(gaps, gap):
                     return [self._tentative.take_back(gap, gaps[gap], self._witness[gap])]
         return []
-
-    def _queue(
-        self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, *, bare: bool = False
-    ) -> Candidates:
-        if bare:
-            return self._queues.bare(gaps[gap], gap)
-        own = {commit.slot: commit.token for commit in reversed(proposal) if commit.gap == gap}
-        return self._queues.drafts(gaps[gap], gap, own, self._witness[gap] if self._witness is not None else None)
-
-    def _solve_hard(self, gaps: Sequence[GapView], held: list[Fill | None]) -> None:
-        """Fills what holds nothing by the grammar or with the brackets shared in other ways, and without a draft."""
-        if self._document is not None:
-
-            def queue(gap: int, closer: Callable[[], Closer] | None) -> Candidates:
-                return self._queues.bare(gaps[gap], gap, closer)
-
-            solve_by_grammar(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
-            solve_otherwise(self._document, held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
 
     def _swap(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
         """The witness's token for the first open slot, of the gap that was proposed first."""
@@ -353,37 +321,15 @@ class SyntaxConstraint:
             yield from line_cuts(committed, open_gaps)
         if self._witness is not None:  # verified, even where the loop has cut a fill short since
             yield tuple(fill.text for fill in self._witness)
-        yield from self._last_search(gaps)
-        if self._judge.widen():
-            yield from self._last_search(gaps)
-        if self._judge.displace():
-            yield from self._last_search(gaps)
-        if not self._strict and self._judge.relax():
-            yield from self._last_search(gaps)
-
-    def _last_search(self, gaps: Sequence[GapView]) -> Iterator[tuple[bytes, ...]]:
-        """All that a long search finds, with the marginals that were seen last."""
         views = [latest(view, seen) for view, seen in zip(gaps, self._seen or gaps, strict=True)]
-        for bare in (True, False):
-            effort = Effort(LAST_VERIFIES // 2 * len(gaps), LAST_SECONDS / 2 * len(gaps))
-            yield from self._search(views, effort, bare=bare)
-
-    def _search(self, views: Sequence[GapView], effort: Effort, *, bare: bool) -> Iterator[tuple[bytes, ...]]:
-        held: list[Fill | None] = [None] * len(views)
-        queue = partial(self._queue, views, (), bare=bare)
-        solve_windows(self._document, held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
-        if bare and self._attempts < ATTEMPTS:  # what the last attempt has tried would come to nothing again
-            self._solve_hard(views, held)
-        while not effort.spent:
-            found = self._search_open(views, (), held, effort, bare=bare)
-            if found.whole is not None:
-                yield tuple(fill.text for fill in found.whole)
-                held = [None] * len(views)  # it was refused, and is not found again
-                continue
-            solved = [None if gap in found.unsolved else fill for gap, fill in enumerate(found.fills)]
-            if None in held and solved.count(None) >= held.count(None):
-                return
-            held = solved
+        hard = self._attempts < ATTEMPTS  # what the last attempt has tried would come to nothing again
+        yield from self._search.exhaustive(views, hard=hard)
+        if self._judge.widen():
+            yield from self._search.exhaustive(views, hard=hard)
+        if self._judge.displace():
+            yield from self._search.exhaustive(views, hard=hard)
+        if not self._strict and self._judge.relax():
+            yield from self._search.exhaustive(views, hard=hard)
 
     def _refusal(self, texts: tuple[bytes, ...]) -> str:
         """Why these fills cannot be the result, or ""."""

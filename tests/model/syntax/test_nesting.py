@@ -130,29 +130,3 @@ def test_a_text_of_closers_alone_takes_no_more_steps_than_one_of_a_few(monkeypat
     monkeypatch.setattr(nesting, "_misfit", counted)
     targets("javascript", ("f();\n", *["}\n" * 2000] * 4))
     assert asked < 400_000
-
-
-def test_other_ways_to_share_the_brackets_differ() -> None:
-    pieces = ["a(function () {\n", "\n  b()\n", "\n})\n"]
-    places = list(accumulate(len(piece) for piece in pieces[:-1]))
-    balance = Balance("".join(pieces).encode(), [(place, place) for place in places], require("javascript").lexicon)
-
-    def shared(one: Balance) -> list[bytes]:
-        return [b"".join(bracket.closer for bracket in one.sides(gap).target.stack) for gap in range(len(places))]
-
-    others = [shared(other) for other in balance.others()]
-    assert others
-    assert shared(balance) not in others
-
-
-def test_columns_share_no_brackets() -> None:
-    assert not list(Balance(b"a = [\n\n]\n", [(6, 6)], require("python").lexicon).others())
-
-
-def test_another_way_opens_the_conditionals_anew() -> None:
-    pieces = (b"#if A\n#  if B\n", b"\nint f(void) {\n  g();\n", b"\n  h();\n#endif\n}\n")
-    places = [len(pieces[0]), len(pieces[0] + pieces[1])]
-    balance = Balance(b"".join(pieces), [(place, place) for place in places], require("c").lexicon)
-    assert [balance.sides(gap).conditionals for gap in (0, 1)] == [(2, 1), (1, 1)]
-    other = next(balance.others())
-    assert [other.sides(gap).conditionals for gap in (0, 1)] == [(2, 0), (0, 1)]

@@ -1,0 +1,93 @@
+"""Searches for fills of all gaps that are valid together, from a glance at the drafts to all that the grammar knows."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from lacuna_model.constraint import Commit, GapView
+from lacuna_model.syntax.beam import Effort, Found, joint_search
+from lacuna_model.syntax.candidates import Candidates, Fill
+from lacuna_model.syntax.closing import Closer
+from lacuna_model.syntax.document import Document
+from lacuna_model.syntax.judge import Judge
+from lacuna_model.syntax.queues import Queues
+from lacuna_model.syntax.turns import solve_by_grammar, solve_windows
+
+TURN_VERIFIES = 40
+TURN_SECONDS = 0.012
+LAST_VERIFIES = 400
+LAST_SECONDS = 0.3
+
+
+class Search:
+    """Looks for fills of a document's gaps, with the candidates of each gap and the verdicts that are known."""
+
+    def __init__(self, document: Document | None, judge: Judge, queues: Queues) -> None:
+        self._document = document
+        self._judge = judge
+        self._queues = queues
+
+    def candidates(
+        self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, *, known: Fill | None, bare: bool = False
+    ) -> Candidates:
+        """A gap's candidates, given what is proposed and the fill that was valid before; ``bare`` uses no draft."""
+        if bare:
+            return self._queues.bare(gaps[gap], gap)
+        own = {commit.slot: commit.token for commit in reversed(proposal) if commit.gap == gap}
+        return self._queues.drafts(gaps[gap], gap, own, known)
+
+    def together(
+        self,
+        gaps: Sequence[GapView],
+        proposal: Sequence[Commit],
+        held: Sequence[Fill | None],
+        effort: Effort,
+        *,
+        known: Sequence[Fill] | None = None,
+        bare: bool = False,
+    ) -> Found:
+        """Fills for all gaps that hold nothing, beside what the others hold."""
+        queues = {
+            gap: self.candidates(gaps, proposal, gap, known=known[gap] if known else None, bare=bare)
+            for gap, fill in enumerate(held)
+            if fill is None
+        }
+        return joint_search(queues, held, self._judge, effort)
+
+    def in_turn(
+        self, gaps: Sequence[GapView], proposal: Sequence[Commit], held: list[Fill | None], *, bare: bool
+    ) -> None:
+        """Fills what holds nothing gap after gap, window by window, where several gaps share one."""
+        queue = partial(self.candidates, gaps, proposal, known=None, bare=bare)
+        solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
+
+    def hard(self, gaps: Sequence[GapView], held: list[Fill | None]) -> None:
+        """Fills what holds nothing by the grammar, and without a draft."""
+        if self._document is not None:
+
+            def queue(gap: int, closer: Callable[[], Closer] | None) -> Candidates:
+                return self._queues.bare(gaps[gap], gap, closer)
+
+            solve_by_grammar(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
+
+    def exhaustive(self, gaps: Sequence[GapView], *, hard: bool) -> Iterator[tuple[bytes, ...]]:
+        """All that a long search finds, without the drafts at first; ``hard`` where that was not tried before."""
+        for bare in (True, False):
+            effort = Effort(LAST_VERIFIES // 2 * len(gaps), LAST_SECONDS / 2 * len(gaps))
+            yield from self._all(gaps, effort, bare=bare, hard=hard and bare)
+
+    def _all(self, gaps: Sequence[GapView], effort: Effort, *, bare: bool, hard: bool) -> Iterator[tuple[bytes, ...]]:
+        held: list[Fill | None] = [None] * len(gaps)
+        queue = partial(self.candidates, gaps, (), known=None, bare=bare)
+        solve_windows(self._document, held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
+        if hard:
+            self.hard(gaps, held)
+        while not effort.spent:
+            found = self.together(gaps, (), held, effort, bare=bare)
+            if found.whole is not None:
+                yield tuple(fill.text for fill in found.whole)
+                held = [None] * len(gaps)  # it was refused, and is not found again
+                continue
+            solved = [None if gap in found.unsolved else fill for gap, fill in enumerate(found.fills)]
+            if None in held and solved.count(None) >= held.count(None):
+                return
+            held = solved
