@@ -8,14 +8,13 @@ statement, lead over to the line that goes on behind the gap. Guesses are ranked
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
-from itertools import chain, islice, product, tee
+from itertools import islice, product, tee
 from operator import itemgetter
 
 from lacuna_model.syntax.balance import Sides, open_behind
 from lacuna_model.syntax.blocks import Line, Needs, lay_lines, open_lines, render
 from lacuna_model.syntax.bridges import MOST_BRIDGES, Bridge, bridges
 from lacuna_model.syntax.conditionals import count_open, settling
-from lacuna_model.syntax.elaborate import elaborate
 from lacuna_model.syntax.left_side import (
     CLOSURE,
     DECORATED,
@@ -36,11 +35,9 @@ NEWLINE_RANK = 1.5
 WHOLE_LINES_RANK = 0.4
 REOPENED_RANK = 1.0
 OPENINGS = 6
-MOST_OPERANDS = 2
 # To turn the rest of a line into a comment is right where it was one, and else the very last resort.
 COMMENT_RANK = 8.0
 PROSE_BONUS = 7.5
-LINE_BREAKING_QUOTES = (b'"""', b"'''", b"`")
 # A constant without its value.
 CONSTANT = re.compile(rb"\bconst\s+[\w$]+\Z")
 INITIAL = b" = "
@@ -113,24 +110,9 @@ class Closer:
         state = scan(fill + character, self._lexicon, self._left)
         count, due = self._conditionals
         lines = settling(count_open(fill, count)[0], due, self._newline)
-        seen: set[bytes] = set()
-        plain = islice(unseen(_in_order(self._sources(state, fill)), seen), LIMIT)
-        for text in chain(plain, self._elaborate(state, fill, seen)):
+        for text in islice(unseen(_in_order(self._sources(state, fill)), set()), LIMIT):
             for settled in self._settled(text, lines):
                 yield with_heads(character + settled, self._heads)
-
-    def _elaborate(self, state: Scan, fill: bytes, seen: set[bytes]) -> Iterator[bytes]:
-        """Completions with blocks of every kind, and every statement in them ended, when all others are used up."""
-        if not self._lexicon.braces:
-            return
-        self._right, self._target = self._ways[0][1]()
-        end = self._lexicon.terminator
-        for way in self._bridges(state):
-            operands = self._operands(state, fill)[:MOST_OPERANDS]
-            ended = re.sub(rb"(?<=[)\]])\}", end + b"}", way.closers)
-            bodies = [one + state.inside + closers for one in operands for closers in (way.closers, ended)]
-            for opening in elaborate(self._right, way.openers):
-                yield from unseen((body + tail + opening for body in bodies for tail in (b"", end)), seen)
 
     def _sources(self, state: Scan, fill: bytes) -> list[tuple[float, Source]]:
         """Where completions come from, each with the least rank that it has, in the order of these."""

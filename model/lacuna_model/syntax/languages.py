@@ -97,7 +97,6 @@ _C_HEADERS = frozenset({b"if", b"for", b"while", b"switch", b"else", b"do", b"tr
 _PYTHON_HEADERS = frozenset(
     b"if elif else for while def class with try except finally async match case".split(),
 )
-_BRACE_HEADS = (b"", b"if (x) ", b"void x() ", b"class x ", b"x = ", b"switch (x) ", b"x: ")
 _C_BLOCKS = (b"", b"void x() ", b"struct x ", b"x = ", b"switch (x) ", b"enum x ", b"if (x) ", b"do ")
 _JAVA_BLOCKS = (
     b"",
