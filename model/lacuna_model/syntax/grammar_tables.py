@@ -19,6 +19,7 @@ Row = TypeVar("Row")
 OLDEST_ABI, NEWEST_ABI = 13, 15
 FIRST_STATE = 1
 ENTRY = 8  # bytes of an action
+LONGEST_ROW = 1 << 20  # numbers; what lies behind a table is never looked at
 MODE_WORDS = 3  # of a state's mode of the lexer; there were two before the newest ABI
 SHIFT, REDUCE, ACCEPT, NONE = 0, 1, 2, -1
 
@@ -136,25 +137,19 @@ class GrammarTables:
         return np.stack([states, symbols, values], axis=1)[values > 0], known
 
     def _all_entries(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """States, symbols and what the tables have for both: in rows of all symbols, or in groups of the same value."""
         tables = self._tables
         large = np.ctypeslib.as_array(tables.large, (tables.large_states, tables.symbols))
         at_state, at_symbol = np.nonzero(large)
-        states, symbols, values = [at_state], [at_symbol], [large[at_state, at_symbol]]
-        small = tables.small
-        counts: list[tuple[int, int, int]] = []
-        for state in range(tables.large_states, tables.states):
-            place = tables.small_places[state - tables.large_states]
-            groups, place = small[place], place + 1
-            for _ in range(groups):
-                count = small[place + 1]
-                counts.append((state, small[place], count))
-                symbols.append(small[place + 2 : place + 2 + count])
-                place += 2 + count
-        owners = np.array(counts, np.int32).reshape(-1, 3)
-        states.append(np.repeat(owners[:, 0], owners[:, 2]))
-        values.append(np.repeat(owners[:, 1], owners[:, 2]))
-        one, other, third = (np.concatenate(parts).astype(np.int32) for parts in (states, symbols, values))
-        return one, other, third
+        places = np.ctypeslib.as_array(tables.small_places, (tables.states - tables.large_states,)).astype(np.int64)
+        small = np.ctypeslib.as_array(tables.small, (int(places.max(initial=0)) + LONGEST_ROW,))
+        owners, begins = _groups(small, places)
+        sizes = small[begins + 1].astype(np.int64)
+        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        states = np.concatenate([at_state, np.repeat(owners + tables.large_states, sizes)])
+        symbols = np.concatenate([at_symbol, small[np.repeat(begins + 2, sizes) + within]])
+        values = np.concatenate([large[at_state, at_symbol], np.repeat(small[begins], sizes)])
+        return states.astype(np.int32), symbols.astype(np.int32), values.astype(np.int32)
 
     def _actions_at(self, place: int) -> tuple[Action, ...]:
         found = self._places.get(place)
@@ -170,6 +165,19 @@ class GrammarTables:
         if data[0] == SHIFT:  # a repetition is not shifted but reduced first
             return None if data[5] else Action(SHIFT, value, extra=bool(data[4]))
         return Action(data[0], value, data[1]) if data[0] in (REDUCE, ACCEPT) else None
+
+
+def _groups(small: NDArray[np.uint16], places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows that groups belong to, and where each begins: first the first ones of all rows, then the second ones."""
+    counts, begins = small[places], places + 1
+    rows = np.arange(len(places))
+    found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    for number in range(int(counts.max(initial=0))):
+        rows = rows[counts[rows] > number]
+        found.append((rows, begins[rows]))
+        begins[rows] += 2 + small[begins[rows] + 1].astype(np.int64)
+    owners, starts = zip(*found, strict=True) if found else ((rows[:0],), (places[:0],))
+    return np.concatenate(owners), np.concatenate(starts)
 
 
 def _address(language: Language) -> int:
