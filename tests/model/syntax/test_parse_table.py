@@ -176,8 +176,7 @@ def test_leaves_are_what_the_parser_shifts() -> None:
 
 @pytest.mark.parametrize("name", ["python", "go", "cpp", "json"])
 def test_a_whole_grammar_is_read_as_it_is_row_by_row(name: str) -> None:
-    table = parse_table(require(name))
-    assert table is not None
+    table = table_of(require(name))
     states, symbols, values = (part.tolist() for part in table._all_entries())
     rows = [(state, *entry) for state in range(table._tables.states) for entry in table._entries(state)]
     assert sorted(zip(states, symbols, values, strict=True)) == sorted(rows)
