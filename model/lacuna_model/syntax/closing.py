@@ -227,16 +227,17 @@ class Closer:
             return [lexicon.operand + b"| ", b"", lexicon.operand]
         space = b" " if re.search(rb"[\w\x80-\xff]\Z", text) else self._continuation(state, fill)
         operand = space + lexicon.operand
-        if state.last == b"for" and lexicon.links:  # a loop's head wants two operands at once
-            return [operand + lexicon.links[0], operand, b"", *lexicon.links]
+        links = [space + link.lstrip() if space else link for link in lexicon.links]
+        if state.last == b"for" and links:  # a loop's head wants two operands at once
+            return [operand + lexicon.links[0], operand, b"", *links]
         if state.last == b"const":
             return [operand + INITIAL + lexicon.operand, operand, b""]
         if INITIAL + lexicon.operand in lexicon.links and CONSTANT.search(self._in_front(fill)):
             return [INITIAL + lexicon.operand, b""]
         if state.last in WANTS_OPERAND or not re.search(rb"[\w\"'`)\]}\x80-\xff;:]\Z", state.last):
             own = self._right.starts_operand
-            return [b"", operand, *lexicon.links] if own else [operand, b"", *lexicon.links]
-        return [b"", operand, *lexicon.links]
+            return [b"", operand, *links] if own else [operand, b"", *links]
+        return [b"", operand, *links]
 
     def _decorated(self, fill: bytes) -> bool:
         return self._lexicon.columns and bool(DECORATED.search(self._in_front(fill)))

@@ -31,6 +31,7 @@ MOST_FOUND = 24
 MOST_WRITTEN = 14
 MOST_OPENED = 6
 COST_BEYOND = 2.0  # for going on behind what would do
+COST_OPEN = 0.6  # the least that it costs to close a bracket
 REACH = 250  # terminals that must be read behind the gap
 PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 OPENERS = {closer: opener for opener, closer in PAIRS.items()}
@@ -43,11 +44,13 @@ Terminal = tuple[int, ...]
 class _Way(NamedTuple):
     """A text that may be written, the stack behind it, and the brackets that it keeps open and that it opens.
 
-    ``base`` is how much of the stack was there in front of it: the state behind that tells the kind of the statement.
+    ``rank`` is what it costs, and what is certainly still to come. ``base`` is how much of the stack was there in front
+    of it: the state behind that tells the kind of the statement.
     """
 
-    cost: float
+    rank: float
     serial: int
+    cost: float
     stack: Stack
     base: int
     kept: Brackets
@@ -123,7 +126,7 @@ class Junction(Closer):
     ) -> Iterator[tuple[bytes, ...]]:
         serial = count()
         starts = (start for stack in stacks for start in (self._with_line_end(stack) if on_new_line else [stack]))
-        waiting = [_Way(0.0, next(serial), stack, len(stack), left, (), ()) for stack in starts]
+        waiting = [_Way(0.0, next(serial), 0.0, stack, len(stack), left, (), ()) for stack in starts]
         begun = {goal[:length] for goal in self._goals for length in range(len(goal) + 1)}
         seen: set[tuple[Brackets, Brackets, Stack, int]] = set()
         most = MOST_VISITED if self._side.text else MOST_VISITED_TO_END
@@ -141,8 +144,9 @@ class Junction(Closer):
                 brackets, base = _brackets(way.kept, way.opened, text), min(way.base, len(stack))
                 begins = brackets[1] in begun or brackets[1][:-1] in begun
                 if begins and (*brackets, stack[base : base + 1], stack[-1]) not in seen:
-                    further = _Way(spent + price, next(serial), stack, base, *brackets, way.written + text)
-                    heapq.heappush(waiting, further)
+                    cost, written = spent + price, way.written + text
+                    rank = cost + (0.0 if self._side.text else COST_OPEN * len(brackets[0] + brackets[1]))
+                    heapq.heappush(waiting, _Way(rank, next(serial), cost, stack, base, *brackets, written))
 
     def _balances(self, kept: Brackets, opened: Brackets) -> bool:
         """Whether the text behind the gap closes what is open; what it leaves open another gap has to close."""

@@ -22,6 +22,7 @@ MOST_VISITED = 60
 MOST_READ = 250  # terminals behind the gap, in one search
 MOST_FOUND = 12
 # The word or the marks that a text ends with.
+DIRECTIVE = re.compile(rb"#[a-z]")
 LAST_TOKEN = re.compile(rb"(#?\w+)\Z|[^\w\s]{1,2}\Z")
 RESTS = (b"_", b">", b"'", b"x'", b"]", b"0")  # what a terminal may lack
 MOST_HALF = 80
@@ -180,10 +181,14 @@ def _apart(stack: Stack, target: Stack) -> float:
 
 
 def spelled(text: bytes, written: Sequence[bytes]) -> bytes:
-    """Terminals as text: words apart from words, and a block's brace from what is in front of it."""
+    """Terminals as text: words apart from words, a block's brace from what is in front of it, directives in lines."""
     spelled = b""
     for part in written:
         before = (text + spelled)[-1:]
         apart = WORD.match(before) and WORD.match(part)
-        spelled += (b" " if apart or (part == b"{" and before not in b" \n(") else b"") + part
+        if DIRECTIVE.match(part) and before not in b"\n":
+            spelled += b"\n"
+        elif apart or (part == b"{" and before not in b" \n("):
+            spelled += b" "
+        spelled += part
     return spelled

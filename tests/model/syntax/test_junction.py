@@ -77,3 +77,10 @@ def test_texts_in_front_of_another_gap_may_leave_brackets_open() -> None:
 def test_a_string_of_python_is_read() -> None:
     document, own = junction("python", 'a = f("b", c=[\n', "\n)\n")
     assert any(document.check_fresh([text]).valid for text in own.completions(b""))
+
+
+def test_all_that_is_open_is_ended_and_a_directive_in_a_line_of_its_own() -> None:
+    before = "#ifndef A\n#define A\n\nnamespace a {\n\nclass B {\n public:\n  void f() {\n    g();\n"
+    document, own = junction("cpp", before, "")
+    assert next(own.completions(b"")) == b"}};}\n#endif"
+    assert document.check_fresh([b"}};}\n#endif"]).valid
