@@ -273,11 +273,10 @@ def totals(cells: Sequence[Cell]) -> list[Cell]:
         groups[cell.mode, cell.gaps, cell.slots].append(cell)
     averaged = []
     for (mode, gaps, slots), group in groups.items():
-        figures = {
-            name: float(np.nanmedian([getattr(cell, name) for cell in group]))
-            if name.startswith("ms") or name == "share"
-            else float(np.nanmean([getattr(cell, name) for cell in group]))
-            for name in Cell.__struct_fields__[5:]
-        }
+        figures = {}
+        for name in Cell.__struct_fields__[5:]:
+            known = [value for cell in group if not np.isnan(value := getattr(cell, name))]
+            average = np.median if name.startswith("ms") or name == "share" else np.mean
+            figures[name] = float(average(known)) if known else float("nan")
         averaged.append(Cell(mode, "all", gaps, slots, sum(cell.cases for cell in group), **figures))
     return averaged

@@ -62,3 +62,14 @@ def test_an_engine_is_measured_by_what_its_results_say() -> None:
     assert on.share == pytest.approx(0.1)
     assert on.ms_p50 == pytest.approx(2.0)
     assert {request.options.syntax for request in asked} == {False, True}
+
+
+def test_what_no_language_tells_is_unknown_in_total() -> None:
+    figures = {name: 0.5 for name in bench_syntax.Cell.__struct_fields__[5:]}
+    cells = [
+        bench_syntax.Cell("witness", language, 1, 4, 3, **{**figures, "oracle": oracle, "ms_p50": spent})
+        for language, oracle, spent in (("go", math.nan, 1.0), ("c", math.nan, 2.0), ("java", math.nan, 9.0))
+    ]
+    (total,) = bench_syntax.totals(cells)
+    assert math.isnan(total.oracle)
+    assert (total.cases, total.clean, total.ms_p50) == (9, 0.5, 2.0)
