@@ -21,8 +21,8 @@ from lacuna_model.syntax.sound_fill import SoundFill
 MOST_VISITED = 60
 MOST_READ = 250  # terminals behind the gap, in one search
 MOST_FOUND = 12
-# The word or the marks that a text ends with.
 DIRECTIVE = re.compile(rb"#[a-z]")
+# The word or the marks that a text ends with.
 LAST_TOKEN = re.compile(rb"(#?\w+)\Z|[^\w\s]{1,2}\Z")
 RESTS = (b"_", b">", b"'", b"x'", b"]", b"0")  # what a terminal may lack
 MOST_HALF = 80
