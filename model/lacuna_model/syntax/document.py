@@ -115,6 +115,19 @@ class Document:
         return tree_faults(self._original_tree)
 
     @cached_property
+    def _independent(self) -> frozenset[Fault]:
+        """The original's faults that stay when the comments and strings that gaps stand in are ended there.
+
+        One that goes on far behind its gap breaks what stands where it ends, which is for the fill to mend.
+        """
+        sides = (balance.sides(index) for balance, index in map(self.balance, range(len(self._gaps))))
+        fills = [text + one.left.inside.strip() for text, one in zip(self._original, sides, strict=True)]
+        tree = Parser(self._language.grammar()).parse(self.assemble(fills))
+        splices = [Splice(*gap, len(fill)) for gap, fill in zip(self._gaps, fills, strict=True)]
+        stay = tree_faults(tree)
+        return frozenset(fault for fault in self._faults if carried_over({fault}, splices) & stay)
+
+    @cached_property
     def _indent_faults(self) -> frozenset[Fault]:
         return indentation_faults(self._original_tree, self._text) if self._language.columns else frozenset()
 
@@ -242,11 +255,12 @@ class Document:
         """The faults that the original does not have, or has only near the gaps, where they are to be repaired."""
         if not faults:
             return Check(())
-        known = self._faults
+        known, far = self._faults, frozenset() if self._sound_elsewhere else self._independent
         if any(fault.kind == "INDENT" for fault in faults):  # finding the original's walks its whole tree
             known |= self._indent_faults
+            far |= self._indent_faults if not self._sound_elsewhere else frozenset()
         near = frozenset(fault for fault in known if self._is_near(fault))
-        far = frozenset() if self._sound_elsewhere else known - near
+        far -= near
         lasting = frozenset(fault for fault in far if not self._is_half(fault))
         known = far | near if self._relaxed else lasting
         splices = [Splice(*gap, len(fill)) for gap, fill in zip(self._gaps, fills, strict=True)]

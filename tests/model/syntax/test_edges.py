@@ -184,3 +184,54 @@ def test_unfinished_fill_is_cut_at_a_line(tokens: SmallTokens) -> None:
     compile(filled(text, [region], verdict.fills), "<filled>", "exec")
     assert truth.startswith(verdict.fills[0])
     assert verdict.fills[0].endswith("\n")
+
+
+# A comment begins in front of the gap, in a block, and there are others behind it.
+HALVES = (
+    b"type A = {\n  /**\n   * a\n",
+    b"""
+};
+
+/**
+ * b
+ */
+export type B<
+  C extends D<E, 'f'>,
+> = C['f'] extends true
+  ? A
+  : G;
+
+export function h(
+  i:
+    | B<{ a: false }>['j']
+    | undefined,
+): K {
+  const k = i as L;
+  if (!k) {
+    return {
+      m: {
+        n: (o) => o,
+        p: (o) => o,
+      },
+    };
+  }
+  if ('m' in k) {
+    return k;
+  }
+  return {
+    m: k,
+    q: k,
+  };
+}
+""",
+)
+
+
+def test_a_comment_that_a_gap_leaves_open_is_for_the_fill_to_end(tokens: SmallTokens) -> None:
+    """What it breaks where it ends, far behind, is no error of the file's own."""
+    language = language_for(name="typescript")
+    assert language is not None
+    before, after = HALVES
+    document = Document(before + after + before + b"   */" + after, [(len(before), len(before))], language)
+    assert not document.check_fresh([b"   * c"]).valid
+    assert document.check_fresh([b"   */"]).valid
