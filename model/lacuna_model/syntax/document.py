@@ -255,12 +255,10 @@ class Document:
         """The faults that the original does not have, or has only near the gaps, where they are to be repaired."""
         if not faults:
             return Check(())
-        known, far = self._faults, frozenset() if self._sound_elsewhere else self._independent
-        if any(fault.kind == "INDENT" for fault in faults):  # finding the original's walks its whole tree
-            known |= self._indent_faults
-            far |= self._indent_faults if not self._sound_elsewhere else frozenset()
-        near = frozenset(fault for fault in known if self._is_near(fault))
-        far -= near
+        # finding those of the original's indentation walks its whole tree
+        indents = self._indent_faults if any(fault.kind == "INDENT" for fault in faults) else frozenset()
+        near = frozenset(fault for fault in self._faults | indents if self._is_near(fault))
+        far = frozenset() if self._sound_elsewhere else (self._independent | indents) - near
         lasting = frozenset(fault for fault in far if not self._is_half(fault))
         known = far | near if self._relaxed else lasting
         splices = [Splice(*gap, len(fill)) for gap, fill in zip(self._gaps, fills, strict=True)]

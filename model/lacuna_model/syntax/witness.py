@@ -208,7 +208,9 @@ class SyntaxConstraint:
         if self._attempts == ATTEMPTS:
             self._search.hard(gaps, held)
             if None in held:  # what is merely out of place is better than nothing
-                _ = self._judge.displace() if self._strict else self._judge.relax()
+                self._judge.displace()
+            if None in held and not self._strict:
+                self._judge.relax()
         missing = held.count(None)
         seconds = FIRST_SECONDS + FIRST_SECONDS_MORE * (missing - 1)
         effort = Effort(FIRST_VERIFIES * missing, seconds * self._attempts)
