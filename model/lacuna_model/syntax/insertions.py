@@ -122,9 +122,7 @@ class Insertions:
         """A terminal as text: what it is named after, or else what the lexer takes for it in some of its states."""
         grammar = self._table.grammar
         name = grammar.node_kind_for_id(terminal) or ""
-        if name.endswith("automatic_semicolon"):
-            return Insertion(terminal, b"\n", COST_NEWLINE)
-        if name.isspace():
+        if name.endswith("automatic_semicolon") or name.isspace():
             return Insertion(terminal, b"\n", COST_NEWLINE)
         if grammar.node_kind_is_named(terminal) or not grammar.node_kind_is_visible(terminal):
             for text, cost in ((operand, COST_NAME), (b"\n", COST_NEWLINE), *((one, COST_OTHER) for one in SAMPLES)):

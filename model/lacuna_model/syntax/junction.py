@@ -16,6 +16,7 @@ from typing import NamedTuple
 from tree_sitter import Node, Parser
 
 from lacuna_model.syntax.balance import Sides
+from lacuna_model.syntax.behind import REACH
 from lacuna_model.syntax.closing import Closer, unseen
 from lacuna_model.syntax.insertions import WORD, pieces_of
 from lacuna_model.syntax.languages import Language
@@ -32,7 +33,6 @@ MOST_WRITTEN = 14
 MOST_OPENED = 6
 COST_BEYOND = 2.0  # for going on behind what would do
 COST_OPEN = 0.6  # the least that it costs to close a bracket
-REACH = 250  # terminals that must be read behind the gap
 PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 OPENERS = {closer: opener for opener, closer in PAIRS.items()}
 

@@ -54,31 +54,25 @@ def solve_windows(
     queue: Callable[[int], Candidates],
     verifies: int,
     seconds: float,
+    joined: Queue | None = None,
 ) -> None:
-    """Fills the gaps of each window that holds several, where one of them holds nothing, in turn."""
+    """Fills the gaps of each window that holds several, where one of them holds nothing, in turn.
+
+    With candidates ``joined`` by the grammar, those of a window with one gap too.
+    """
     if document is None:
         return
     for window in document.windows:
-        if len(window.gaps) > 1 and None in [held[gap] for gap in window.gaps]:
+        if (joined or len(window.gaps) > 1) and None in [held[gap] for gap in window.gaps]:
             balance, first = document.balance(window.gaps.start)
-            solved = solve_in_turn(balance, first, window, queue, verifies, seconds)
+            solved = solve_in_turn(balance, first, window, queue, verifies, seconds, joined)
             if solved is not None:
                 held[window.gaps.start : window.gaps.stop] = solved
 
 
 def solve_by_grammar(document: Document, held: list[Fill | None], queue: Queue, verifies: int, seconds: float) -> None:
     """The same for all windows, and where a gap finds none the grammar is searched for what it may hold."""
-    for window in document.windows:
-        if None in [held[gap] for gap in window.gaps]:
-            balance, first = document.balance(window.gaps.start)
-            guesses = partial(_guessed, queue)
-            solved = solve_in_turn(balance, first, window, guesses, verifies, seconds, queue)
-            if solved is not None:
-                held[window.gaps.start : window.gaps.stop] = solved
-
-
-def _guessed(queue: Queue, gap: int) -> Candidates:
-    return queue(gap, None)
+    solve_windows(document, held, lambda gap: queue(gap, None), verifies, seconds, queue)
 
 
 def solve_in_turn(
