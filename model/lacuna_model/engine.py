@@ -108,7 +108,9 @@ class Engine:
             stats = FillStats(constraint_ms=(time.monotonic() - began) * 1e3)
             for group in groups:
                 current, moved = region_groups.moved(spaced, regions, fills, group)
-                checked, _ = region_groups.moved(spaced, regions, fills, group, later[group.stop :])
+                checked = (
+                    region_groups.moved(spaced, regions, fills, group, later[group.stop :])[0] if later else current
+                )
                 here = Documents.index(self._encoded(current, moved), self._encoder.kind)
                 known = [*elsewhere, Segment(here)]
                 fill = _GroupFill(self.model, session, request, current, checked, moved, known, candidates)

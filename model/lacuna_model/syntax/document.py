@@ -121,7 +121,10 @@ class Document:
         One that goes on far behind its gap breaks what stands where it ends, which is for the fill to mend.
         """
         sides = (balance.sides(index) for balance, index in map(self.balance, range(len(self._gaps))))
-        fills = [text + one.left.inside.strip() for text, one in zip(self._original, sides, strict=True)]
+        ends = [one.left.inside.strip() for one in sides]
+        if not any(ends):
+            return self._faults
+        fills = [text + end for text, end in zip(self._original, ends, strict=True)]
         tree = Parser(self._language.grammar()).parse(self.assemble(fills))
         splices = [Splice(*gap, len(fill)) for gap, fill in zip(self._gaps, fills, strict=True)]
         stay = tree_faults(tree)
