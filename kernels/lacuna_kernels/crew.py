@@ -8,12 +8,11 @@ instead of 0.24 s, and with one thread 0.31 s.
 import time
 from collections.abc import Callable
 
-# So many calls are looked at together: those of a millisecond, in which a lost slice of four is seen at once.
-CALLS = 8
-# Who waits, sleeps: less than this share of the time on a core means that the others were not there.
+# Who waits, sleeps: less than this share of a call's time on a core means that the others were not there. Calls are
+# short enough, about a millisecond, that a lost slice of four is seen at once.
 LEAST_SHARE = 0.5
 # After so many calm calls, ten passes, twice the threads are tried. Each time that soon fails the wait is doubled.
-CALM = 600
+CALM = 90
 LONGEST_CALM = 128 * CALM
 
 
@@ -24,8 +23,6 @@ class Crew:
         self.size = self._most = most
         self._wait = CALM
         self._since = 0  # calls since the size last changed
-        self._calls = 0
-        self._wall = self._own = 0.0
 
     def run(self, call: Callable[[int], int]) -> int:
         """What ``call`` returns, given the number of threads."""
@@ -33,22 +30,14 @@ class Crew:
             return call(1)
         began, own = time.perf_counter(), time.thread_time()
         result = call(self.size)
-        self._wall += time.perf_counter() - began
-        self._own += time.thread_time() - own
-        self._calls += 1
-        if self._calls == CALLS:
-            self._judge()
-        return result
-
-    def _judge(self) -> None:
-        waited = self._own < LEAST_SHARE * self._wall
-        self._since += self._calls
-        self._calls, self._wall, self._own = 0, 0.0, 0.0
+        self._since += 1
+        waited = time.thread_time() - own < LEAST_SHARE * (time.perf_counter() - began)
         if waited and self.size > 1:
             self._wait = min(2 * self._wait, LONGEST_CALM) if self._since < CALM else CALM
             self._resize(self.size // 2)
         elif self.size < self._most and self._since >= self._wait:
             self._resize(min(2 * self.size, self._most))
+        return result
 
     def _resize(self, size: int) -> None:
         self.size, self._since = size, 0

@@ -1,4 +1,4 @@
-"""8-bit linears and whole halves of a layer in C (``csrc``), for the vector instructions of several CPUs.
+"""8-bit linears and whole layers in C (``csrc``), for the vector instructions of several CPUs.
 
 The system's C compiler builds them once, into the user's cache. Where there is no compiler, or the CPU has none of the
 instructions, torch's own operators do the work. The library shares torch's OpenMP threads.
@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from ctypes import POINTER, Structure, byref, c_float, c_int, c_int64, c_void_p
+from ctypes import POINTER, Structure, byref, c_float, c_int, c_int64, c_void_p, pointer
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,11 +53,26 @@ class _Linear(Structure):
     _fields_ = (("weight", c_void_p), ("scale", c_void_p), ("bias", c_void_p), ("width", c_int64), ("out", c_int64))
 
 
-class _Cache(Structure):
+class _Layer(Structure):
     _fields_ = (
-        ("keys", c_void_p),
-        ("values", c_void_p),
-        *((name, c_int64) for name in ("key_group", "key_column", "value_group", "value_row", "count")),
+        *(("attn_norm", c_void_p), ("mlp_norm", c_void_p)),
+        *((name, POINTER(_Linear)) for name in ("qkv", "output", "gate_up", "down")),
+    )
+
+
+class _Rows(Structure):
+    _fields_ = (
+        *((name, c_int64) for name in ("count", "heads", "groups", "width")),
+        *(("cos", c_void_p), ("sin", c_void_p), ("eps", c_float)),
+    )
+
+
+class _Arena(Structure):
+    _fields_ = (
+        *(("keys", c_void_p), ("values", c_void_p)),
+        *((name, c_int64) for name in ("key_layer", "key_group", "key_column")),
+        *((name, c_int64) for name in ("value_layer", "value_group", "value_row")),
+        *(("head", c_int64), ("tail", c_int64)),
     )
 
 
@@ -65,19 +80,16 @@ class _Mask(Structure):
     _fields_ = (("added", c_void_p), ("start", c_int64))
 
 
-LINEAR, CACHE, MASK = POINTER(_Linear), POINTER(_Cache), POINTER(_Mask)
 SIGNATURES = {
     "lacuna_pack": (c_void_p, c_int64, c_int64, c_void_p),
-    "lacuna_linear": (c_void_p, c_int64, LINEAR, c_void_p, c_int),
-    "lacuna_project": (
-        *(c_void_p, c_int64, c_void_p, c_float, LINEAR, c_void_p, c_void_p),
-        *(c_int64, c_int64, c_int64, c_void_p, c_void_p, c_int),
-    ),
-    "lacuna_finish": (
-        *(c_void_p, c_int64, c_void_p, c_int64, c_int64, c_int64, CACHE, MASK),
-        *(LINEAR, c_void_p, c_float, LINEAR, LINEAR, c_void_p, c_int),
+    "lacuna_linear": (c_void_p, c_int64, POINTER(_Linear), c_void_p, c_int),
+    "lacuna_layers": (
+        *(c_void_p, POINTER(_Rows), POINTER(_Layer), c_int64, POINTER(_Arena)),
+        *(POINTER(_Mask), c_int),
     ),
 }
+# A call of so many layers takes about a millisecond, after which the number of threads is looked at.
+LAYERS_PER_CALL = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +101,18 @@ class PackedLinear:
     out: int
 
 
+@dataclass(frozen=True, slots=True)
+class LayerParts:
+    """What one layer is made of; the norms are float32, the projections stacked to single linears."""
+
+    attn_norm: Tensor
+    qkv: PackedLinear
+    output: PackedLinear
+    mlp_norm: Tensor
+    gate_up: PackedLinear
+    down: PackedLinear
+
+
 class NativeKernels:
     """The library, with tensors in and out, on at most ``threads`` threads.
 
@@ -98,8 +122,8 @@ class NativeKernels:
     def __init__(self, path: Path, instructions: InstructionSet, threads: int) -> None:
         self.instructions = instructions
         self.crew = Crew(threads)
-        # The interpreter's lock stays held: a call takes less than a millisecond, and to win the lock back from a
-        # thread that computes takes five.
+        # The interpreter's lock stays held: a call takes about a millisecond, and to win the lock back from a thread
+        # that computes takes five.
         self._library = ctypes.PyDLL(str(path))
         for name, types in SIGNATURES.items():
             getattr(self._library, name).argtypes = types
@@ -118,59 +142,67 @@ class NativeKernels:
         """``x W^T (+ b)``: ``x`` [..., in] -> [..., out]."""
         rows = x.contiguous().view(-1, x.shape[-1])
         y = torch.empty((len(rows), linear.out))
-        self._call("lacuna_linear", rows.data_ptr(), len(rows), byref(linear.struct), y.data_ptr())
+        self.call("lacuna_linear", rows.data_ptr(), len(rows), byref(linear.struct), y.data_ptr())
         return y.view(*x.shape[:-1], linear.out)
 
-    def project(
-        self, x: Tensor, norm: Tensor, eps: float, qkv: PackedLinear, cos: Tensor, sin: Tensor, heads: int, groups: int
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """A layer's first half: query [H, R, D], key and value [G, R, D] of ``x`` [R, W].
+    def layers(self, parts: Sequence[LayerParts], heads: int, groups: int, eps: float) -> "NativeLayers":
+        """Layers of one shape that a pass goes through in turn."""
+        return NativeLayers(self, parts, heads, groups, eps)
 
-        RMSNorm, one linear for all three, and rotary embedding by ``cos`` and ``sin`` [R, D].
-        """
-        rows, width = cos.shape
-        turned, value = torch.empty((heads + groups, rows, width)), torch.empty((groups, rows, width))
-        x, cos, sin = x.contiguous(), cos.contiguous(), sin.contiguous()
-        angles = (cos.data_ptr(), sin.data_ptr())
-        shape = (heads, groups, width, turned.data_ptr(), value.data_ptr())
-        self._call("lacuna_project", x.data_ptr(), rows, norm.data_ptr(), eps, byref(qkv.struct), *angles, *shape)
-        return turned[:heads], turned[heads:], value
-
-    def finish(
-        self,
-        x: Tensor,
-        query: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        mask: FoldedMask | None,
-        output: PackedLinear,
-        norm: Tensor,
-        eps: float,
-        gate_up: PackedLinear,
-        down: PackedLinear,
-    ) -> Tensor:
-        """A layer's second half [R, W]: attention, its linear, and the gated MLP, each added to what it came from.
-
-        ``x`` [R, W] came into the layer. ``keys`` [G, K, D] are laid out by column (``empty_keys``), ``values``
-        [G, K, D] by row.
-        """
-        heads, rows, width = query.shape
-        groups, count, _ = keys.shape
-        strides = (keys.stride(0), keys.stride(2), values.stride(0), values.stride(1))
-        cache = _Cache(keys.data_ptr(), values.data_ptr(), *strides, count)
-        added = _Mask(None, 0) if mask is None else _Mask(mask.added.data_ptr(), mask.start)
-        x, query = x.contiguous(), query.contiguous()
-        y = torch.empty_like(x)
-        shape = (heads, groups, width, byref(cache), byref(added))
-        linears = (byref(output.struct), norm.data_ptr(), eps, byref(gate_up.struct), byref(down.struct))
-        self._call("lacuna_finish", x.data_ptr(), rows, query.data_ptr(), *shape, *linears, y.data_ptr())
-        return y
-
-    def _call(self, name: str, *arguments: object) -> None:
+    def call(self, name: str, *arguments: object) -> None:
         """Run a function of the library. Raises MemoryError where it found no room."""
         function = getattr(self._library, name)
         if self.crew.run(lambda threads: int(function(*arguments, threads))):
             raise MemoryError(name)
+
+
+class NativeLayers:
+    """Layers in few calls: attention over the arena's keys and values, and the gated MLP."""
+
+    def __init__(
+        self, kernels: NativeKernels, parts: Sequence[LayerParts], heads: int, groups: int, eps: float
+    ) -> None:
+        self._kernels = kernels
+        self._parts = parts  # which keeps what the structs point to
+        self._shape = (heads, groups)
+        self._eps = eps
+        self._structs = (_Layer * len(parts))()
+        for struct, part in zip(self._structs, parts, strict=True):
+            struct.attn_norm, struct.mlp_norm = part.attn_norm.data_ptr(), part.mlp_norm.data_ptr()
+            for name in ("qkv", "output", "gate_up", "down"):
+                setattr(struct, name, pointer(getattr(part, name).struct))
+
+    def __call__(
+        self,
+        x: Tensor,
+        cos: Tensor,
+        sin: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        seen: range,
+        mask: FoldedMask | None,
+    ) -> Tensor:
+        """What rows ``x`` [R, W] become.
+
+        Their keys and values are written to the last of the rows ``seen`` of ``keys`` [L, G, K, D], laid out by column
+        (``empty_keys``), and ``values`` [L, G, K, D], by row; all of ``seen`` is attended to. ``cos`` and ``sin``
+        [R, D] turn queries and keys.
+        """
+        x, cos, sin = x.clone(memory_format=torch.contiguous_format), cos.contiguous(), sin.contiguous()
+        rows = _Rows(len(x), *self._shape, cos.shape[1], cos.data_ptr(), sin.data_ptr(), self._eps)
+        added = _Mask(None, 0) if mask is None else _Mask(mask.added.data_ptr(), mask.start)
+        strides = (*_strides(keys, 0, 1, 3), *_strides(values, 0, 1, 2))
+        for first in range(0, len(self._structs), LAYERS_PER_CALL):
+            count = min(LAYERS_PER_CALL, len(self._structs) - first)
+            bases = (keys[first].data_ptr(), values[first].data_ptr())
+            arena = _Arena(*bases, *strides, seen.start, seen.stop - len(x))
+            layers = byref(self._structs[first])
+            self._kernels.call("lacuna_layers", x.data_ptr(), byref(rows), layers, count, byref(arena), byref(added))
+        return x
+
+
+def _strides(tensor: Tensor, *dimensions: int) -> list[int]:
+    return [tensor.stride(dimension) for dimension in dimensions]
 
 
 def supported() -> list[InstructionSet]:

@@ -12,59 +12,16 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
-from lacuna_kernels import empty_keys, rotary
-from lacuna_model.config import ModelConfig
+from lacuna_kernels import rotary
+from lacuna_model.arena import Arena
 from lacuna_model.context import Gap, Layout, Stream, StreamName
 from lacuna_model.transformer import Transformer
 
 # Arena order; *before* last, where typing happens.
 ORDER: tuple[StreamName, ...] = ("after", "before")
-GROWTH = 512
 # A CPU encodes so many rows at a time: their activations stay in its cache, and rows behind them are not looked at.
 CPU_ROWS = 128
-
-
-class Arena:
-    """Keys and values of all layers [L, G, capacity, D]; a pass writes its rows at ``tail`` and sees from ``head``."""
-
-    def __init__(self, config: ModelConfig, device: torch.device, dtype: torch.dtype) -> None:
-        shape = (config.num_layers, config.num_kv_heads, GROWTH, config.head_dim)
-        self.keys = empty_keys(shape, device, dtype)
-        self.values = torch.zeros(shape, device=device, dtype=dtype)
-        self.head = 0
-        self.tail = 0
-
-    @property
-    def num_bytes(self) -> int:
-        """Memory held."""
-        return 2 * self.keys.numel() * self.keys.element_size()
-
-    def reserve(self, rows: int) -> None:
-        """Make room for ``rows`` rows in all; what is there stays."""
-        capacity = self.keys.shape[2]
-        if rows <= capacity:
-            return
-        old_keys, old_values = self.keys, self.values
-        shape = (*old_keys.shape[:2], max(rows + GROWTH, capacity * 3 // 2), old_keys.shape[3])
-        self.keys = empty_keys(shape, old_keys.device, old_keys.dtype)
-        self.values = old_values.new_zeros(shape)
-        self.keys[:, :, :capacity], self.values[:, :, :capacity] = old_keys, old_values
-
-    def move(self, source: int, target: int, rows: int) -> None:
-        """Copy ``rows`` rows within the arena; the stretches may overlap."""
-        if source == target or rows == 0:
-            return
-        for store in (self.keys, self.values):
-            store[:, :, target : target + rows] = store[:, :, source : source + rows].clone()
-
-    def exchange(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Write the rows behind ``tail`` and show everything from ``head`` to their end."""
-        end = self.tail + key.shape[2]
-        self.keys[layer, :, self.tail : end] = key[0]
-        self.values[layer, :, self.tail : end] = value[0]
-        return self.keys[None, layer, :, self.head : end], self.values[None, layer, :, self.head : end]
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ the store shows. What differs between the uses (which weights, which rows see wh
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol
 
 import torch
@@ -15,7 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_kernels import FoldedMask, attention, fold_mask, rms_norm, rotary
-from lacuna_kernels.native import WIDTH, NativeKernels, PackedLinear
+from lacuna_kernels.native import WIDTH, LayerParts, NativeKernels, NativeLayers
+from lacuna_model.arena import Arena
 from lacuna_model.config import ModelConfig
 from lacuna_model.linear import Linear, NativeLinear
 
@@ -85,7 +85,7 @@ class Transformer:
         self.final_norm = final_norm
         self.head = head
         self.rotations = rotations
-        self.is_native = False
+        self._native: NativeLayers | None = None
         self._project: Callable[..., tuple[Tensor, Tensor, Tensor]] = project
         self._finish: Callable[..., Tensor] = finish
 
@@ -95,6 +95,13 @@ class Transformer:
         ``x`` [B, R, H] are embeddings, ``positions`` [R] or [B, R] their places in the rotary order, ``mask`` bool
         [R, K] or [B, 1, R, K] what each row may see of the K keys that ``store`` shows (None: everything).
         """
+        if self._native is not None and isinstance(store, Arena) and len(x) == 1 and store.is_bfloat16:
+            x = self._through_native(self._native, x[0], positions.view(-1), store, mask)[None]
+        else:
+            x = self._through_layers(x, positions, store, mask)
+        return rms_norm(x, self.final_norm, self.config.rms_norm_eps)
+
+    def _through_layers(self, x: Tensor, positions: Tensor, store: KeyValueStore, mask: Tensor | None) -> Tensor:
         cos, sin = self.rotations.at(positions)
         folded: FoldedMask | None = None
         for index, layer in enumerate(self.layers):
@@ -103,7 +110,14 @@ class Transformer:
             if mask is not None and folded is None:
                 folded = fold_mask(mask, self.config.num_heads // self.config.num_kv_heads, keys.dtype)
             x = self._finish(layer, x, query, keys, values, folded)
-        return rms_norm(x, self.final_norm, self.config.rms_norm_eps)
+        return x
+
+    def _through_native(
+        self, layers: NativeLayers, x: Tensor, positions: Tensor, arena: Arena, mask: Tensor | None
+    ) -> Tensor:
+        cos, sin = self.rotations.cos[positions], self.rotations.sin[positions]
+        folded = None if mask is None else fold_mask(mask, 1, arena.keys.dtype)
+        return layers(x, cos, sin, arena.keys, arena.values, arena.rows(len(x)), folded)
 
     def compiled(self) -> "Transformer":
         """The same with fused work between the stores; every new shape compiles anew, but one layer does for all."""
@@ -113,14 +127,18 @@ class Transformer:
         return other
 
     def native(self, kernels: NativeKernels) -> "Transformer":
-        """The same with each half of a layer in one call of ``kernels``, where they take all layers."""
-        if self.config.head_dim % WIDTH or not all(map(_is_packed, self.layers)):
+        """The same with several layers in one call of ``kernels`` over an arena in bfloat16, where they take all."""
+        parts = [part for part in map(_parts, self.layers) if part is not None]
+        if self.config.head_dim % WIDTH or len(parts) < len(self.layers):
             return self
-        other = copy.copy(self)
-        other._project = partial(native_project, kernels)
-        other._finish = partial(native_finish, kernels)
-        other.is_native = True
+        config, other = self.config, copy.copy(self)
+        other._native = kernels.layers(parts, config.num_heads, config.num_kv_heads, config.rms_norm_eps)
         return other
+
+    @property
+    def is_native(self) -> bool:
+        """Whether the layers are those of ``native``."""
+        return self._native is not None
 
 
 def project(layer: Layer, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -148,43 +166,13 @@ def finish(layer: Layer, x: Tensor, query: Tensor, keys: Tensor, values: Tensor,
     return x + layer.down(F.silu(gate) * up)
 
 
-def native_project(
-    kernels: NativeKernels, layer: Layer, x: Tensor, cos: Tensor, sin: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`project`; a batch is left to it."""
-    if len(x) > 1:
-        return project(layer, x, cos, sin)
-    config = layer.config
-    angles = (cos.flatten(0, -2), sin.flatten(0, -2))
-    heads = (config.num_heads, config.num_kv_heads)
-    parts = kernels.project(x[0], layer.attn_norm, config.rms_norm_eps, _packed(layer.qkv), *angles, *heads)
-    query, key, value = (part[None] for part in parts)
-    return query, key, value
-
-
-def native_finish(
-    kernels: NativeKernels,
-    layer: Layer,
-    x: Tensor,
-    query: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    mask: FoldedMask | None,
-) -> Tensor:
-    """As :func:`finish`; a batch, and keys that are not bfloat16, are left to it."""
-    if len(x) > 1 or keys.dtype is not torch.bfloat16:
-        return finish(layer, x, query, keys, values, mask)
-    mlp = (layer.mlp_norm, layer.config.rms_norm_eps, _packed(layer.gate_up), _packed(layer.down))
-    return kernels.finish(x[0], query[0], keys[0], values[0], mask, _packed(layer.output), *mlp)[None]
-
-
-def _is_packed(layer: Layer) -> bool:
-    """Whether the native halves take a layer: 8-bit linears, norms in float32, none for query and key."""
-    linears = all(isinstance(part, NativeLinear) for part in (layer.qkv, layer.output, layer.gate_up, layer.down))
-    norms = all(norm.dtype is torch.float32 for norm in (layer.attn_norm, layer.mlp_norm))
-    return linears and norms and layer.q_norm is None
-
-
-def _packed(linear: Linear) -> PackedLinear:
-    assert isinstance(linear, NativeLinear)
-    return linear.packed
+def _parts(layer: Layer) -> LayerParts | None:
+    """A layer as the kernels take it: 8-bit linears, norms in float32, none for query and key."""
+    qkv, output, gate_up, down = layer.qkv, layer.output, layer.gate_up, layer.down
+    if layer.q_norm is not None or {layer.attn_norm.dtype, layer.mlp_norm.dtype} != {torch.float32}:
+        return None
+    if not (isinstance(qkv, NativeLinear) and isinstance(output, NativeLinear)):
+        return None
+    if not (isinstance(gate_up, NativeLinear) and isinstance(down, NativeLinear)):
+        return None
+    return LayerParts(layer.attn_norm, qkv.packed, output.packed, layer.mlp_norm, gate_up.packed, down.packed)

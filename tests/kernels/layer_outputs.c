@@ -1,10 +1,10 @@
-/* Prints what the halves of a layer make of made-up numbers, the same on every CPU: for those that are emulated. */
+/* Prints what two layers make of made-up numbers, the same on every CPU: for those that are emulated. */
 
 #include <stdio.h>
 
 #include "layer.c"
 
-enum { HEADS = 6, GROUPS = 2, WIDTH = 32, HIDDEN = 96, INNER = 224, COUNT = 70, MOST_ROWS = 11 };
+enum { HEADS = 6, GROUPS = 2, WIDTH = 32, HIDDEN = 96, INNER = 224, COUNT = 70, MOST_ROWS = 11, CAPACITY = 96 };
 
 static uint32_t state = 1;
 
@@ -44,24 +44,17 @@ static void print(const float *x, int64_t count) {
 int main(void) {
     Linear qkv = linear((HEADS + 2 * GROUPS) * WIDTH, HIDDEN), output = linear(HIDDEN, HEADS * WIDTH);
     Linear gate_up = linear(2 * INNER, HIDDEN), down = linear(HIDDEN, INNER);
-    Cache cache = {halves(GROUPS * WIDTH * COUNT),
-                   halves(GROUPS * COUNT * WIDTH),
-                   WIDTH * COUNT,
-                   COUNT,
-                   COUNT * WIDTH,
-                   WIDTH,
-                   COUNT};
-    Mask mask = {halves(MOST_ROWS * COUNT), 40};
     float *norm = numbers(HIDDEN, 1, 0.1f);
+    Layer layer = {norm, norm, &qkv, &output, &gate_up, &down}, layers[] = {layer, layer};
+    Mask mask = {halves(MOST_ROWS * (COUNT + MOST_ROWS)), 40};
     for (int64_t rows = 1; rows <= MOST_ROWS; rows += 5) {
-        float *x = numbers(rows * HIDDEN, 0, 2), *angle = numbers(rows * WIDTH, 0, 1),
-              *y = numbers(rows * HIDDEN, 0, 0);
-        float *turned = numbers((HEADS + GROUPS) * rows * WIDTH, 0, 0), *value = numbers(GROUPS * rows * WIDTH, 0, 0);
-        lacuna_project(x, rows, norm, 1e-5f, &qkv, angle, angle, HEADS, GROUPS, WIDTH, turned, value, 2);
-        print(turned, (HEADS + GROUPS) * rows * WIDTH);
-        print(value, GROUPS * rows * WIDTH);
-        lacuna_finish(x, rows, turned, HEADS, GROUPS, WIDTH, &cache, &mask, &output, norm, 1e-5f, &gate_up, &down, y,
-                      2);
-        print(y, rows * HIDDEN);
+        int64_t kept = 2 * GROUPS * WIDTH * CAPACITY;
+        float *x = numbers(rows * HIDDEN, 0, 2), *angle = numbers(rows * WIDTH, 0, 1);
+        Rows shape = {rows, HEADS, GROUPS, WIDTH, angle, angle, 1e-5f};
+        Arena arena = {
+            halves(kept), halves(kept), kept / 2, WIDTH * CAPACITY, CAPACITY, kept / 2, WIDTH * CAPACITY, WIDTH, 0,
+            COUNT};
+        lacuna_layers(x, &shape, layers, 2, &arena, &mask, 2);
+        print(x, rows * HIDDEN);
     }
 }

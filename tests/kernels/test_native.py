@@ -10,10 +10,10 @@ from torch import Tensor
 from torch.nn.functional import silu
 
 from lacuna_kernels import empty_keys, fold_mask, native, reference, rms_norm, rotary
-from lacuna_kernels.native import InstructionSet, NativeKernels, PackedLinear
+from lacuna_kernels.native import InstructionSet, LayerParts, NativeKernels, PackedLinear
 
-HEADS, GROUPS, WIDTH, HIDDEN, INNER = 6, 2, 32, 96, 224
-CPU = torch.device("cpu")
+HEADS, GROUPS, WIDTH, HIDDEN, INNER, EPS = 6, 2, 32, 96, 224, 1e-5
+CPU, BFLOAT16 = torch.device("cpu"), torch.bfloat16
 ARM_COMPILER, ARM_EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 
 pytestmark = pytest.mark.skipif(not native.supported(), reason="this CPU has none of the instructions")
@@ -35,7 +35,7 @@ def whole_numbers(*shape: int, seed: int = 0) -> Tensor:
     return numbers
 
 
-class Part:
+class Linear:
     """A linear of the layer, packed and dense; weights are what 8 bit holds of them."""
 
     def __init__(self, kernels: NativeKernels, out: int, width: int, seed: int) -> None:
@@ -68,13 +68,13 @@ def test_products_of_the_largest_codes_do_not_saturate(kernels: NativeKernels, s
 
 
 def test_a_linear_takes_any_leading_shape_and_any_layout(kernels: NativeKernels) -> None:
-    part, x = Part(kernels, 64, 32, 0), random(32, 3, 2)
+    part, x = Linear(kernels, 64, 32, 0), random(32, 3, 2)
     got = kernels.linear(x.permute(2, 1, 0), part.packed)
     close(got, x.permute(2, 1, 0) @ part.weight.T)
 
 
 def test_rows_of_zeros_stay_zero_and_outliers_cost_the_others_nothing(kernels: NativeKernels) -> None:
-    part, x = Part(kernels, 64, 96, 0), random(8, 96)
+    part, x = Linear(kernels, 64, 96, 0), random(8, 96)
     x[2] = 0
     alone = kernels.linear(x, part.packed)
     x[3] *= 1e4
@@ -84,87 +84,125 @@ def test_rows_of_zeros_stay_zero_and_outliers_cost_the_others_nothing(kernels: N
     close(beside[3:4], x[3:4] @ part.weight.T)
 
 
-@pytest.mark.parametrize("rows", [1, 8, 9, 30])
-def test_project_is_norm_linear_and_rotary(kernels: NativeKernels, rows: int) -> None:
-    part = Part(kernels, (HEADS + 2 * GROUPS) * WIDTH, HIDDEN, 0)
-    x, norm = random(rows, HIDDEN), 1 + 0.1 * random(HIDDEN, seed=1)
-    angles = random(rows, WIDTH // 2, seed=2).repeat(1, 2)
-    got = kernels.project(x, norm, 1e-5, part.packed, angles.cos(), angles.sin(), HEADS, GROUPS)
-    states = rms_norm(x, norm, 1e-5) @ part.weight.T
-    query, key, value = states.view(rows, -1, WIDTH).transpose(0, 1).split([HEADS, GROUPS, GROUPS])
-    turned = [rotary(part, angles.cos(), angles.sin()) for part in (query, key)]
-    for one, other in zip(got, (*turned, value), strict=True):
-        close(one, other)
+class Layers:
+    """Layers with an arena that holds what earlier passes wrote, and rows that are to go through them."""
+
+    def __init__(self, kernels: NativeKernels, rows: int, head: int, tail: int, *, num_layers: int = 2) -> None:
+        shapes = {
+            "qkv": ((HEADS + 2 * GROUPS) * WIDTH, HIDDEN),
+            "output": (HIDDEN, HEADS * WIDTH),
+            "gate_up": (2 * INNER, HIDDEN),
+            "down": (HIDDEN, INNER),
+        }
+        self.linears = [
+            {name: Linear(kernels, *shape, seed=4 * layer + i) for i, (name, shape) in enumerate(shapes.items())}
+            for layer in range(num_layers)
+        ]
+        self.norms = [[1 + 0.1 * random(HIDDEN, seed=2 * layer + i) for i in range(2)] for layer in range(num_layers)]
+        self.native = kernels.layers(
+            [
+                LayerParts(first, linears["qkv"].packed, linears["output"].packed, second, *packed(linears))
+                for (first, second), linears in zip(self.norms, self.linears, strict=True)
+            ],
+            HEADS,
+            GROUPS,
+            EPS,
+        )
+        self.x = random(rows, HIDDEN, seed=4)
+        self.angles = random(rows, WIDTH // 2, seed=5).repeat(1, 2)
+        self.seen = range(head, tail + rows)
+        # More is kept than the rows may see: what lies in front and behind must not matter, whatever it is.
+        room = (num_layers, GROUPS, tail + rows + 7, WIDTH)
+        self.keys = empty_keys(room, CPU, BFLOAT16)
+        self.keys.copy_(random(*room, seed=6))
+        self.values = random(*room, seed=7).bfloat16()
+        for store in (self.keys, self.values):
+            store[:, :, :head], store[:, :, tail:] = float("nan"), float("nan")
+
+    def run(self, mask: Tensor | None = None, rows: slice = slice(None)) -> Tensor:
+        """What the kernels make of some of the rows, those before them written as in one pass."""
+        seen = self.seen[: len(self.seen) - len(self.x) + rows.indices(len(self.x))[1]]
+        folded = None if mask is None else fold_mask(mask[rows, : len(seen)], 1, BFLOAT16)
+        angles = self.angles[rows]
+        return self.native(self.x[rows], angles.cos(), angles.sin(), self.keys, self.values, seen, folded)
+
+    def expected(self, mask: Tensor | None = None) -> Tensor:
+        """The same in float32, but for what was kept before."""
+        x, before = self.x, slice(self.seen.start, self.seen.stop - len(self.x))
+        for layer, ((first, second), linears) in enumerate(zip(self.norms, self.linears, strict=True)):
+            states = rms_norm(x, first, EPS) @ linears["qkv"].weight.T
+            query, key, value = states.view(len(x), -1, WIDTH).transpose(0, 1).split([HEADS, GROUPS, GROUPS])
+            query, key = (rotary(part, self.angles.cos(), self.angles.sin()) for part in (query, key))
+            keys = torch.cat((self.keys[layer, :, before].float(), key), dim=1)
+            values = torch.cat((self.values[layer, :, before].float(), value), dim=1)
+            mixed = reference.attention(query[None], keys[None], values[None], mask)[0].transpose(0, 1).flatten(1)
+            x = x + mixed @ linears["output"].weight.T
+            gate, up = (rms_norm(x, second, EPS) @ linears["gate_up"].weight.T).chunk(2, dim=-1)
+            x = x + (silu(gate) * up) @ linears["down"].weight.T
+        return x
 
 
-class Second:
-    """A layer's second half, and what it is given."""
-
-    def __init__(self, kernels: NativeKernels, rows: int, count: int) -> None:
-        self.kernels = kernels
-        self.output, self.down = Part(kernels, HIDDEN, HEADS * WIDTH, 0), Part(kernels, HIDDEN, INNER, 1)
-        self.gate_up = Part(kernels, 2 * INNER, HIDDEN, 2)
-        self.norm = 1 + 0.1 * random(HIDDEN, seed=3)
-        self.x, self.query = random(rows, HIDDEN, seed=4), 2 * random(HEADS, rows, WIDTH, seed=5)
-        # More is kept than the rows may see: what lies behind must not matter, whatever it is.
-        self.keys = empty_keys((GROUPS, count + 7, WIDTH), CPU, torch.bfloat16)
-        self.keys.copy_(random(GROUPS, count + 7, WIDTH, seed=6))
-        self.values = random(GROUPS, count + 7, WIDTH, seed=7).bfloat16()
-        self.keys[:, count:], self.values[:, count:] = float("nan"), float("nan")
-        self.count = count
-
-    def run(self, mask: Tensor | None, rows: slice = slice(None)) -> Tensor:
-        folded = None if mask is None else fold_mask(mask[rows], HEADS // GROUPS, torch.bfloat16)
-        cache = (self.keys[:, : self.count], self.values[:, : self.count])
-        mlp = (self.norm, 1e-5, self.gate_up.packed, self.down.packed)
-        return self.kernels.finish(self.x[rows], self.query[:, rows], *cache, folded, self.output.packed, *mlp)
-
-    def expected(self, mask: Tensor | None) -> Tensor:
-        cache = (self.keys[None, :, : self.count].float(), self.values[None, :, : self.count].float())
-        mixed = reference.attention(self.query[None], *cache, mask)[0].transpose(0, 1).flatten(1)
-        x = self.x + mixed @ self.output.weight.T
-        gate, up = (rms_norm(x, self.norm, 1e-5) @ self.gate_up.weight.T).chunk(2, dim=-1)
-        return x + (silu(gate) * up) @ self.down.weight.T
+def packed(linears: dict[str, Linear]) -> tuple[PackedLinear, PackedLinear]:
+    return linears["gate_up"].packed, linears["down"].packed
 
 
-@pytest.mark.parametrize("count", [1, 31, 32, 33, 64, 95, 300])
+@pytest.mark.parametrize(("head", "tail"), [(0, 0), (0, 31), (3, 32), (5, 95), (0, 300)])
 @pytest.mark.parametrize("rows", [1, 8, 11])
-def test_finish_is_attention_and_mlp(kernels: NativeKernels, rows: int, count: int) -> None:
-    second = Second(kernels, rows, count)
-    close(second.run(None), second.expected(None))
+def test_layers_are_attention_and_mlp(kernels: NativeKernels, rows: int, head: int, tail: int) -> None:
+    layers = Layers(kernels, rows, head, tail)
+    given = layers.x.clone()
+    close(layers.run(), layers.expected())
+    assert torch.equal(layers.x, given)
+
+
+def test_it_is_the_same_in_how_many_calls(kernels: NativeKernels, monkeypatch: pytest.MonkeyPatch) -> None:
+    together = Layers(kernels, 5, 0, 40, num_layers=3).run()
+    monkeypatch.setattr(native, "LAYERS_PER_CALL", 2)
+    assert torch.equal(Layers(kernels, 5, 0, 40, num_layers=3).run(), together)
+
+
+def test_keys_and_values_are_kept_where_the_pass_writes(kernels: NativeKernels) -> None:
+    layers = Layers(kernels, 5, 2, 40)
+    layers.run()
+    states = rms_norm(layers.x, layers.norms[0][0], EPS) @ layers.linears[0]["qkv"].weight.T
+    _, key, value = states.view(5, -1, WIDTH).transpose(0, 1).split([HEADS, GROUPS, GROUPS])
+    close(layers.keys[0, :, 40:45].float(), rotary(key, layers.angles.cos(), layers.angles.sin()))
+    close(layers.values[0, :, 40:45].float(), value)
+    assert layers.keys[:, :, 45:].isnan().all()
+    assert layers.values[:, :, 45:].isnan().all()
 
 
 @pytest.mark.parametrize("start", [0, 40, 69])
-def test_finish_hides_what_the_mask_hides(kernels: NativeKernels, start: int) -> None:
-    second = Second(kernels, 11, 70)
+def test_the_mask_hides_what_it_hides(kernels: NativeKernels, start: int) -> None:
+    layers = Layers(kernels, 11, 0, 59)
     mask = torch.rand((11, 70), generator=torch.Generator().manual_seed(0)) < 0.5
     mask[:, :start] = True
     mask[:, 0] = True
-    got = second.run(mask)
-    close(got, second.expected(mask))
-    hidden = ~mask.any(0)
-    second.keys[:, :70][:, hidden], second.values[:, :70][:, hidden] = 50.0, -50.0
-    assert torch.equal(second.run(mask), got)
+    got = layers.run(mask)
+    close(got, layers.expected(mask))
+    hidden = ~mask.any(0)[:59]
+    layers.keys[:, :, :59][:, :, hidden], layers.values[:, :, :59][:, :, hidden] = 50.0, -50.0
+    assert torch.equal(layers.run(mask), got)
 
 
 def test_large_scores_do_not_overflow(kernels: NativeKernels) -> None:
-    second = Second(kernels, 5, 50)
-    second.query *= 100
-    close(second.run(None), second.expected(None))
+    layers = Layers(kernels, 5, 0, 45, num_layers=1)
+    layers.norms[0][0] *= 1000
+    close(layers.run(), layers.expected())
 
 
 def test_a_row_does_not_depend_on_the_rows_beside_it(kernels: NativeKernels) -> None:
-    second = Second(kernels, 21, 90)
+    layers = Layers(kernels, 21, 0, 69)
     mask = torch.ones((21, 90), dtype=torch.bool).tril(69)
-    together = second.run(mask)
-    for rows in (slice(0, 1), slice(3, 12), slice(20, 21)):
-        assert torch.equal(second.run(mask, rows), together[rows])
+    together = layers.run(mask)
+    for rows in (slice(0, 1), slice(1, 12), slice(12, 21)):
+        assert torch.equal(layers.run(mask, rows), together[rows])
 
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_any_number_of_threads_gives_the_same(kernels: NativeKernels, tmp_path: Path, threads: int) -> None:
     several = native.build(tmp_path, threads, [kernels.instructions])
-    assert torch.equal(Second(several, 9, 40).run(None), Second(kernels, 9, 40).run(None))
+    assert torch.equal(Layers(several, 9, 0, 40).run(), Layers(kernels, 9, 0, 40).run())
 
 
 def test_it_is_built_once_and_again_where_it_was_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
-/* The halves of a transformer layer on a CPU: linears in 8 bit, attention over bfloat16 keys.
+/* Transformer layers on a CPU: linears in 8 bit, attention over bfloat16 keys.
  *
  * A denoising pass has 1 to 40 rows. At that size the time goes into reading weights, and into everything that stands
- * between two products; so each half is one call, whose threads meet at barriers. What a row becomes does not depend
- * on the rows beside it: a row alone and a row in a batch come out bit for bit the same.
+ * between two products; so several layers are one call, whose threads meet at barriers. What a row becomes does not
+ * depend on the rows beside it: a row alone and a row in a batch come out bit for bit the same.
  *
  * Matrices are row-major and contiguous unless a stride is given. Widths are multiples of 32.
  */
@@ -19,7 +19,7 @@ void lacuna_pack(const int8_t *codes, int64_t out, int64_t in, uint8_t *packed) 
     }
 }
 
-/* y [rows, out] = x W^T + b. Every function below returns 0, or 1 where there is no memory. */
+/* y [rows, out] = x W^T + b. Returns 0, or 1 where there is no memory. */
 int lacuna_linear(const float *x, int64_t rows, const Linear *linear, float *y, int threads) {
     char *memory = reserve(codes_bytes(rows, linear->in));
     if (!memory)
@@ -34,36 +34,75 @@ int lacuna_linear(const float *x, int64_t rows, const Linear *linear, float *y, 
     return 0;
 }
 
-/* The first half: turned = [query; key] [heads + groups, rows, width] after rotation, and value [groups, rows, width].
- * cos and sin are [rows, width]. */
-int lacuna_project(const float *x, int64_t rows, const float *norm, float eps, const Linear *qkv, const float *cos,
-                   const float *sin, int64_t heads, int64_t groups, int64_t width, float *turned, float *value,
-                   int threads) {
-    char *memory = reserve(codes_bytes(rows, qkv->in) + padded(rows * qkv->out * 4));
-    if (!memory)
-        return 1;
-    Codes codes = take_codes(&memory, rows, qkv->in);
-    float *states = (float *)take(&memory, rows * qkv->out * 4);
-    int64_t half = width / 2, turning = heads + groups;
-#pragma omp parallel num_threads(threads)
-    {
+/* The rows of a pass: cos and sin are [count, width]. */
+typedef struct {
+    int64_t count, heads, groups, width;
+    const float *cos, *sin;
+    float eps;
+} Rows;
+
+typedef struct {
+    const float *attn_norm, *mlp_norm;
+    const Linear *qkv, *output, *gate_up, *down;
+} Layer;
+
+/* Keys and values of all layers; a pass writes its rows at `tail` and sees from `head` to their end. */
+typedef struct {
+    uint16_t *keys, *values;
+    int64_t key_layer, key_group, key_column, value_layer, value_group, value_row;
+    int64_t head, tail;
+} Arena;
+
+/* What lies between the products of a layer. */
+typedef struct {
+    Codes normed, attended, gated;
+    float *states, *query, *mixed, *both, *scores;
+} Between;
+
+static Cache seen(const Arena *arena, int64_t rows, int64_t layer) {
+    return (Cache){arena->keys + layer * arena->key_layer + arena->head,
+                   arena->values + layer * arena->value_layer + arena->head * arena->value_row,
+                   arena->key_group,
+                   arena->key_column,
+                   arena->value_group,
+                   arena->value_row,
+                   arena->tail + rows - arena->head};
+}
+
+/* Rotary embedding of one row of one head. */
+static void turn(const float *from, const float *cos, const float *sin, int64_t width, float *to) {
+    int64_t half = width / 2;
+    for (int64_t d = 0; d < half; d++) to[d] = from[d] * cos[d] - from[d + half] * sin[d];
+    for (int64_t d = half; d < width; d++) to[d] = from[d] * cos[d] + from[d - half] * sin[d];
+}
+
+/* The first half of a layer: queries [heads, rows, width], and the rows' keys and values in the arena. */
+static void project(const float *x, const Rows *rows, const Layer *layer, const Arena *arena, int64_t index,
+                    const Between *between) {
+    int64_t count = rows->count, width = rows->width, turning = rows->heads + rows->groups;
+    uint16_t *keys = arena->keys + index * arena->key_layer + arena->tail;
+    uint16_t *values = arena->values + index * arena->value_layer + arena->tail * arena->value_row;
 #pragma omp for schedule(static)
-        for (int64_t r = 0; r < rows; r++) quantize_norm(x + r * qkv->in, norm, eps, qkv->in, codes, r);
-        multiply(codes, rows, qkv, NULL, states);
+    for (int64_t r = 0; r < count; r++)
+        quantize_norm(x + r * layer->qkv->in, layer->attn_norm, rows->eps, layer->qkv->in, between->normed, r);
+    multiply(between->normed, count, layer->qkv, NULL, between->states);
 #pragma omp for schedule(static) collapse(2)
-        for (int64_t h = 0; h < turning + groups; h++)
-            for (int64_t r = 0; r < rows; r++) {
-                const float *from = states + r * qkv->out + h * width, *c = cos + r * width, *s = sin + r * width;
-                if (h >= turning) {
-                    __builtin_memcpy(value + ((h - turning) * rows + r) * width, from, width * 4);
-                    continue;
-                }
-                float *to = turned + (h * rows + r) * width;
-                for (int64_t d = 0; d < half; d++) to[d] = from[d] * c[d] - from[d + half] * s[d];
-                for (int64_t d = half; d < width; d++) to[d] = from[d] * c[d] + from[d - half] * s[d];
+    for (int64_t h = 0; h < turning + rows->groups; h++)
+        for (int64_t r = 0; r < count; r++) {
+            const float *from = between->states + r * layer->qkv->out + h * width;
+            const float *cos = rows->cos + r * width, *sin = rows->sin + r * width;
+            if (h < rows->heads) {
+                turn(from, cos, sin, width, between->query + (h * count + r) * width);
+            } else if (h < turning) {
+                float turned[width];
+                turn(from, cos, sin, width, turned);
+                uint16_t *key = keys + (h - rows->heads) * arena->key_group + r;
+                for (int64_t d = 0; d < width; d++) key[d * arena->key_column] = to_bfloat16(turned[d]);
+            } else {
+                uint16_t *value = values + (h - turning) * arena->value_group + r * arena->value_row;
+                for (int64_t d = 0; d < width; d++) value[d] = to_bfloat16(from[d]);
             }
-    }
-    return 0;
+        }
 }
 
 /* x / (1 + e^-x), by an exponential of what is not positive. */
@@ -72,36 +111,54 @@ static Floats silu(Floats x) {
     return x * (larger(power, one_or_zero) / (one + power));
 }
 
-/* The second half: y [rows, hidden] = the layer's output, from its input x and the query [heads, rows, width]. */
-int lacuna_finish(const float *x, int64_t rows, const float *query, int64_t heads, int64_t groups, int64_t width,
-                  const Cache *cache, const Mask *mask, const Linear *output, const float *norm, float eps,
-                  const Linear *gate_up, const Linear *down, float *y, int threads) {
-    int64_t hidden = output->out, inner = down->in;
-    char *memory = reserve(codes_bytes(rows, output->in) + codes_bytes(rows, hidden) + codes_bytes(rows, inner) +
-                           padded(rows * output->in * 4) + padded(rows * hidden * 4) + padded(rows * inner * 8) +
-                           threads * ROWS * scores_stride(cache) * 4);
+/* The second half: to x [rows, hidden] is added what attention makes of the queries, and to that the gated MLP. */
+static void finish(float *x, const Rows *rows, const Layer *layer, const Cache *cache, const Mask *mask,
+                   const Between *between) {
+    int64_t count = rows->count, hidden = layer->output->out, inner = layer->down->in;
+    attend(between->query, count, rows->heads, rows->groups, rows->width, cache, mask, between->scores, between->mixed);
+#pragma omp for schedule(static)
+    for (int64_t r = 0; r < count; r++)
+        quantize(between->mixed + r * layer->output->in, layer->output->in, between->attended, r);
+    multiply(between->attended, count, layer->output, x, x);
+#pragma omp for schedule(static)
+    for (int64_t r = 0; r < count; r++)
+        quantize_norm(x + r * hidden, layer->mlp_norm, rows->eps, hidden, between->normed, r);
+    multiply(between->normed, count, layer->gate_up, NULL, between->both);
+#pragma omp for schedule(static)
+    for (int64_t r = 0; r < count; r++) {
+        float *gate = between->both + r * 2 * inner, *up = gate + inner;
+        for (int64_t i = 0; i < inner; i += LANES) store(gate + i, silu(load(gate + i)) * load(up + i));
+        quantize(gate, inner, between->gated, r);
+    }
+    multiply(between->gated, count, layer->down, x, x);
+}
+
+/* What x [rows, hidden] becomes in `num_layers` layers of the same shape, where it stands; `arena` begins with the
+ * first of them. Returns 0, or 1 where there is no memory. */
+int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_t num_layers, const Arena *arena,
+                  const Mask *mask, int threads) {
+    int64_t count = rows->count, hidden = layers->output->out, inner = layers->down->in;
+    int64_t qkv = count * layers->qkv->out * 4, mixed = count * layers->output->in * 4, both = count * inner * 8;
+    Cache first = seen(arena, count, 0);
+    char *memory =
+        reserve(codes_bytes(count, hidden) + codes_bytes(count, layers->output->in) + codes_bytes(count, inner) +
+                padded(qkv) + 2 * padded(mixed) + padded(both) + threads * ROWS * scores_stride(&first) * 4);
     if (!memory)
         return 1;
-    Codes attended = take_codes(&memory, rows, output->in), normed = take_codes(&memory, rows, hidden);
-    Codes gated = take_codes(&memory, rows, inner);
-    float *mixed = (float *)take(&memory, rows * output->in * 4), *middle = (float *)take(&memory, rows * hidden * 4);
-    float *both = (float *)take(&memory, rows * inner * 8), *scores = (float *)memory;
+    Between between;
+    between.normed = take_codes(&memory, count, hidden);
+    between.attended = take_codes(&memory, count, layers->output->in);
+    between.gated = take_codes(&memory, count, inner);
+    between.states = (float *)take(&memory, qkv);
+    between.query = (float *)take(&memory, mixed);
+    between.mixed = (float *)take(&memory, mixed);
+    between.both = (float *)take(&memory, both);
+    between.scores = (float *)memory;
 #pragma omp parallel num_threads(threads)
-    {
-        attend(query, rows, heads, groups, width, cache, mask, scores, mixed);
-#pragma omp for schedule(static)
-        for (int64_t r = 0; r < rows; r++) quantize(mixed + r * output->in, output->in, attended, r);
-        multiply(attended, rows, output, x, middle);
-#pragma omp for schedule(static)
-        for (int64_t r = 0; r < rows; r++) quantize_norm(middle + r * hidden, norm, eps, hidden, normed, r);
-        multiply(normed, rows, gate_up, NULL, both);
-#pragma omp for schedule(static)
-        for (int64_t r = 0; r < rows; r++) {
-            float *gate = both + r * 2 * inner, *up = gate + inner;
-            for (int64_t i = 0; i < inner; i += LANES) store(gate + i, silu(load(gate + i)) * load(up + i));
-            quantize(gate, inner, gated, r);
-        }
-        multiply(gated, rows, down, middle, y);
+    for (int64_t layer = 0; layer < num_layers; layer++) {
+        Cache cache = seen(arena, count, layer);
+        project(x, rows, layers + layer, arena, layer, &between);
+        finish(x, rows, layers + layer, &cache, mask, &between);
     }
     return 0;
 }

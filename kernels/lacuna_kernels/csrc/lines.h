@@ -6,6 +6,15 @@
 
 enum { SPAN = 2 * LANES };
 
+/* To nearest, ties to even. */
+static inline uint16_t to_bfloat16(float x) {
+    union {
+        float value;
+        uint32_t bits;
+    } wide = {x};
+    return (uint16_t)((wide.bits + 0x7fff + (wide.bits >> 16 & 1)) >> 16);
+}
+
 #ifdef __AVX512BF16__
 
 enum { LINES = 2 };
@@ -14,13 +23,7 @@ typedef struct {
     Ints half[2]; /* pairs: a number of the one line, that of the other */
 } Lines;
 
-static inline Factor factor(float x) {
-    union {
-        float value;
-        uint32_t bits;
-    } wide = {x};
-    return (uint16_t)((wide.bits + 0x7fff + (wide.bits >> 16 & 1)) >> 16); /* to nearest, ties to even */
-}
+static inline Factor factor(float x) { return to_bfloat16(x); }
 
 /* Stores what is not negative; what is returned is `sum` and what it became. */
 static inline Floats store_factors(Factor *to, Floats x, Floats sum) {
