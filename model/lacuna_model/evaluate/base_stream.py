@@ -7,40 +7,26 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from lacuna_model.arena import Arena
 from lacuna_model.errors import RequestError
 from lacuna_model.transformer import Transformer
-
-
-class _Cache:
-    """Keys and values of one stream [layers, 1, G, capacity, D]; rows are written behind ``length``."""
-
-    def __init__(self, transformer: Transformer, capacity: int) -> None:
-        config = transformer.config
-        shape = (config.num_layers, 1, config.num_kv_heads, capacity, config.head_dim)
-        self.keys = torch.zeros(shape)
-        self.values = torch.zeros(shape)
-        self.length = 0
-
-    def exchange(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores the rows' keys and values; shows all that have been stored."""
-        end = self.length + key.shape[2]
-        self.keys[layer, :, :, self.length : end] = key
-        self.values[layer, :, :, self.length : end] = value
-        return self.keys[layer, :, :, :end], self.values[layer, :, :, :end]
 
 
 class BaseStream:
     """Next-token logits of the base model; satisfies ``NextToken``.
 
     ``capacity`` is the most tokens a stream may hold, prompt and generated together. ``chunk`` tokens are encoded at
-    a time, which bounds the attention mask's memory.
+    a time, which bounds the attention mask's memory. Keys and values are kept in ``dtype``.
     """
 
-    def __init__(self, transformer: Transformer, *, capacity: int = 2048, chunk: int = 512) -> None:
+    def __init__(
+        self, transformer: Transformer, *, capacity: int = 2048, chunk: int = 512, dtype: torch.dtype = torch.float32
+    ) -> None:
         self._transformer = transformer
         self._capacity = capacity
         self._chunk = chunk
-        self._cache = _Cache(transformer, capacity)
+        self._arena = Arena(transformer.config, transformer.final_norm.device, dtype)
+        self._arena.reserve(capacity)
         self._tokens: list[int] = []
         self._last: Tensor | None = None
 
@@ -53,7 +39,7 @@ class BaseStream:
                 break
             shared += 1
         self._tokens = self._tokens[:shared]
-        self._cache.length = shared
+        self._arena.tail = shared
         for start in range(shared, len(tokens), self._chunk):
             self._encode(tokens[start : start + self._chunk])
 
@@ -70,13 +56,13 @@ class BaseStream:
         self._encode([token])
 
     def _encode(self, tokens: Sequence[int]) -> None:
-        start, rows = self._cache.length, len(tokens)
+        start, rows = self._arena.tail, len(tokens)
         if start + rows > self._capacity:
             raise RequestError(f"a left-to-right stream of {start + rows} tokens exceeds its {self._capacity}")
         with torch.inference_mode():
             positions = torch.arange(start, start + rows)
             visible = torch.arange(start + rows) <= positions[:, None] if rows > 1 else None
             x = self._transformer.embed(torch.tensor([list(tokens)]))
-            self._last = self._transformer.hidden(x, positions, self._cache, visible)[:, -1:]
-        self._cache.length += rows
+            self._last = self._transformer.hidden(x, positions, self._arena, visible)[:, -1:]
+        self._arena.tail += rows
         self._tokens.extend(tokens)

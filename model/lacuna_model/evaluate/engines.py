@@ -45,7 +45,7 @@ def available_engines(model: LoadedModel, options: DecodeOptions | None = None) 
     """How to build every engine; each has caches of its own, and the weights are shared."""
 
     def left_to_right(name: str, layout: Layout) -> Filler:
-        return LeftToRight(name, BaseStream(model.base), model.tokenizer, layout)
+        return LeftToRight(name, BaseStream(model.base, dtype=model.cache_dtype), model.tokenizer, layout)
 
     return {
         "lacuna": lambda: EngineFiller(Engine(model), options=options),
