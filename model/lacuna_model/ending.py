@@ -29,8 +29,12 @@ def end_odds(coefficients: Sequence[float], *said: Tensor) -> Tensor:
 
 
 def with_ends(rows: Tensor, end_id: int, ends: Tensor) -> Tensor:
-    """Log-probabilities [.., V] whose end has the log-probabilities ``ends`` [..], and all else shares the rest."""
-    rows = rows.index_fill(-1, torch.tensor([end_id], device=rows.device), RULED_OUT).log_softmax(-1)
+    """Log-probabilities [.., V] whose end has the log-probabilities ``ends`` [..], and all else shares the rest.
+
+    ``rows`` are not to be used any more.
+    """
+    rows[..., end_id] = RULED_OUT
+    rows = rows.log_softmax(-1)
     rows += torch.log1p(-ends.exp().clamp_max(1 - 1e-6)).unsqueeze(-1)
     rows[..., end_id] = ends
     return rows

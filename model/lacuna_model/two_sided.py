@@ -15,6 +15,7 @@ from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
 from lacuna_model.prior.canvas_prior import CanvasPrior, Draft, beside
 from lacuna_model.prior.weights import MixtureWeights, fitted
+from lacuna_model.rows import Rows
 
 NUM_CANDIDATES = 12
 # So many tokens behind a gap tell how well a fill leads over to them; with 4 and 16 fills are told apart as well.
@@ -26,9 +27,9 @@ SURE_END = 0.5
 # A reading of the canvas side serves for so many further tokens, which then cost one pass each and not two. Where the
 # fill may end (at a line's end, say) it is read anew. With 0, 3 and 15 the fills of the development set are as good.
 MAX_AGE = 15
-# The base is asked about a slot if the draft in front of it holds with this probability: on two cores a row more costs
-# a twentieth of a pass, and less as long as a pass takes the time that the weights take to be read.
-WORTH_ASKING = 0.02
+# The base is asked about a slot if the draft in front of it holds with this log-probability (2 %): on two cores a row
+# more costs a twentieth of a pass, and less as long as a pass takes the time that the weights take to be read.
+WORTH_ASKING = -3.9
 FREE_SLOTS = 5
 
 
@@ -36,13 +37,14 @@ FREE_SLOTS = 5
 class Reading:
     """What the canvas side said of a block of slots, where the block began and where its frontier was.
 
-    ``rows`` [B, V] are log-probabilities, with the end calibrated; ``ends`` [B] those of the end as it was said, and
-    ``best`` the best token of every slot but for the end.
+    ``rows`` [B, V] are log-probabilities, with the end calibrated; ``ends`` [B] those of the end as it was said,
+    ``best`` the best token of every slot but for the end, and ``marginals`` what all that comes to.
     """
 
     rows: Tensor
     ends: Tensor
     best: list[int]
+    marginals: Marginals
     start: int
     frontier: int
 
@@ -98,21 +100,34 @@ class TwoSidedModel:
         """Marginals of every open canvas: the canvas side's, with prior and, at the frontier, the base's mixed in."""
         opened = [canvas for canvas in canvases if not canvas.closed]
         drafts, exact = self._read(opened, [self._age(canvas) for canvas in opened])
-        rows = [self._end_if_likely(draft.rows) for draft in drafts]
         for index, canvas in enumerate(opened):
             if canvas.candidate and not canvas.frontier and not canvas.done:
-                rows[index][0, rows[index][0].topk(canvas.candidate).indices] = RULED_OUT
+                first = drafts[index].rows.own(0)
+                first[self._end_if_likely(first[None])[0].topk(canvas.candidate).indices] = RULED_OUT
                 exact[index] = min(exact[index], 1)  # what was verified goes on from the best token
-        # One call over all gaps: the vocabulary is wide, neither a launch nor a copy is free.
-        ids, logp, entropy = unmask(rows[0] if len(rows) == 1 else torch.cat(rows), NUM_CANDIDATES)
-        sizes = [len(canvas.slots) for canvas in opened]
-        found = iter(
-            Marginals(i.numpy(force=True), p.numpy(force=True), e.numpy(force=True), count)
-            for i, p, e, count in zip(
-                *(part.split_with_sizes(sizes) for part in (ids, logp, entropy)), exact, strict=True
-            )
-        )
+        found = iter(self._marginals(opened, drafts, exact))
         return [None if canvas.closed else next(found) for canvas in canvases]
+
+    def _marginals(self, opened: Sequence[Canvas], drafts: Sequence[Draft], exact: Sequence[int]) -> list[Marginals]:
+        """The marginals of the drafts: what was read of most slots stands since the canvas side read them."""
+        found = []
+        for canvas, count in zip(opened, exact, strict=True):
+            read, size = self._readings[canvas.key].marginals, len(canvas.slots)
+            found.append(Marginals(*(part[:size].copy() for part in (read.ids, read.logp, read.entropy)), count))
+        # One call over all gaps: the vocabulary is wide, neither a launch nor a copy is free.
+        changed = [(index, slot) for index, draft in enumerate(drafts) for slot in draft.rows.changed]
+        if changed:
+            fresh = self._summary(torch.stack([drafts[index].rows[slot] for index, slot in changed]))
+            for row, (index, slot) in enumerate(changed):
+                marginals = found[index]
+                marginals.ids[slot], marginals.logp[slot] = fresh.ids[row], fresh.logp[row]
+                marginals.entropy[slot] = fresh.entropy[row]
+        return found
+
+    def _summary(self, rows: Tensor) -> Marginals:
+        """The marginals of ``rows`` [R, V], which are not to be used any more."""
+        parts = unmask(self._end_if_likely(rows), NUM_CANDIDATES)
+        return Marginals(*(part.numpy(force=True) for part in parts))
 
     def _age(self, canvas: Canvas) -> int:
         """How many tokens were committed since the canvas side read a canvas; too many if it never did."""
@@ -129,7 +144,8 @@ class TwoSidedModel:
         rows = self.restrict(canvas, logits).log_softmax(-1)
         ends = rows[:, self._eog_id].clone()
         rows = with_ends(rows, self._eog_id, end_odds(self._weights.drafted_end, ends))
-        reading = Reading(rows, ends, best_others(rows, self._eog_id), len(canvas.done), canvas.frontier)
+        best, marginals = best_others(rows, self._eog_id), self._summary(rows.clone())
+        reading = Reading(rows, ends, best, marginals, len(canvas.done), canvas.frontier)
         self._readings[canvas.key] = reading
 
     def _read(self, opened: Sequence[Canvas], ages: Sequence[int]) -> tuple[list[Draft], list[int]]:
@@ -223,7 +239,8 @@ class TwoSidedModel:
         It competes with all tokens together, not with the best of them: many ways to go on are no reason to end.
         """
         end = rows[:, self._eog_id].clone()
-        best = rows.index_fill(1, torch.tensor([self._eog_id], device=rows.device), RULED_OUT).amax(-1)
+        rows[:, self._eog_id] = RULED_OUT
+        best = rows.amax(-1)
         likely = end.exp() > END_SHARE
         rows[:, self._eog_id] = torch.where(likely, torch.maximum(end, best + 1e-3), torch.minimum(end, best - 1e-3))
         return rows
@@ -232,10 +249,10 @@ class TwoSidedModel:
         """The canvas side's draft with the prior mixed in, where there is one."""
         # An end-of-gap may have cut the block since it was read.
         reading, size = self._readings[canvas.key], len(canvas.slots)
-        rows, best = reading.rows[:size].clone(), reading.best[:size]
+        rows, best = Rows(reading.rows[:size]), reading.best[:size]
         if self._prior is not None:
             return self._prior.draft(canvas, rows, best)
-        return Draft(rows, best_tokens(rows, self._eog_id, best), [None] * size)
+        return Draft(rows, best_tokens(rows.read, self._eog_id, best), [None] * size)
 
     def _guide(self, opened: Sequence[Canvas], drafts: Sequence[Draft], ages: Sequence[int]) -> list[int]:
         """Mix the base's next-token distribution in from the frontier on, as far as its reading holds.
@@ -264,10 +281,12 @@ class TwoSidedModel:
         """Up to which open slot the base is asked: no further than the draft in front of it is likely to hold."""
         first, size = canvas.frontier, len(canvas.slots)
         stop = next((slot for slot in range(first, size) if canvas.slots[slot] is not None), size)
-        tokens = torch.tensor(draft.tokens[first:stop], device=draft.rows.device)[:, None]
-        holds = draft.rows[first:stop].gather(1, tokens).cumsum(0).exp()[:, 0].tolist()
-        worth = next((count for count, chance in enumerate(holds, start=1) if chance < WORTH_ASKING), len(holds))
-        return min(first + max(worth, FREE_SLOTS), stop)
+        chance = 0.0
+        for slot in range(first, stop):
+            chance += float(draft.rows[slot][draft.tokens[slot]])
+            if chance < WORTH_ASKING:
+                return min(max(slot + 1, first + FREE_SLOTS), stop)
+        return stop
 
     def _accept(self, canvas: Canvas, draft: Draft, tokens: Sequence[int], said: Tensor, age: int) -> int:
         """Put guided rows in place of drafted ones as long as the draft holds; returns how many."""

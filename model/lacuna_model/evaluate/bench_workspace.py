@@ -18,6 +18,7 @@ from lacuna_model.errors import RequestError
 from lacuna_model.prior.canvas_prior import CanvasPrior
 from lacuna_model.prior.index import Documents, Index, Segment
 from lacuna_model.prior.indexing import refresh
+from lacuna_model.rows import Rows
 from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.weights import BLOCK_SIZE
 from lacuna_model.workspace.files import WorkspaceSettings
@@ -92,7 +93,7 @@ def _steps(documents: Documents, tokenizer: Tokenizer, places: int, rng: random.
             rows = torch.randn((BLOCK_SIZE, tokenizer.vocab_size), generator=generator).log_softmax(-1)
             best = best_others(rows, tokenizer.eog_id)
             started = time.thread_time()
-            prior.draft(canvas, rows, best)
+            prior.draft(canvas, Rows(rows), best)
             yield (time.thread_time() - started) * 1e3
             for token in tokens[at + step : at + step + COMMITTED]:
                 canvas.commit(canvas.frontier, token, tokenizer.eog_id)

@@ -18,6 +18,7 @@ from lacuna_model.prior.proposal import EndEvidence, Proposal, Walk, propose_rig
 from lacuna_model.prior.spans import find_spans, probabilities
 from lacuna_model.prior.suffix_array import MAX_MATCH
 from lacuna_model.prior.weights import MixtureWeights, fitted, weight
+from lacuna_model.rows import Rows
 
 # Where the drafted tokens so far are less likely than this to be right together, no more is drafted from them.
 LEAST_CERTAINTY = 0.1
@@ -34,14 +35,14 @@ UNSETTLED = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A canvas's rows [B, V] as log-probabilities with the prior mixed in, and what was proposed for its slots.
+    """A canvas's rows with the prior mixed in, and what was proposed for its slots.
 
     ``tokens`` [B] are the best of every slot, each given those before. A slot's proposal holds if the tokens in front
     of it are the drafted ones. The first ``settled`` open slots hold a span of the project up to its end or the
     block's: nothing else is asked of them.
     """
 
-    rows: Tensor
+    rows: Rows
     tokens: list[int]
     proposals: list[Proposal | None]
     settled: int = 0
@@ -67,13 +68,13 @@ class CanvasPrior:
         end = EndEvidence(self._eog_id, after, self._weights.ends)
         return Walk(self._segments, [*left, *canvas.tokens()], end, allowed)
 
-    def draft(self, canvas: Canvas, rows: Tensor, best: Sequence[int]) -> Draft:
-        """Mix the prior into the log-probabilities [B, V] of a canvas, in place; ``best`` [B] is the model's own.
+    def draft(self, canvas: Canvas, rows: Rows, best: Sequence[int]) -> Draft:
+        """Mix the prior into what was read of a canvas; ``best`` [B] is the model's own.
 
         Behind the first open slot the project goes on from what is drafted there, so its weight falls with every
         draft that may be wrong.
         """
-        tokens = best_tokens(rows, self._eog_id, best)
+        tokens = best_tokens(rows.read, self._eog_id, best)
         draft = Draft(rows, tokens, [None] * len(tokens))
         first = canvas.frontier
         at_start = first == 0 and not canvas.done
@@ -90,7 +91,7 @@ class CanvasPrior:
                     share = weight(self._weights.draft, proposal)
                     tokens[slot], sure = self._choose(rows[slot], best[slot], proposal, share)
                     if share * certainty > LEAST_SHARE:
-                        mix(rows[slot], proposal, share * certainty)
+                        mix(rows.own(slot), proposal, share * certainty)
                     certainty *= sure
                 draft.proposals[slot], token = proposal, tokens[slot]
             if token == self._eog_id or slot + 1 == len(tokens) or certainty < LEAST_CERTAINTY:
@@ -125,7 +126,7 @@ class CanvasPrior:
             return 0
         for slot, token in enumerate(going_on, start=first):
             draft.tokens[slot] = token
-            row = draft.rows[slot]
+            row = draft.rows.own(slot)
             row += math.log(UNSETTLED)
             row[token] = math.log(1 - UNSETTLED)
         return len(going_on)
@@ -163,7 +164,7 @@ class CanvasPrior:
         chosen = max(mixed, key=lambda token: mixed[token])
         return chosen, float(mixed[chosen])
 
-    def _mix_right(self, canvas: Canvas, rows: Tensor) -> None:
+    def _mix_right(self, canvas: Canvas, rows: Rows) -> None:
         """Mix in what the project has in front of committed slots, where the slot before them is open."""
         _, after = self._beside[canvas.gap]
         for slot in range(canvas.frontier, len(canvas.slots) - 1):
@@ -173,7 +174,7 @@ class CanvasPrior:
                     right = [*right[:-1], *after]
                 proposal = propose_right(self._segments, right[:MAX_MATCH]) if right else None
                 if proposal is not None:
-                    mix(rows[slot], proposal, weight(self._weights.right, proposal))
+                    mix(rows.own(slot), proposal, weight(self._weights.right, proposal))
 
 
 def mix(row: Tensor, proposal: Proposal, share: float) -> None:

@@ -14,6 +14,7 @@ from lacuna_model.prior.index import Documents, Segment
 from lacuna_model.prior.proposal import Proposal
 from lacuna_model.prior.suffix_array import token_type
 from lacuna_model.prior.weights import MixtureWeights, fitted, weight
+from lacuna_model.rows import Rows
 from lacuna_model.tokenizer import Tokenizer
 
 NEVER = (-50.0, *[0.0] * 6)
@@ -60,7 +61,7 @@ def restricted(tokenizer: Tokenizer, canvas: Canvas) -> torch.Tensor:
 def drafted(prior: CanvasPrior, canvas: Canvas, logits: torch.Tensor) -> Draft:
     """The draft from logits [B, V] of which no end is likely."""
     rows = logits.log_softmax(-1)
-    return prior.draft(canvas, rows, best_others(rows, EOG))
+    return prior.draft(canvas, Rows(rows), best_others(rows, EOG))
 
 
 def test_a_span_that_the_project_has_is_drafted_to_its_end(tokenizer: Tokenizer) -> None:
@@ -90,7 +91,7 @@ def test_a_likely_span_settles_its_slots_and_the_end(tokenizer: Tokenizer) -> No
     draft = drafted(known, canvas, restricted(tokenizer, canvas))
     span = [*tokenizer.encode(canvas.gap.prefix.decode() + SPAN), tokenizer.eog_id]
     assert draft.tokens[: draft.settled] == span
-    assert draft.rows[: draft.settled].argmax(-1).tolist() == span
+    assert [int(draft.rows[slot].argmax()) for slot in range(draft.settled)] == span
 
 
 def test_a_span_is_followed_from_block_to_block_until_something_else_is_committed(tokenizer: Tokenizer) -> None:
@@ -170,7 +171,7 @@ def test_what_is_ruled_out_stays_so(tokenizer: Tokenizer) -> None:
     rows[:, tokenizer.eog_id] = -1e4  # as before the least length
     draft = drafted(prior(tokenizer, layout, BEFORE + SPAN + AFTER), canvas, rows)
     assert tokenizer.eog_id not in draft.tokens
-    assert (draft.rows[:, tokenizer.eog_id] <= -1e3).all()
+    assert all(draft.rows[slot][tokenizer.eog_id] <= -1e3 for slot in range(len(canvas.slots)))
     assert tokenizer.token_bytes(draft.tokens[0]).startswith(canvas.gap.prefix)
 
 
@@ -179,7 +180,7 @@ def test_nothing_known_changes_nothing(tokenizer: Tokenizer) -> None:
     canvas = canvas_of(layout)
     rows = torch.randn((24, tokenizer.vocab_size), generator=torch.Generator().manual_seed(0))
     draft = drafted(prior(tokenizer, layout, ""), canvas, rows)
-    torch.testing.assert_close(draft.rows, rows.log_softmax(-1))
+    assert not draft.rows.changed
     assert draft.proposals == [None] * 24
 
 
