@@ -1,5 +1,6 @@
 """Which part of a long document the model reads: a window around the gaps, measured in tokens, at line borders."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lacuna_model.context import TextTokenizer
@@ -36,7 +37,7 @@ class Window:
         budget = self._options.before
         start = self._find(text)
         if start >= 0 and len(text) - start <= self._reach:
-            count = _count(text[start:], tokenizer)
+            count = len(tokenizer.encode(_characters(text[start:]).decode()))
             if count * 3 <= budget * 4 and (count * 2 >= budget or start == 0):
                 self._start = start
                 return text[start:]
@@ -61,31 +62,30 @@ class Window:
     def after(self, text: bytes, tokenizer: TextTokenizer) -> bytes:
         """The beginning of ``text`` that is read; it depends on nothing else, so typing before it changes nothing."""
         budget = self._options.after
-        head = text[: budget * BYTES_PER_TOKEN]
-        head = head.decode("utf-8", errors="ignore").encode()
-        while _count(head, tokenizer) > budget:
-            head = _first_lines(head)
+        head = _characters(text[: budget * BYTES_PER_TOKEN])
+        while len(ids := tokenizer.encode(head.decode())) > budget:
+            head = head[: _size(ids[:budget], tokenizer)]
+            head = _characters(head[: head.rfind(b"\n") + 1] or head)
         return head
-
-
-def _count(text: bytes, tokenizer: TextTokenizer) -> int:
-    return len(tokenizer.encode(text.decode("utf-8", errors="ignore")))
 
 
 def _tail(text: bytes, budget: int, tokenizer: TextTokenizer) -> bytes:
     kept = text[-budget * BYTES_PER_TOKEN :]
     if len(kept) < len(text):
         kept = kept[kept.find(b"\n") + 1 :]
-    kept = kept.decode("utf-8", errors="ignore").encode()
-    while _count(kept, tokenizer) > budget:
-        cut = kept.find(b"\n", len(kept) // 16 + 1)
+    kept = _characters(kept)
+    while len(ids := tokenizer.encode(kept.decode())) > budget:
+        start = len(kept) - _size(ids[-budget:], tokenizer)
+        line = kept.find(b"\n", start - 1) + 1
         # A line longer than the budget is cut in the middle, at a character.
-        kept = kept[cut + 1 :] if 0 <= cut < len(kept) - 1 else kept[max(1, len(kept) // 8) :]
-        kept = kept.decode("utf-8", errors="ignore").encode()
+        kept = _characters(kept[line:] if 0 < line < len(kept) else kept[start:])
     return kept
 
 
-def _first_lines(text: bytes) -> bytes:
-    cut = text.rfind(b"\n", 0, len(text) - len(text) // 16 - 1)
-    kept = text[: cut + 1] if cut > 0 else text[: len(text) * 7 // 8]
-    return kept.decode("utf-8", errors="ignore").encode()
+def _size(tokens: Sequence[int], tokenizer: TextTokenizer) -> int:
+    return sum(len(tokenizer.token_bytes(token)) for token in tokens)
+
+
+def _characters(text: bytes) -> bytes:
+    """A text without the parts of characters that it was cut in."""
+    return text.decode("utf-8", errors="ignore").encode()
