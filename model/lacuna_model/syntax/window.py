@@ -219,15 +219,13 @@ class Window:
 
         The other gaps hold what was last found valid; as long as nothing was, nothing is known here.
         """
-        if repair := self._repair(gap):
-            text = self._up_to(gap, fill)
-            yield from repair.completions(self._parser.parse(text), text)
+        repair = self._repair(gap)
+        return repair.completions(self._up_to(gap, fill)) if repair is not None else iter(())
 
     def reads(self, gap: int, fill: bytes) -> bool:
         """Whether the grammar reads the beginning of a fill; where nothing valid is known, it is not asked."""
         repair = self._repair(gap)
-        text = self._up_to(gap, fill)
-        return repair is not None and repair.reads(self._parser.parse(text), text)
+        return repair is not None and repair.reads(self._up_to(gap, fill))
 
     def _up_to(self, gap: int, fill: bytes) -> bytes:
         """The text in front of a gap, the gaps before it being filled as in the base, and this gap's fill."""

@@ -77,7 +77,7 @@ def repair_in(place: Place) -> Repair:
 
 def completions(place: Place, fill: str, known: Repair | None = None) -> Iterator[bytes]:
     text = (place[1] + fill).encode()
-    return (known or repair_in(place)).completions(Parser(require(place[0]).grammar()).parse(text), text)
+    return (known or repair_in(place)).completions(text)
 
 
 def whole(place: Place, fill: str, completion: bytes) -> bytes:
