@@ -6,7 +6,7 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -81,6 +81,7 @@ class SyntaxConstraint:
         self._partial: list[Fill | None] = [None] * len(regions)
         self._attempts = 0
         self._seen: tuple[GapView, ...] = ()
+        self._tried: dict[Hashable, int] = {}  # how many verifies a search took that found nothing
         self._strict = strict
 
     def _gap_text(self, gap: int, rules: RegionRules) -> GapText:
@@ -244,10 +245,18 @@ class SyntaxConstraint:
             self._renew_gap(gaps, proposal, gap, Effort(STEP_VERIFIES, STEP_SECONDS))
 
     def _renew_gap(self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, effort: Effort) -> None:
+        """Looks for another fill of one gap. What was in vain is not tried again with no more effort."""
         assert self._witness is not None
+        best = next((commit for commit in proposal if commit.gap == gap), None)
+        key = gap, gaps[gap].done, gaps[gap].slots, best, tuple(self._witness)
+        if self._tried.get(key, 0) >= effort.verifies:
+            return
         queue = self._search.candidates(gaps, proposal, gap, known=self._witness[gap])
         found = joint_search({gap: queue}, self._witness, self._judge, effort)
-        self._witness = found.whole or self._witness
+        if found.whole is None:
+            self._tried[key] = effort.verifies
+        else:
+            self._witness = found.whole
 
     def _insist(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
         """A longer search for a gap's best commit alone, where a step would else take nothing of what was proposed.
@@ -277,7 +286,7 @@ class SyntaxConstraint:
         assert self._witness is not None
         for gap in dict.fromkeys(commit.gap for commit in proposal):
             if self._is_ahead(gaps, gap):
-                self._renew_gap(gaps, (), gap, Effort(INSIST_VERIFIES, INSIST_SECONDS))
+                self._renew_gap(gaps, (), gap, Effort(STEP_VERIFIES, STEP_SECONDS))
                 if self._is_ahead(gaps, gap):
                     return [self._tentative.take_back(gap, gaps[gap], self._witness[gap])]
         return []
