@@ -221,8 +221,9 @@ class Candidates:
     def _add_completions(
         self, base: float, prefix: tuple[int, ...], before: Fill | None, *, is_drafted: bool = False
     ) -> None:
-        closings = self._closings(prefix, before, is_drafted=is_drafted)
-        heapq.heappush(self._heap, _Entry(base, next(self._serial), prefix, source=closings))
+        if len(prefix) < self._capacity:
+            closings = self._closings(prefix, before, is_drafted=is_drafted)
+            heapq.heappush(self._heap, _Entry(base, next(self._serial), prefix, source=closings))
 
     def _closings(self, prefix: tuple[int, ...], before: Fill | None, *, is_drafted: bool) -> Iterator[bytes]:
         """What served before, unless nothing is lacking any more, and then all completions.
@@ -255,8 +256,9 @@ class Candidates:
 
     def pop(self, late: Callable[[], bool] = lambda: False) -> Fill | None:
         """The cheapest fill that fits and keeps the region's rules; None when none is within reach, or in time."""
-        refused = 0
-        while self._heap and refused < MAX_REFUSED and not (refused and late()):
+        refused = looked = 0
+        while self._heap and refused < MAX_REFUSED and not (looked and late()):
+            looked += 1
             entry = heapq.heappop(self._heap)
             if entry.more is not None:
                 entry.more()

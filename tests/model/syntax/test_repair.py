@@ -91,12 +91,12 @@ def first_sound(place: Place, fill: str) -> list[bytes]:
     return [one for one in islice(completions(place, fill), FIRST) if parses(whole(place, fill, one), language)]
 
 
-@pytest.mark.parametrize(("place", "fill"), CASES)
 def test_a_fill_without_the_brackets_of_the_sound_one_is_complete() -> None:
     place = (*JAVASCRIPT[:3], "  x()")
     assert next(completions(place, "  y")) == b""
 
 
+@pytest.mark.parametrize(("place", "fill"), CASES)
 def test_one_of_the_first_completions_is_sound(place: Place, fill: str) -> None:
     assert first_sound(place, fill)
 
