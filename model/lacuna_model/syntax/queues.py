@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 
 from lacuna_model.constraint import GapView
 from lacuna_model.syntax.candidates import Candidates, Fill, GapText
@@ -78,9 +79,9 @@ class Queues:
         frontier = self._document.frontier(gap, len(self._vocabulary.text(fill.tokens[: done + slot])))
         if frontier is None:
             return
-        ranked = [token for token, _ in ranked_tokens(view, slot) if token != eog]
-        fitting = [token for token in ranked if frontier.fits(self._vocabulary.piece(token))]
-        for rank, token in enumerate(fitting[:ALTERNATIVES]):
+        ranked = (token for token, _ in ranked_tokens(view, slot) if token != eog)
+        fitting = (token for token in ranked if frontier.fits(self._vocabulary.piece(token)))
+        for rank, token in enumerate(islice(fitting, ALTERNATIVES)):
             draft = lay_out(view, {slot: token}, eog)
             if draft is not None:
                 base = COST_ALTERNATIVE + COST_ALTERNATIVE_RANK * rank

@@ -1,6 +1,6 @@
 """A sound fill of a gap: the end of it, or none of it, may serve again behind another beginning."""
 
-from itertools import islice
+from itertools import islice, takewhile
 
 from tree_sitter import Tree
 
@@ -21,7 +21,7 @@ class SoundFill:
         self._columns = language.columns
         self._openers = (*language.lexicon.line_comment, *(begin for begin, _ in language.lexicon.block_comment))
         begin, self._end = gap
-        own = [leaf for leaf in leaves(tree.root_node, begin) if leaf.start_byte < self._end]
+        own = list(takewhile(lambda leaf: leaf.start_byte < self._end, leaves(tree.root_node, begin)))
         goals = sound_stacks(table, frozenset(before), [leaf.grammar_id for leaf in own])
         own = own[-MOST_REUSED:]
         self._terminals = [leaf.grammar_id for leaf in own]
