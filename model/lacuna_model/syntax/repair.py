@@ -13,9 +13,10 @@ from itertools import count, pairwise, product, tee
 from tree_sitter import Parser, Tree
 
 from lacuna_model.syntax.behind import alike
-from lacuna_model.syntax.insertions import COST_WORD, MOST_INSERTED, WORD, pieces_of
+from lacuna_model.syntax.insertions import COST_WORD, MOST_INSERTED, WORD
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.parse_table import ParseTable, Stack, leaves, parse_table
+from lacuna_model.syntax.piece_cache import pieces_of
 from lacuna_model.syntax.sound_fill import SoundFill
 
 MOST_VISITED = 60
