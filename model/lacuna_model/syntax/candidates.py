@@ -242,13 +242,17 @@ class Candidates:
 
     def _plausible_ends(self, draft: Draft) -> list[int]:
         """Positions behind the fixed part where the draft ends a line or the model gives end-of-gap some chance."""
-        done, eog = len(self._view.done), self._gap.vocabulary.eog_id
-        ends = []
-        for position in range(draft.kept, len(draft.tokens)):
-            offered = position - done < len(self._view.ids) and (self._view.ids[position - done] == eog).any()
-            if offered or (position > draft.kept and b"\n" in self._gap.vocabulary.piece(draft.tokens[position - 1])):
-                ends.append(position)
-        return ends[:3]
+        done = len(self._view.done)
+        offered = [done + slot for slot in self._offered_ends if draft.kept <= done + slot < len(draft.tokens)]
+        behind = range(draft.kept + 1, len(draft.tokens))
+        lines = [place for place in behind if b"\n" in self._gap.vocabulary.piece(draft.tokens[place - 1])]
+        return sorted({*offered, *lines})[:3]
+
+    @cached_property
+    def _offered_ends(self) -> list[int]:
+        """The slots where the model gives end-of-gap some chance."""
+        found: list[int] = (self._view.ids == self._gap.vocabulary.eog_id).any(axis=1).nonzero()[0].tolist()
+        return found
 
     def _push(self, cost: float, prefix: tuple[int, ...], closing: bytes) -> None:
         if self._is_cheapest(cost, prefix, closing):

@@ -1,6 +1,6 @@
 """What is tried for a gap: its draft with all that is proposed, with the best of it, with only what is committed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
@@ -81,8 +81,17 @@ class Queues:
             return
         ranked = (token for token, _ in ranked_tokens(view, slot) if token != eog)
         fitting = (token for token in ranked if frontier.fits(self._vocabulary.piece(token)))
-        for rank, token in enumerate(islice(fitting, ALTERNATIVES)):
-            draft = lay_out(view, {slot: token}, eog)
-            if draft is not None:
-                base = COST_ALTERNATIVE + COST_ALTERNATIVE_RANK * rank
-                queue.add(draft, base=base, before=fill)
+        self._add_next(queue, view, fill, islice(fitting, ALTERNATIVES), slot, base=COST_ALTERNATIVE)
+
+    def _add_next(
+        self, queue: Candidates, view: GapView, fill: Fill, tokens: Iterator[int], slot: int, *, base: float
+    ) -> None:
+        """Queues the draft with the next of some tokens for a slot, and later those behind it."""
+        token = next(tokens, None)
+        if token is None:
+            return
+        draft = lay_out(view, {slot: token}, self._vocabulary.eog_id)
+        if draft is not None:
+            queue.add(draft, base=base, before=fill)
+        base += COST_ALTERNATIVE_RANK
+        queue.add_later(partial(self._add_next, queue, view, fill, tokens, slot, base=base), base=base)
