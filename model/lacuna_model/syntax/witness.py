@@ -32,8 +32,8 @@ DRAFT_SECONDS = 0.004
 STEP_VERIFIES = 2
 STEP_SECONDS = 0.002
 INSIST_VERIFIES = 8  # with 6 the model lost the name of a loop in two of 150 lines
-INSIST_SECONDS = 0.006
-INSIST_SECONDS_ALL = 0.010  # of all gaps together, the last of them not cut short
+INSIST_SECONDS = 0.004
+INSIST_SECONDS_ALL = 0.006  # of all gaps together, the last of them not cut short
 # Without a witness nothing can be committed, and a deferral costs a whole step of the model (about 20 ms). Each
 # attempt may take as long again as the one before: where a parse is slow the first gets through a few fills only.
 FIRST_VERIFIES = 64
@@ -286,7 +286,7 @@ class SyntaxConstraint:
         assert self._witness is not None
         for gap in dict.fromkeys(commit.gap for commit in proposal):
             if self._is_ahead(gaps, gap):
-                self._renew_gap(gaps, (), gap, Effort(STEP_VERIFIES, STEP_SECONDS))
+                self._renew_gap(gaps, (), gap, Effort(INSIST_VERIFIES, INSIST_SECONDS))
                 if self._is_ahead(gaps, gap):
                     return [self._tentative.take_back(gap, gaps[gap], self._witness[gap])]
         return []
