@@ -233,7 +233,7 @@ class SyntaxConstraint:
         if found.whole is None:
             return False
         texts = tuple(fill.text for fill in found.whole)
-        if self._refusal(texts):
+        if self._refusal(texts, final=False):
             self._judge.refuse(texts)
             return False
         self._witness = found.whole
@@ -342,15 +342,16 @@ class SyntaxConstraint:
         if not self._strict and self._judge.relax():
             yield from self._search.exhaustive(views, hard=hard)
 
-    def _refusal(self, texts: tuple[bytes, ...]) -> str:
-        """Why these fills cannot be the result, or ""."""
+    def _refusal(self, texts: tuple[bytes, ...], *, final: bool = True) -> str:
+        """Why these fills cannot be the result, or ""; what is not ``final`` may be told from a part of the file."""
         if not all(gap.accepts(text) for gap, text in zip(self._gaps, texts, strict=True)):
             return "a fill breaks a rule of its region"
         if self._document is None:
             return ""
         if self._document.idle and list(texts) == self._original:
             return "the file is broken around the gaps"
-        return "" if self._document.check_fresh(texts).valid else "a fill adds a syntax error"
+        check = self._document.check_fresh if final else self._document.check_soon
+        return "" if check(texts).valid else "a fill adds a syntax error"
 
 
 def _closer(document: Document, gap: int) -> Closer:
