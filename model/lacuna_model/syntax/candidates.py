@@ -221,8 +221,9 @@ class Candidates:
     def _add_completions(
         self, base: float, prefix: tuple[int, ...], before: Fill | None, *, is_drafted: bool = False
     ) -> None:
-        closings = self._closings(prefix, before, is_drafted=is_drafted)
-        heapq.heappush(self._heap, _Entry(base, next(self._serial), prefix, source=closings))
+        if len(prefix) < self._capacity:
+            closings = self._closings(prefix, before, is_drafted=is_drafted)
+            heapq.heappush(self._heap, _Entry(base, next(self._serial), prefix, source=closings))
 
     def _closings(self, prefix: tuple[int, ...], before: Fill | None, *, is_drafted: bool) -> Iterator[bytes]:
         """What served before, unless nothing is lacking any more, and then all completions.
@@ -241,13 +242,17 @@ class Candidates:
 
     def _plausible_ends(self, draft: Draft) -> list[int]:
         """Positions behind the fixed part where the draft ends a line or the model gives end-of-gap some chance."""
-        done, eog = len(self._view.done), self._gap.vocabulary.eog_id
-        ends = []
-        for position in range(draft.kept, len(draft.tokens)):
-            offered = position - done < len(self._view.ids) and (self._view.ids[position - done] == eog).any()
-            if offered or (position > draft.kept and b"\n" in self._gap.vocabulary.piece(draft.tokens[position - 1])):
-                ends.append(position)
-        return ends[:3]
+        done = len(self._view.done)
+        offered = [done + slot for slot in self._offered_ends if draft.kept <= done + slot < len(draft.tokens)]
+        behind = range(draft.kept + 1, len(draft.tokens))
+        lines = [place for place in behind if b"\n" in self._gap.vocabulary.piece(draft.tokens[place - 1])]
+        return sorted({*offered, *lines})[:3]
+
+    @cached_property
+    def _offered_ends(self) -> list[int]:
+        """The slots where the model gives end-of-gap some chance."""
+        found: list[int] = (self._view.ids == self._gap.vocabulary.eog_id).any(axis=1).nonzero()[0].tolist()
+        return found
 
     def _push(self, cost: float, prefix: tuple[int, ...], closing: bytes) -> None:
         if self._is_cheapest(cost, prefix, closing):
@@ -255,8 +260,9 @@ class Candidates:
 
     def pop(self, late: Callable[[], bool] = lambda: False) -> Fill | None:
         """The cheapest fill that fits and keeps the region's rules; None when none is within reach, or in time."""
-        refused = 0
-        while self._heap and refused < MAX_REFUSED and not (refused and late()):
+        refused = looked = 0
+        while self._heap and refused < MAX_REFUSED and not (looked and late()):
+            looked += 1
             entry = heapq.heappop(self._heap)
             if entry.more is not None:
                 entry.more()

@@ -78,6 +78,7 @@ class Closer:
         whole_lines = not left[left.rfind(b"\n") + 1 :].strip() and not self._right.blank
         self._newline_rank = WHOLE_LINES_RANK if whole_lines else NEWLINE_RANK
         self._known: dict[bytes, Iterator[bytes]] = {}
+        self._scanned: dict[bytes, Scan] = {}
         self._ways: list[Way] = [(0.0, lambda: (sides.right, sides.target), b"")]
         if lexicon.columns and self._right.margin > 1:
             # What follows is a line of its own: the fill may end as it would at a line's end, with a newline behind it.
@@ -94,8 +95,14 @@ class Closer:
 
     def open_ends(self, fill: bytes) -> tuple[tuple[bytes, ...], bytes]:
         """The closers of the brackets and of the string that are open behind the beginning of a fill."""
-        state = scan(fill, self._lexicon, self._left)
+        state = self._scan(fill)
         return state.closers, state.inside
+
+    def _scan(self, fill: bytes) -> Scan:
+        """The state behind the beginning of a fill, of which there are few, and each is asked for often."""
+        if fill not in self._scanned:
+            self._scanned[fill] = scan(fill, self._lexicon, self._left)
+        return self._scanned[fill]
 
     def completions(self, fill: bytes) -> Iterator[bytes]:
         """Texts to put behind the beginning of a fill, likeliest first, without duplicates.
@@ -107,7 +114,7 @@ class Closer:
 
     def _find(self, fill: bytes) -> Iterator[bytes]:
         character = finish_character(fill)
-        state = scan(fill + character, self._lexicon, self._left)
+        state = self._scan(fill + character)
         count, due = self._conditionals
         lines = settling(count_open(fill, count)[0], due, self._newline)
         for text in islice(unseen(_in_order(self._sources(state, fill)), set()), LIMIT):

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tree_sitter import Parser, Tree
+from tree_sitter import Parser, Point, Tree
 
 from lacuna_model.syntax.balance import Balance
 from lacuna_model.syntax.error_set import Fault, Splice, carried_over, tree_faults
@@ -15,7 +15,7 @@ from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.oracle import COMPILES, LINE, PROGRAM, next_code_line
 from lacuna_model.syntax.placement import placement_in
-from lacuna_model.syntax.window import Window
+from lacuna_model.syntax.window import Window, advance
 
 SCOPED = re.compile(rb"\b(?:await|yield|break|continue|nonlocal|__future__)\b")
 SCOPE = re.compile(rb"[ \t]*(?:async +)?(?:def|class|for|while)\b")
@@ -53,6 +53,7 @@ class Document:
         self._original = tuple(text[start:end] for start, end in gaps)
         extents, rest = find_extents(text, gaps, language)
         self._sound_elsewhere = rest is not None and not rest.root_node.has_error
+        self._rest = rest
         self._placement = placement_in(language, rest)
         self._extents = extents
         self._windows = [self._window(extent) for extent in extents]
@@ -228,6 +229,29 @@ class Document:
         if check.valid:
             self._whole.rebase(fills, outcome[0])
         return check
+
+    def check_soon(self, fills: Sequence[bytes]) -> Check:
+        """What ``check_fresh`` will most likely say: what lies apart from the gaps' windows is not parsed anew."""
+        if not self._sound_elsewhere or self._relaxed:
+            return self.check_fresh(fills)
+        check = self._compiled(fills, self._judge(fills, self._whole.parse_onto(self._rest_with(fills), fills)))
+        return check if check.valid else self.check_fresh(fills)
+
+    def _rest_with(self, fills: Sequence[bytes]) -> Tree:
+        """The tree of the skeleton, edited to the document with its gaps filled."""
+        assert self._rest is not None
+        text, tree = self.assemble(fills), self._rest.copy()
+        content, places = skeleton(self._text, self._extents, self._language)
+        grown = [len(fill) - len(original) for fill, original in zip(fills, self._original, strict=True)]
+        for extent, place in zip(reversed(self._extents), reversed(places), strict=True):
+            start = place - extent.column
+            stop = place + len(self._language.lexicon.filler) + 1
+            begin = extent.begin + sum(grown[: extent.first])
+            filled = text[begin : extent.stop + sum(grown[: extent.last + 1])]
+            point = advance(Point(0, 0), content[:start])
+            ends = advance(point, content[start:stop]), advance(point, filled)
+            tree.edit(start, stop, start + len(filled), point, *ends)
+        return tree
 
     def check_fresh(self, fills: Sequence[bytes]) -> Check:
         """The verdict of a fresh, unbounded parse of the whole document and of the language's own compiler."""

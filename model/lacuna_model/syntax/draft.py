@@ -66,11 +66,10 @@ def lay_out(view: GapView, overlay: Mapping[int, int], eog_id: int) -> Draft | N
 
 def best_token(view: GapView, slot: int, eog_id: int, *, may_end: bool) -> tuple[int, float] | None:
     """The model's best token for a slot and its log-probability; end-of-gap only where the fill may end."""
-    if slot >= len(view.ids):
-        return None
-    ids = view.ids[slot].tolist()
-    rank = next((rank for rank, token in enumerate(ids) if may_end or token != eog_id), None)
-    return (ids[rank], float(view.logp[slot, rank])) if rank is not None else None
+    for rank in range(view.ids.shape[1] if slot < len(view.ids) else 0):  # nearly always the first
+        if may_end or view.ids[slot, rank] != eog_id:
+            return int(view.ids[slot, rank]), float(view.logp[slot, rank])
+    return None
 
 
 def ranked_tokens(view: GapView, slot: int) -> list[tuple[int, float]]:

@@ -4,34 +4,20 @@ A terminal is chosen by what it costs, and that by how much it adds: names and c
 dearer, operators and other words only where little else may stand.
 """
 
-import heapq
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from itertools import count, pairwise
+from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lacuna_model.syntax.grammar_tables import REDUCE, Action
-from lacuna_model.syntax.languages import Language
+from lacuna_model.syntax.grammar_tables import Action
 from lacuna_model.syntax.parse_table import ParseTable
 
-MOST_ENDINGS = 4
-ENDED = 0.6  # what the grammar forces costs less than what is chosen
 MOST_INSERTED = 14
-# What the lexer may take for a terminal that has no text of its own.
-SAMPLES = (b"_", b"0", b"'x'", b"<x>", b"#x", b"$x")
-MOST_PLACES = 3
 # What makes a longer expression of one that may stand there as it is.
 OPERATOR = re.compile(rb"[-+*/%^&~@]+=?|[=!<>]==?|&&=?|\|\|=?|<<=?|>>>?=?|\?\?=?|&\^=?|<-|\.\.[.=]?|//=?|\|=|<=>|<>")
 WORD = re.compile(rb"[\w$\x80-\xff]")
-NOT_WRITTEN = frozenset({"'", "`"})  # a string is written with the other quotes
-MARKS = frozenset({"(", "{", "[", ",", ":", "=", "=>", ".", "|", ":=", '"'})
-CLOSERS = frozenset({")", "]", "}", ";", ">"})
 COST_NAME = COST_CLOSER = 1.0
 COST_NEWLINE = 1.2
 COST_MARK = COST_WORD = 2.0
@@ -50,45 +36,12 @@ class Insertion:
     cost: float
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(NamedTuple):
     """Terminals to write, what they cost, and the reduction behind them, of states below the one they begin in."""
 
     text: tuple[bytes, ...]
     cost: float
     reduction: Action
-
-
-class Graph:
-    """How the states of a grammar follow on each other.
-
-    ``behind`` are the states that a symbol leads to, ``before`` those that it does so from, by state and symbol, and
-    ``reduced`` what a state reduces: symbols, and how many others each is made of.
-    """
-
-    def __init__(self, table: ParseTable) -> None:
-        edges, reductions = table.edges()
-        edges = edges[np.lexsort((edges[:, 0], edges[:, 1], edges[:, 2]))]
-        self._reads = np.zeros(edges.max(axis=0)[:2] + 1, bool)
-        self._reads[edges[:, 0], edges[:, 1]] = True
-        self.behind: dict[int, list[int]] = {}
-        self.before: dict[int, dict[int, NDArray[np.int32]]] = {}
-        first = np.flatnonzero(np.diff(edges[:, 1:], axis=0, prepend=-1).any(axis=1))
-        for begin, stop in pairwise([*first.tolist(), len(edges)]):
-            _, symbol, state = edges[begin].tolist()
-            self.before.setdefault(state, {})[symbol] = edges[begin:stop, 0]
-            self.behind.setdefault(symbol, []).append(state)
-        self.reduced: dict[int, set[tuple[int, int]]] = {}
-        for state, symbol, parts in reductions:
-            self.reduced.setdefault(state, set()).add((symbol, parts))
-
-    def is_read(self, symbol: int, states: NDArray[np.int32]) -> bool:
-        """Whether a symbol may come in one of some states."""
-        return symbol < self._reads.shape[1] and bool(self._reads[states, symbol].any())
-
-    def places(self, symbol: int) -> list[int]:
-        """Some of the states that a symbol may come in."""
-        return [int(self.before[state][symbol][0]) for state in self.behind.get(symbol, [])[:MOST_PLACES]]
 
 
 class Piece(NamedTuple):
@@ -98,51 +51,18 @@ class Piece(NamedTuple):
     text: tuple[bytes, ...]
 
 
-NO_TEXT = Piece(0.0, ())
-
-
 class Insertions:
-    """What may be written in each state of a grammar."""
+    """What may be written in each state of a grammar, given all that may be."""
 
-    def __init__(self, table: ParseTable, operand: bytes, graph: Graph) -> None:
+    def __init__(self, table: ParseTable, known: Iterable[Insertion]) -> None:
         self._table = table
-        self._known = {
-            one.terminal: one
-            for terminal in table.terminals
-            if (one := self._written(terminal, operand, graph.places(terminal)))
-        }
+        self._known = {one.terminal: one for one in known}
         self._at: dict[int, list[Insertion]] = {}
         self._all_at: dict[int, list[Insertion]] = {}
         self._by_begin: dict[bytes, list[Insertion]] = {}
         for one in self._known.values():
             if len(one.text) > 1 and not one.text.isspace():
                 self._by_begin.setdefault(one.text[:1], []).append(one)
-
-    def _written(self, terminal: int, operand: bytes, states: Sequence[int]) -> Insertion | None:
-        """A terminal as text: what it is named after, or else what the lexer takes for it in some of its states."""
-        grammar = self._table.grammar
-        name = grammar.node_kind_for_id(terminal) or ""
-        if name.endswith("automatic_semicolon") or name.isspace():
-            return Insertion(terminal, b"\n", COST_NEWLINE)
-        if grammar.node_kind_is_named(terminal) or not grammar.node_kind_is_visible(terminal):
-            for text, cost in ((operand, COST_NAME), (b"\n", COST_NEWLINE), *((one, COST_OTHER) for one in SAMPLES)):
-                if any(self._reads(state, terminal, text) for state in states):
-                    return Insertion(terminal, text, cost)
-            return None
-        if name in NOT_WRITTEN or not name:
-            return None
-        cost = COST_CLOSER if name in CLOSERS else COST_MARK if name in MARKS else COST_OTHER
-        return Insertion(terminal, name.encode(), cost)
-
-    def _reads(self, state: int, terminal: int, text: bytes) -> bool:
-        """Whether the lexer takes a text for a terminal in a state; a line's end, only if not all else is that too."""
-        is_all = text == b"\n" and self._table.token(state, b"}") == terminal
-        return self._table.token(state, text) == terminal and not is_all
-
-    @property
-    def known(self) -> Iterable[Insertion]:
-        """All of them."""
-        return self._known.values()
 
     def longer(self, half: bytes) -> Iterator[tuple[int, bytes]]:
         """The keywords and marks that a text is the beginning of, as terminals and as text."""
@@ -179,38 +99,21 @@ class Insertions:
 
 
 class Pieces:
-    """What is shortest between states: all of a symbol, and the rest of what a state is in the middle of.
+    """What is shortest between states: all of a symbol, and the rest of what a state is in the middle of."""
 
-    Both are found for a whole grammar at once, the cheapest first, as in Knuth's generalization of Dijkstra's algorithm
-    (1977): a symbol is its first part and the rest behind that.
-    """
-
-    def __init__(self, table: ParseTable, insertions: Insertions, graph: Graph) -> None:
+    def __init__(
+        self, table: ParseTable, symbols: Mapping[int, Piece], find_endings: Callable[[int], list[Ending]]
+    ) -> None:
         self._table = table
-        self._symbols: dict[int, Piece] = {}
-        self._steps: dict[int, list[tuple[Piece, NDArray[np.int32]]]] = {}  # what leads to a state, from which others
-        self._rests: dict[int, dict[tuple[int, int], Piece]] = {}  # by what it becomes with how many parts in front
+        self._symbols = symbols
+        self._find_endings = find_endings
         self._endings: dict[int, list[Ending]] = {}
         self._between: dict[tuple[int, int], Piece | None] = {}
-        self._serial = count()
-        self._waiting: list[tuple[float, int, int, tuple[bytes, ...]]] = []
-        for one in insertions.known:
-            self._wait(one.terminal, Piece(one.cost, (one.text,)))
-        for state, reduced in graph.reduced.items():
-            for symbol, parts in reduced:
-                if parts:
-                    self._rests.setdefault(state, {})[symbol, parts] = NO_TEXT
-                else:
-                    self._wait(symbol, NO_TEXT)
-        self._settle(graph)
 
     def endings(self, state: int) -> list[Ending]:
         """The endings of a state, the cheapest first, one for each symbol that it may become."""
         if state not in self._endings:
-            rests = sorted(self._rests.get(state, {}).items(), key=lambda rest: rest[1].cost)[:MOST_ENDINGS]
-            self._endings[state] = [
-                Ending(piece.text, ENDED * piece.cost, Action(REDUCE, *key)) for key, piece in rests
-            ]
+            self._endings[state] = self._find_endings(state)
         return self._endings[state]
 
     def between(self, state: int, following: int) -> Piece | None:
@@ -220,41 +123,6 @@ class Pieces:
             known = (self._symbols.get(symbol) for symbol in self._table.between(state, following))
             self._between[key] = min((piece for piece in known if piece), default=None)
         return self._between[key]
-
-    def _settle(self, graph: Graph) -> None:
-        while self._waiting:
-            cost, _, symbol, text = heapq.heappop(self._waiting)
-            if symbol in self._symbols:
-                continue
-            step = self._symbols[symbol] = Piece(cost, text)
-            for state in graph.behind.get(symbol, ()):
-                before = graph.before[state][symbol]
-                self._steps.setdefault(state, []).append((step, before))
-                for key, rest in tuple(self._rests.get(state, {}).items()):
-                    if key[1] > 1 or key[0] not in self._symbols:
-                        self._take_back(step, rest, before, key, graph)
-
-    def _take_back(
-        self, step: Piece, rest: Piece, states: NDArray[np.int32], key: tuple[int, int], graph: Graph
-    ) -> None:
-        """Keeps a step and the rest behind it as the rest in the states before, or as a whole symbol."""
-        symbol, parts = key
-        cost = step.cost + rest.cost
-        if parts == 1:
-            if symbol not in self._symbols and graph.is_read(symbol, states):
-                self._wait(symbol, Piece(cost, step.text + rest.text))
-            return
-        piece, key = Piece(cost, step.text + rest.text), (symbol, parts - 1)
-        for state in states.tolist():
-            rests = self._rests.setdefault(state, {})
-            if key not in rests or cost < rests[key].cost:
-                rests[key] = piece
-                for earlier, before in self._steps.get(state, ()):
-                    self._take_back(earlier, piece, before, key, graph)
-
-    def _wait(self, symbol: int, piece: Piece) -> None:
-        if symbol not in self._symbols:
-            heapq.heappush(self._waiting, (piece.cost, next(self._serial), symbol, piece.text))
 
 
 def _weighed(choices: Sequence[Insertion]) -> list[Insertion]:
@@ -269,11 +137,3 @@ def _weighed(choices: Sequence[Insertion]) -> list[Insertion]:
     named = any(one.cost == COST_NAME and WORD.match(one.text) for one in choices)
     words = [] if named else [replace(one, cost=COST_WORD) for one in choices if WORD.match(one.text)]
     return [one for one in choices if one.cost < COST_OTHER] + words
-
-
-@cache
-def pieces_of(language: Language, table: ParseTable) -> tuple[Insertions, Pieces]:
-    """The insertions and pieces of a language, which grow as they are asked for."""
-    graph = Graph(table)
-    insertions = Insertions(table, language.lexicon.operand, graph)
-    return insertions, Pieces(table, insertions, graph)

@@ -18,11 +18,12 @@ from tree_sitter import Node, Parser
 from lacuna_model.syntax.balance import Sides
 from lacuna_model.syntax.behind import REACH
 from lacuna_model.syntax.closing import Closer, unseen
-from lacuna_model.syntax.insertions import WORD, pieces_of
+from lacuna_model.syntax.insertions import WORD
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.literals import finish_token
 from lacuna_model.syntax.naming import with_heads
 from lacuna_model.syntax.parse_table import END, START, ParseTable, Stack, leaves
+from lacuna_model.syntax.piece_cache import pieces_of
 from lacuna_model.syntax.repair import spelled
 from lacuna_model.syntax.scan import scan, scan_brackets
 

@@ -1,5 +1,6 @@
 """Parse stacks, driven by the tables of a grammar."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from itertools import chain, pairwise
@@ -28,6 +29,9 @@ MOST_STACKS = 8
 MOST_HIDDEN = 4  # in a row: a line's end and the blocks that end with it
 MOST_REDUCTIONS = 40
 NOTHING = (Action(NONE, 0),)
+# How the names of brackets end, those of blocks that are columns too, and a mark for each.
+MARKS = (*zip("([{)]}", "([{)]}", strict=True), ("_indent", "<"), ("_dedent", ">"))
+PAIR = re.compile(r"\(\)|\[\]|\{\}|<>")
 
 
 class ParseTable(GrammarTables):
@@ -38,8 +42,8 @@ class ParseTable(GrammarTables):
         # Terminals that no tree shows, a semicolon that the end of a line stands for, say.
         self.hidden = [symbol for symbol in self.terminals if not self.grammar.node_kind_is_visible(symbol)]
         named = ((symbol, self.grammar.node_kind_for_id(symbol) or "") for symbol in self.terminals)
-        self._openers = {symbol: name[-1] for symbol, name in named if name.endswith(("(", "[", "{", "_indent"))}
-        self._opened: dict[tuple[int, int], str] = {}
+        self._marks = {symbol: mark for symbol, name in named for end, mark in MARKS if name.endswith(end)}
+        self._marked: dict[tuple[int, int], str] = {}
         self._hidden_known: dict[int, list[int]] = {}
 
     def shift(self, stack: Stack, terminal: int, depth: int = 0) -> list[Stack]:
@@ -129,15 +133,18 @@ class ParseTable(GrammarTables):
         return terminal in self._does[state] or bool(self._hidden_in(state))
 
     def brackets(self, stack: Stack) -> str:
-        """The brackets that are open on a stack, from the outermost on."""
-        opened = self._opened
-        return "".join([opened[pair] if pair in opened else self._opening(pair) for pair in pairwise(stack)])
+        """The brackets that are open on a stack, from the outermost on; a pair that is not reduced yet is not."""
+        marked = self._marked
+        marks = "".join([marked[pair] if pair in marked else self._mark(pair) for pair in pairwise(stack)])
+        while (opened := PAIR.sub("", marks)) != marks:
+            marks = opened
+        return opened
 
-    def _opening(self, pair: tuple[int, int]) -> str:
-        """The opening bracket that leads from one state to another, if one does."""
+    def _mark(self, pair: tuple[int, int]) -> str:
+        """The bracket that leads from one state to another, if one does."""
         state, following = pair
-        known = (mark for terminal, mark in self._openers.items() if following in self.shifted(state, terminal))
-        self._opened[pair] = mark = next(known, "")
+        known = (mark for terminal, mark in self._marks.items() if following in self.shifted(state, terminal))
+        self._marked[pair] = mark = next(known, "")
         return mark
 
     def take(self, tree: Tree, offset: int) -> list[Stack]:

@@ -1,7 +1,8 @@
 """What is tried for a gap: its draft with all that is proposed, with the best of it, with only what is committed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 
 from lacuna_model.constraint import GapView
 from lacuna_model.syntax.candidates import Candidates, Fill, GapText
@@ -78,10 +79,19 @@ class Queues:
         frontier = self._document.frontier(gap, len(self._vocabulary.text(fill.tokens[: done + slot])))
         if frontier is None:
             return
-        ranked = [token for token, _ in ranked_tokens(view, slot) if token != eog]
-        fitting = [token for token in ranked if frontier.fits(self._vocabulary.piece(token))]
-        for rank, token in enumerate(fitting[:ALTERNATIVES]):
-            draft = lay_out(view, {slot: token}, eog)
-            if draft is not None:
-                base = COST_ALTERNATIVE + COST_ALTERNATIVE_RANK * rank
-                queue.add(draft, base=base, before=fill)
+        ranked = (token for token, _ in ranked_tokens(view, slot) if token != eog)
+        fitting = (token for token in ranked if frontier.fits(self._vocabulary.piece(token)))
+        self._add_next(queue, view, fill, islice(fitting, ALTERNATIVES), slot, base=COST_ALTERNATIVE)
+
+    def _add_next(
+        self, queue: Candidates, view: GapView, fill: Fill, tokens: Iterator[int], slot: int, *, base: float
+    ) -> None:
+        """Queues the draft with the next of some tokens for a slot, and later those behind it."""
+        token = next(tokens, None)
+        if token is None:
+            return
+        draft = lay_out(view, {slot: token}, self._vocabulary.eog_id)
+        if draft is not None:
+            queue.add(draft, base=base, before=fill)
+        base += COST_ALTERNATIVE_RANK
+        queue.add_later(partial(self._add_next, queue, view, fill, tokens, slot, base=base), base=base)

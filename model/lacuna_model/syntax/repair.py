@@ -8,14 +8,15 @@ errors in LR parsers, 2002) and of Diekmann and Tratt (Don't Panic!, ECOOP 2020)
 import heapq
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import count, pairwise, product
+from itertools import count, pairwise, product, tee
 
-from tree_sitter import Tree
+from tree_sitter import Parser, Tree
 
 from lacuna_model.syntax.behind import alike
-from lacuna_model.syntax.insertions import COST_WORD, MOST_INSERTED, WORD, pieces_of
+from lacuna_model.syntax.insertions import COST_WORD, MOST_INSERTED, WORD
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.parse_table import ParseTable, Stack, leaves, parse_table
+from lacuna_model.syntax.piece_cache import pieces_of
 from lacuna_model.syntax.sound_fill import SoundFill
 
 MOST_VISITED = 60
@@ -30,6 +31,9 @@ COST_OPENED = 0.5  # of what is open behind the gap
 COST_BEYOND = 1.0  # for going on behind what would do
 COST_PER_STATE = 1.0  # for each state on the stack that is not on the one to be reached
 COST_PER_LACKING = 0.5  # for each that is only on that one
+
+# A stack behind the beginning of a fill, and what is written first: the end of its last word, or nothing.
+Start = tuple[Stack, tuple[bytes, ...]]
 
 
 class Repair:
@@ -50,32 +54,45 @@ class Repair:
         self._table = table
         self._insertions, self._pieces = pieces_of(language, table)
         self._begin = gap[0]
-        # The stacks in front of the gap.
+        self._parser = Parser(language.grammar())
+        # The stacks in front of the gap, and those behind what may stand in it.
         self.before: list[Stack] = table.take(tree, self._begin) if known is None else known.before
+        self._behind: dict[bytes, list[Start]] = {} if known is None else known._behind
+        self._known: dict[bytes, Iterator[bytes]] = {}
         self._sound = SoundFill(language, table, tree, text, gap, self.before)
         if known is not None:
             self._sound.learn(known._sound)
         self._targets = self._sound.targets
         self._lasts = [(target, {state: place for place, state in enumerate(target, 1)}) for target in self._targets]
 
-    def completions(self, tree: Tree, text: bytes) -> Iterator[bytes]:
-        """What may end a fill, likeliest first, ``tree`` being that of ``text``, which ends with what is written."""
+    def completions(self, text: bytes) -> Iterator[bytes]:
+        """What may end a fill, likeliest first; ``text`` is all in front of the gap, with what is written of it.
+
+        Step after step asks for those of the same texts: what was found is kept.
+        """
+        self._known[text], found = tee(self._known.get(text) or self._find(text))
+        return found
+
+    def _find(self, text: bytes) -> Iterator[bytes]:
         seen = set()
-        for (word_end, *written), place in self._search(self._starts(tree, text)):
+        for (word_end, *written), place in self._search(self._starts(text)):
             completion = word_end + spelled(text + word_end, [*written, self._sound.end(place)])
             if (solid := b"".join(completion.split())) not in seen:
                 seen.add(solid)
                 yield completion
 
-    def reads(self, tree: Tree, text: bytes) -> bool:
-        """Whether the grammar reads a text as far as it goes, ``tree`` being its tree."""
-        return any(True for _ in self._starts(tree, text))
+    def reads(self, text: bytes) -> bool:
+        """Whether the grammar reads a text as far as it goes."""
+        return bool(self._starts(text))
 
-    def _starts(self, tree: Tree, text: bytes) -> Iterator[tuple[Stack, tuple[bytes, ...]]]:
-        """The stacks behind a text, and those behind it where its last word is the beginning of a longer one.
+    def _starts(self, text: bytes) -> list[Start]:
+        """The stacks behind a text, and those behind it where its last word is the beginning of a longer one."""
+        if text not in self._behind:
+            self._behind[text] = list(self._read(text))
+        return self._behind[text]
 
-        With each what is written first: the end of that word, or nothing.
-        """
+    def _read(self, text: bytes) -> Iterator[Start]:
+        tree = self._parser.parse(text)
         stacks, end = self.before, len(text[: self._begin].rstrip())
         read = [(self._begin, stacks)]  # the ends of what was read, and the stacks there
         for leaf in leaves(tree.root_node, self._begin):
@@ -89,7 +106,7 @@ class Repair:
         if not stacks:
             yield from self._finished(text, *read[-1])
 
-    def _longer(self, text: bytes, read: list[tuple[int, list[Stack]]]) -> Iterator[tuple[Stack, tuple[bytes, ...]]]:
+    def _longer(self, text: bytes, read: list[tuple[int, list[Stack]]]) -> Iterator[Start]:
         """The stacks behind a keyword or a mark that a text may end with the beginning of, and the rest of that."""
         match = LAST_TOKEN.search(text, self._begin)
         for begin in range(match.start(), match.start() + 1 if match[1] else len(text)) if match else ():
@@ -98,7 +115,7 @@ class Repair:
                 for stack in self._table.read(before, terminal):
                     yield stack, (whole[len(text) - begin :],)
 
-    def _finished(self, text: bytes, end: int, stacks: list[Stack]) -> Iterator[tuple[Stack, tuple[bytes, ...]]]:
+    def _finished(self, text: bytes, end: int, stacks: list[Stack]) -> Iterator[Start]:
         """The stacks behind a text that cannot be read from some place on, were that the beginning of a terminal."""
         half = text[end:].lstrip()
         for rest, stack in product(RESTS, [*stacks, *self._table.past_hidden(stacks)]) if len(half) < MOST_HALF else ():
@@ -107,21 +124,22 @@ class Repair:
                 for after in self._table.shift(stack, terminal):
                     yield after, (rest,)
 
-    def _search(self, starts: Iterable[tuple[Stack, tuple[bytes, ...]]]) -> Iterator[tuple[tuple[bytes, ...], int]]:
+    def _search(self, starts: Iterable[Start]) -> Iterator[tuple[tuple[bytes, ...], int]]:
         serial = count()
         waiting: list[tuple[float, int, float, Stack, tuple[bytes, ...]]] = []
         for stack, written in starts:
             cost = COST_WORD if any(written) else 0.0
             heapq.heappush(waiting, (cost + self._distance(stack), next(serial), cost, stack, written))
         seen: set[Stack] = set()
-        found = 0
-        most = self._sound.read + MOST_READ
-        while waiting and len(seen) < MOST_VISITED and found < MOST_FOUND and self._sound.read < most:
+        found = read = 0
+        while waiting and len(seen) < MOST_VISITED and found < MOST_FOUND and read < MOST_READ:
             _, _, cost, stack, written = heapq.heappop(waiting)
             if stack in seen:
                 continue
             seen.add(stack)
+            read -= self._sound.read
             place = self._sound.place(stack)
+            read += self._sound.read
             if place is not None:
                 found += 1
                 yield (*written, *self._sound.line_before(stack, place)), place

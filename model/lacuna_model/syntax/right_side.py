@@ -91,6 +91,7 @@ class RightSide:
         stop = TOP_LEVEL.search(text, 0, WINDOW) if lexicon.columns else None
         window = text[: stop.start() if stop else WINDOW]
         self.lexicon = lexicon
+        self._openings: dict[tuple[tuple[bytes, ...], bool], list[bytes]] = {}
         self.text = text
         self.to_the_end = to_the_end
         self.rest = text.split(b"\n", 1)[0]
@@ -202,7 +203,13 @@ class RightSide:
         return b"".join(parts) + self.lexicon.opener_of(self.inside)
 
     def openings(self, openers: Sequence[bytes], *, outside: bool = False) -> list[bytes]:
-        """The same with each caller and each head that there may be, likeliest first."""
+        """The same with each caller and each head that there may be, likeliest first; found once."""
+        key = tuple(openers), outside
+        if key not in self._openings:
+            self._openings[key] = self._all_openings(openers, outside=outside)
+        return self._openings[key]
+
+    def _all_openings(self, openers: Sequence[bytes], *, outside: bool) -> list[bytes]:
         if not openers:
             closing = self.lexicon.opener_of(self.inside)
             return [lead + closing for lead in dict.fromkeys([b"", *self.leads])]  # the text in front may be enough

@@ -1,6 +1,6 @@
 """A sound fill of a gap: the end of it, or none of it, may serve again behind another beginning."""
 
-from itertools import islice
+from itertools import islice, takewhile
 
 from tree_sitter import Tree
 
@@ -21,13 +21,14 @@ class SoundFill:
         self._columns = language.columns
         self._openers = (*language.lexicon.line_comment, *(begin for begin, _ in language.lexicon.block_comment))
         begin, self._end = gap
-        own = [leaf for leaf in leaves(tree.root_node, begin) if leaf.start_byte < self._end]
+        own = list(takewhile(lambda leaf: leaf.start_byte < self._end, leaves(tree.root_node, begin)))
         goals = sound_stacks(table, frozenset(before), [leaf.grammar_id for leaf in own])
         own = own[-MOST_REUSED:]
         self._terminals = [leaf.grammar_id for leaf in own]
         # Where the ends begin: a comment that the fill opens is part of each. The last end is no more than that.
         self._begins = [leaf.start_byte for leaf in own] + [_comment_at(tree, self._end)]
         self._goals = goals[-len(self._begins) :]
+        self._opened = [{table.brackets(stack) for stack in goal} for goal in self._goals]  # what follows closes these
         self._leads = [self._lead(leaf.start_byte) for leaf in own] + [None]
         self._behind = Behind(table, self._read_behind(tree), self._goals[-1])
         self._places: dict[int, list[int]] = {}
@@ -60,7 +61,9 @@ class SoundFill:
         places = self._places.get(stack[-1])
         if places is None:
             places = self._places[stack[-1]] = self._places_behind(stack[-1])
-        return next((place for place in places if self._reads(stack, place)), None)
+        opened = self._table.brackets(stack)
+        fitting = (one for one in places if not self._opened[one] or opened in self._opened[one])
+        return next((one for one in fitting if self._reads(stack, one)), None)
 
     def _places_behind(self, state: int) -> list[int]:
         """The ends that may follow a state, as far as their first terminal goes."""

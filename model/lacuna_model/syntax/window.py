@@ -127,16 +127,27 @@ class Window:
         tree = self._parser.parse(text) if fresh else self._bounded_parse(text, edited)
         if tree is None:
             return None
+        return tree, self._faults(tree, text, fills, edited, placed=None if fresh or not self.settled else edited)
+
+    def parse_onto(self, edited: Tree, fills: Sequence[bytes]) -> frozenset[Fault]:
+        """The faults of an unbounded parse that starts from another tree than the base's, edited to these fills."""
+        text = self.assemble(fills)
+        return self._faults(self._parser.parse(text, edited), text, fills, edited, placed=edited)
+
+    def _faults(
+        self, tree: Tree, text: bytes, fills: Sequence[bytes], edited: Tree | None, *, placed: Tree | None
+    ) -> frozenset[Fault]:
+        """The faults of a tree; what is out of place only near what changed in ``placed``, if that is given."""
         faults = tree_faults(tree)
         if edited is not None and self._language.columns:
             changed = [(span.start_byte, span.end_byte) for span in edited.changed_ranges(tree)]
             beside = [(start, next_code_line(text, end)) for start, end in self.spans(fills)]
             faults |= indentation_faults(tree, text, beside + changed)
         faults = faults or identifier_faults(tree, text, self.spans(fills))
-        faults = faults or self._misplaced(tree, text, fills, None if fresh or not self.settled else edited)
+        faults = faults or self._misplaced(tree, text, fills, placed)
         oracle = self._oracle(text) if not faults else None
         fault = oracle(text, self.spans(fills)) if oracle else None
-        return tree, faults if fault is None else frozenset({fault})
+        return faults if fault is None else frozenset({fault})
 
     def _oracle(self, text: bytes) -> Oracle | None:
         """What the language itself has to say: its compiler on a whole file, which is asked about it anyway."""
@@ -201,10 +212,10 @@ class Window:
         edits = []
         point, offset = Point(0, 0), 0
         for piece, before, after in zip(self.pieces, self.base, fills, strict=False):
-            point, offset = _advance(point, piece), offset + len(piece)
-            end = _advance(point, before)
+            point, offset = advance(point, piece), offset + len(piece)
+            end = advance(point, before)
             if before != after:
-                edits.append((offset, offset + len(before), offset + len(after), point, end, _advance(point, after)))
+                edits.append((offset, offset + len(before), offset + len(after), point, end, advance(point, after)))
             point, offset = end, offset + len(before)
         for edit in reversed(edits):
             tree.edit(*edit)
@@ -219,15 +230,13 @@ class Window:
 
         The other gaps hold what was last found valid; as long as nothing was, nothing is known here.
         """
-        if repair := self._repair(gap):
-            text = self._up_to(gap, fill)
-            yield from repair.completions(self._parser.parse(text), text)
+        repair = self._repair(gap)
+        return repair.completions(self._up_to(gap, fill)) if repair is not None else iter(())
 
     def reads(self, gap: int, fill: bytes) -> bool:
         """Whether the grammar reads the beginning of a fill; where nothing valid is known, it is not asked."""
         repair = self._repair(gap)
-        text = self._up_to(gap, fill)
-        return repair is not None and repair.reads(self._parser.parse(text), text)
+        return repair is not None and repair.reads(self._up_to(gap, fill))
 
     def _up_to(self, gap: int, fill: bytes) -> bytes:
         """The text in front of a gap, the gaps before it being filled as in the base, and this gap's fill."""
@@ -265,7 +274,8 @@ class Window:
         )
 
 
-def _advance(point: Point, text: bytes) -> Point:
+def advance(point: Point, text: bytes) -> Point:
+    """The point behind some text that begins at another."""
     rows = text.count(b"\n")
     column = len(text) - text.rfind(b"\n") - 1 if rows else point.column + len(text)
     return Point(point.row + rows, column)

@@ -6,7 +6,7 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -32,8 +32,8 @@ DRAFT_SECONDS = 0.004
 STEP_VERIFIES = 2
 STEP_SECONDS = 0.002
 INSIST_VERIFIES = 8  # with 6 the model lost the name of a loop in two of 150 lines
-INSIST_SECONDS = 0.006
-INSIST_SECONDS_ALL = 0.010  # of all gaps together, the last of them not cut short
+INSIST_SECONDS = 0.004
+INSIST_SECONDS_ALL = 0.006  # of all gaps together, the last of them not cut short
 # Without a witness nothing can be committed, and a deferral costs a whole step of the model (about 20 ms). Each
 # attempt may take as long again as the one before: where a parse is slow the first gets through a few fills only.
 FIRST_VERIFIES = 64
@@ -81,6 +81,7 @@ class SyntaxConstraint:
         self._partial: list[Fill | None] = [None] * len(regions)
         self._attempts = 0
         self._seen: tuple[GapView, ...] = ()
+        self._tried: dict[Hashable, int] = {}  # how many verifies a search took that found nothing
         self._strict = strict
 
     def _gap_text(self, gap: int, rules: RegionRules) -> GapText:
@@ -232,7 +233,7 @@ class SyntaxConstraint:
         if found.whole is None:
             return False
         texts = tuple(fill.text for fill in found.whole)
-        if self._refusal(texts):
+        if self._refusal(texts, final=False):
             self._judge.refuse(texts)
             return False
         self._witness = found.whole
@@ -244,10 +245,18 @@ class SyntaxConstraint:
             self._renew_gap(gaps, proposal, gap, Effort(STEP_VERIFIES, STEP_SECONDS))
 
     def _renew_gap(self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, effort: Effort) -> None:
+        """Looks for another fill of one gap. What was in vain is not tried again with no more effort."""
         assert self._witness is not None
+        best = next((commit for commit in proposal if commit.gap == gap), None)
+        key = gap, gaps[gap].done, gaps[gap].slots, best, tuple(self._witness)
+        if self._tried.get(key, 0) >= effort.verifies:
+            return
         queue = self._search.candidates(gaps, proposal, gap, known=self._witness[gap])
         found = joint_search({gap: queue}, self._witness, self._judge, effort)
-        self._witness = found.whole or self._witness
+        if found.whole is None:
+            self._tried[key] = effort.verifies
+        else:
+            self._witness = found.whole
 
     def _insist(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
         """A longer search for a gap's best commit alone, where a step would else take nothing of what was proposed.
@@ -333,15 +342,16 @@ class SyntaxConstraint:
         if not self._strict and self._judge.relax():
             yield from self._search.exhaustive(views, hard=hard)
 
-    def _refusal(self, texts: tuple[bytes, ...]) -> str:
-        """Why these fills cannot be the result, or ""."""
+    def _refusal(self, texts: tuple[bytes, ...], *, final: bool = True) -> str:
+        """Why these fills cannot be the result, or ""; what is not ``final`` may be told from a part of the file."""
         if not all(gap.accepts(text) for gap, text in zip(self._gaps, texts, strict=True)):
             return "a fill breaks a rule of its region"
         if self._document is None:
             return ""
         if self._document.idle and list(texts) == self._original:
             return "the file is broken around the gaps"
-        return "" if self._document.check_fresh(texts).valid else "a fill adds a syntax error"
+        check = self._document.check_fresh if final else self._document.check_soon
+        return "" if check(texts).valid else "a fill adds a syntax error"
 
 
 def _closer(document: Document, gap: int) -> Closer:

@@ -84,3 +84,9 @@ def test_ways_that_lead_nowhere_are_none_of_a_sound_text() -> None:
         for stack in found[place]:
             assert not found[place + 1].isdisjoint(table_of("go").read([stack], symbol))
     assert sum(map(len, plain)) > sum(map(len, found))
+
+
+def test_brackets_that_are_closed_and_not_reduced_yet_are_not_open() -> None:
+    table = table_of("java")
+    assert table.brackets(stack_behind("java", INSIDE + " a (", WHOLE)) == "{{("
+    assert table.brackets(stack_behind("java", INSIDE + " a ( )", WHOLE)) == "{{"

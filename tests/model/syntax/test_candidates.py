@@ -1,6 +1,7 @@
 """The queue of one gap: what no parse need look at takes a bounded time."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -51,6 +52,24 @@ def test_a_search_among_what_is_refused_ends(tokens: SmallTokens) -> None:
     letters = [bytes([letter]) for letter in b"abcdefgh"]
     assert queue_of(tokens, view(tokens, [letters] * 12), rules).pop() is None
     assert 0 < rules.asked <= MAX_REFUSED
+
+
+def test_where_there_is_no_room_no_completion_is_looked_for(
+    tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def completions(_gap: GapText, prefix: tuple[int, ...]) -> Iterator[bytes]:
+        asked.append(len(prefix))
+        return iter(())
+
+    monkeypatch.setattr(GapText, "completions", completions)
+    for written in (2, 3):
+        seen = view(tokens, [[b"a", b"b"]] * 3)
+        queue = queue_of(tokens, replace(seen, slots=(5,) * written + (None,) * (3 - written)), Refusing())
+        while queue._heap:
+            queue.pop()
+    assert asked == [2]
 
 
 def test_a_search_whose_time_is_up_looks_at_one_more_fill(tokens: SmallTokens) -> None:

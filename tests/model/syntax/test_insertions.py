@@ -3,8 +3,9 @@
 import pytest
 
 from lacuna_model.syntax import parse_table
-from lacuna_model.syntax.insertions import Pieces, pieces_of
+from lacuna_model.syntax.insertions import Pieces
 from lacuna_model.syntax.parse_table import START, ParseTable, Stack
+from lacuna_model.syntax.piece_cache import pieces_of
 
 from .drive import require
 
@@ -59,17 +60,3 @@ def test_what_leads_from_a_state_to_another_is_read_there(name: str) -> None:
                 assert piece.text.count(closers[piece.text[0].decode()]) == piece.text.count(piece.text[0])
                 checked += 1
     assert checked
-
-
-@pytest.mark.parametrize(("name", "kind"), [("go", "source_file_token1"), ("c", "preproc_include_token2")])
-def test_a_line_end_that_no_tree_shows_is_written_as_one(name: str, kind: str) -> None:
-    table, _ = made(name)
-    known = pieces_of(require(name), table)[0].known
-    assert [one.text for one in known if table.grammar.node_kind_for_id(one.terminal) == kind] == [b"\n"]
-
-
-def test_a_terminal_without_a_text_of_its_own_is_written_as_the_lexer_takes_it() -> None:
-    table, _ = made("c")
-    known = {table.grammar.node_kind_for_id(one.terminal): one.text for one in pieces_of(require("c"), table)[0].known}
-    assert (known["identifier"], known["system_lib_string"], known["number_literal"]) == (b"x", b"<x>", b"0")
-    assert "comment" not in known

@@ -77,7 +77,7 @@ def repair_in(place: Place) -> Repair:
 
 def completions(place: Place, fill: str, known: Repair | None = None) -> Iterator[bytes]:
     text = (place[1] + fill).encode()
-    return (known or repair_in(place)).completions(Parser(require(place[0]).grammar()).parse(text), text)
+    return (known or repair_in(place)).completions(text)
 
 
 def whole(place: Place, fill: str, completion: bytes) -> bytes:
@@ -89,6 +89,11 @@ def first_sound(place: Place, fill: str) -> list[bytes]:
     language = require(place[0])
     assert not parses(whole(place, fill, b""), language)
     return [one for one in islice(completions(place, fill), FIRST) if parses(whole(place, fill, one), language)]
+
+
+def test_a_fill_without_the_brackets_of_the_sound_one_is_complete() -> None:
+    place = (*JAVASCRIPT[:3], "  x()")
+    assert next(completions(place, "  y")) == b""
 
 
 @pytest.mark.parametrize(("place", "fill"), CASES)

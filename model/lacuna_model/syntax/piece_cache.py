@@ -1,0 +1,75 @@
+"""The insertions and pieces of each grammar: to find them takes up to a second, so the user's cache keeps them."""
+
+import contextlib
+import hashlib
+import importlib
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from lacuna_model import atomic, models
+from lacuna_model.syntax import grammar_tables, insertions, shortest
+from lacuna_model.syntax.insertions import Ending, Insertion, Insertions, Piece, Pieces
+from lacuna_model.syntax.languages import Language
+from lacuna_model.syntax.parse_table import ParseTable
+from lacuna_model.syntax.shortest import Graph, Shortest, written
+
+DIGEST = hashlib.sha256().digest_size
+
+
+class _Kept(msgspec.Struct, frozen=True, array_like=True):
+    terminals: list[Insertion]
+    symbols: dict[int, Piece]
+    endings: dict[int, msgspec.Raw]  # by state; most are never asked for
+
+    def ending(self, state: int) -> list[Ending]:
+        """The endings of a state."""
+        found = self.endings.get(state)
+        return msgspec.msgpack.decode(found, type=list[Ending]) if found is not None else []
+
+
+@cache
+def pieces_of(language: Language, table: ParseTable) -> tuple[Insertions, Pieces]:
+    """The insertions and pieces of a language."""
+    file = _location(language)
+    kept = _read(file)
+    if kept is None:
+        graph = Graph(table)
+        terminals = written(table, language.lexicon.operand, graph)
+        found = Shortest(terminals, graph)
+        endings = {state: msgspec.Raw(msgspec.msgpack.encode(one)) for state, one in found.endings.items()}
+        kept = _Kept(terminals, found.symbols, endings)
+        _write(file, kept, language)
+    return Insertions(table, kept.terminals), Pieces(table, kept.symbols, kept.ending)
+
+
+def _location(language: Language) -> Path:
+    """Where the pieces of this very grammar are kept, as this very code finds them."""
+    code = [Path(str(module.__file__)) for module in (grammar_tables, insertions, shortest)]
+    digest = hashlib.sha256(language.symbol.encode() + b" " + language.lexicon.operand)
+    for file in (*code, *Path(str(importlib.import_module(language.module).__file__)).parent.glob("*binding*")):
+        status = file.stat()
+        digest.update(f" {file} {status.st_size} {status.st_mtime_ns}".encode())
+    return models.cache_dir() / "grammars" / f"{language.name}-{digest.hexdigest()[:24]}"
+
+
+def _read(file: Path) -> _Kept | None:
+    """What is kept in a file, or None where there is nothing whole: it is only a cache and is made anew."""
+    try:
+        data = file.read_bytes()
+        whole = hashlib.sha256(data[DIGEST:]).digest() == data[:DIGEST]
+        return msgspec.msgpack.decode(data[DIGEST:], type=_Kept) if whole else None
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _write(file: Path, kept: _Kept, language: Language) -> None:
+    """Keeps the pieces, in place of those of older grammars; a cache that cannot be written is done without."""
+    data = msgspec.msgpack.encode(kept)
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        for older in file.parent.glob(f"{language.name}-*"):
+            older.unlink(missing_ok=True)
+        with atomic.replacing(file) as stream:
+            stream.write(hashlib.sha256(data).digest() + data)
