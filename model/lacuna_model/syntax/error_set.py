@@ -67,7 +67,7 @@ def _own_fault(node: Node) -> Fault | None:
 
 
 def identifier_faults(tree: Tree, text: bytes, spans: Iterable[tuple[int, int]]) -> frozenset[Fault]:
-    """Names in the given ranges that hold characters no name may hold; many a grammar takes all beyond those of ASCII."""
+    """Names in the given ranges that hold characters no name may hold; many a grammar takes all beyond ASCII's."""
     found = set()
     for begin, stop in spans:
         if _ODD.search(text, begin, stop) is None:
