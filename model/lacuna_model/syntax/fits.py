@@ -8,9 +8,12 @@ from tree_sitter import Node
 Fits = Callable[[Node], bool]
 COMMENTS = frozenset({"comment", "line_comment", "block_comment"})
 DECLARED = frozenset({"object", "function_expression", "generator_function", "class"})
-# What stands in front of a name that is defined as a type, and behind the name of a variable.
+# What stands in front of a name that is defined as a type, and behind the name of a variable; of a function too, in C.
 NO_NAME = rb"(?<![\w.>:])(?<!using )(?<!typename )(?<!class )"
 USED = rb"\s*(?:->|<<|\.\w+\(|[-+*/|&^%!=]?=(?!=)|\+\+|--)"
+CALLED = rb"|\s*\((?!\s*\*)"
+# What declares a variable.
+VARIABLE = rb"\b(?:auto|bool|char|double|float|int|long|short|signed|unsigned|\w+_t)[\s*&]+%b\s*[=;,)\[]"
 ACCESS = frozenset({"public", "protected", "private"})
 FUNCTION = re.compile(r"(?:generator_)?function_|arrow_function|method_definition")
 MODULE_PARTS = frozenset({"import_statement", "export_statement"})
@@ -187,15 +190,19 @@ def macro(node: Node) -> bool:
     return False
 
 
-def type_name(name: Node) -> bool:
+def type_name(used: bytes = USED) -> Fits:
     """A name of a type: the function around, if there is one, does nothing with it that is done with variables."""
-    function = _nearest(name, "function_definition")
-    if function is None:
-        return True
-    text, word = function.text or b"", re.escape(name.text or b"")
-    if re.search(rb"\b" + word + rb"[\s*&]+" + word + rb"\b", text):  # a variable with the name of its type
-        return True
-    return re.search(NO_NAME + word + USED, text) is None
+
+    def fits(name: Node) -> bool:
+        function = _nearest(name, "function_definition")
+        if function is None:
+            return True
+        text, word = function.text or b"", re.escape(name.text or b"")
+        if re.search(rb"\b" + word + rb"[\s*&]+" + word + rb"\b", text):  # a variable with the name of its type
+            return True
+        return not re.search(b"%b%b(?:%b)|%b" % (NO_NAME, word, used, VARIABLE % word), text)
+
+    return fits
 
 
 def attribute(name: Node) -> bool:

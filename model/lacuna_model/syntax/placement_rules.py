@@ -8,6 +8,8 @@ from functools import cached_property
 from tree_sitter import Query
 
 from lacuna_model.syntax.fits import (
+    CALLED,
+    USED,
     Fits,
     apart,
     attribute,
@@ -109,6 +111,7 @@ _C_PLACES = """
 (compound_statement (declaration type: (type_identifier) @local declarator: [
   (identifier) (init_declarator declarator: (identifier)) (function_declarator declarator: (identifier))]))
 (concatenated_string (identifier) @literal)
+(call_expression function: (field_expression) arguments: (argument_list (identifier) @value))
 (function_declarator parameters: (_) (identifier) @attribute)
 (function_declarator parameters: (_) (call_expression function: (identifier) @attribute))
 (compound_statement (function_definition !type declarator: (function_declarator declarator: (identifier) @loop)))
@@ -126,6 +129,10 @@ _CPP_PLACES = f"""{_C_PLACES}
 """
 _C_BODY = inside(_kinds("compound_statement"))
 _C_ELSEWHERE = none_of(_C_STATEMENTS)
+_C_WORDS = (
+    "auto break case char const continue do double else enum extern float for goto if int long register return short "
+    "signed sizeof static struct switch typedef union unsigned void volatile while"
+)
 _C_FITS: dict[str, Fits] = {
     "stray": never,
     "top": _C_ELSEWHERE,
@@ -133,8 +140,9 @@ _C_FITS: dict[str, Fits] = {
     "macro": macro,
     "old": old_style,
     "macro_between": lambda node: macro(node) or _C_BODY(node),
-    "local": type_name,
+    "local": type_name(),
     "literal": said(rb"[A-Z_]\w*"),
+    "value": said(rb"(?!(?:%b)\Z)\w+" % b"|".join(_C_WORDS.encode().split())),
     "attribute": attribute,
     "loop": said(rb"[A-Z_]\w*|(?i:.*(?:for|each|loop|while).*)"),
     "attributed": said(rb"[A-Z_][A-Z0-9_]*|(?i:.*(?:export|api|decl|public).*)"),
@@ -150,10 +158,6 @@ _C_FITS: dict[str, Fits] = {
     ),
 }
 _C_LASTING = frozenset({"top", "between", "macro", "type"})
-_C_WORDS = (
-    "auto break case char const continue do double else enum extern float for goto if int long register return short "
-    "signed sizeof static struct switch typedef union unsigned void volatile while"
-)
 _CPP_WORDS = (
     f"{_C_WORDS} bool catch class decltype delete explicit false friend inline mutable namespace new private "
     "protected public template this throw true try typename using virtual"
@@ -369,7 +373,7 @@ _GO_WORDS = (
 )
 
 _TABLE = (
-    Rules("c", _PLAIN_C_PLACES, _C_FITS, _C_WORDS, _C_QUOTING, _C_LASTING),
+    Rules("c", _PLAIN_C_PLACES, _C_FITS | {"local": type_name(USED + CALLED)}, _C_WORDS, _C_QUOTING, _C_LASTING),
     Rules("cpp", _CPP_PLACES, _C_FITS | {"class": destroyed}, _CPP_WORDS, _C_QUOTING, _C_LASTING),
     Rules("javascript", _SCRIPT_PLACES, _SCRIPT_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),
     Rules("typescript", _TYPED_PLACES, _TYPED_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),

@@ -160,12 +160,19 @@ class Window:
 
     @cached_property
     def _standing(self) -> frozenset[Fault]:
-        """What is out of place in the text with its gaps, and does not touch any: that is the gap's fault."""
+        """What is out of place in the text with its gaps, and not because of them.
+
+        It touches no gap; nor does it lie between one and a brace that lacks its opener, which the gap may have held.
+        """
         assert self.placement is not None
-        found = self.placement.standing(self._first[0], self.assemble(self._first_fills))
-        spans = self.spans(self._first_fills)
+        tree, text, spans = self._first[0], self.assemble(self._first_fills), self.spans(self._first_fills)
+        torn = [fault.start for fault in tree_faults(tree) if text[fault.start : fault.end] == b"}"]
+        headless = range(spans[0][1], max(torn, default=0))
         return frozenset(
-            fault for fault in found if all(fault.end < start - 1 or end + 1 < fault.start for start, end in spans)
+            fault
+            for fault in self.placement.standing(tree, text)
+            if fault.start not in headless
+            and all(fault.end < start - 1 or end + 1 < fault.start for start, end in spans)
         )
 
     def _bounded_parse(self, text: bytes, old: Tree | None) -> Tree | None:

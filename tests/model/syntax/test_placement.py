@@ -72,6 +72,9 @@ MISPLACED = {
     "c: declarations behind a head without parameters": ("c", "", "a f() b;", " int c; {\n  return 1;\n}\n"),
     "c: a name in the next line": ("c", "#define", "\n", "A 1\nint a;\n"),
     "c: a value in the next line": ("c", "#define A", "\n ", "1\nint a;\n"),
+    "c: a variable that is declared as a type": ("c", "void f() {\n  int *a, b;\n", "  a c;", "\n}\n"),
+    "c: a function as a type": ("c", "void f() {\n  a(1);\n", "  a b;", "\n}\n"),
+    "c: a type as the argument of a member": ("c", "void f() {\n", "  a.b(int);", "\n}\n"),
     "c: a variable as the type of a function": ("c", "void f() {\n  if (a == 1) {}\n", "  a b();", "\n}\n"),
     "cpp: a destructor of another class": ("cpp", "class A {\n  ", "~B();", "\n};\n"),
     "cpp: a member without parameters": ("cpp", "class A {\n", "  b c {", "\n    d = 1;\n  }\n};\n"),
@@ -163,7 +166,7 @@ IN_PLACE = {
     "cpp: a loop of a macro": ("cpp", "void f() {\n", "  foreach (a, b) {", "\n    c();\n  }\n}\n"),
     "c: declarations of parameters": ("c", "int f(a, b)\n", "int a;\nint b;", "\n{\n  return 1;\n}\n"),
     "c: a loop of a macro": ("c", "void f() {\n", "  list_for_each (a) {", "\n    b();\n  }\n}\n"),
-    "c: a type": ("c", "void f() {\n  a *b = (a *)c;\n  a.b = 1;\n", "  a d;", "\n}\n"),
+    "c: a type": ("c", "void f() {\n  a *b = (a *)c;\n  a (*e)(int, a);\n  a.b = 1;\n", "  a d;", "\n}\n"),
     "c: a variable with the name of its type": ("c", "void f() {\n", "  a a; a = 1; a->b = 2;", "\n}\n"),
     "cpp: a type": ("cpp", "void f() {\n  using a = g::a;\n  a(1).b = a::c;\n", "  a d;", "\n}\n"),
     "cpp: an exported class": ("cpp", "int a;\n", "class API B {", "\n public:\n  int x;\n};\n"),
@@ -291,6 +294,14 @@ def test_what_the_gap_itself_misplaces_is_not_excused() -> None:
     assert not own.check([b""]).valid
     assert not own.check_fresh([b""]).valid
     assert own.check([b" "]).valid
+
+
+def test_a_gap_that_took_the_head_of_a_function_excuses_no_statement() -> None:
+    before, after = b"namespace a {\nint b;\n", b"\n  while (b) c();\n  return 1;\n}\n"
+    places = [(len(before), len(before)), (len(before + after), len(before + after))]
+    own = Document(before + after + b"\n}\n", places, require("cpp"))
+    assert own.check_fresh([b"int f(int b) {", b""]).valid
+    assert not own.check_fresh([b"int f(int b);", b"namespace d {"]).valid
 
 
 def test_what_the_text_has_elsewhere_is_no_error() -> None:
