@@ -332,6 +332,14 @@ def test_in_the_end_a_misplaced_fill_is_better_than_none(case: str) -> None:
     own.widen()
     assert not own.check([fill.encode()]).valid
     assert own.displace()
+    assert not own.displace()
     assert own.check([fill.encode()]).valid == sound
     assert own.check_fresh([fill.encode()]).valid == sound
-    assert not own.displace()
+
+
+def test_once_there_is_a_fill_nothing_else_may_be_misplaced() -> None:
+    own = document("javascript", "function f() {\n", "\n}\n")
+    own.displace()
+    for fill, valid in (("continue;", True), ("const a;", False), ("a();", True), ("continue;", False)):
+        assert own.check([fill.encode()]).valid == valid
+        assert own.check_fresh([fill.encode()]).valid == valid
