@@ -173,7 +173,7 @@ class Window:
         """
         assert self.placement is not None
         tree, text, spans = self._first[0], self.assemble(self._first_fills), self.spans(self._first_fills)
-        torn = [fault.start for fault in tree_faults(tree) if text[fault.start : fault.end] == b"}"]
+        torn = [fault.start for fault in tree_faults(tree) if text.startswith(b"}", fault.start)]
         headless = range(spans[0][1], max(torn, default=0))
         return frozenset(
             fault
