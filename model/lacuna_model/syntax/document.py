@@ -43,7 +43,8 @@ class Document:
     Which errors of the original a fill may leave is settled in four stages, since a file with gaps is broken by
     the gaps themselves: at first only those apart from the gaps' windows, if there are any when the windows are taken
     out; after ``widen`` the same, checked in the whole file; after ``displace`` nothing more is said of what is merely
-    out of place; after ``relax`` those in the windows may stay too.
+    out of place, until there are valid fills: then they say what may be; after ``relax`` those in the windows may
+    stay too.
     """
 
     def __init__(self, text: bytes, gaps: Sequence[tuple[int, int]], language: Language) -> None:
@@ -164,6 +165,11 @@ class Document:
         changed = self.widen()
         return self._whole.displace() or changed
 
+    @property
+    def lenient(self) -> bool:
+        """Whether anything is taken that is out of place."""
+        return self._whole.lenient
+
     def relax(self) -> bool:
         """From now on tolerates the original's faults near the gaps too; False if that changes nothing."""
         changed = not self._relaxed and bool(self._faults)
@@ -228,6 +234,8 @@ class Document:
         check = self._compiled(fills, self._judge(fills, outcome[1]))
         if check.valid:
             self._whole.rebase(fills, outcome[0])
+            if not self._relaxed:
+                self._whole.confine()
         return check
 
     def check_soon(self, fills: Sequence[bytes]) -> Check:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node, Tree
 
-_WORD = re.compile(rb"[\w$]*[\x80-\xff][\w$\x80-\xff]*")
+_ODD = re.compile(rb"[\x7f-\xff]")
+_WORD = re.compile(rb"[\w$]*[\x7f-\xff][\w$\x7f-\xff]*")
 
 
 class Fault(NamedTuple):
@@ -26,21 +27,29 @@ class Splice(NamedTuple):
 
 
 def tree_faults(tree: Tree) -> frozenset[Fault]:
-    """Every ERROR and MISSING node; subtrees that tree-sitter marks as free of errors are not walked."""
+    """Every ERROR and MISSING node; subtrees that tree-sitter marks as free of errors are not walked.
+
+    A token that has no node, as the line's end of an ``#include``, may be missing too: then a node has an error, and
+    none of those in it does.
+    """
     if not tree.root_node.has_error:
         return frozenset()
     found: list[Fault] = []
+    before: list[int] = []  # how many were found in front of each node that is walked
     cursor = tree.walk()
     descend = True
     while True:
+        node = cursor.node
+        assert node is not None
         if descend:
-            node = cursor.node
-            assert node is not None
+            before.append(len(found))
             fault = _own_fault(node)
             if fault is not None:
                 found.append(fault)
             if node.has_error and cursor.goto_first_child():
                 continue
+        if before.pop() == len(found) and node.has_error:
+            found.append(Fault("ERROR", node.end_byte, node.end_byte))
         if cursor.goto_next_sibling():
             descend = True
         elif cursor.goto_parent():
@@ -58,10 +67,10 @@ def _own_fault(node: Node) -> Fault | None:
 
 
 def identifier_faults(tree: Tree, text: bytes, spans: Iterable[tuple[int, int]]) -> frozenset[Fault]:
-    """Names in the given ranges that hold characters no name may hold; many a grammar takes all beyond ASCII."""
+    """Names in the given ranges that hold characters no name may hold; many a grammar takes all beyond ASCII's."""
     found = set()
     for begin, stop in spans:
-        if text[begin:stop].isascii():
+        if _ODD.search(text, begin, stop) is None:
             continue
         for match in _WORD.finditer(text, begin, stop):
             node = tree.root_node.descendant_for_byte_range(*match.span())

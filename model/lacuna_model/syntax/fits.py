@@ -8,14 +8,19 @@ from tree_sitter import Node
 Fits = Callable[[Node], bool]
 COMMENTS = frozenset({"comment", "line_comment", "block_comment"})
 DECLARED = frozenset({"object", "function_expression", "generator_function", "class"})
-# What stands in front of a name that is defined as a type, and behind the name of a variable.
+# What stands in front of a name that is defined as a type, and behind the name of a variable; of a function too, in C.
 NO_NAME = rb"(?<![\w.>:])(?<!using )(?<!typename )(?<!class )"
-USED = rb"\s*(?:->|<<|\.\w+\(|[-+*/|&^%]?=(?!=)|\+\+|--)"
+USED = rb"\s*(?:->|<<|\.\w+\(|[-+*/|&^%!=]?=(?!=)|\+\+|--)"
+CALLED = rb"|\s*\((?!\s*\*)"
+# What declares a variable.
+VARIABLE = rb"\b(?:auto|bool|char|double|float|int|long|short|signed|unsigned|\w+_t)[\s*&]+%b\s*[=;,)\[]"
 ACCESS = frozenset({"public", "protected", "private"})
 FUNCTION = re.compile(r"(?:generator_)?function_|arrow_function|method_definition")
 MODULE_PARTS = frozenset({"import_statement", "export_statement"})
 ENUM_MEMBERS = "enum_body_declarations"
 CONSTRUCTOR_NAMES = frozenset({b"constructor", b"'constructor'", b'"constructor"'})
+TARGETS = frozenset({"identifier", "member_expression", "subscript_expression", "non_null_expression", "as_expression"})
+DECLARATIONS = frozenset({"lexical_declaration", "variable_declaration", "class_declaration"})
 CONSTRUCTION = re.compile(rb"\bsuper\(")
 
 
@@ -149,6 +154,15 @@ def in_line(node: Node) -> bool:
     return before is None or before.end_point.row == node.start_point.row
 
 
+def in_directive(node: Node) -> bool:
+    """Only in the line of the directive around it, as far as backslashes carry that on."""
+    directive, before = node.parent, node.prev_sibling
+    if directive is None or before is None or node.type in COMMENTS:
+        return True
+    between = (directive.text or b"")[before.end_byte - directive.start_byte : node.start_byte - directive.start_byte]
+    return b"\n" not in re.sub(rb"\\\r?\n", b"", between)
+
+
 def line_start(node: Node) -> bool:
     """Only at the beginning of a line, comments aside."""
     one: Node | None = node
@@ -176,15 +190,19 @@ def macro(node: Node) -> bool:
     return False
 
 
-def type_name(name: Node) -> bool:
+def type_name(used: bytes = USED) -> Fits:
     """A name of a type: the function around, if there is one, does nothing with it that is done with variables."""
-    function = _nearest(name, "function_definition")
-    if function is None:
-        return True
-    text, word = function.text or b"", re.escape(name.text or b"")
-    if re.search(rb"\b" + word + rb"[\s*&]+" + word + rb"\b", text):  # a variable with the name of its type
-        return True
-    return re.search(NO_NAME + word + USED, text) is None
+
+    def fits(name: Node) -> bool:
+        function = _nearest(name, "function_definition")
+        if function is None:
+            return True
+        text, word = function.text or b"", re.escape(name.text or b"")
+        if re.search(rb"\b" + word + rb"[\s*&]+" + word + rb"\b", text):  # a variable with the name of its type
+            return True
+        return not re.search(b"%b%b(?:%b)|%b" % (NO_NAME, word, used, VARIABLE % word), text)
+
+    return fits
 
 
 def attribute(name: Node) -> bool:
@@ -213,6 +231,57 @@ def heir(owner: Node) -> bool:
         return True
     methods = (one for one in body.children if one.type == "method_definition" and _constructs(one))
     return all(CONSTRUCTION.search(method.text or b"") is None for method in methods)
+
+
+def destroyed(owner: Node) -> bool:
+    """A class whose destructors have its name."""
+    own, body = owner.child_by_field_name("name"), owner.child_by_field_name("body")
+    if own is None or body is None:
+        return True
+    words = re.findall(rb"\w+", own.text or b"")  # of A<B>::C as well
+    return all(name.lstrip(b"~ \t") in words for name in _destructors(body))
+
+
+def _destructors(body: Node) -> Iterator[bytes]:
+    for member in body.children:
+        declarator = member.child_by_field_name("declarator")
+        name = declarator.child_by_field_name("declarator") if declarator is not None else None
+        if name is not None and name.type == "destructor_name":
+            yield name.text or b""
+
+
+def target(node: Node) -> bool:
+    """What a value may be given to."""
+    while node.type == "parenthesized_expression":
+        node = node.named_children[0]
+    return node.type in TARGETS
+
+
+def old_style(declaration: Node) -> bool:
+    """A declaration between a function's head and its body, as C had it: of parameters that are mere names."""
+    function = declaration.parent
+    assert function is not None
+    head = (function.text or b"")[: declaration.start_byte - function.start_byte]
+    names = re.findall(rb"(?<=[(,])\s*(\w+)\s*(?=[,)])", head)
+    return any(re.search(rb"\b%b\b" % name, declaration.text or b"") for name in names)
+
+
+def declared_once(scope: Node) -> bool:
+    """A block with no name declared twice by ``let``, ``const`` or ``class``, or so and by ``var``."""
+    known: dict[bytes, bool] = {}
+    for statement in scope.named_children:
+        inner = statement.child_by_field_name("declaration") if statement.type == "export_statement" else statement
+        if inner is None or inner.type not in DECLARATIONS:
+            continue
+        lexical = inner.type != "variable_declaration"
+        for one in [inner] if inner.type == "class_declaration" else inner.named_children:
+            name = one.child_by_field_name("name")
+            if name is None or name.text is None or name.type not in ("identifier", "type_identifier"):
+                continue
+            if name.text in known and (lexical or known[name.text]):
+                return False
+            known[name.text] = lexical or known.get(name.text, False)
+    return True
 
 
 def _constructs(method: Node) -> bool:

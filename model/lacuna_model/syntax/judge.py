@@ -19,7 +19,13 @@ class Judge:
     def check(self, texts: tuple[bytes, ...], *, thorough: bool) -> Check:
         """One incremental check of these texts."""
         self._stats.verifies += 1
-        check = self._document.check(texts, thorough=thorough) if self._document is not None else Check(())
+        if self._document is None:
+            check = Check(())
+        else:
+            lenient = self._document.lenient
+            check = self._document.check(texts, thorough=thorough)
+            if check.valid and lenient:  # what may be out of place may be less from now on
+                self._known.clear()
         self._known[texts] = check
         return check
 

@@ -20,11 +20,15 @@ NAMES = frozenset({"identifier", "type_identifier", "field_identifier"})
 
 
 class Placement:
-    """The rules of a language, less those that a document breaks apart from its gaps (``elsewhere``)."""
+    """The rules of a language, less those that a document breaks apart from its gaps (``elsewhere``).
+
+    ``excused`` are the kinds of faults that are let pass: none at first, then all (None), then those of a fill.
+    """
 
     def __init__(self, rules: Rules, elsewhere: Tree | None) -> None:
         self._rules = rules
         self._elsewhere = elsewhere
+        self.excused: frozenset[str] | None = frozenset()
 
     @cached_property
     def _loose(self) -> frozenset[str]:

@@ -8,15 +8,20 @@ from functools import cached_property
 from tree_sitter import Query
 
 from lacuna_model.syntax.fits import (
+    CALLED,
+    USED,
     Fits,
     apart,
     attribute,
     awaited,
     behind,
+    declared_once,
+    destroyed,
     distinct,
     evenly_named,
     heir,
     in_constructor,
+    in_directive,
     in_line,
     inside,
     jump,
@@ -25,13 +30,16 @@ from lacuna_model.syntax.fits import (
     never,
     none_of,
     of_its_name,
+    old_style,
     one_of,
     outside,
     said,
     statement_start,
+    target,
     type_name,
 )
 from lacuna_model.syntax.languages import language_for
+from lacuna_model.syntax.regular import well_formed
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,8 @@ def _kinds(names: str) -> frozenset[str]:
 
 _C_STATEMENTS = _kinds(
     "if_statement for_statement while_statement do_statement switch_statement return_statement break_statement "
-    "continue_statement goto_statement labeled_statement case_statement compound_statement"
+    "continue_statement goto_statement labeled_statement case_statement compound_statement "
+    "throw_statement try_statement for_range_loop co_return_statement co_yield_statement"
 )
 # At the top level, in a namespace, in the block of extern "C", between the lines of a condition.
 _C_PLACES = """
@@ -81,26 +90,66 @@ _C_PLACES = """
 (preproc_else (_) @between)
 (translation_unit (expression_statement (_) @macro))
 (declaration_list (expression_statement (_) @macro))
-(function_definition type: [(type_identifier) (primitive_type)] @type declarator: (identifier))
+[
+  (preproc_if (expression_statement (_) @macro_between))
+  (preproc_ifdef (expression_statement (_) @macro_between))
+  (preproc_else (expression_statement (_) @macro_between))
+]
+(function_definition (declaration) @old)
+(function_definition type: [(type_identifier) (primitive_type)] @type declarator: [(identifier) (field_identifier)])
+(function_definition type: (_ !body name: (_) @attributed) declarator: [(identifier) (field_identifier)])
+(sized_type_specifier type: (type_identifier) @sized)
+(field_declaration type: (type_identifier) @nameless !declarator)
+[
+  (preproc_def (_) @in_line)
+  (preproc_function_def (_) @in_line)
+  (preproc_include (_) @in_line)
+  (preproc_ifdef name: (_) @in_line)
+]
 (preproc_call directive: (preproc_directive) @directive)
 ["#include" "#define" "#if" "#ifdef" "#ifndef" "#elif" "#else" "#endif" (preproc_directive)] @directive_line
-(compound_statement (declaration type: (type_identifier) @local declarator: (identifier)))
+(compound_statement (declaration type: (type_identifier) @local declarator: [
+  (identifier) (init_declarator declarator: (identifier)) (function_declarator declarator: (identifier))]))
 (concatenated_string (identifier) @literal)
+(call_expression function: (field_expression) arguments: (argument_list (identifier) @value))
 (function_declarator parameters: (_) (identifier) @attribute)
 (function_declarator parameters: (_) (call_expression function: (identifier) @attribute))
 (compound_statement (function_definition !type declarator: (function_declarator declarator: (identifier) @loop)))
 (compound_statement (function_definition type: (type_identifier) @loop declarator: (parenthesized_declarator)))
 """
+_PLAIN_C_PLACES = f"""{_C_PLACES}
+(parameter_list (variadic_parameter) . "," @stray)
+(function_definition declarator: (function_declarator parameters: (parameter_list
+  (parameter_declaration type: (type_identifier) @omitted !declarator))))
+"""
+_CPP_PLACES = f"""{_C_PLACES}
+(template_declaration (declaration "," @stray))
+(parameter_list "..." . "," @stray)
+[(class_specifier) (struct_specifier)] @class
+"""
 _C_BODY = inside(_kinds("compound_statement"))
 _C_ELSEWHERE = none_of(_C_STATEMENTS)
+_C_WORDS = (
+    "auto break case char const continue do double else enum extern float for goto if int long register return short "
+    "signed sizeof static struct switch typedef union unsigned void volatile while"
+)
 _C_FITS: dict[str, Fits] = {
+    "stray": never,
     "top": _C_ELSEWHERE,
     "between": lambda node: _C_ELSEWHERE(node) or _C_BODY(node),
     "macro": macro,
-    "local": type_name,
+    "old": old_style,
+    "macro_between": lambda node: macro(node) or _C_BODY(node),
+    "local": type_name(),
     "literal": said(rb"[A-Z_]\w*"),
+    "value": said(rb"(?!(?:%b)\Z)\w+" % b"|".join(_C_WORDS.encode().split())),
     "attribute": attribute,
     "loop": said(rb"[A-Z_]\w*|(?i:.*(?:for|each|loop|while).*)"),
+    "attributed": said(rb"[A-Z_][A-Z0-9_]*|(?i:.*(?:export|api|decl|public).*)"),
+    "sized": said(rb"[A-Z_]\w*"),
+    "nameless": said(rb"[A-Z_]\w*"),
+    "omitted": said(rb"[A-Z_]\w*"),
+    "in_line": in_directive,
     "type": said(rb"class|namespace"),  # of C++ in a header that is read as C
     "directive_line": line_start,
     "directive": said(
@@ -109,10 +158,6 @@ _C_FITS: dict[str, Fits] = {
     ),
 }
 _C_LASTING = frozenset({"top", "between", "macro", "type"})
-_C_WORDS = (
-    "auto break case char const continue do double else enum extern float for goto if int long register return short "
-    "signed sizeof static struct switch typedef union unsigned void volatile while"
-)
 _CPP_WORDS = (
     f"{_C_WORDS} bool catch class decltype delete explicit false friend inline mutable namespace new private "
     "protected public template this throw true try typename using virtual"
@@ -137,11 +182,19 @@ _SCRIPT_PLACES = """
 (binary_expression right: [(assignment_expression) (augmented_assignment_expression) (arrow_function)] @stray)
 (unary_expression argument: [(assignment_expression) (augmented_assignment_expression) (arrow_function)] @stray)
 (try_statement !handler !finalizer) @stray
+(update_expression argument: (_) @target)
+(assignment_expression left: (parenthesized_expression (_) @target))
+(augmented_assignment_expression left: (parenthesized_expression (_) @target))
+(formal_parameters (_) @parameter)
+(regex_pattern) @regex
+[(program) (statement_block) (switch_body)] @scope
 (expression_statement (_) @statement)
 (arrow_function "=>" @arrow)
 (arrow_function body: (object) @stray)
-(object "," . "," @stray)
-(arguments "," . "," @stray)
+(object ["{" ","] . "," @stray)
+(object_pattern ["{" ","] . "," @stray)
+(arguments ["(" ","] . "," @stray)
+(html_comment) @closing_mark
 (labeled_statement body: [(lexical_declaration) (class_declaration) (import_statement) (export_statement)] @stray)
 (statement_block [(import_statement) (export_statement)] @module)
 (lexical_declaration kind: "const" (variable_declarator !value) @constant)
@@ -163,6 +216,14 @@ _SCRIPT_FITS: dict[str, Fits] = {
     "class": heir,
     "awaited": awaited,
     "line": _ONE_LINE,
+    "target": target,
+    "closing_mark": lambda node: (node.text or b"").startswith(b"<!--") or line_start(node),
+    "regex": well_formed,
+    "parameter": one_of(
+        "identifier object_pattern array_pattern assignment_pattern rest_pattern undefined this "
+        "required_parameter optional_parameter decorator"
+    ),
+    "scope": declared_once,
     "flags": said(rb"(?:([dgimsuvy])(?!.*\1))*"),
 }
 _TYPED_PLACES = f"""{_SCRIPT_PLACES}
@@ -170,6 +231,8 @@ _TYPED_PLACES = f"""{_SCRIPT_PLACES}
 (class_body "," @stray)
 (if_statement consequence: (empty_statement) @stray)
 (object (method_definition "?" @stray))
+(required_parameter pattern: (_) @parameter)
+(optional_parameter pattern: (_) @parameter)
 (formal_parameters (optional_parameter) . (required_parameter pattern: (identifier) !value) @stray)
 (return_statement) @return
 """
@@ -179,7 +242,7 @@ _TYPED_FITS = _SCRIPT_FITS | {
 }
 _SCRIPT_WORDS = (
     "break case catch class const continue debugger default delete do else enum export extends false finally for "
-    "function if import in instanceof new null return super switch this throw true try typeof var void while with"
+    "function if import in instanceof let new null return super switch this throw true try typeof var void while with"
 )
 _SCRIPT_QUOTING = _kinds("export_specifier import_specifier namespace_export")
 
@@ -310,8 +373,8 @@ _GO_WORDS = (
 )
 
 _TABLE = (
-    Rules("c", _C_PLACES, _C_FITS, _C_WORDS, _C_QUOTING, _C_LASTING),
-    Rules("cpp", _C_PLACES, _C_FITS, _CPP_WORDS, _C_QUOTING, _C_LASTING),
+    Rules("c", _PLAIN_C_PLACES, _C_FITS | {"local": type_name(USED + CALLED)}, _C_WORDS, _C_QUOTING, _C_LASTING),
+    Rules("cpp", _CPP_PLACES, _C_FITS | {"class": destroyed}, _CPP_WORDS, _C_QUOTING, _C_LASTING),
     Rules("javascript", _SCRIPT_PLACES, _SCRIPT_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),
     Rules("typescript", _TYPED_PLACES, _TYPED_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),
     Rules("tsx", _TYPED_PLACES, _TYPED_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),

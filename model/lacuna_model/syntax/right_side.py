@@ -193,6 +193,8 @@ class RightSide:
                 parts.append(self.lexicon.function)  # of an argument that goes on with calls
             elif mark == b"{" and (likely := self._likely(len(openers) - 1 - place, outside=outside and not place)):
                 parts.append(next((one for one in self.lexicon.heads if one.startswith(likely)), b""))
+            elif mark == b"{" and self.lexicon.loop and self._jumps(len(openers) - 1 - place):
+                parts.append(self.lexicon.loop)
             parts.append(mark + (b"\n" if len(mark) > 1 else b""))
         if self.cases and openers[-1:] == [b"{"] and not CASE.match(self.text):
             parts.append(b"case x:")
@@ -248,7 +250,7 @@ class RightSide:
         likely = self._likely(len(openers) - 1 - place)
         if likely or self.cases:
             heads.sort(key=lambda head: not head.startswith(likely or b"switch"))
-        if self.lexicon.loop and self._jumps:
+        if self.lexicon.loop and self._jumps(0):
             heads.insert(0, self.lexicon.loop)
         within = place and openers[place - 1] == b"("
         if within and self.lexicon.function and not self.fields:
@@ -275,11 +277,13 @@ class RightSide:
         """Where the text closes the outermost of its openers."""
         return self.unmatched[min(len(openers), len(self.unmatched)) - 1].end if self.unmatched else 0
 
-    @cached_property
-    def _jumps(self) -> bool:
-        """Whether the text up to its first closer may be left with a jump, as only a loop's can."""
-        stop = self._start + self.unmatched[0].end if self.unmatched else len(self.text)
-        return JUMP.search(self.text, self._start, stop) is not None
+    def _jumps(self, index: int) -> bool:
+        """Whether the block that a closer without an opener ends may be left with a jump, as only a loop's can."""
+        if index > len(self.unmatched):  # it is behind another gap
+            return False
+        begin = self._start + self.unmatched[index - 1].end if index else self._start
+        stop = self._start + self.unmatched[index].end if index < len(self.unmatched) else len(self.text)
+        return JUMP.search(self.text, begin, stop) is not None
 
     @cached_property
     def _continues(self) -> bool:

@@ -155,28 +155,42 @@ class Window:
         return (PROGRAM if whole and len(text) <= LARGEST else SYNTAX).get(self._language.name)
 
     def _misplaced(self, tree: Tree, text: bytes, fills: Sequence[bytes], edited: Tree | None) -> frozenset[Fault]:
-        """What stands where the language does not have it and did not before; near what changed in ``edited``."""
-        if self.placement is None:
+        """What stands where the language does not have it, and may not; near what changed in ``edited``."""
+        if self.placement is None or self.placement.excused is None:
             return frozenset()
+        found = self._out_of_place(self.placement, tree, text, fills, edited)
+        return frozenset(fault for fault in found if fault.kind not in self.placement.excused)
+
+    def _out_of_place(
+        self, placement: Placement, tree: Tree, text: bytes, fills: Sequence[bytes], edited: Tree | None
+    ) -> frozenset[Fault]:
+        """What stands where the language does not have it and did not before."""
         beside = [(start, next_code_line(text, end)) for start, end in self.spans(fills)]
         near = None
         if edited is not None:
             near = beside + [(span.start_byte, span.end_byte) for span in edited.changed_ranges(tree)]
-        found = self.placement.strays(tree, near) | self.placement.reserved_names(tree, text, beside)
+        found = placement.strays(tree, near) | placement.reserved_names(tree, text, beside)
         if found:
             spans = self.spans(self._first_fills)
             splices = [Splice(*span, len(fill)) for span, fill in zip(spans, fills, strict=True)]
             found -= carried_over(self._standing, splices)
-        return found or self.placement.line_ends(tree, text, near)
+        return found | placement.line_ends(tree, text, near)
 
     @cached_property
     def _standing(self) -> frozenset[Fault]:
-        """What is out of place in the text with its gaps, and does not touch any: that is the gap's fault."""
+        """What is out of place in the text with its gaps, and not because of them.
+
+        It touches no gap; nor does it lie between one and a brace that lacks its opener, which the gap may have held.
+        """
         assert self.placement is not None
-        found = self.placement.standing(self._first[0], self.assemble(self._first_fills))
-        spans = self.spans(self._first_fills)
+        tree, text, spans = self._first[0], self.assemble(self._first_fills), self.spans(self._first_fills)
+        torn = [fault.start for fault in tree_faults(tree) if text.startswith(b"}", fault.start)]
+        headless = range(spans[0][1], max(torn, default=0))
         return frozenset(
-            fault for fault in found if all(fault.end < start - 1 or end + 1 < fault.start for start, end in spans)
+            fault
+            for fault in self.placement.standing(tree, text)
+            if fault.start not in headless
+            and all(fault.end < start - 1 or end + 1 < fault.start for start, end in spans)
         )
 
     def _bounded_parse(self, text: bytes, old: Tree | None) -> Tree | None:
@@ -262,9 +276,21 @@ class Window:
 
     def displace(self) -> bool:
         """From now on takes what is merely out of place, too; False if it did so before."""
-        placed = self.placement is not None
-        self.placement = self._last_fills = None
-        return placed
+        if self.placement is None or self.placement.excused is None:
+            return False
+        self.placement.excused = self._last_fills = None
+        return True
+
+    def confine(self) -> None:
+        """From now on takes nothing else out of place than its base has."""
+        if self.lenient and self.placement is not None:
+            found = self._out_of_place(self.placement, self.tree, self.assemble(self.base), self.base, None)
+            self.placement.excused = frozenset(fault.kind for fault in found)
+
+    @property
+    def lenient(self) -> bool:
+        """Whether it takes anything that is out of place."""
+        return self.placement is not None and self.placement.excused != frozenset()
 
     def may_mislead(self, fills: Sequence[bytes], faults: frozenset[Fault]) -> bool:
         """Whether the window's borders may be to blame: a fault at its end, or a fill that leaves its block."""

@@ -8,7 +8,7 @@ from tree_sitter import Parser
 
 from lacuna_model.params import Region
 from lacuna_model.syntax import SyntaxConstraint, constraint_for, language_for
-from lacuna_model.syntax.document import Document
+from lacuna_model.syntax.document import Document, parses
 from lacuna_model.syntax.error_set import Splice, carried_over, tree_faults
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.vocabulary import finish_character, unfinished_character
@@ -119,6 +119,22 @@ def test_a_block_that_another_one_ends_at_once_is_empty() -> None:
     assert language is not None
     text = b"def f(x):\n    if x:\n        def g(\n            y,\n        ) -> z:\n    return 1\n"
     assert indentation_faults(Parser(language.grammar()).parse(text), text)
+
+
+def test_a_token_without_a_node_may_be_missing() -> None:
+    language = language_for(name="c")
+    assert language is not None
+    for text, valid in ((b"#include <a.h>\n\nint b;\n", True), (b"#include <a.h> c\n\nint b;\n", False)):
+        assert parses(text, language) == valid
+        assert parses(text, language) == (not Parser(language.grammar()).parse(text).root_node.has_error)
+
+
+def test_a_name_holds_no_control_character() -> None:
+    language = language_for(name="javascript")
+    assert language is not None
+    own = Document(b"let a = (1);\n", [(8, 8)], language)
+    assert own.check_fresh([b"f"]).valid
+    assert not own.check_fresh([b"\x7f"]).valid
 
 
 def test_carried_over_shifts_and_drops() -> None:

@@ -63,6 +63,36 @@ MISPLACED = {
     "go: an unknown escape": ("go", "package a\n\n", 'var b = "\\q"', "\n"),
     "go: a field that is declared": ("go", "package a\n\nfunc f() {\n", "\tb.c := 1", "\n}\n"),
     "go: a field of a loop": ("go", "package a\n\nfunc f() {\n", "\tfor b.c := range d {\n\t}", "\n}\n"),
+    "c: a number between conditions": ("c", "#ifdef A\n", "1 + b(c);", "\n#endif\nint a;\n"),
+    "c: a name in a number's type": ("c", "int a;\n", "unsigned b c;", "\n"),
+    "c: a field without a name": ("c", "struct a {\n", "  b; c;", "\n};\n"),
+    "c: a structure with two names": ("c", "int a;\n", "struct b c", "\n{\n  int d;\n}\n;"),
+    "c: a parameter without a name": ("c", "int f(", "b, ", "char *c)\n{\n  return 1;\n}\n"),
+    "c: a parameter behind all others": ("c", "int f(int a, ", "..., ", "int b);\n"),
+    "c: declarations behind a head without parameters": ("c", "", "a f() b;", " int c; {\n  return 1;\n}\n"),
+    "c: a name in the next line": ("c", "#define", "\n", "A 1\nint a;\n"),
+    "c: a value in the next line": ("c", "#define A", "\n ", "1\nint a;\n"),
+    "c: a variable that is declared as a type": ("c", "void f() {\n  int *a, b;\n", "  a c;", "\n}\n"),
+    "c: a function as a type": ("c", "void f() {\n  a(1);\n", "  a b;", "\n}\n"),
+    "c: a type as the argument of a member": ("c", "void f() {\n", "  a.b(int);", "\n}\n"),
+    "c: a variable as the type of a function": ("c", "void f() {\n  if (a == 1) {}\n", "  a b();", "\n}\n"),
+    "cpp: a destructor of another class": ("cpp", "class A {\n  ", "~B();", "\n};\n"),
+    "cpp: a member without parameters": ("cpp", "class A {\n", "  b c {", "\n    d = 1;\n  }\n};\n"),
+    "cpp: two declarations of a template": ("cpp", "", "template <class T> void f(T a), g;", "\n"),
+    "cpp: a parameter behind all others": ("cpp", "int f(int a, ", "..., ", "int b);\n"),
+    "cpp: an exception outside of every function": ("cpp", "namespace a {\n", "throw 1;", "\n}\n"),
+    "javascript: what cannot be counted": ("javascript", "let a = ", "b---- c", ";\n"),
+    "javascript: an assignment to a sum": ("javascript", "f(", "(a + b) = c", ");\n"),
+    "javascript: an object that begins with a hole": ("javascript", "f({", ", ", "a });\n"),
+    "javascript: a pattern that begins with a hole": ("javascript", "let {", ", ", "a } = b;\n"),
+    "javascript: a call that begins with a hole": ("javascript", "f(", ", ", "a);\n"),
+    "javascript: the end of a comment": ("javascript", "let a = 1;", " -->", "\n"),
+    "javascript: a member as a parameter": ("javascript", "let a = function (", "'b'.c", ") {};\n"),
+    "javascript: a name declared twice": ("javascript", "let a = 1;\n", "const a = 2;", "\n"),
+    "javascript: a class of a variable's name": ("javascript", "var a = 1;\n", "class a {}", "\n"),
+    "javascript: let as a name": ("javascript", "", "let;", "\nlet a = 1;\n"),
+    "javascript: a range that runs backwards": ("javascript", "let a = ", "/[z-a]/", ";\n"),
+    "typescript: a member as a parameter": ("typescript", "let a = function (", "b.c", ") {};\n"),
     "c: a directive behind a statement": ("c", "int a;\n", "int b; #if C", "\nint d;\n#endif\n"),
     "javascript: a label without a statement": ("javascript", "for (;;) {\n  ", "continue a;", "\n}\n"),
     "javascript: a label beyond a function": (
@@ -136,7 +166,7 @@ IN_PLACE = {
     "cpp: a loop of a macro": ("cpp", "void f() {\n", "  foreach (a, b) {", "\n    c();\n  }\n}\n"),
     "c: declarations of parameters": ("c", "int f(a, b)\n", "int a;\nint b;", "\n{\n  return 1;\n}\n"),
     "c: a loop of a macro": ("c", "void f() {\n", "  list_for_each (a) {", "\n    b();\n  }\n}\n"),
-    "c: a type": ("c", "void f() {\n  a *b = (a *)c;\n  a.b = 1;\n", "  a d;", "\n}\n"),
+    "c: a type": ("c", "void f() {\n  a *b = (a *)c;\n  a (*e)(int, a);\n  a.b = 1;\n", "  a d;", "\n}\n"),
     "c: a variable with the name of its type": ("c", "void f() {\n", "  a a; a = 1; a->b = 2;", "\n}\n"),
     "cpp: a type": ("cpp", "void f() {\n  using a = g::a;\n  a(1).b = a::c;\n", "  a d;", "\n}\n"),
     "cpp: an exported class": ("cpp", "int a;\n", "class API B {", "\n public:\n  int x;\n};\n"),
@@ -175,6 +205,23 @@ IN_PLACE = {
     "rust: escapes": ("rust", "fn f() {\n    g(", '"\\n\\u{1F600}\\x7f\\\n   a"', ");\n}\n"),
     "go: escapes": ("go", "package a\n\n", 'var b = "\\a\\u00e9\\177"', "\n"),
     "go: variables": ("go", "package a\n\nfunc f() {\n", "\tb, _ := c.d, 1\n\tfor c.d = range e {\n\t}", "\n}\n"),
+    "c: macros between conditions": ("c", "#ifdef A\n", 'B("c");\n__asm__(".globl a");', "\n#endif\nint a;\n"),
+    "c: numbers' types": ("c", "struct a {\n", "  unsigned long long int b; unsigned __int64 c; B; C(d);", "\n};\n"),
+    "c: an exported structure": ("c", "int a;\n", "struct lib_EXPORT b {", "\n  int d;\n}\n;"),
+    "c: parameters without names": ("c", "", "int f(void); int g(a, b *, ...); int h(VOID) { return 1; }", "\n"),
+    "c: a value behind a backslash": ("c", "#define A", "(b) \\\n  ((b) + \\\n   1)", "\nint a;\n"),
+    "c: a comment behind a value": ("c", "#define A", " 1 /* a\n b */", "\nint a;\n"),
+    "cpp: destructors": ("cpp", "template <class T> class a::A<T> {\n  ", "~A(); void f();", "\n};\n"),
+    "cpp: parameters that are expanded": ("cpp", "", "template <class... T> void f(T... a, int b);", "\n"),
+    "javascript: what can be counted": ("javascript", "", "a++; --a.b; (a)++; a[0]--; a--- -b;", "\n"),
+    "javascript: a comment of old": ("javascript", "let a = 1; <!-- b", "\n--> c", "\n"),
+    "javascript: parameters": ("javascript", "", "function f(a, {b, c}, [d], e = 1, ...g) {}", "\n"),
+    "javascript: names declared once": (
+        "javascript",
+        "let a = 1; var b; var b;\n",
+        "{ let a = 2; } (() => { const a = 3; })(); export const c = 1;",
+        "\n",
+    ),
     "c: a directive behind a comment": ("c", "int a;\n", "/* b */ #if C", "\nint d;\n#endif\n"),
     "rust: a macro at the top": ("rust", "use a::b;\n", "c!(d); e! { f }", "\n"),
     "rust: break with a label": ("rust", "fn f() {\n    ", "'a: { break 'a; }", "\n}\n"),
@@ -249,6 +296,14 @@ def test_what_the_gap_itself_misplaces_is_not_excused() -> None:
     assert own.check([b" "]).valid
 
 
+def test_a_gap_that_took_the_head_of_a_function_excuses_no_statement() -> None:
+    before, after = b"namespace a {\nint b;\n", b"\n  while (b) c();\n  return 1;\n}\n"
+    places = [(len(before), len(before)), (len(before + after), len(before + after))]
+    own = Document(before + after + b"\n}\n", places, require("cpp"))
+    assert own.check_fresh([b"int f(int b) {", b""]).valid
+    assert not own.check_fresh([b"int f(int b);", b"namespace d {"]).valid
+
+
 def test_what_the_text_has_elsewhere_is_no_error() -> None:
     other = "int unrelated_%d;\n" * 200 % tuple(range(200))
     for far, valid in (("if (x) y();\n", True), ("int x;\n", False)):
@@ -277,6 +332,14 @@ def test_in_the_end_a_misplaced_fill_is_better_than_none(case: str) -> None:
     own.widen()
     assert not own.check([fill.encode()]).valid
     assert own.displace()
+    assert not own.displace()
     assert own.check([fill.encode()]).valid == sound
     assert own.check_fresh([fill.encode()]).valid == sound
-    assert not own.displace()
+
+
+def test_once_there_is_a_fill_nothing_else_may_be_misplaced() -> None:
+    own = document("javascript", "function f() {\n", "\n}\n")
+    own.displace()
+    for fill, valid in (("continue;", True), ("const a;", False), ("a();", True), ("continue;", False)):
+        assert own.check([fill.encode()]).valid == valid
+        assert own.check_fresh([fill.encode()]).valid == valid

@@ -117,6 +117,12 @@ from .drive import between, require
         pytest.param("java", "import a.b;\n", "\n  void f() {}\n}\n", id="end of a class"),
         pytest.param("java", "class A {\n  void f() {\n", "\n      break;\n    }\n  }\n}\n", id="end of a loop"),
         pytest.param(
+            "javascript",
+            "function f() {\n",
+            "\n      a();\n    }\n    if (b) break;\n  }\n}\n",
+            id="end of a loop around a block",
+        ),
+        pytest.param(
             "rust", "struct A;\n", "\n        1;\n    }\n\n    fn f(&self) {}\n}\n\nfn g() {}\n", id="end of a method"
         ),
         pytest.param(

@@ -1,0 +1,93 @@
+"""Regular expressions of JavaScript: what its grammar takes for a pattern and its compilers do not.
+
+Browsers read much that is no pattern by the book (a lone brace, any escape); the faults that are left are these: groups
+that do not match, repetitions of nothing, ranges and bounds that run backwards.
+"""
+
+import re
+
+from tree_sitter import Node
+
+_ESCAPE = r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|c[A-Za-z]|[0-3]?[0-7]{1,2}|.)"
+_CODE_POINT = r"\\u\{[0-9a-fA-F]+\}|"
+_PARTS = r"""
+(?P<class>\[\^?(?:[^\]\\]|\\.)*\])
+|(?P<opener>\((?:\?(?:[:=!]|<[=!]|<[\w$]+>|(?=[ims-])[ims]*(?:-[ims]*)?:))?)
+|(?P<closer>\))
+|(?P<repeated>(?:[*+?]|\{(?P<least>\d+)(?:,(?P<most>\d*))?\})\??)
+|(?P<other>%s%s|[^\\])
+"""
+_CONTROLS = {"n": 10, "t": 9, "r": 13, "f": 12, "v": 11, "b": 8}
+_SETS = frozenset("dDsSwWpPk")
+# What no repetition may follow, besides an opening parenthesis and another repetition.
+_NOTHING = frozenset({"|", "^", "$", "\\b", "\\B"})
+
+
+def _pattern(code_points: str) -> re.Pattern[str]:
+    return re.compile(_PARTS % (code_points, _ESCAPE), re.VERBOSE | re.DOTALL)
+
+
+def _member(code_points: str) -> re.Pattern[str]:
+    return re.compile(f"{code_points}{_ESCAPE}|.", re.DOTALL)
+
+
+# By whether the flag "u" is set.
+_PATTERNS = {False: _pattern(""), True: _pattern(_CODE_POINT)}
+_MEMBERS = {False: _member(""), True: _member(_CODE_POINT)}
+
+
+def well_formed(node: Node) -> bool:
+    """Whether the compilers take a literal's pattern; one with the flag "v" is not looked into."""
+    flags = node.parent.child_by_field_name("flags") if node.parent is not None else None
+    letters = (flags.text or b"").decode() if flags is not None else ""
+    return "v" in letters or _is_pattern((node.text or b"").decode(errors="replace"), "u" in letters)
+
+
+def _is_pattern(text: str, by_code_points: bool) -> bool:
+    depth, place, repeatable = 0, 0, False
+    while place < len(text):
+        part = _PATTERNS[by_code_points].match(text, place)
+        if part is None or (part["opener"] and text.startswith("?", part.end())):
+            return False
+        depth += bool(part["opener"]) - bool(part["closer"])
+        if depth < 0 or (part["repeated"] and not (repeatable and _rises(part["least"], part["most"]))):
+            return False
+        if part["class"] and not _runs_forward(part["class"], by_code_points):
+            return False
+        repeatable = not (part["opener"] or part["repeated"] or part["other"] in _NOTHING)
+        place = part.end()
+    return depth == 0
+
+
+def _rises(least: str | None, most: str | None) -> bool:
+    return not (least and most) or int(least) <= int(most)
+
+
+def _runs_forward(text: str, by_code_points: bool) -> bool:
+    """Whether each range of a class in brackets begins with what comes first."""
+    members = _MEMBERS[by_code_points].findall(text[1:-1].removeprefix("^"))
+    while len(members) > 2:
+        if members[1] != "-":
+            members = members[1:]
+            continue
+        first, last = _units(members[0], by_code_points), _units(members[2], by_code_points)
+        if first and last and first[-1] > last[0]:
+            return False
+        members = members[3:]
+    return True
+
+
+def _units(member: str, by_code_points: bool) -> list[int]:
+    """The numbers that a member of a class is compared by; none for one that is a set of characters."""
+    if len(member) < 2 or member[0] != "\\":
+        size = 4 if by_code_points else 2
+        code = member.encode("utf-32-le" if by_code_points else "utf-16-le", "surrogatepass")
+        return [int.from_bytes(code[place : place + size], "little") for place in range(0, len(code), size)]
+    letter, digits = member[1], member[2:].strip("{}")
+    if letter in "xu" and digits:
+        return [int(digits, 16)]
+    if letter == "c" and digits:
+        return [ord(digits) % 32]
+    if letter in "01234567":
+        return [int(member[1:], 8)]
+    return [] if letter in _SETS else [_CONTROLS.get(letter, ord(letter))]
