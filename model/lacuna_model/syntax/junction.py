@@ -7,6 +7,7 @@ as many brackets open: there is hardly another way to read what follows from it.
 """
 
 import heapq
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -22,7 +23,8 @@ from lacuna_model.syntax.insertions import WORD, pieces_of
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.literals import finish_token
 from lacuna_model.syntax.naming import with_heads
-from lacuna_model.syntax.parse_table import END, START, ParseTable, Stack, leaves
+from lacuna_model.syntax.parse_table import END, MOST_STACKS, START, ParseTable, Stack, leaves
+from lacuna_model.syntax.placement_rules import RULES
 from lacuna_model.syntax.repair import spelled
 from lacuna_model.syntax.scan import scan, scan_brackets
 
@@ -35,10 +37,16 @@ COST_BEYOND = 2.0  # for going on behind what would do
 COST_OPEN = 0.6  # the least that it costs to close a bracket
 PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 OPENERS = {closer: opener for opener, closer in PAIRS.items()}
+NO_WORD = re.compile(rb"(?!)")
 
 Brackets = tuple[bytes, ...]
-# What a word of the text may be for the parser: a word of the language is a name where that one may not stand.
-Terminal = tuple[int, ...]
+
+
+class Terminal(NamedTuple):
+    """A word of the text, and what it may be for the parser: what it is in one state it need not be in another."""
+
+    word: bytes
+    symbols: tuple[int, ...]
 
 
 class _Way(NamedTuple):
@@ -72,6 +80,9 @@ class Junction(Closer):
         self._language, self._table = language, table
         self._insertions, self._pieces = pieces_of(language, table)
         self._name = language.grammar().id_for_node_kind("identifier", True)
+        rules = RULES.get(language.name)
+        self._reserved = rules.words if rules is not None else NO_WORD
+        self._orders: dict[tuple[int, Terminal], tuple[int, ...]] = {}
 
     def completions(self, fill: bytes) -> Iterator[bytes]:
         """Texts to put behind the beginning of a fill, the cheapest first."""
@@ -114,12 +125,29 @@ class Junction(Closer):
     def _terminal(self, text: bytes, leaf: Node) -> Terminal:
         word = text[leaf.start_byte : leaf.end_byte]
         alike = self._insertions.spellings.get(word, ())
-        names = [self._name] if self._name is not None and WORD.match(word) else []
-        return tuple(dict.fromkeys((*alike, leaf.grammar_id, *names)))
+        is_name = self._name is not None and WORD.match(word) and not self._reserved.fullmatch(word)
+        return Terminal(word, tuple(dict.fromkeys((*alike, leaf.grammar_id, *([self._name] if is_name else [])))))
 
     def _read(self, stacks: Sequence[Stack], terminal: Terminal, *, on_new_line: bool = False) -> list[Stack]:
-        read = (self._table.read(stacks, one, on_new_line=on_new_line) for one in terminal)
-        return next(filter(None, read), [])
+        found = (
+            next(filter(None, (self._table.read([stack], one, on_new_line=on_new_line) for one in symbols)), [])
+            for stack in stacks
+            for symbols in [self._order(stack[-1], terminal)]
+        )
+        return list(dict.fromkeys(after for afters in found for after in afters))[:MOST_STACKS]
+
+    def _order(self, state: int, terminal: Terminal) -> tuple[int, ...]:
+        """What a word may be in a state: words of the language come first, of the rest what the lexer takes it for.
+
+        Where the parser could make nothing of the text, the lexer may know better what it is.
+        """
+        key = state, terminal
+        if key not in self._orders:
+            own = self._table.token(state, terminal.word)
+            first = [own] if own in terminal.symbols and own != self._name else []
+            last = [own] if own is not None else []
+            self._orders[key] = tuple(dict.fromkeys((*first, *terminal.symbols, *last)))
+        return self._orders[key]
 
     def _search(
         self, stacks: Iterable[Stack], left: Brackets, behind: Sequence[Terminal], *, on_new_line: bool
@@ -175,7 +203,7 @@ class Junction(Closer):
     def _joins(self, stack: Stack, behind: Sequence[Terminal]) -> bool:
         """Whether the text behind the gap can be read from here."""
         stacks = list(self._with_line_end(stack))
-        if behind and not any(self._table.knows(one[-1], terminal) for one in stacks for terminal in behind[0]):
+        if behind and not any(self._table.knows(one[-1], terminal) for one in stacks for terminal in behind[0].symbols):
             return False
         for terminal in behind:
             stacks = self._read(stacks, terminal)
