@@ -124,9 +124,12 @@ class Junction(Closer):
 
     def _terminal(self, text: bytes, leaf: Node) -> Terminal:
         word = text[leaf.start_byte : leaf.end_byte]
-        alike = self._insertions.spellings.get(word, ())
-        is_name = self._name is not None and WORD.match(word) and not self._reserved.fullmatch(word)
-        return Terminal(word, tuple(dict.fromkeys((*alike, leaf.grammar_id, *([self._name] if is_name else [])))))
+        symbols = [*self._insertions.spellings.get(word, ()), leaf.grammar_id]
+        if self._name is not None and self._reserved.fullmatch(word):
+            symbols = [one for one in symbols if one != self._name] or symbols
+        elif self._name is not None and WORD.match(word):
+            symbols.append(self._name)
+        return Terminal(word, tuple(dict.fromkeys(symbols)))
 
     def _read(self, stacks: Sequence[Stack], terminal: Terminal, *, on_new_line: bool = False) -> list[Stack]:
         found = (
@@ -143,10 +146,10 @@ class Junction(Closer):
         """
         key = state, terminal
         if key not in self._orders:
-            own = self._table.token(state, terminal.word)
-            first = [own] if own in terminal.symbols and own != self._name else []
-            last = [own] if own is not None else []
-            self._orders[key] = tuple(dict.fromkeys((*first, *terminal.symbols, *last)))
+            lexed = self._table.token(state, terminal.word)
+            own = () if lexed in (None, self._name) else (lexed,)
+            order = (*own, *terminal.symbols) if lexed in terminal.symbols else (*terminal.symbols, *own)
+            self._orders[key] = tuple(dict.fromkeys(order))
         return self._orders[key]
 
     def _search(
@@ -156,11 +159,11 @@ class Junction(Closer):
         starts = (start for stack in stacks for start in (self._with_line_end(stack) if on_new_line else [stack]))
         waiting = [_Way(0.0, next(serial), 0.0, stack, len(stack), left, (), ()) for stack in starts]
         begun = {goal[:length] for goal in self._goals for length in range(len(goal) + 1)}
-        seen: set[tuple[Brackets, Brackets, Stack, int]] = set()
+        seen: set[tuple[Brackets, Brackets, int, Stack, int]] = set()
         most = MOST_VISITED if self._side.text else MOST_VISITED_TO_END
         while waiting and len(seen) < most:
             way = heapq.heappop(waiting)
-            key = way.kept, way.opened, way.stack[way.base : way.base + 1], way.stack[-1]
+            key = way.kept, way.opened, way.base, way.stack[way.base : way.base + 1], way.stack[-1]
             if key in seen:
                 continue
             seen.add(key)
@@ -171,7 +174,7 @@ class Junction(Closer):
             for text, price, stack in self._moves(way.stack) if len(way.written) < MOST_WRITTEN else ():
                 brackets, base = _brackets(way.kept, way.opened, text), min(way.base, len(stack))
                 begins = brackets[1] in begun or brackets[1][:-1] in begun
-                if begins and (*brackets, stack[base : base + 1], stack[-1]) not in seen:
+                if begins and (*brackets, base, stack[base : base + 1], stack[-1]) not in seen:
                     cost, written = spent + price, way.written + text
                     rank = cost + (0.0 if self._side.text else COST_OPEN * len(brackets[0] + brackets[1]))
                     heapq.heappush(waiting, _Way(rank, next(serial), cost, stack, base, *brackets, written))
