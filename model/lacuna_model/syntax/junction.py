@@ -37,6 +37,7 @@ COST_BEYOND = 2.0  # for going on behind what would do
 COST_OPEN = 0.6  # the least that it costs to close a bracket
 PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 OPENERS = {closer: opener for opener, closer in PAIRS.items()}
+TAKEN_APART = re.compile(rb"=>|->|\$\w+")  # by error recovery
 NO_WORD = re.compile(rb"(?!)")
 
 Brackets = tuple[bytes, ...]
@@ -119,8 +120,18 @@ class Junction(Closer):
         trees = [(lead, parser.parse(lead + self._side.text).root_node) for lead in (opener, closed + opener)]
         lead, root = min(trees, key=lambda tree: _amiss(tree[1]))
         text = lead + self._side.text
-        found = islice(leaves(root, len(lead) - len(opener)), REACH)
-        return [self._terminal(text, leaf) for leaf in found if not _is_comment(leaf)]
+        found: list[Terminal] = []
+        end = -1
+        for leaf in leaves(root, len(lead) - len(opener)):
+            word = found[-1].word + text[end : leaf.end_byte] if leaf.start_byte == end else b""
+            if TAKEN_APART.fullmatch(word):
+                found[-1] = Terminal(word, tuple(self._insertions.spellings.get(word, ())))
+            elif not _is_comment(leaf):
+                found.append(self._terminal(text, leaf))
+            if len(found) == REACH:
+                break
+            end = leaf.end_byte
+        return found
 
     def _terminal(self, text: bytes, leaf: Node) -> Terminal:
         word = text[leaf.start_byte : leaf.end_byte]
