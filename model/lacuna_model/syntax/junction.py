@@ -8,7 +8,7 @@ as many brackets open: there is hardly another way to read what follows from it.
 
 import heapq
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import count, islice
@@ -170,11 +170,11 @@ class Junction(Closer):
         starts = (start for stack in stacks for start in (self._with_line_end(stack) if on_new_line else [stack]))
         waiting = [_Way(0.0, next(serial), 0.0, stack, len(stack), left, (), ()) for stack in starts]
         begun = {goal[:length] for goal in self._goals for length in range(len(goal) + 1)}
-        seen: set[tuple[Brackets, Brackets, int, Stack, int]] = set()
+        seen: set[Hashable] = set()
         most = MOST_VISITED if self._side.text else MOST_VISITED_TO_END
         while waiting and len(seen) < most:
             way = heapq.heappop(waiting)
-            key = way.kept, way.opened, way.base, way.stack[way.base : way.base + 1], way.stack[-1]
+            key = _place(way.kept, way.opened, way.stack, way.base)
             if key in seen:
                 continue
             seen.add(key)
@@ -185,7 +185,7 @@ class Junction(Closer):
             for text, price, stack in self._moves(way.stack) if len(way.written) < MOST_WRITTEN else ():
                 brackets, base = _brackets(way.kept, way.opened, text), min(way.base, len(stack))
                 begins = brackets[1] in begun or brackets[1][:-1] in begun
-                if begins and (*brackets, base, stack[base : base + 1], stack[-1]) not in seen:
+                if begins and _place(*brackets, stack, base) not in seen:
                     cost, written = spent + price, way.written + text
                     rank = cost + (0.0 if self._side.text else COST_OPEN * len(brackets[0] + brackets[1]))
                     heapq.heappush(waiting, _Way(rank, next(serial), cost, stack, base, *brackets, written))
@@ -233,6 +233,11 @@ class Junction(Closer):
         for one in self._insertions.all_at(stack[-1]):
             if one.text == b"\n":
                 yield from self._table.shift(stack, one.terminal)
+
+
+def _place(kept: Brackets, opened: Brackets, stack: Stack, base: int) -> Hashable:
+    """What is looked at once: where nothing is open that was not there before, how far down the stack is that."""
+    return kept, opened, stack[base : base + 1] or len(stack), stack[-1]
 
 
 @lru_cache(maxsize=1 << 14)
