@@ -7,7 +7,8 @@ as many brackets open: there is hardly another way to read what follows from it.
 """
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import count, islice
@@ -22,8 +23,9 @@ from lacuna_model.syntax.insertions import WORD
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.literals import finish_token
 from lacuna_model.syntax.naming import with_heads
-from lacuna_model.syntax.parse_table import END, START, ParseTable, Stack, leaves
+from lacuna_model.syntax.parse_table import END, MOST_STACKS, START, ParseTable, Stack, leaves
 from lacuna_model.syntax.piece_cache import pieces_of
+from lacuna_model.syntax.placement_rules import RULES
 from lacuna_model.syntax.repair import spelled
 from lacuna_model.syntax.scan import scan, scan_brackets
 
@@ -36,10 +38,17 @@ COST_BEYOND = 2.0  # for going on behind what would do
 COST_OPEN = 0.6  # the least that it costs to close a bracket
 PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 OPENERS = {closer: opener for opener, closer in PAIRS.items()}
+TAKEN_APART = re.compile(rb"=>|->|\$\w+")  # by error recovery
+NO_WORD = re.compile(rb"(?!)")
 
 Brackets = tuple[bytes, ...]
-# What a word of the text may be for the parser: a word of the language is a name where that one may not stand.
-Terminal = tuple[int, ...]
+
+
+class Terminal(NamedTuple):
+    """A word of the text, and what it may be for the parser: what it is in one state it need not be in another."""
+
+    word: bytes
+    symbols: tuple[int, ...]
 
 
 class _Way(NamedTuple):
@@ -73,6 +82,9 @@ class Junction(Closer):
         self._language, self._table = language, table
         self._insertions, self._pieces = pieces_of(language, table)
         self._name = language.grammar().id_for_node_kind("identifier", True)
+        rules = RULES.get(language.name)
+        self._reserved = rules.words if rules is not None else NO_WORD
+        self._orders: dict[tuple[int, Terminal], tuple[int, ...]] = {}
 
     def completions(self, fill: bytes) -> Iterator[bytes]:
         """Texts to put behind the beginning of a fill, the cheapest first."""
@@ -109,18 +121,48 @@ class Junction(Closer):
         trees = [(lead, parser.parse(lead + self._side.text).root_node) for lead in (opener, closed + opener)]
         lead, root = min(trees, key=lambda tree: _amiss(tree[1]))
         text = lead + self._side.text
-        found = islice(leaves(root, len(lead) - len(opener)), REACH)
-        return [self._terminal(text, leaf) for leaf in found if not _is_comment(leaf)]
+        found: list[Terminal] = []
+        end = -1
+        for leaf in leaves(root, len(lead) - len(opener)):
+            word = found[-1].word + text[end : leaf.end_byte] if leaf.start_byte == end else b""
+            if TAKEN_APART.fullmatch(word):
+                found[-1] = Terminal(word, tuple(self._insertions.spellings.get(word, ())))
+            elif not _is_comment(leaf):
+                found.append(self._terminal(text, leaf))
+            if len(found) == REACH:
+                break
+            end = leaf.end_byte
+        return found
 
     def _terminal(self, text: bytes, leaf: Node) -> Terminal:
         word = text[leaf.start_byte : leaf.end_byte]
-        alike = self._insertions.spellings.get(word, ())
-        names = [self._name] if self._name is not None and WORD.match(word) else []
-        return tuple(dict.fromkeys((*alike, leaf.grammar_id, *names)))
+        symbols = [*self._insertions.spellings.get(word, ()), leaf.grammar_id]
+        if self._name is not None and self._reserved.fullmatch(word):
+            symbols = [one for one in symbols if one != self._name] or symbols
+        elif self._name is not None and WORD.match(word):
+            symbols.append(self._name)
+        return Terminal(word, tuple(dict.fromkeys(symbols)))
 
     def _read(self, stacks: Sequence[Stack], terminal: Terminal, *, on_new_line: bool = False) -> list[Stack]:
-        read = (self._table.read(stacks, one, on_new_line=on_new_line) for one in terminal)
-        return next(filter(None, read), [])
+        found = (
+            next(filter(None, (self._table.read([stack], one, on_new_line=on_new_line) for one in symbols)), [])
+            for stack in stacks
+            for symbols in [self._order(stack[-1], terminal)]
+        )
+        return list(dict.fromkeys(after for afters in found for after in afters))[:MOST_STACKS]
+
+    def _order(self, state: int, terminal: Terminal) -> tuple[int, ...]:
+        """What a word may be in a state: words of the language come first, of the rest what the lexer takes it for.
+
+        Where the parser could make nothing of the text, the lexer may know better what it is.
+        """
+        key = state, terminal
+        if key not in self._orders:
+            lexed = self._table.token(state, terminal.word)
+            own = () if lexed in (None, self._name) else (lexed,)
+            order = (*own, *terminal.symbols) if lexed in terminal.symbols else (*terminal.symbols, *own)
+            self._orders[key] = tuple(dict.fromkeys(order))
+        return self._orders[key]
 
     def _search(
         self, stacks: Iterable[Stack], left: Brackets, behind: Sequence[Terminal], *, on_new_line: bool
@@ -129,11 +171,11 @@ class Junction(Closer):
         starts = (start for stack in stacks for start in (self._with_line_end(stack) if on_new_line else [stack]))
         waiting = [_Way(0.0, next(serial), 0.0, stack, len(stack), left, (), ()) for stack in starts]
         begun = {goal[:length] for goal in self._goals for length in range(len(goal) + 1)}
-        seen: set[tuple[Brackets, Brackets, Stack, int]] = set()
+        seen: set[Hashable] = set()
         most = MOST_VISITED if self._side.text else MOST_VISITED_TO_END
         while waiting and len(seen) < most:
             way = heapq.heappop(waiting)
-            key = way.kept, way.opened, way.stack[way.base : way.base + 1], way.stack[-1]
+            key = _place(way.kept, way.opened, way.stack, way.base)
             if key in seen:
                 continue
             seen.add(key)
@@ -144,7 +186,7 @@ class Junction(Closer):
             for text, price, stack in self._moves(way.stack) if len(way.written) < MOST_WRITTEN else ():
                 brackets, base = _brackets(way.kept, way.opened, text), min(way.base, len(stack))
                 begins = brackets[1] in begun or brackets[1][:-1] in begun
-                if begins and (*brackets, stack[base : base + 1], stack[-1]) not in seen:
+                if begins and _place(*brackets, stack, base) not in seen:
                     cost, written = spent + price, way.written + text
                     rank = cost + (0.0 if self._side.text else COST_OPEN * len(brackets[0] + brackets[1]))
                     heapq.heappush(waiting, _Way(rank, next(serial), cost, stack, base, *brackets, written))
@@ -176,7 +218,7 @@ class Junction(Closer):
     def _joins(self, stack: Stack, behind: Sequence[Terminal]) -> bool:
         """Whether the text behind the gap can be read from here."""
         stacks = list(self._with_line_end(stack))
-        if behind and not any(self._table.knows(one[-1], terminal) for one in stacks for terminal in behind[0]):
+        if behind and not any(self._table.knows(one[-1], terminal) for one in stacks for terminal in behind[0].symbols):
             return False
         for terminal in behind:
             stacks = self._read(stacks, terminal)
@@ -192,6 +234,11 @@ class Junction(Closer):
         for one in self._insertions.all_at(stack[-1]):
             if one.text == b"\n":
                 yield from self._table.shift(stack, one.terminal)
+
+
+def _place(kept: Brackets, opened: Brackets, stack: Stack, base: int) -> Hashable:
+    """What is looked at once: where nothing is open that was not there before, how far down the stack is that."""
+    return kept, opened, stack[base : base + 1] or len(stack), stack[-1]
 
 
 @lru_cache(maxsize=1 << 14)
