@@ -45,7 +45,8 @@ class _Way(NamedTuple):
     """A text that may be written, the stack behind it, and the brackets that it keeps open and that it opens.
 
     ``rank`` is what it costs, and what is certainly still to come. ``base`` is how much of the stack was there in front
-    of it: the state behind that tells the kind of the statement.
+    of it: the state behind that tells the kind of the statement. Where nothing is behind it, ``base`` tells ways apart:
+    a statement may end within another one, a loop, in the same state and with the same brackets open.
     """
 
     rank: float
@@ -128,11 +129,11 @@ class Junction(Closer):
         starts = (start for stack in stacks for start in (self._with_line_end(stack) if on_new_line else [stack]))
         waiting = [_Way(0.0, next(serial), 0.0, stack, len(stack), left, (), ()) for stack in starts]
         begun = {goal[:length] for goal in self._goals for length in range(len(goal) + 1)}
-        seen: set[tuple[Brackets, Brackets, Stack, int]] = set()
+        seen: set[tuple[Brackets, Brackets, Stack | int, int]] = set()
         most = MOST_VISITED if self._side.text else MOST_VISITED_TO_END
         while waiting and len(seen) < most:
             way = heapq.heappop(waiting)
-            key = way.kept, way.opened, way.stack[way.base : way.base + 1], way.stack[-1]
+            key = way.kept, way.opened, way.stack[way.base : way.base + 1] or way.base, way.stack[-1]
             if key in seen:
                 continue
             seen.add(key)
@@ -143,7 +144,7 @@ class Junction(Closer):
             for text, price, stack in self._moves(way.stack) if len(way.written) < MOST_WRITTEN else ():
                 brackets, base = _brackets(way.kept, way.opened, text), min(way.base, len(stack))
                 begins = brackets[1] in begun or brackets[1][:-1] in begun
-                if begins and (*brackets, stack[base : base + 1], stack[-1]) not in seen:
+                if begins and (*brackets, stack[base : base + 1] or base, stack[-1]) not in seen:
                     cost, written = spent + price, way.written + text
                     rank = cost + (0.0 if self._side.text else COST_OPEN * len(brackets[0] + brackets[1]))
                     heapq.heappush(waiting, _Way(rank, next(serial), cost, stack, base, *brackets, written))
