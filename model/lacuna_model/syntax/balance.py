@@ -89,6 +89,16 @@ class Balance:
         pieces = [self._text[one[1] : other[0]] for one, other in pairwise(borders)]
         return count_open(self._text[since : self._gaps[gap][0]], before)[0], count_due(pieces)
 
+    def filled(self, first: int, fills: Sequence[bytes]) -> "Balance":
+        """The same text with the gaps from the ``first`` on filled, which are gaps no longer."""
+        text, gaps = self._text, list(self._gaps)
+        for fill in fills:
+            start, end = gaps.pop(first)
+            text = text[:start] + fill + text[end:]
+            longer = len(fill) - (end - start)
+            gaps[first:] = [(later + longer, stop + longer) for later, stop in gaps[first:]]
+        return Balance(text, gaps, self._lexicon) if fills else self
+
     def ending(self, gap: int) -> Sides:
         """The sides of a gap as if the text ended there."""
         sides = self.sides(gap)

@@ -55,7 +55,8 @@ class _Way(NamedTuple):
     """A text that may be written, the stack behind it, and the brackets that it keeps open and that it opens.
 
     ``rank`` is what it costs, and what is certainly still to come. ``base`` is how much of the stack was there in front
-    of it: the state behind that tells the kind of the statement.
+    of it: the state behind that tells the kind of the statement. Where nothing is behind it, ``base`` tells ways apart:
+    a statement may end within another one, a loop, in the same state and with the same brackets open.
     """
 
     rank: float

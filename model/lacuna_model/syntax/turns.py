@@ -91,50 +91,54 @@ def solve_in_turn(
     """
     solved: list[Fill] = []
     for count, gap in enumerate(window.gaps):
-        for head in _heads(balance, first, window, count + 1):
-            found = joint_search({count: queue(gap)}, [*solved, None], head, Effort(verifies, seconds)).whole
+        beside = balance.filled(first, [fill.text for fill in solved]) if joined is not None else balance
+        place = first if joined is not None else first + count
+        candidates = partial(queue, gap)
+        if joined is not None and solved:
+            candidates = partial(joined, gap, lambda: Closer(beside.sides(place)))
+        for head in _heads(beside, place, window, count + 1):
+            found = joint_search({count: candidates()}, [*solved, None], head, Effort(verifies, seconds)).whole
             if found is not None:
                 break
         else:
-            found = _join(balance, first, window, solved, joined) if joined is not None else None
+            found = _join(beside, place, window, solved, joined) if joined is not None else None
             if found is None:
                 return None
         solved = found
     return solved
 
 
-def _join(balance: Balance, first: int, window: Window, solved: Sequence[Fill], queue: Queue) -> list[Fill] | None:
+def _join(balance: Balance, place: int, window: Window, solved: Sequence[Fill], queue: Queue) -> list[Fill] | None:
     """The same fills and one for the next gap, by the grammar; None where there is none."""
     count = len(solved)
-    junction = window.junction(balance.sides(first + count), [fill.text for fill in solved])
+    junction = window.junction(balance.sides(place), [fill.text for fill in solved])
     if junction is None:
         return None
-    head = _joined_head(window, count + 1, balance.ending(first + count))
     candidates = queue(window.gaps[count], lambda: junction)
     effort = Effort(JUNCTION_VERIFIES, JUNCTION_SECONDS)
-    return joint_search({count: candidates}, [*solved, None], head, effort).whole
+    return joint_search({count: candidates}, [*solved, None], _joined_head(balance, place, window, count + 1), effort).whole
 
 
 def _always(ending: tuple[bytes, ...], _texts: tuple[bytes, ...]) -> tuple[bytes, ...]:
     return ending
 
 
-def _heads(balance: Balance, first: int, window: Window, count: int) -> Iterator[_Head]:
+def _heads(balance: Balance, place: int, window: Window, count: int) -> Iterator[_Head]:
     if count == len(window.gaps):
         yield _Head(window, partial(_always, ()))
         return
     head = window.head(count)
-    for ending in islice(Closer(balance.ending(first + count)).completions(b""), ENDINGS):
+    for ending in islice(Closer(balance.ending(place + 1)).completions(b""), ENDINGS):
         yield _Head(head, partial(_always, (ending,)))
 
 
-def _joined_head(window: Window, count: int, sides: Sides) -> _Head:
+def _joined_head(balance: Balance, place: int, window: Window, count: int) -> _Head:
     """A head whose ending the grammar knows; there is none where the text up to the next gap cannot be read."""
     if count == len(window.gaps):
         return _Head(window, partial(_always, ()))
 
     def ending(texts: tuple[bytes, ...]) -> tuple[bytes, ...] | None:
-        junction = window.junction(sides, texts)
+        junction = window.junction(balance.ending(place + 1), texts)
         found = next(junction.completions(b""), None) if junction is not None else None
         return (found,) if found is not None else None
 

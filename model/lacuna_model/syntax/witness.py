@@ -208,8 +208,8 @@ class SyntaxConstraint:
             self._search.in_turn(gaps, proposal, held, bare=bare)
         if self._attempts == ATTEMPTS:
             self._search.hard(gaps, held)
-            if None in held:  # what is merely out of place is better than nothing
-                self._judge.displace()
+            if None in held and self._judge.displace():  # what is merely out of place is better than nothing
+                self._search.hard(gaps, held)
             if None in held and not self._strict:
                 self._judge.relax()
         missing = held.count(None)

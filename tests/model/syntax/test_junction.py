@@ -27,6 +27,7 @@ JOINED = {
         "\n          c: 1,\n          d: 2,\n        }\n      : null;\n}\n",
     ),
     "c: nothing": ("c", "int f() {\n  a();\n", "\n  b();\n}\n"),
+    "c: the end of a loop in a function": ("c", "int f() {\n  for (;;) {\n    a();\n", ""),
     "java: a string that is open": ("java", 'class A {\n  String a = "b', "\n  int c;\n}\n"),
 }
 
