@@ -39,6 +39,8 @@ OPENERS = {closer: opener for opener, closer in PAIRS.items()}
 Brackets = tuple[bytes, ...]
 # What a word of the text may be for the parser: a word of the language is a name where that one may not stand.
 Terminal = tuple[int, ...]
+# The terminals behind the gap, and whether each begins a line.
+Behind = Sequence[tuple[Terminal, bool]]
 
 
 class _Way(NamedTuple):
@@ -101,15 +103,19 @@ class Junction(Closer):
             end = leaf.end_byte
         return stacks
 
-    def _behind(self, opener: bytes) -> list[Terminal]:
+    def _behind(self, opener: bytes) -> Behind:
         """The terminals of the text behind the gap: read as it is, or behind the brackets that it closes."""
         parser = Parser(self._language.grammar())
         closed = b"".join(OPENERS.get(bracket.closer, b"") for bracket in reversed(self._side.unmatched))
         trees = [(lead, parser.parse(lead + self._side.text).root_node) for lead in (opener, closed + opener)]
         lead, root = min(trees, key=lambda tree: _amiss(tree[1]))
         text = lead + self._side.text
-        found = islice(leaves(root, len(lead) - len(opener)), REACH)
-        return [self._terminal(text, leaf) for leaf in found if not _is_comment(leaf)]
+        found = [leaf for leaf in islice(leaves(root, len(lead) - len(opener)), REACH) if not _is_comment(leaf)]
+        ends = [len(lead) - len(opener), *(leaf.end_byte for leaf in found)]
+        return [
+            (self._terminal(text, leaf), b"\n" in text[end : leaf.start_byte])
+            for end, leaf in zip(ends, found, strict=False)
+        ]
 
     def _terminal(self, text: bytes, leaf: Node) -> Terminal:
         word = text[leaf.start_byte : leaf.end_byte]
@@ -122,7 +128,7 @@ class Junction(Closer):
         return next(filter(None, read), [])
 
     def _search(
-        self, stacks: Iterable[Stack], left: Brackets, behind: Sequence[Terminal], *, on_new_line: bool
+        self, stacks: Iterable[Stack], left: Brackets, behind: Behind, *, on_new_line: bool
     ) -> Iterator[tuple[bytes, ...]]:
         serial = count()
         starts = (start for stack in stacks for start in (self._with_line_end(stack) if on_new_line else [stack]))
@@ -172,13 +178,13 @@ class Junction(Closer):
             for after in self._table.shifted(stack[-1], one.terminal):
                 yield (one.text,), one.cost, (*stack, after)
 
-    def _joins(self, stack: Stack, behind: Sequence[Terminal]) -> bool:
+    def _joins(self, stack: Stack, behind: Behind) -> bool:
         """Whether the text behind the gap can be read from here."""
         stacks = list(self._with_line_end(stack))
-        if behind and not any(self._table.knows(one[-1], terminal) for one in stacks for terminal in behind[0]):
+        if behind and not any(self._table.knows(one[-1], terminal) for one in stacks for terminal in behind[0][0]):
             return False
-        for terminal in behind:
-            stacks = self._read(stacks, terminal)
+        for terminal, on_new_line in behind:
+            stacks = self._read(stacks, terminal, on_new_line=on_new_line)
             if not stacks:
                 return False
         if not self._side.to_the_end or len(behind) == REACH:
