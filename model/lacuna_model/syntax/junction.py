@@ -49,6 +49,7 @@ class Terminal(NamedTuple):
 
     word: bytes
     symbols: tuple[int, ...]
+    on_new_line: bool
 
 
 class _Way(NamedTuple):
@@ -110,8 +111,7 @@ class Junction(Closer):
         stacks, end = [START], 0
         root = Parser(self._language.grammar()).parse(text).root_node
         for leaf in leaves(root, 0):
-            on_new_line = b"\n" in text[end : leaf.start_byte]
-            stacks = self._read(stacks, self._terminal(text, leaf), on_new_line=on_new_line)
+            stacks = self._read(stacks, self._terminal(text, leaf, end))
             end = leaf.end_byte
         return stacks
 
@@ -123,34 +123,35 @@ class Junction(Closer):
         lead, root = min(trees, key=lambda tree: _amiss(tree[1]))
         text = lead + self._side.text
         found: list[Terminal] = []
-        end = -1
-        for leaf in leaves(root, len(lead) - len(opener)):
-            word = found[-1].word + text[end : leaf.end_byte] if leaf.start_byte == end else b""
+        end = len(lead) - len(opener)
+        for leaf in leaves(root, end):
+            word = found[-1].word + text[end : leaf.end_byte] if found and leaf.start_byte == end else b""
             if TAKEN_APART.fullmatch(word):
-                found[-1] = Terminal(word, tuple(self._insertions.spellings.get(word, ())))
+                found[-1] = found[-1]._replace(word=word, symbols=tuple(self._insertions.spellings.get(word, ())))
             elif not _is_comment(leaf):
-                found.append(self._terminal(text, leaf))
+                found.append(self._terminal(text, leaf, end))
             if len(found) == REACH:
                 break
             end = leaf.end_byte
         return found
 
-    def _terminal(self, text: bytes, leaf: Node) -> Terminal:
+    def _terminal(self, text: bytes, leaf: Node, end: int) -> Terminal:
+        """What a leaf is, behind one that ends at ``end``."""
         word = text[leaf.start_byte : leaf.end_byte]
         symbols = [*self._insertions.spellings.get(word, ()), leaf.grammar_id]
         if self._name is not None and self._reserved.fullmatch(word):
             symbols = [one for one in symbols if one != self._name] or symbols
         elif self._name is not None and WORD.match(word):
             symbols.append(self._name)
-        return Terminal(word, tuple(dict.fromkeys(symbols)))
+        return Terminal(word, tuple(dict.fromkeys(symbols)), b"\n" in text[end : leaf.start_byte])
 
-    def _read(self, stacks: Sequence[Stack], terminal: Terminal, *, on_new_line: bool = False) -> list[Stack]:
-        found = (
-            next(filter(None, (self._table.read([stack], one, on_new_line=on_new_line) for one in symbols)), [])
-            for stack in stacks
-            for symbols in [self._order(stack[-1], terminal)]
-        )
-        return list(dict.fromkeys(after for afters in found for after in afters))[:MOST_STACKS]
+    def _read(self, stacks: Sequence[Stack], terminal: Terminal) -> list[Stack]:
+        found: dict[Stack, None] = {}
+        for stack in stacks:
+            symbols = self._order(stack[-1], terminal)
+            read = (self._table.read([stack], one, on_new_line=terminal.on_new_line) for one in symbols)
+            found |= dict.fromkeys(next(filter(None, read), []))
+        return list(found)[:MOST_STACKS]
 
     def _order(self, state: int, terminal: Terminal) -> tuple[int, ...]:
         """What a word may be in a state: words of the language come first, of the rest what the lexer takes it for.
