@@ -260,9 +260,8 @@ class Candidates:
 
     def pop(self, late: Callable[[], bool] = lambda: False) -> Fill | None:
         """The cheapest fill that fits and keeps the region's rules; None when none is within reach, or in time."""
-        refused = looked = 0
-        while self._heap and refused < MAX_REFUSED and not (looked and late()):
-            looked += 1
+        refused = 0
+        while self._heap and refused < MAX_REFUSED and not (refused and late()):
             entry = heapq.heappop(self._heap)
             if entry.more is not None:
                 entry.more()

@@ -245,10 +245,10 @@ class SyntaxConstraint:
             self._renew_gap(gaps, proposal, gap, Effort(STEP_VERIFIES, STEP_SECONDS))
 
     def _renew_gap(self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, effort: Effort) -> None:
-        """Looks for another fill of one gap. What was in vain is not tried again with no more effort."""
+        """Looks for another fill of one gap; what was in vain is not tried again with no more effort."""
         assert self._witness is not None
-        best = next((commit for commit in proposal if commit.gap == gap), None)
-        key = gap, gaps[gap].done, gaps[gap].slots, best, tuple(self._witness)
+        view, own = gaps[gap], tuple(commit for commit in proposal if commit.gap == gap)
+        key = gap, view.done, view.slots, own, view.ids[:, :1].tobytes(), tuple(self._witness)
         if self._tried.get(key, 0) >= effort.verifies:
             return
         queue = self._search.candidates(gaps, proposal, gap, known=self._witness[gap])

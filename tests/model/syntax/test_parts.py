@@ -402,9 +402,11 @@ def test_strict_constraint_leaves_no_error(tokens: SmallTokens) -> None:
     assert constraint.finish([_closed(tokens, "1")], truncate=False).fills == ("1",)
 
 
-def test_no_witness_is_kept_that_the_last_word_refuses(tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_witness_is_kept_that_the_whole_document_refuses(
+    tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
     refused = Check(((0, 0),))
-    monkeypatch.setattr(Document, "check_fresh", lambda self, fills: refused if b"1" in fills[0] else Check(()))
+    monkeypatch.setattr(Document, "check_soon", lambda self, fills: refused if b"1" in fills[0] else Check(()))
     constraint = SyntaxConstraint(b"a = \nb = 2\n", [Region(4, 4, max_tokens=1)], python(), tokens)
     ids = np.array([[tokens.encode("1")[0], tokens.encode("2")[0]]])
     view = GapView((), (None,), ids, np.log(np.array([[0.9, 0.1]], dtype=np.float32)))

@@ -1,11 +1,16 @@
 """The search for a first witness: how far it goes, and what it does without."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from lacuna_model.constraint import Commit, GapView
 from lacuna_model.params import Region
-from lacuna_model.syntax import SyntaxConstraint, oracle, window
+from lacuna_model.syntax import SyntaxConstraint, oracle, window, witness
+from lacuna_model.syntax.beam import Effort, Found
+from lacuna_model.syntax.candidates import Fill
 from lacuna_model.syntax.document import Document
 
 from .conftest import SmallTokens
@@ -35,6 +40,25 @@ def test_what_is_closed_and_wrong_is_not_searched_long(tokens: SmallTokens) -> N
     for _ in range(4):
         constraint.admit(gaps, proposal)
         assert constraint._attempts <= 1
+
+
+def test_a_search_in_vain_is_made_again_only_for_other_drafts(
+    tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    constraint = constraint_of("f(|)\n", "python", tokens)
+    constraint.foresee([open_view()])
+    made: list[int] = []
+
+    def in_vain(queues: Mapping[int, object], held: Sequence[Fill], verifier: object, effort: Effort) -> Found:
+        made.append(effort.verifies)
+        return Found(tuple(held), frozenset(queues))
+
+    monkeypatch.setattr(witness, "joint_search", in_vain)
+    for _ in range(2):
+        constraint.admit([open_view()], [Commit(0, 0, 5)])
+        assert made == [witness.STEP_VERIFIES, witness.INSIST_VERIFIES]
+    constraint.admit([replace(open_view(), ids=np.full((4, 1), 6, dtype=np.int64))], [Commit(0, 0, 5)])
+    assert made == [witness.STEP_VERIFIES, witness.INSIST_VERIFIES] * 2
 
 
 def test_the_whole_text_is_parsed_when_it_is_checked(tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch) -> None:
