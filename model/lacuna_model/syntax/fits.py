@@ -19,7 +19,17 @@ FUNCTION = re.compile(r"(?:generator_)?function_|arrow_function|method_definitio
 MODULE_PARTS = frozenset({"import_statement", "export_statement"})
 ENUM_MEMBERS = "enum_body_declarations"
 CONSTRUCTOR_NAMES = frozenset({b"constructor", b"'constructor'", b'"constructor"'})
-TARGETS = frozenset({"identifier", "member_expression", "subscript_expression", "non_null_expression", "as_expression"})
+TARGETS = frozenset(
+    {
+        "identifier",
+        "member_expression",
+        "subscript_expression",
+        "non_null_expression",
+        "as_expression",
+        "satisfies_expression",
+        "type_assertion",
+    }
+)
 DECLARATIONS = frozenset({"lexical_declaration", "variable_declaration", "class_declaration"})
 CONSTRUCTION = re.compile(rb"\bsuper\(")
 
@@ -252,8 +262,8 @@ def _destructors(body: Node) -> Iterator[bytes]:
 
 def target(node: Node) -> bool:
     """What a value may be given to."""
-    while node.type == "parenthesized_expression":
-        node = node.named_children[0]
+    while node.type == "parenthesized_expression" and node.named_children:
+        node = node.named_children[-1]
     return node.type in TARGETS
 
 

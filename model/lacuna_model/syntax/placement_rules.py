@@ -118,6 +118,7 @@ _C_PLACES = """
 (compound_statement (function_definition type: (type_identifier) @loop declarator: (parenthesized_declarator)))
 """
 _PLAIN_C_PLACES = f"""{_C_PLACES}
+(compound_statement (function_definition type: (_) declarator: (function_declarator)) @stray)
 (parameter_list (variadic_parameter) . "," @stray)
 (function_definition declarator: (function_declarator parameters: (parameter_list
   (parameter_declaration type: (type_identifier) @omitted !declarator))))
@@ -192,6 +193,7 @@ _SCRIPT_PLACES = """
 (arrow_function "=>" @arrow)
 (arrow_function body: (object) @stray)
 (object ["{" ","] . "," @stray)
+(object (method_definition "static" @stray))
 (object_pattern ["{" ","] . "," @stray)
 (arguments ["(" ","] . "," @stray)
 (html_comment) @closing_mark

@@ -66,14 +66,15 @@ def _rises(least: str | None, most: str | None) -> bool:
 def _runs_forward(text: str, by_code_points: bool) -> bool:
     """Whether each range of a class in brackets begins with what comes first."""
     members = _MEMBERS[by_code_points].findall(text[1:-1].removeprefix("^"))
-    while len(members) > 2:
-        if members[1] != "-":
-            members = members[1:]
+    place = 0
+    while place + 2 < len(members):
+        if members[place + 1] != "-":
+            place += 1
             continue
-        first, last = _units(members[0], by_code_points), _units(members[2], by_code_points)
+        first, last = _units(members[place], by_code_points), _units(members[place + 2], by_code_points)
         if first and last and first[-1] > last[0]:
             return False
-        members = members[3:]
+        place += 3
     return True
 
 
