@@ -21,7 +21,7 @@ from lacuna_model.syntax.behind import REACH
 from lacuna_model.syntax.closing import Closer, unseen
 from lacuna_model.syntax.insertions import WORD
 from lacuna_model.syntax.languages import Language
-from lacuna_model.syntax.literals import finish_token
+from lacuna_model.syntax.literals import find_literals, finish_token
 from lacuna_model.syntax.naming import with_heads
 from lacuna_model.syntax.parse_table import END, MOST_STACKS, START, ParseTable, Stack, leaves
 from lacuna_model.syntax.piece_cache import pieces_of
@@ -116,12 +116,16 @@ class Junction(Closer):
         return stacks
 
     def _behind(self, opener: bytes) -> list[Terminal]:
-        """The terminals of the text behind the gap: read as it is, or behind the brackets that it closes."""
+        """The terminals of the text behind the gap: read as it is, or behind the brackets that it closes.
+
+        A comment or string that the next gap stands in is ended there.
+        """
         parser = Parser(self._language.grammar())
         closed = b"".join(OPENERS.get(bracket.closer, b"") for bracket in reversed(self._side.unmatched))
-        trees = [(lead, parser.parse(lead + self._side.text).root_node) for lead in (opener, closed + opener)]
+        whole = self._side.text + find_literals(self._side.text, self._lexicon, self._side.inside).inside
+        trees = [(lead, parser.parse(lead + whole).root_node) for lead in (opener, closed + opener)]
         lead, root = min(trees, key=lambda tree: _amiss(tree[1]))
-        text = lead + self._side.text
+        text = lead + whole
         found: list[Terminal] = []
         end = len(lead) - len(opener)
         for leaf in leaves(root, end):

@@ -10,7 +10,7 @@ from lacuna_model.syntax.scan import MULTILINE_QUOTES, literal_pattern, scan, st
 
 # A line of code, as prose seldom has it, and the shares of such lines that prose has at most and code at least.
 STATEMENT = re.compile(
-    rb"[ \t]*(?:#|[\w.\[\], ]+ [-+*/|&]?= |(?:return|import|raise|assert|yield|pass|break|continue|@)\b|[\w.]+\(|[)\]}]|"
+    rb"[ \t]*(?:[#)\]}]|[\w.\[\], ]+ [-+*/|&]?= |(?:return|import|raise|assert|yield|pass|break|continue|@)\b|[\w.]+\(|"
     rb"(?:if|for|while|try|else|elif|except|finally|with|def|class)\b.*:[ \t]*(?:#.*)?$|from \S+ import |"
     rb"(?:async )?def \w+\(|\*{0,2}[\w.]+: \w[\w.]*(?:\[.*\])?(?: \| [\w.]+(?:\[.*\])?)*(?: = .*|,)$|"
     rb".*(?:[\"'\]}],|[(\[{])$)"

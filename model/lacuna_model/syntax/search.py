@@ -10,7 +10,7 @@ from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.queues import Queues
-from lacuna_model.syntax.turns import solve_by_grammar, solve_windows
+from lacuna_model.syntax.turns import solve_windows
 
 TURN_VERIFIES = 40
 TURN_SECONDS = 0.012
@@ -27,13 +27,23 @@ class Search:
         self._queues = queues
 
     def candidates(
-        self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, *, known: Fill | None, bare: bool = False
+        self,
+        gaps: Sequence[GapView],
+        proposal: Sequence[Commit],
+        gap: int,
+        closer: Callable[[], Closer] | None = None,
+        *,
+        known: Fill | None,
+        bare: bool = False,
     ) -> Candidates:
-        """A gap's candidates, given what is proposed and the fill that was valid before; ``bare`` uses no draft."""
+        """A gap's candidates, given what is proposed and the fill that was valid before.
+
+        Those that are ``bare`` use no draft; ``closer`` may make other completions.
+        """
         if bare:
-            return self._queues.bare(gaps[gap], gap)
+            return self._queues.bare(gaps[gap], gap, closer)
         own = {commit.slot: commit.token for commit in reversed(proposal) if commit.gap == gap}
-        return self._queues.drafts(gaps[gap], gap, own, known)
+        return self._queues.drafts(gaps[gap], gap, own, known, closer)
 
     def together(
         self,
@@ -62,12 +72,8 @@ class Search:
 
     def hard(self, gaps: Sequence[GapView], held: list[Fill | None]) -> None:
         """Fills what holds nothing by the grammar, and without a draft."""
-        if self._document is not None:
-
-            def queue(gap: int, closer: Callable[[], Closer] | None) -> Candidates:
-                return self._queues.bare(gaps[gap], gap, closer)
-
-            solve_by_grammar(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
+        queue = partial(self.candidates, gaps, (), known=None, bare=True)
+        solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS, by_grammar=True)
 
     def exhaustive(self, gaps: Sequence[GapView], *, hard: bool) -> Iterator[tuple[bytes, ...]]:
         """All that a long search finds, without the drafts at first; ``hard`` where that was not tried before."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 
-from lacuna_model.syntax.balance import Balance, Sides
+from lacuna_model.syntax.balance import Balance
 from lacuna_model.syntax.beam import Effort, joint_search
 from lacuna_model.syntax.candidates import Candidates, Fill
 from lacuna_model.syntax.closing import Closer
@@ -21,7 +21,7 @@ ENDINGS = 3
 JUNCTION_VERIFIES = 24
 JUNCTION_SECONDS = 1.0
 
-# Candidates of a gap, with completions of its own or else with these.
+# Candidates of a gap, with the completions that it has for itself or else with these.
 Queue = Callable[[int, Callable[[], Closer] | None], Candidates]
 
 
@@ -51,61 +51,53 @@ class _Head:
 def solve_windows(
     document: Document | None,
     held: list[Fill | None],
-    queue: Callable[[int], Candidates],
+    queue: Queue,
     verifies: int,
     seconds: float,
-    joined: Queue | None = None,
+    *,
+    by_grammar: bool = False,
 ) -> None:
     """Fills the gaps of each window that holds several, where one of them holds nothing, in turn.
 
-    With candidates ``joined`` by the grammar, those of a window with one gap too.
+    Where the grammar is searched for what a gap may hold that finds no other fill, those of a window with one gap too.
     """
     if document is None:
         return
     for window in document.windows:
-        if (joined or len(window.gaps) > 1) and None in [held[gap] for gap in window.gaps]:
+        if (by_grammar or len(window.gaps) > 1) and None in [held[gap] for gap in window.gaps]:
             balance, first = document.balance(window.gaps.start)
-            solved = solve_in_turn(balance, first, window, queue, verifies, seconds, joined)
+            solved = _solve_in_turn(balance, first, window, queue, verifies, seconds, by_grammar=by_grammar)
             if solved is not None:
                 held[window.gaps.start : window.gaps.stop] = solved
 
 
-def solve_by_grammar(document: Document, held: list[Fill | None], queue: Queue, verifies: int, seconds: float) -> None:
-    """The same for all windows, and where a gap finds none the grammar is searched for what it may hold."""
-    solve_windows(document, held, lambda gap: queue(gap, None), verifies, seconds, queue)
-
-
-def solve_in_turn(
-    balance: Balance,
-    first: int,
-    window: Window,
-    queue: Callable[[int], Candidates],
-    verifies: int,
-    seconds: float,
-    joined: Queue | None = None,
+def _solve_in_turn(
+    balance: Balance, first: int, window: Window, queue: Queue, verifies: int, seconds: float, *, by_grammar: bool
 ) -> list[Fill] | None:
     """Fills for all gaps of a window that are valid together; None where one of them finds none.
 
     The window's gaps are those of the balance from the ``first`` on. For each gap and each ending as many
-    ``verifies`` and ``seconds`` may be spent; candidates ``joined`` by the grammar come last.
+    ``verifies`` and ``seconds`` may be spent.
     """
     solved: list[Fill] = []
     for count, gap in enumerate(window.gaps):
-        beside = balance.filled(first, [fill.text for fill in solved]) if joined is not None else balance
-        place = first if joined is not None else first + count
-        candidates = partial(queue, gap)
-        if joined is not None and solved:
-            candidates = partial(joined, gap, lambda: Closer(beside.sides(place)))
-        for head in _heads(beside, place, window, count + 1):
-            found = joint_search({count: candidates()}, [*solved, None], head, Effort(verifies, seconds)).whole
+        # what the gaps before hold is text like any other, and tells what this one and its ending have to close
+        beside = balance.filled(first, [fill.text for fill in solved])
+        closer = partial(_closer, beside, first) if solved else None
+        for head in _heads(beside, first, window, count + 1):
+            found = joint_search({count: queue(gap, closer)}, [*solved, None], head, Effort(verifies, seconds)).whole
             if found is not None:
                 break
         else:
-            found = _join(beside, place, window, solved, joined) if joined is not None else None
+            found = _join(beside, first, window, solved, queue) if by_grammar else None
             if found is None:
                 return None
         solved = found
     return solved
+
+
+def _closer(balance: Balance, place: int) -> Closer:
+    return Closer(balance.sides(place))
 
 
 def _join(balance: Balance, place: int, window: Window, solved: Sequence[Fill], queue: Queue) -> list[Fill] | None:
@@ -114,9 +106,10 @@ def _join(balance: Balance, place: int, window: Window, solved: Sequence[Fill], 
     junction = window.junction(balance.sides(place), [fill.text for fill in solved])
     if junction is None:
         return None
+    head = _joined_head(balance, place, window, count + 1)
     candidates = queue(window.gaps[count], lambda: junction)
     effort = Effort(JUNCTION_VERIFIES, JUNCTION_SECONDS)
-    return joint_search({count: candidates}, [*solved, None], _joined_head(balance, place, window, count + 1), effort).whole
+    return joint_search({count: candidates}, [*solved, None], head, effort).whole
 
 
 def _always(ending: tuple[bytes, ...], _texts: tuple[bytes, ...]) -> tuple[bytes, ...]:

@@ -40,3 +40,17 @@ def test_whole_lines_taken_out_are_known_by_the_lines_behind_them(name: str) -> 
             right += found == closers(scan_left(text[:end], language.lexicon).stack)
             asked += 1
     assert right / asked > 0.9
+
+
+def test_what_a_gap_is_filled_with_is_text_for_those_behind_it() -> None:
+    parts = (b"f(a\n", b"\n", b"\n)\n", b"\n]\n")
+    places = [len(b"".join(parts[:count])) for count in (1, 2, 3)]
+    language = language_for("a.py")
+    assert language is not None
+    balance = Balance(b"".join(parts), [(place, place) for place in places], language.lexicon)
+    filled = balance.filled(1, [b"+ b["])
+    assert filled.sides(0).text == parts[0]
+    behind = filled.sides(1)
+    assert behind.text == b"".join([*parts[:2], b"+ b[", parts[2]])
+    assert behind.right.text == parts[3]
+    assert balance.filled(0, []) is balance

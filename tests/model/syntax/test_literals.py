@@ -47,7 +47,7 @@ def lexicon(name: str) -> Lexicon:
             "",
         ),
         ("python", '\n    """Says what the one does with\n    what the other one gives it\n', '"""', ""),
-        ("python", "\n        # Says what is done here and by whom.\n        # It is done for all of them.\n", '"""', ""),
+        ("python", "\n        # Says what is done here and\n        # that it is done for all.\n", '"""', ""),
         ("python", "\n            'one',\n            'two',\n        ],\n        a='b',\n", '"""', ""),
         ("python", "\n        self.a: b.C | None = d\n\n        self.e: int = 1\n", '"""', ""),
         ("python", '\n    x = 1\n    """Says what is done here\n    and by whom.\n    """\n    return f(x)\n', "", ""),

@@ -1,5 +1,6 @@
 """Gaps of one window in turn, by guesses and by the grammar."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import pytest
@@ -7,12 +8,12 @@ import pytest
 from lacuna_model.constraint import Commit, GapView
 from lacuna_model.params import Region
 from lacuna_model.syntax import SyntaxConstraint, search, witness
-from lacuna_model.syntax.candidates import Fill, GapText
+from lacuna_model.syntax.candidates import Candidates, Fill, GapText
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.queues import Queues
 from lacuna_model.syntax.region_rules import RegionRules
-from lacuna_model.syntax.turns import solve_by_grammar, solve_windows
+from lacuna_model.syntax.turns import Queue, solve_windows
 from lacuna_model.syntax.vocabulary import vocabulary_of
 
 from .conftest import SmallTokens
@@ -21,23 +22,19 @@ from .drive import require
 
 def test_the_last_attempt_asks_the_grammar(tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(search, "solve_by_grammar", lambda document, held, *rest: asked.append(len(held)))
+    monkeypatch.setattr(search.Search, "hard", lambda self, gaps, held: asked.append(len(held)))
     text = b"int f( {\n\n} ) ] int\n"
     constraint = SyntaxConstraint(text, [Region(9, 9, max_tokens=1)], require("c"), tokens, strict=True)
     for _ in range(witness.ATTEMPTS):
         assert not asked
         constraint.admit([GapView((), (None,))], [Commit(0, 0, 1)])
-    assert asked == [1]
+    assert asked == [1, 1]  # the second time whatever is merely out of place is taken
 
 
-# A gap whose text behind goes on with the types of a function's parameters, and one behind them.
-TYPES = (b"fn f() {}\n\n", b"\n    fn((A, B)) -> C<D>,\n>;\n\nfn g() {\n    a();\n", b"\n    b();\n}\n")
-
-
-def test_a_gap_that_no_guess_serves_is_filled_by_the_grammar(tokens: SmallTokens) -> None:
-    text = b"".join(TYPES)
-    places = [len(TYPES[0]), len(TYPES[0] + TYPES[1])]
-    document = Document(text, [(place, place) for place in places], require("rust"))
+def cut(name: str, parts: Sequence[bytes], tokens: SmallTokens) -> tuple[Document, Queue]:
+    """A document of these parts with gaps between them, and its gaps' candidates without a draft."""
+    places = [len(b"".join(parts[:count])) for count in range(1, len(parts))]
+    document = Document(b"".join(parts), [(place, place) for place in places], require(name))
     document.widen()
     vocabulary = vocabulary_of(tokens)
     gaps = [
@@ -45,11 +42,52 @@ def test_a_gap_that_no_guess_serves_is_filled_by_the_grammar(tokens: SmallTokens
         for gap, place in enumerate(places)
     ]
     view = GapView((), (), budget=32)
-    queue = partial(Queues(vocabulary, document, gaps, [b"", b""]).bare, view)
+    return document, partial(Queues(vocabulary, document, gaps, [b""] * len(gaps)).bare, view)
+
+
+# A gap whose text behind goes on with the types of a function's parameters, and one behind them.
+TYPES = (b"fn f() {}\n\n", b"\n    fn((A, B)) -> C<D>,\n>;\n\nfn g() {\n    a();\n", b"\n    b();\n}\n")
+
+
+def test_a_gap_that_no_guess_serves_is_filled_by_the_grammar(tokens: SmallTokens) -> None:
+    document, queue = cut("rust", TYPES, tokens)
     held: list[Fill | None] = [None, None]
     solve_windows(document, held, queue, 200, 1.0)
     assert held == [None, None]
-    solve_by_grammar(document, held, queue, 5, 1.0)
+    solve_windows(document, held, queue, 5, 1.0, by_grammar=True)
+    texts = tuple(fill.text for fill in held if fill is not None)
+    assert len(texts) == 2
+    assert document.check_fresh(texts).valid
+
+
+def test_a_gap_is_filled_beside_what_those_before_it_hold(tokens: SmallTokens) -> None:
+    parts = (b"f()\n", b"\n    x = g()\n", b"\n        y = h()\n")
+    document, queue = cut("python", parts, tokens)
+    asked: list[bytes] = []
+
+    def listening(gap: int, closer: Callable[[], Closer] | None = None) -> Candidates:
+        if closer is not None:
+            asked.append(closer()._left_text)
+        return queue(gap, closer)
+
+    held: list[Fill | None] = [None, None]
+    solve_windows(document, held, listening, 40, 1.0)
+    assert held[0] is not None
+    assert set(asked) == {parts[0] + held[0].text + parts[1]}
+
+
+# The first gap lacks a condition for its "else", the second one stands in a comment.
+COMMENTED = (
+    b"class A {\n  int f() {\n",
+    b"\n    return g();\n  else\n    return 1;\n  }\n\n  /**\n   * Says more.\n",
+    b"\n   */\n  int h() {\n    return 2;\n  }\n}\n",
+)
+
+
+def test_a_comment_in_front_of_the_next_gap_is_ended_there(tokens: SmallTokens) -> None:
+    document, queue = cut("java", COMMENTED, tokens)
+    held: list[Fill | None] = [None, None]
+    solve_windows(document, held, queue, 5, 1.0, by_grammar=True)
     texts = tuple(fill.text for fill in held if fill is not None)
     assert len(texts) == 2
     assert document.check_fresh(texts).valid
