@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 
 _LINE = re.compile(rb"^[ \t]*#[ \t]*(if|endif)", re.MULTILINE)
+# What follows in the middle of a directive that takes up several lines.
+_CONTINUED = re.compile(rb"[ \t]*\r?\n(?![ \t]*#)(?P<operator>[ \t]*(?:&&|\|\|))?[^\n]*\\\r?\n")
 
 
 def count_open(text: bytes, before: int = 0) -> tuple[int, int]:
@@ -28,3 +30,18 @@ def settling(count: int, due: int, newline: bytes) -> bytes:
     """The lines that bring the number of those that are open to what is due; each begins with a line break."""
     line = b"#endif" if count > due else b"#if x"
     return (newline + line) * abs(count - due)
+
+
+def continued(line: bytes, after: bytes, due: int) -> bytes:
+    """What makes the end of a ``line`` that of a directive's line, where the text behind goes on with one.
+
+    ``due`` is how many conditions must be begun; "" where no directive goes on.
+    """
+    found = _CONTINUED.match(after)
+    if found is None:
+        return b""
+    if line.lstrip().startswith(b"#") or line.endswith(b"\\"):
+        return b" \\"
+    start = b"\n" if line.strip() else b""
+    condition = b"#if x \\" if found["operator"] else b"#if \\"
+    return start + (condition if due > 0 else b"#define x \\")
