@@ -111,9 +111,8 @@ class Closer:
         count, due = self._conditionals
         opened = count_open(fill, count)[0]
         if self._lexicon.conditionals and not state.inside:
-            line = self._in_front(fill).rpartition(b"\n")[2]
-            if end := continued(line, self._sides.right.text, due - opened):
-                yield end
+            end = continued(self._in_front(fill), self._sides.right.text, due - opened)
+            yield from [end] if end else []
         lines = settling(opened, due, self._newline)
         for text in islice(unseen(_in_order(self._sources(state, fill)), set()), LIMIT):
             for settled in self._settled(text, lines):

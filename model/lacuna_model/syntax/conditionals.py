@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 _LINE = re.compile(rb"^[ \t]*#[ \t]*(if|endif)", re.MULTILINE)
+_JOINT = re.compile(rb"\\\r?\n")
 # What follows in the middle of a directive that takes up several lines.
 _CONTINUED = re.compile(rb"[ \t]*\r?\n(?![ \t]*#)(?P<operator>[ \t]*(?:&&|\|\|))?[^\n]*\\\r?\n")
 
@@ -32,16 +33,15 @@ def settling(count: int, due: int, newline: bytes) -> bytes:
     return (newline + line) * abs(count - due)
 
 
-def continued(line: bytes, after: bytes, due: int) -> bytes:
-    """What makes the end of a ``line`` that of a directive's line, where the text behind goes on with one.
+def continued(text: bytes, after: bytes, due: int) -> bytes:
+    """What makes the end of a text one of a directive's line, where the text behind goes on with a directive.
 
     ``due`` is how many conditions must be begun; "" where no directive goes on.
     """
-    found = _CONTINUED.match(after)
-    if found is None:
+    found, line = _CONTINUED.match(after), _JOINT.sub(b"", text).rpartition(b"\n")[2]
+    if found is None or line.endswith(b"\\"):
         return b""
-    if line.lstrip().startswith(b"#") or line.endswith(b"\\"):
+    if line.lstrip().startswith(b"#"):
         return b" \\"
-    start = b"\n" if line.strip() else b""
-    condition = b"#if x \\" if found["operator"] else b"#if \\"
-    return start + (condition if due > 0 else b"#define x \\")
+    begun = b"#define x \\" if due <= 0 else b"#if x \\" if found["operator"] else b"#if \\"
+    return b"\n" + begun if line.strip() else begun
