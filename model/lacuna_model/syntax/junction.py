@@ -11,7 +11,7 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from itertools import count, islice
+from itertools import chain, count, islice
 from typing import NamedTuple
 
 from tree_sitter import Node, Parser
@@ -37,7 +37,7 @@ COST_BEYOND = 2.0  # for going on behind what would do
 COST_OPEN = 0.6  # the least that it costs to close a bracket
 PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 OPENERS = {closer: opener for opener, closer in PAIRS.items()}
-TAKEN_APART = re.compile(rb"=>|->|\$\w+")  # by error recovery
+TAKEN_APART = re.compile(rb"=>|->|\$\w+")  # where the parser can make nothing of the text around
 NO_WORD = re.compile(rb"(?!)")
 
 Brackets = tuple[bytes, ...]
@@ -143,12 +143,13 @@ class Junction(Closer):
         return Terminal(word, tuple(dict.fromkeys(symbols)))
 
     def _read(self, stacks: Sequence[Stack], terminal: Terminal, *, on_new_line: bool = False) -> list[Stack]:
-        found = (
-            next(filter(None, (self._table.read([stack], one, on_new_line=on_new_line) for one in symbols)), [])
-            for stack in stacks
-            for symbols in [self._order(stack[-1], terminal)]
-        )
-        return list(dict.fromkeys(after for afters in found for after in afters))[:MOST_STACKS]
+        found = (self._read_behind(stack, terminal, on_new_line=on_new_line) for stack in stacks)
+        return list(dict.fromkeys(chain.from_iterable(found)))[:MOST_STACKS]
+
+    def _read_behind(self, stack: Stack, terminal: Terminal, *, on_new_line: bool) -> list[Stack]:
+        symbols = self._order(stack[-1], terminal)
+        read = (self._table.read([stack], symbol, on_new_line=on_new_line) for symbol in symbols)
+        return next(filter(None, read), [])
 
     def _order(self, state: int, terminal: Terminal) -> tuple[int, ...]:
         """What a word may be in a state: words of the language come first, of the rest what the lexer takes it for.

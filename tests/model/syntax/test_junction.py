@@ -38,11 +38,6 @@ JOINED = {
         '\n    b = 1;\n  else if (g(c[0], "off", 3) == 0)\n    b = -1;\n}\n',
     ),
     "c: the ends of a chain": ("c", "int f() {\n" + "  if (a) b(); else\n" * 6 + "  if (a)\n", ""),
-    "rust: an arrow among what cannot be read": (
-        "rust",
-        "fn f(a: A) {\n    g();\n",
-        "\n        B(c) => d.push(c),\n        E => {\n            h();\n        }\n    }\n}\n",
-    ),
     "java: a string that is open": ("java", 'class A {\n  String a = "b', "\n  int c;\n}\n"),
 }
 
@@ -76,8 +71,20 @@ def test_nothing_joins_what_the_grammar_cannot_read() -> None:
 
 
 def test_a_word_of_the_language_is_no_name() -> None:
-    _, own = junction("cpp", "class A {\n  void f();\n", "\n    } else {\n      g();\n    }\n  }\n};\n")
+    parts = (b"class A {\n  void f();\n", b"\n    } else {\n      g();\n    }\n  }\n  void h() {\n", b"\n  }\n};\n")
+    places = [len(parts[0]), len(parts[0] + parts[1])]
+    document = Document(b"".join(parts), [(place, place) for place in places], require("cpp"))
+    document.widen()
+    window = document.windows[0]
+    own = window.junction(document.balance(0)[0].sides(0), ())
+    assert own is not None
     assert b"" not in own.completions(b"")
+
+
+def test_an_arrow_is_one_mark_where_the_parser_takes_it_apart() -> None:
+    after = "\n        B(c) => d.push(c),\n        E => {\n            h();\n        }\n    }\n}\n"
+    _, own = junction("rust", "fn f(a: A) {\n    g();\n", after)
+    assert b"=>" in [terminal.word for terminal in own._behind(b"")]
 
 
 def test_texts_in_front_of_another_gap_may_leave_brackets_open() -> None:
