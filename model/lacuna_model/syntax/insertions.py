@@ -29,7 +29,7 @@ MOST_PLACES = 3
 # What makes a longer expression of one that may stand there as it is.
 OPERATOR = re.compile(rb"[-+*/%^&~@]+=?|[=!<>]==?|&&=?|\|\|=?|<<=?|>>>?=?|\?\?=?|&\^=?|<-|\.\.[.=]?|//=?|\|=|<=>|<>")
 WORD = re.compile(rb"[\w$\x80-\xff]")
-NOT_WRITTEN = frozenset({"'", "`", "//", "/*"})  # a string is written with the other quotes, a comment not at all
+NOT_WRITTEN = frozenset({"'", "`"})  # a string is written with the other quotes
 MARKS = frozenset({"(", "{", "[", ",", ":", "=", "=>", ".", "|", ":=", '"'})
 CLOSERS = frozenset({")", "]", "}", ";", ">"})
 COST_NAME = COST_CLOSER = 1.0

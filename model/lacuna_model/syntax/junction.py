@@ -24,7 +24,6 @@ from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.literals import finish_token
 from lacuna_model.syntax.naming import with_heads
 from lacuna_model.syntax.parse_table import END, MOST_STACKS, START, ParseTable, Stack, leaves
-from lacuna_model.syntax.placement_rules import RULES
 from lacuna_model.syntax.repair import spelled
 from lacuna_model.syntax.scan import scan, scan_brackets
 
@@ -38,7 +37,6 @@ COST_OPEN = 0.6  # the least that it costs to close a bracket
 PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 OPENERS = {closer: opener for opener, closer in PAIRS.items()}
 TAKEN_APART = re.compile(rb"=>|->|\$\w+")  # where the parser can make nothing of the text around
-NO_WORD = re.compile(rb"(?!)")
 
 Brackets = tuple[bytes, ...]
 
@@ -81,8 +79,6 @@ class Junction(Closer):
         self._language, self._table = language, table
         self._insertions, self._pieces = pieces_of(language, table)
         self._name = language.grammar().id_for_node_kind("identifier", True)
-        rules = RULES.get(language.name)
-        self._reserved = rules.words if rules is not None else NO_WORD
         self._orders: dict[tuple[int, Terminal], tuple[int, ...]] = {}
 
     def completions(self, fill: bytes) -> Iterator[bytes]:
@@ -135,12 +131,9 @@ class Junction(Closer):
 
     def _terminal(self, text: bytes, leaf: Node) -> Terminal:
         word = text[leaf.start_byte : leaf.end_byte]
-        symbols = [*self._insertions.spellings.get(word, ()), leaf.grammar_id]
-        if self._name is not None and self._reserved.fullmatch(word):
-            symbols = [one for one in symbols if one != self._name] or symbols
-        elif self._name is not None and WORD.match(word):
-            symbols.append(self._name)
-        return Terminal(word, tuple(dict.fromkeys(symbols)))
+        alike = self._insertions.spellings.get(word, ())
+        names = [self._name] if self._name is not None and WORD.match(word) else []
+        return Terminal(word, tuple(dict.fromkeys((*alike, leaf.grammar_id, *names))))
 
     def _read(self, stacks: Sequence[Stack], terminal: Terminal, *, on_new_line: bool = False) -> list[Stack]:
         found = (self._read_behind(stack, terminal, on_new_line=on_new_line) for stack in stacks)

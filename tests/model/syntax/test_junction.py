@@ -70,17 +70,6 @@ def test_nothing_joins_what_the_grammar_cannot_read() -> None:
     assert not list(own.completions(b""))
 
 
-def test_a_word_of_the_language_is_no_name() -> None:
-    parts = (b"class A {\n  void f();\n", b"\n    } else {\n      g();\n    }\n  }\n  void h() {\n", b"\n  }\n};\n")
-    places = [len(parts[0]), len(parts[0] + parts[1])]
-    document = Document(b"".join(parts), [(place, place) for place in places], require("cpp"))
-    document.widen()
-    window = document.windows[0]
-    own = window.junction(document.balance(0)[0].sides(0), ())
-    assert own is not None
-    assert b"" not in own.completions(b"")
-
-
 def test_an_arrow_is_one_mark_where_the_parser_takes_it_apart() -> None:
     after = "\n        B(c) => d.push(c),\n        E => {\n            h();\n        }\n    }\n}\n"
     _, own = junction("rust", "fn f(a: A) {\n    g();\n", after)
