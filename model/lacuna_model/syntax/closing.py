@@ -14,7 +14,7 @@ from operator import itemgetter
 from lacuna_model.syntax.balance import Sides, open_behind
 from lacuna_model.syntax.blocks import Line, Needs, lay_lines, open_lines, render
 from lacuna_model.syntax.bridges import MOST_BRIDGES, Bridge, bridges
-from lacuna_model.syntax.conditionals import count_open, settling
+from lacuna_model.syntax.conditionals import continued, count_open, settling
 from lacuna_model.syntax.left_side import (
     CLOSURE,
     DECORATED,
@@ -116,7 +116,11 @@ class Closer:
         character = finish_character(fill)
         state = self._scan(fill + character)
         count, due = self._conditionals
-        lines = settling(count_open(fill, count)[0], due, self._newline)
+        opened = count_open(fill, count)[0]
+        if self._lexicon.conditionals and not state.inside:
+            end = continued(self._in_front(fill), self._sides.right.text, due - opened)
+            yield from [end] if end else []
+        lines = settling(opened, due, self._newline)
         for text in islice(unseen(_in_order(self._sources(state, fill)), set()), LIMIT):
             for settled in self._settled(text, lines):
                 yield with_heads(character + settled, self._heads)

@@ -4,6 +4,9 @@ import re
 from collections.abc import Sequence
 
 _LINE = re.compile(rb"^[ \t]*#[ \t]*(if|endif)", re.MULTILINE)
+_JOINT = re.compile(rb"\\\r?\n")
+# What follows in the middle of a directive that takes up several lines.
+_CONTINUED = re.compile(rb"[ \t]*\r?\n(?![ \t]*#)(?P<operator>[ \t]*(?:&&|\|\|))?[^\n]*\\\r?\n")
 
 
 def count_open(text: bytes, before: int = 0) -> tuple[int, int]:
@@ -28,3 +31,17 @@ def settling(count: int, due: int, newline: bytes) -> bytes:
     """The lines that bring the number of those that are open to what is due; each begins with a line break."""
     line = b"#endif" if count > due else b"#if x"
     return (newline + line) * abs(count - due)
+
+
+def continued(text: bytes, after: bytes, due: int) -> bytes:
+    """What makes the end of a text one of a directive's line, where the text behind goes on with a directive.
+
+    ``due`` is how many conditions must be begun; "" where no directive goes on.
+    """
+    found, line = _CONTINUED.match(after), _JOINT.sub(b"", text).rpartition(b"\n")[2]
+    if found is None or line.endswith(b"\\"):
+        return b""
+    if line.lstrip().startswith(b"#"):
+        return b" \\"
+    begun = b"#define x \\" if due <= 0 else b"#if x \\" if found["operator"] else b"#if \\"
+    return b"\n" + begun if line.strip() else begun

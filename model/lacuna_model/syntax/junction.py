@@ -11,7 +11,7 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from itertools import count, islice
+from itertools import chain, count, islice
 from typing import NamedTuple
 
 from tree_sitter import Node, Parser
@@ -38,8 +38,7 @@ COST_BEYOND = 2.0  # for going on behind what would do
 COST_OPEN = 0.6  # the least that it costs to close a bracket
 PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 OPENERS = {closer: opener for opener, closer in PAIRS.items()}
-TAKEN_APART = re.compile(rb"=>|->|\$\w+")  # by error recovery
-NO_WORD = re.compile(rb"(?!)")
+TAKEN_APART = re.compile(rb"=>|->|\$\w+")  # where the parser can make nothing of the text around
 
 Brackets = tuple[bytes, ...]
 
@@ -84,8 +83,6 @@ class Junction(Closer):
         self._language, self._table = language, table
         self._insertions, self._pieces = pieces_of(language, table)
         self._name = language.grammar().id_for_node_kind("identifier", True)
-        rules = RULES.get(language.name)
-        self._reserved = rules.words if rules is not None else NO_WORD
         self._orders: dict[tuple[int, Terminal], tuple[int, ...]] = {}
 
     def completions(self, fill: bytes) -> Iterator[bytes]:

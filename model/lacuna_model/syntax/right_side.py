@@ -20,6 +20,7 @@ CHOICE = re.compile(rb"\s*:(?!:)")
 CHOICE_OF_WORDS = re.compile(rb"\s*(?::(?!:)|else\b)")
 ARROW = re.compile(rb"\s*(?::[^\n=]*)?=>")
 BODY = re.compile(rb"\s*(?:\{|:|->|(?:throws|where|const|override|noexcept)\b|[\w*.\[\]]+ \{|\([^)\n]*\) \{)")
+ARM = rb",?\s*(?://[^\n]*\s+)*[^\n;{}]+ => "  # of a match
 HEAD_OF = {
     rb"\s*(?:catch|finally)\b": b"try",
     rb"\s*else\b": b"if",
@@ -30,7 +31,7 @@ HEAD_OF = {
     rb"\{\{": b"x := []struct ",
     rb"\{": b"x: struct ",
     rb",[ \t]*\n\s*(?:\w+(?:: |,)|\})": b"x: x ",
-    rb",?\s*(?://[^\n]*\s+)*[^\n;{}]+ => ": b"x => ",
+    ARM: b"x => ",
 }
 MOST_LISTED = 8
 NEXT = re.compile(rb",[ \t]*(?:\{|\r?\n)")
@@ -189,6 +190,8 @@ class RightSide:
                 parts.append(head)
             elif mark == b"{" and self.lexicon.field and head.startswith(self.lexicon.field):
                 parts.append(self.lexicon.record)
+            elif openers[place : place + 2] == [b"{", b"{"] and self._ends_arm(len(openers) - 2 - place):
+                parts.append(b"match x ")
             elif mark == b"{" and place and openers[place - 1] == b"(":
                 parts.append(self.lexicon.function)  # of an argument that goes on with calls
             elif mark == b"{" and (likely := self._likely(len(openers) - 1 - place, outside=outside and not place)):
@@ -250,6 +253,8 @@ class RightSide:
         likely = self._likely(len(openers) - 1 - place)
         if likely or self.cases:
             heads.sort(key=lambda head: not head.startswith(likely or b"switch"))
+        if b"match x " in heads and re.match(ARM, self.text):
+            heads.insert(0, b"x => match x " if self._ends_arm(0) else b"match x ")
         if self.lexicon.loop and self._jumps(0):
             heads.insert(0, self.lexicon.loop)
         within = place and openers[place - 1] == b"("
@@ -268,6 +273,10 @@ class RightSide:
             return b"impl x "
         found = next((head for pattern, head in HEAD_OF.items() if re.match(pattern, behind)), b"")
         return found or (self.lexicon.outer if outermost else b"")
+
+    def _ends_arm(self, index: int) -> bool:
+        """Whether a closer ends an arm of a match, by the arm that follows."""
+        return b"match x " in self.lexicon.heads and self._likely(index) == b"x => "
 
     def behind(self, index: int) -> bytes:
         """What follows a closer that has no opener."""

@@ -25,7 +25,7 @@ ENDED = 0.6  # what the grammar forces costs less than what is chosen
 # What the lexer may take for a terminal that has no text of its own.
 SAMPLES = (b"_", b"0", b"'x'", b"<x>", b"#x", b"$x")
 MOST_PLACES = 3
-NOT_WRITTEN = frozenset({"'", "`", "//", "/*"})  # a string is written with the other quotes, a comment not at all
+NOT_WRITTEN = frozenset({"'", "`"})  # a string is written with the other quotes
 MARKS = frozenset({"(", "{", "[", ",", ":", "=", "=>", ".", "|", ":=", '"'})
 CLOSERS = frozenset({")", "]", "}", ";", ">"})
 NO_TEXT = Piece(0.0, ())

@@ -5,7 +5,7 @@ right does not come back to it. Cut off in front of the next gap, with all that 
 whether this gap's fill is right whatever the next one will hold.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 
@@ -14,6 +14,7 @@ from lacuna_model.syntax.beam import Effort, joint_search
 from lacuna_model.syntax.candidates import Candidates, Fill
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Check, Document, nearest
+from lacuna_model.syntax.error_set import Fault
 from lacuna_model.syntax.window import Window
 
 ENDINGS = 3
@@ -26,26 +27,32 @@ Queue = Callable[[int, Callable[[], Closer] | None], Candidates]
 
 
 class _Head:
-    """Checks the first gaps of a window against the text up to the next one, and an ending put there."""
+    """Checks the first gaps of a window against the text up to the next one, and endings put there."""
 
-    def __init__(self, window: Window, ending: Callable[[tuple[bytes, ...]], tuple[bytes, ...] | None]) -> None:
+    def __init__(self, window: Window, endings: Callable[[tuple[bytes, ...]], Iterable[tuple[bytes, ...]]]) -> None:
         self._window = window
-        self._ending = ending
+        self._endings = endings
 
     def recall(self, texts: tuple[bytes, ...]) -> Check | None:
         """Nothing is remembered: no fill comes twice."""
         return None
 
     def check(self, texts: tuple[bytes, ...], *, thorough: bool) -> Check:
-        """One parse; the gaps are counted from the window's first."""
-        ending = self._ending(texts)
-        fills = texts + (ending or ())
-        outcome = self._window.parse(fills) if ending is not None else None
-        if outcome is None:
-            return Check(tuple((gap, 0) for gap in range(len(texts))))
-        places = [(gap - self._window.extent.first, offset) for gap, offset in nearest(self._window, fills, outcome[1])]
+        """A parse for each ending, up to one that is valid; the gaps are counted from the window's first."""
+        found = Check(tuple((gap, 0) for gap in range(len(texts))))
+        for ending in self._endings(texts):
+            outcome = self._window.parse(texts + ending)
+            if outcome is not None:
+                found = self._check(texts, ending, outcome[1])
+            if found.valid:
+                break
+        return found
+
+    def _check(self, texts: tuple[bytes, ...], ending: tuple[bytes, ...], faults: frozenset[Fault]) -> Check:
+        places = nearest(self._window, texts + ending, faults)
         last = len(texts) - 1  # what is wrong at the ending is wrong behind the last fill
-        return Check(tuple((gap, offset) if gap <= last else (last, len(texts[last])) for gap, offset in places))
+        own = ((gap - self._window.extent.first, offset) for gap, offset in places)
+        return Check(tuple((gap, offset) if gap <= last else (last, len(texts[last])) for gap, offset in own))
 
 
 def solve_windows(
@@ -112,8 +119,8 @@ def _join(balance: Balance, place: int, window: Window, solved: Sequence[Fill], 
     return joint_search({count: candidates}, [*solved, None], head, effort).whole
 
 
-def _always(ending: tuple[bytes, ...], _texts: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    return ending
+def _always(ending: tuple[bytes, ...], _texts: tuple[bytes, ...]) -> list[tuple[bytes, ...]]:
+    return [ending]
 
 
 def _heads(balance: Balance, place: int, window: Window, count: int) -> Iterator[_Head]:
@@ -126,13 +133,13 @@ def _heads(balance: Balance, place: int, window: Window, count: int) -> Iterator
 
 
 def _joined_head(balance: Balance, place: int, window: Window, count: int) -> _Head:
-    """A head whose ending the grammar knows; there is none where the text up to the next gap cannot be read."""
+    """A head whose endings the grammar knows; there is none where the text up to the next gap cannot be read."""
     if count == len(window.gaps):
         return _Head(window, partial(_always, ()))
 
-    def ending(texts: tuple[bytes, ...]) -> tuple[bytes, ...] | None:
+    def endings(texts: tuple[bytes, ...]) -> Iterator[tuple[bytes, ...]]:
         junction = window.junction(balance.ending(place + 1), texts)
-        found = next(junction.completions(b""), None) if junction is not None else None
-        return (found,) if found is not None else None
+        found = islice(junction.completions(b""), ENDINGS) if junction is not None else ()
+        yield from ((text,) for text in found)
 
-    return _Head(window.head(count), ending)
+    return _Head(window.head(count), endings)

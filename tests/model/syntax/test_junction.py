@@ -28,6 +28,17 @@ JOINED = {
     ),
     "c: nothing": ("c", "int f() {\n  a();\n", "\n  b();\n}\n"),
     "c: the end of a loop in a function": ("c", "int f() {\n  for (;;) {\n    a();\n", ""),
+    "cpp: arguments of a template": (
+        "cpp",
+        "struct A {\n  A(const B<W>& b,\n    typename std::c<std::d<W*, V*>::value,\n",
+        "\n      : e(b.f), g(1) {}\n};\n",
+    ),
+    "c: a string among what cannot be read": (
+        "c",
+        "int f() {\n  if (a)\n    return 1;\n",
+        '\n    b = 1;\n  else if (g(c[0], "off", 3) == 0)\n    b = -1;\n}\n',
+    ),
+    "c: the ends of a chain": ("c", "int f() {\n" + "  if (a) b(); else\n" * 6 + "  if (a)\n", ""),
     "java: a string that is open": ("java", 'class A {\n  String a = "b', "\n  int c;\n}\n"),
 }
 
@@ -58,6 +69,12 @@ def test_what_is_written_is_gone_on_with() -> None:
 def test_nothing_joins_what_the_grammar_cannot_read() -> None:
     _, own = junction("c", "int f() {\n  a(;\n", "\n}\n")
     assert not list(own.completions(b""))
+
+
+def test_an_arrow_is_one_mark_where_the_parser_takes_it_apart() -> None:
+    after = "\n        B(c) => d.push(c),\n        E => {\n            h();\n        }\n    }\n}\n"
+    _, own = junction("rust", "fn f(a: A) {\n    g();\n", after)
+    assert b"=>" in [terminal.word for terminal in own._behind(b"")]
 
 
 def test_texts_in_front_of_another_gap_may_leave_brackets_open() -> None:

@@ -128,6 +128,19 @@ from .drive import between, require
         pytest.param(
             "python", "def f(a, b):\n    c = g(min(a, b)\n          if b\n", "\n    return c\n", id="end of a choice"
         ),
+        pytest.param(
+            "rust",
+            "fn f(a: A) {\n    for b in c {\n",
+            "\n                Some(d) => e.push(d),\n                None => {\n                    g = 1;\n"
+            "                }\n            },\n            H => break,\n        }\n    }\n}\n",
+            id="arms of a match in an arm",
+        ),
+        pytest.param(
+            "rust",
+            "fn f(a: A) {\n",
+            "\n            let b = 1;\n            g(b);\n        }\n        B(c) => h(c),\n    }\n}\n",
+            id="block of an arm",
+        ),
         pytest.param("cpp", "int a;\n", "\nclass B {};\n}  // namespace c\n", id="end of a namespace"),
         pytest.param("javascript", "a();\n", "\n  b: 1,\n  c: d\n})\n", id="fields of an argument"),
     ],
