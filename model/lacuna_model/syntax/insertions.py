@@ -7,7 +7,7 @@ dearer, operators and other words only where little else may stand.
 import heapq
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import count, pairwise
@@ -220,6 +220,41 @@ class Pieces:
             known = (self._symbols.get(symbol) for symbol in self._table.between(state, following))
             self._between[key] = min((piece for piece in known if piece), default=None)
         return self._between[key]
+
+    @property
+    def states(self) -> Iterable[int]:
+        """All states that something leads to."""
+        return self._steps
+
+    @cached_property
+    def _flat(self) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
+        """All steps: the states they begin in, costs, and where in these the steps to a state begin; those states."""
+        begins, costs, bounds, place = [], [], [], 0
+        for steps in self._steps.values():
+            bounds.append(place)
+            for piece, before in steps:
+                begins.append(before)
+                costs.append(np.full(len(before), piece.cost))
+                place += len(before)
+        return np.concatenate(begins), np.concatenate(costs), np.array(bounds), np.array(list(self._steps))
+
+    def reach(self, known: Mapping[int, float]) -> NDArray[np.float64]:
+        """What it costs at least to come to each state by writing, given what it costs for some."""
+        begins, costs, bounds, states = self._flat
+        found = np.full(max(int(states.max()), int(begins.max()), *known) + 1, np.inf)
+        for state, cost in known.items():
+            found[state] = cost
+        while True:
+            least = np.minimum(found[states], np.minimum.reduceat(found[begins] + costs, bounds))
+            if (least == found[states]).all():
+                return found
+            found[states] = least
+
+    def before(self, state: int, costs: NDArray[np.float64], most: int) -> Iterator[tuple[int, Piece]]:
+        """The states that lead to one, those that cost least first, and the text in between."""
+        for piece, before in self._steps.get(state, ()):
+            order = np.argsort(costs[before], kind="stable")[:most]
+            yield from ((int(before[place]), piece) for place in order)
 
     def _settle(self, graph: Graph) -> None:
         while self._waiting:

@@ -1,17 +1,13 @@
 """Junctions: completions that are found in the grammar where no valid fill is known that could tell what is lacking.
 
-The text in front of a gap tells the parser's stacks there. What may be written is searched from these, cheapest first,
-until the parser can read the text behind the gap, which is the goal that Corchuelo et al. have (Repairing syntax
-errors in LR parsers, 2002). A state is looked at once for all stacks that have as much of the left side in common and
-as many brackets open: there is hardly another way to read what follows from it.
+The text in front of a gap tells the parser's stacks there, and the one behind it what must be read from the stacks
+that a fill leaves, which is the goal that Corchuelo et al. have (Repairing syntax errors in LR parsers, 2002).
 """
 
-import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
-from itertools import count, islice
-from typing import NamedTuple
+from functools import cached_property
+from itertools import islice
 
 from tree_sitter import Node, Parser
 
@@ -20,44 +16,21 @@ from lacuna_model.syntax.behind import REACH
 from lacuna_model.syntax.closing import Closer, unseen
 from lacuna_model.syntax.insertions import WORD, pieces_of
 from lacuna_model.syntax.languages import Language
-from lacuna_model.syntax.literals import finish_token
+from lacuna_model.syntax.literals import find_literals, finish_token
+from lacuna_model.syntax.meeting import Behind, Meeting
 from lacuna_model.syntax.naming import with_heads
-from lacuna_model.syntax.parse_table import END, START, ParseTable, Stack, leaves
+from lacuna_model.syntax.parse_table import END, START, ParseTable, Stack, Terminal, leaves
 from lacuna_model.syntax.repair import spelled
 from lacuna_model.syntax.scan import scan, scan_brackets
 
-MOST_VISITED = 8000
-MOST_VISITED_TO_END = 500  # where nothing follows, what is open has only to be closed
 MOST_FOUND = 24
-MOST_WRITTEN = 14
 MOST_OPENED = 6
-COST_BEYOND = 2.0  # for going on behind what would do
-COST_OPEN = 0.6  # the least that it costs to close a bracket
+# What goes on with the line above it, wherever a line's end may be a semicolon.
+CONTINUING = b",.:;*%><=[(?^|&/"
 PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 OPENERS = {closer: opener for opener, closer in PAIRS.items()}
 
 Brackets = tuple[bytes, ...]
-# What a word of the text may be for the parser: a word of the language is a name where that one may not stand.
-Terminal = tuple[int, ...]
-# The terminals behind the gap, and whether each begins a line.
-Behind = Sequence[tuple[Terminal, bool]]
-
-
-class _Way(NamedTuple):
-    """A text that may be written, the stack behind it, and the brackets that it keeps open and that it opens.
-
-    ``rank`` is what it costs, and what is certainly still to come. ``base`` is how much of the stack was there in front
-    of it: the state behind that tells the kind of the statement.
-    """
-
-    rank: float
-    serial: int
-    cost: float
-    stack: Stack
-    base: int
-    kept: Brackets
-    opened: Brackets
-    written: tuple[bytes, ...]
 
 
 class Junction(Closer):
@@ -85,7 +58,12 @@ class Junction(Closer):
         behind = self._behind(opener)
         on_new_line = not text.rpartition(b"\n")[2].strip()
         left = tuple(bracket.closer for bracket in scan_brackets(text, self._lexicon).stack)
-        found = self._search(stacks, left, behind, on_new_line=on_new_line)
+        starts = [start for stack in stacks for start in (self._with_line_end(stack) if on_new_line else [stack])]
+        found = (
+            written
+            for written in Meeting(self._table, self._pieces, starts, behind).texts()
+            if self._balances(*_brackets(left, written))
+        )
         ends = (spelled(text, [*written, opener or self._apart(written)]) for written in found)
         for completion in islice(unseen(ends, set()), MOST_FOUND):
             yield with_heads(half + completion, self._heads)
@@ -99,7 +77,7 @@ class Junction(Closer):
         root = Parser(self._language.grammar()).parse(text).root_node
         for leaf in leaves(root, 0):
             on_new_line = b"\n" in text[end : leaf.start_byte]
-            stacks = self._read(stacks, self._terminal(text, leaf), on_new_line=on_new_line)
+            stacks = self._table.read_any(stacks, self._terminal(text, leaf), on_new_line=on_new_line)
             end = leaf.end_byte
         return stacks
 
@@ -107,52 +85,27 @@ class Junction(Closer):
         """The terminals of the text behind the gap: read as it is, or behind the brackets that it closes."""
         parser = Parser(self._language.grammar())
         closed = b"".join(OPENERS.get(bracket.closer, b"") for bracket in reversed(self._side.unmatched))
-        trees = [(lead, parser.parse(lead + self._side.text).root_node) for lead in (opener, closed + opener)]
+        # what the next gap begins in is ended there
+        end = find_literals(self._side.text, self._lexicon, self._side.inside).inside
+        trees = [(lead, parser.parse(lead + self._side.text + end).root_node) for lead in (opener, closed + opener)]
         lead, root = min(trees, key=lambda tree: _amiss(tree[1]))
-        text = lead + self._side.text
-        found = [leaf for leaf in islice(leaves(root, len(lead) - len(opener)), REACH) if not _is_comment(leaf)]
+        text = lead + self._side.text + end
+        code = (leaf for leaf in leaves(root, len(lead) - len(opener)) if not _is_comment(leaf))
+        found = list(islice(code, REACH))
         ends = [len(lead) - len(opener), *(leaf.end_byte for leaf in found)]
-        return [
-            (self._terminal(text, leaf), b"\n" in text[end : leaf.start_byte])
+        behind = [
+            (self._terminal(text, leaf), b"\n" in text[end:begin] and text[begin] not in CONTINUING)
             for end, leaf in zip(ends, found, strict=False)
+            for begin in [leaf.start_byte]
         ]
+        ends_there = self._side.to_the_end and len(behind) < REACH
+        return [*behind, (((END,),), True)] if ends_there else behind
 
     def _terminal(self, text: bytes, leaf: Node) -> Terminal:
         word = text[leaf.start_byte : leaf.end_byte]
         alike = self._insertions.spellings.get(word, ())
-        names = [self._name] if self._name is not None and WORD.match(word) else []
-        return tuple(dict.fromkeys((*alike, leaf.grammar_id, *names)))
-
-    def _read(self, stacks: Sequence[Stack], terminal: Terminal, *, on_new_line: bool = False) -> list[Stack]:
-        read = (self._table.read(stacks, one, on_new_line=on_new_line) for one in terminal)
-        return next(filter(None, read), [])
-
-    def _search(
-        self, stacks: Iterable[Stack], left: Brackets, behind: Behind, *, on_new_line: bool
-    ) -> Iterator[tuple[bytes, ...]]:
-        serial = count()
-        starts = (start for stack in stacks for start in (self._with_line_end(stack) if on_new_line else [stack]))
-        waiting = [_Way(0.0, next(serial), 0.0, stack, len(stack), left, (), ()) for stack in starts]
-        begun = {goal[:length] for goal in self._goals for length in range(len(goal) + 1)}
-        seen: set[tuple[Brackets, Brackets, Stack, int]] = set()
-        most = MOST_VISITED if self._side.text else MOST_VISITED_TO_END
-        while waiting and len(seen) < most:
-            way = heapq.heappop(waiting)
-            key = way.kept, way.opened, way.stack[way.base : way.base + 1], way.stack[-1]
-            if key in seen:
-                continue
-            seen.add(key)
-            spent = way.cost
-            if self._balances(way.kept, way.opened) and self._joins(way.stack, behind):
-                yield way.written
-                spent += COST_BEYOND
-            for text, price, stack in self._moves(way.stack) if len(way.written) < MOST_WRITTEN else ():
-                brackets, base = _brackets(way.kept, way.opened, text), min(way.base, len(stack))
-                begins = brackets[1] in begun or brackets[1][:-1] in begun
-                if begins and (*brackets, stack[base : base + 1], stack[-1]) not in seen:
-                    cost, written = spent + price, way.written + text
-                    rank = cost + (0.0 if self._side.text else COST_OPEN * len(brackets[0] + brackets[1]))
-                    heapq.heappush(waiting, _Way(rank, next(serial), cost, stack, base, *brackets, written))
+        name = ((self._name,),) if self._name is not None and WORD.match(word) else ()
+        return (tuple(dict.fromkeys((*alike, leaf.grammar_id))), *name)
 
     def _balances(self, kept: Brackets, opened: Brackets) -> bool:
         """Whether the text behind the gap closes what is open; what it leaves open another gap has to close."""
@@ -169,28 +122,6 @@ class Junction(Closer):
             return goals
         return goals | {(outer, *goal) for goal in goals for outer in PAIRS.values()}
 
-    def _moves(self, stack: Stack) -> Iterator[tuple[tuple[bytes, ...], float, Stack]]:
-        """What may be written next: the end of what the stack is in the middle of, or one terminal."""
-        for ending in self._pieces.endings(stack[-1]):
-            if reduced := self._table.reduce(stack, ending.reduction):
-                yield ending.text, ending.cost, reduced
-        for one in self._insertions.all_at(stack[-1]):
-            for after in self._table.shifted(stack[-1], one.terminal):
-                yield (one.text,), one.cost, (*stack, after)
-
-    def _joins(self, stack: Stack, behind: Behind) -> bool:
-        """Whether the text behind the gap can be read from here."""
-        stacks = list(self._with_line_end(stack))
-        if behind and not any(self._table.knows(one[-1], terminal) for one in stacks for terminal in behind[0][0]):
-            return False
-        for terminal, on_new_line in behind:
-            stacks = self._read(stacks, terminal, on_new_line=on_new_line)
-            if not stacks:
-                return False
-        if not self._side.to_the_end or len(behind) == REACH:
-            return True
-        return bool(self._table.read(stacks, END, on_new_line=True))
-
     def _with_line_end(self, stack: Stack) -> Iterator[Stack]:
         """A stack, and the same behind a line's end, where that means something."""
         yield stack
@@ -199,12 +130,12 @@ class Junction(Closer):
                 yield from self._table.shift(stack, one.terminal)
 
 
-@lru_cache(maxsize=1 << 14)
-def _brackets(kept: Brackets, opened: Brackets, written: tuple[bytes, ...]) -> tuple[Brackets, Brackets]:
+def _brackets(kept: Brackets, written: Iterable[bytes]) -> tuple[Brackets, Brackets]:
     """The brackets that are kept and those that are open besides, behind some text more.
 
     Whether a closer may be written is the grammar's to say: in front of the gap brackets may have been miscounted.
     """
+    opened: Brackets = ()
     for mark in written:
         if mark in PAIRS:
             opened = (*opened, PAIRS[mark])

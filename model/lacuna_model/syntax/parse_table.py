@@ -21,6 +21,9 @@ from lacuna_model.syntax.languages import Language
 
 # The states of a parser from its first on; an ambiguity is several of them.
 Stack = tuple[int, ...]
+# What a text may be for the parser: any of some terminals, or else any of others. A word of the language, say, is a
+# name where that one may not stand.
+Terminal = tuple[tuple[int, ...], ...]
 
 START: Stack = (FIRST_STATE,)
 END = 0  # the symbol of the end of the text
@@ -104,6 +107,14 @@ class ParseTable(GrammarTables):
             found = _distinct([*found, *self._shifted_all(stacks, terminal)])
         return found
 
+    def read_any(self, stacks: Collection[Stack], terminal: Terminal, *, on_new_line: bool = False) -> list[Stack]:
+        """The stacks behind a text that may be several terminals."""
+        for choice in terminal:
+            read = (self.read(stacks, one, on_new_line=on_new_line) for one in choice)
+            if found := _distinct(chain.from_iterable(read)):
+                return found
+        return []
+
     def _shifted_all(self, stacks: Collection[Stack], terminal: int) -> list[Stack]:
         if len(stacks) == 1:
             found = self.shift(next(iter(stacks)), terminal)
@@ -116,9 +127,18 @@ class ParseTable(GrammarTables):
 
     def _hidden(self, stack: Stack) -> Iterator[Stack]:
         """The stacks behind the hidden terminals that may come."""
-        return (after for hidden in self._hidden_in(stack[-1]) for after in self.shift(stack, hidden))
+        return (after for hidden in self.hidden_in(stack[-1]) for after in self.shift(stack, hidden))
 
-    def _hidden_in(self, state: int) -> list[int]:
+    def actions(self, state: int, terminal: int) -> tuple[Action, ...]:
+        """What a state does at a terminal."""
+        return self._does[state].get(terminal, ())
+
+    def goes(self, state: int, symbol: int) -> int | None:
+        """Where a state goes on with a nonterminal."""
+        return self._goes[state].get(symbol)
+
+    def hidden_in(self, state: int) -> list[int]:
+        """The hidden terminals that may come in a state."""
         found = self._hidden_known.get(state)
         if found is None:
             found = self._hidden_known[state] = [symbol for symbol in self.hidden if symbol in self._does[state]]
@@ -126,7 +146,7 @@ class ParseTable(GrammarTables):
 
     def knows(self, state: int, terminal: int) -> bool:
         """Whether a terminal may come in a state, maybe behind a hidden one."""
-        return terminal in self._does[state] or bool(self._hidden_in(state))
+        return terminal in self._does[state] or bool(self.hidden_in(state))
 
     def brackets(self, stack: Stack) -> str:
         """The brackets that are open on a stack, from the outermost on."""
