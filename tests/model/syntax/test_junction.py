@@ -26,6 +26,21 @@ JOINED = {
         "function f(a) {\n  const b =\n    a\n",
         "\n          c: 1,\n          d: 2,\n        }\n      : null;\n}\n",
     ),
+    "typescript: one type of three": (
+        "typescript",
+        "type A<B> =\n  | (B extends readonly string[]\n",
+        "\n        : C<B>\n      : D)\n  | E;\n",
+    ),
+    "typescript: a method of a class": (
+        "typescript",
+        "/**\n * a\n",
+        "\n\n    const b = 1;\n    return b;\n  }\n\n  constructor(e: F) {\n    this.g = e;\n  }\n}\n",
+    ),
+    "typescript: the end of a line ends a statement": (
+        "typescript",
+        "type A<B> = B extends string\n",
+        "\n  ? 1\n  : 2\n  : 3\n\nfor (const c of d) {\n  if (!e(c)) continue\n  f = g(c) ?? (h ? 'i' : 'j')\n}\n",
+    ),
     "c: nothing": ("c", "int f() {\n  a();\n", "\n  b();\n}\n"),
     "java: a string that is open": ("java", 'class A {\n  String a = "b', "\n  int c;\n}\n"),
 }
@@ -84,3 +99,13 @@ def test_all_that_is_open_is_ended_and_a_directive_in_a_line_of_its_own() -> Non
     document, own = junction("cpp", before, "")
     assert next(own.completions(b"")) == b"}};}\n#endif"
     assert document.check_fresh([b"}};}\n#endif"]).valid
+
+
+def test_a_comment_that_the_next_gap_begins_in_is_no_code() -> None:
+    front, between, end = b"type A = {\n", b"\n  b: C;\n};\n\n/**\n * d\n", b" */\nconst e = 1;\n"
+    second = len(front + between)
+    document = Document(front + between + end, [(len(front), len(front)), (second, second)], require("typescript"))
+    document.widen()
+    own = document.windows[0].junction(document.balance(0)[0].sides(0), ())
+    assert own is not None
+    assert b"" in own.completions(b"")
