@@ -173,6 +173,8 @@ class Meeting:
             stacks = self._table.shift(stack, symbol)
             number = self._behind_of(demand.place).number
         for terminal, on_new_line in self._behind[number:]:
+            if not stacks:
+                break
             stacks = self._table.read_any(stacks, terminal, on_new_line=on_new_line)
         return bool(stacks)
 
