@@ -113,7 +113,7 @@ class TwoSidedModel:
         found = []
         for canvas, count in zip(opened, exact, strict=True):
             read, size = self._readings[canvas.key].marginals, len(canvas.slots)
-            found.append(Marginals(*(part[:size].copy() for part in (read.ids, read.logp, read.entropy)), count))
+            found.append(Marginals(read.ids[:size].copy(), read.logp[:size].copy(), read.entropy[:size].copy(), count))
         # One call over all gaps: the vocabulary is wide, neither a launch nor a copy is free.
         changed = [(index, slot) for index, draft in enumerate(drafts) for slot in draft.rows.changed]
         if changed:
@@ -126,8 +126,8 @@ class TwoSidedModel:
 
     def _summary(self, rows: Tensor) -> Marginals:
         """The marginals of ``rows`` [R, V], which are not to be used any more."""
-        parts = unmask(self._end_if_likely(rows), NUM_CANDIDATES)
-        return Marginals(*(part.numpy(force=True) for part in parts))
+        ids, logp, entropy = unmask(self._end_if_likely(rows), NUM_CANDIDATES)
+        return Marginals(ids.numpy(force=True), logp.numpy(force=True), entropy.numpy(force=True))
 
     def _age(self, canvas: Canvas) -> int:
         """How many tokens were committed since the canvas side read a canvas; too many if it never did."""

@@ -105,7 +105,7 @@ class Pieces:
         self, table: ParseTable, symbols: Mapping[int, Piece], find_endings: Callable[[int], list[Ending]]
     ) -> None:
         self._table = table
-        self._symbols = symbols
+        self.symbols = symbols
         self._find_endings = find_endings
         self._endings: dict[int, list[Ending]] = {}
         self._between: dict[tuple[int, int], Piece | None] = {}
@@ -120,7 +120,7 @@ class Pieces:
         """The shortest text of a symbol that leads from a state to the ``following`` one on a stack."""
         key = state, following
         if key not in self._between:
-            known = (self._symbols.get(symbol) for symbol in self._table.between(state, following))
+            known = (self.symbols.get(symbol) for symbol in self._table.between(state, following))
             self._between[key] = min((piece for piece in known if piece), default=None)
         return self._between[key]
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from itertools import chain, pairwise
+from typing import NamedTuple
 
 from tree_sitter import Node, Tree
 
@@ -22,6 +23,20 @@ from lacuna_model.syntax.languages import Language
 
 # The states of a parser from its first on; an ambiguity is several of them.
 Stack = tuple[int, ...]
+
+
+class Terminal(NamedTuple):
+    """A text, and what it may be for the parser: any of some terminals, or else any of others.
+
+    A word of the language, say, is a name where that one may not stand. Where error recovery gave it its name, which is
+    ``unsure`` then, and a state knows no such terminal, it is what the lexer takes it for there.
+    """
+
+    word: bytes
+    choices: tuple[tuple[int, ...], ...]
+    on_new_line: bool = False
+    unsure: bool = False
+
 
 START: Stack = (FIRST_STATE,)
 END = 0  # the symbol of the end of the text
@@ -108,6 +123,16 @@ class ParseTable(GrammarTables):
             found = _distinct([*found, *self._shifted_all(stacks, terminal)])
         return found
 
+    def read_any(self, stacks: Collection[Stack], terminal: Terminal) -> list[Stack]:
+        """The stacks behind a text that may be several terminals."""
+        for choice in terminal.choices:
+            read = (self.read(stacks, one, on_new_line=terminal.on_new_line) for one in choice)
+            if found := _distinct(chain.from_iterable(read)):
+                return found
+        lexed = ((stack, self.token(stack[-1], terminal.word)) for stack in stacks if terminal.unsure)
+        read = (self.read([stack], one, on_new_line=terminal.on_new_line) for stack, one in lexed if one is not None)
+        return _distinct(chain.from_iterable(read))
+
     def _shifted_all(self, stacks: Collection[Stack], terminal: int) -> list[Stack]:
         if len(stacks) == 1:
             found = self.shift(next(iter(stacks)), terminal)
@@ -120,9 +145,18 @@ class ParseTable(GrammarTables):
 
     def _hidden(self, stack: Stack) -> Iterator[Stack]:
         """The stacks behind the hidden terminals that may come."""
-        return (after for hidden in self._hidden_in(stack[-1]) for after in self.shift(stack, hidden))
+        return (after for hidden in self.hidden_in(stack[-1]) for after in self.shift(stack, hidden))
 
-    def _hidden_in(self, state: int) -> list[int]:
+    def actions(self, state: int, terminal: int) -> tuple[Action, ...]:
+        """What a state does at a terminal."""
+        return self._does[state].get(terminal, ())
+
+    def goes(self, state: int, symbol: int) -> int | None:
+        """Where a state goes on with a nonterminal."""
+        return self._goes[state].get(symbol)
+
+    def hidden_in(self, state: int) -> list[int]:
+        """The hidden terminals that may come in a state."""
         found = self._hidden_known.get(state)
         if found is None:
             found = self._hidden_known[state] = [symbol for symbol in self.hidden if symbol in self._does[state]]
@@ -130,7 +164,7 @@ class ParseTable(GrammarTables):
 
     def knows(self, state: int, terminal: int) -> bool:
         """Whether a terminal may come in a state, maybe behind a hidden one."""
-        return terminal in self._does[state] or bool(self._hidden_in(state))
+        return terminal in self._does[state] or bool(self.hidden_in(state))
 
     def brackets(self, stack: Stack) -> str:
         """The brackets that are open on a stack, from the outermost on; a pair that is not reduced yet is not."""

@@ -13,7 +13,7 @@ from lacuna_model.syntax import grammar_tables, insertions, shortest
 from lacuna_model.syntax.insertions import Ending, Insertion, Insertions, Piece, Pieces
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.parse_table import ParseTable
-from lacuna_model.syntax.shortest import Graph, Shortest, written
+from lacuna_model.syntax.shortest import Graph, Shortest, Ways, written
 
 DIGEST = hashlib.sha256().digest_size
 
@@ -42,6 +42,12 @@ def pieces_of(language: Language, table: ParseTable) -> tuple[Insertions, Pieces
         kept = _Kept(terminals, found.symbols, endings)
         _write(file, kept, language)
     return Insertions(table, kept.terminals), Pieces(table, kept.symbols, kept.ending)
+
+
+@cache
+def ways_of(language: Language, table: ParseTable) -> Ways:
+    """What leads to each state of a language's parser; few searches want it."""
+    return Ways(Graph(table), pieces_of(language, table)[1].symbols)
 
 
 def _location(language: Language) -> Path:

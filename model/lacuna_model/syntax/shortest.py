@@ -1,7 +1,7 @@
 """The shortest texts of a grammar: those of its terminals and symbols, and what ends each of its states."""
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count, pairwise
 
 import numpy as np
@@ -157,3 +157,45 @@ class Shortest:
     def _wait(self, symbol: int, piece: Piece) -> None:
         if symbol not in self.symbols:
             heapq.heappush(self._waiting, (piece.cost, next(self._serial), symbol, piece.text))
+
+
+class Ways:
+    """What leads to each state: texts of whole symbols, and the states in which they begin."""
+
+    def __init__(self, graph: Graph, symbols: Mapping[int, Piece]) -> None:
+        self._steps: dict[int, list[tuple[Piece, NDArray[np.int32]]]] = {}
+        for state, before in graph.before.items():
+            steps = [(symbols[symbol], begins) for symbol, begins in before.items() if symbol in symbols]
+            if steps:
+                self._steps[state] = sorted(steps, key=lambda step: step[0].cost)
+        steps = [step for own in self._steps.values() for step in own]
+        sizes = [sum(len(begins) for _, begins in own) for own in self._steps.values()]
+        # All steps: the states they begin in, and costs; where in these the steps to a state begin, and those states.
+        self._begins = np.concatenate([begins for _, begins in steps])
+        self._costs = np.concatenate([np.full(len(begins), piece.cost) for piece, begins in steps])
+        self._bounds = np.cumsum([0, *sizes[:-1]])
+        self._states = np.array(list(self._steps))
+
+    @property
+    def states(self) -> Iterable[int]:
+        """All states that something leads to."""
+        return self._steps
+
+    def reach(self, known: Mapping[int, float]) -> NDArray[np.float64]:
+        """What it costs at least to come to each state by writing, given what it costs for some."""
+        found = np.full(max(int(self._states.max()), int(self._begins.max()), *known) + 1, np.inf)
+        for state, cost in known.items():
+            found[state] = cost
+        while True:
+            least = np.minimum(
+                found[self._states], np.minimum.reduceat(found[self._begins] + self._costs, self._bounds)
+            )
+            if (least == found[self._states]).all():
+                return found
+            found[self._states] = least
+
+    def before(self, state: int, costs: NDArray[np.float64], most: int) -> Iterator[tuple[int, Piece]]:
+        """The states that lead to one, those that cost least first, and the text in between."""
+        for piece, begins in self._steps.get(state, ()):
+            order = np.argsort(costs[begins], kind="stable")[:most]
+            yield from ((int(begins[place]), piece) for place in order)

@@ -26,17 +26,27 @@ JOINED = {
         "function f(a) {\n  const b =\n    a\n",
         "\n          c: 1,\n          d: 2,\n        }\n      : null;\n}\n",
     ),
+    "typescript: one type of three": (
+        "typescript",
+        "type A<B> =\n  | (B extends readonly string[]\n",
+        "\n        : C<B>\n      : D)\n  | E;\n",
+    ),
+    "typescript: a method of a class": (
+        "typescript",
+        "/**\n * a\n",
+        "\n\n    const b = 1;\n    return b;\n  }\n\n  constructor(e: F) {\n    this.g = e;\n  }\n}\n",
+    ),
+    "typescript: the end of a line ends a statement": (
+        "typescript",
+        "type A<B> = B extends string\n",
+        "\n  ? 1\n  : 2\n  : 3\n\nfor (const c of d) {\n  if (!e(c)) continue\n  f = g(c) ?? (h ? 'i' : 'j')\n}\n",
+    ),
     "c: nothing": ("c", "int f() {\n  a();\n", "\n  b();\n}\n"),
     "c: the end of a loop in a function": ("c", "int f() {\n  for (;;) {\n    a();\n", ""),
     "cpp: arguments of a template": (
         "cpp",
         "struct A {\n  A(const B<W>& b,\n    typename std::c<std::d<W*, V*>::value,\n",
         "\n      : e(b.f), g(1) {}\n};\n",
-    ),
-    "c: a string among what cannot be read": (
-        "c",
-        "int f() {\n  if (a)\n    return 1;\n",
-        '\n    b = 1;\n  else if (g(c[0], "off", 3) == 0)\n    b = -1;\n}\n',
     ),
     "c: the ends of a chain": ("c", "int f() {\n" + "  if (a) b(); else\n" * 6 + "  if (a)\n", ""),
     "java: a string that is open": ("java", 'class A {\n  String a = "b', "\n  int c;\n}\n"),
@@ -102,3 +112,13 @@ def test_all_that_is_open_is_ended_and_a_directive_in_a_line_of_its_own() -> Non
     document, own = junction("cpp", before, "")
     assert next(own.completions(b"")) == b"}};}\n#endif"
     assert document.check_fresh([b"}};}\n#endif"]).valid
+
+
+def test_a_comment_that_the_next_gap_begins_in_is_no_code() -> None:
+    front, between, end = b"type A = {\n", b"\n  b: C;\n};\n\n/**\n * d\n", b" */\nconst e = 1;\n"
+    second = len(front + between)
+    document = Document(front + between + end, [(len(front), len(front)), (second, second)], require("typescript"))
+    document.widen()
+    own = document.windows[0].junction(document.balance(0)[0].sides(0), ())
+    assert own is not None
+    assert b"" in own.completions(b"")

@@ -1,0 +1,230 @@
+"""Meeting: the text to write between two sides of a gap, searched from behind towards the front.
+
+In front all is known: the parser's stacks there, what ends what is open in them, and so how dear it is at least to come
+to a state by writing. From behind nothing is known but what is to be read: it is read with a stack of which only the
+top is assumed. Where a reduction needs more of the stack, the states that may be below are assumed one by one, and what
+leads from such a state to the one above is text to write, until one is the last state of a stack in front (substring
+parsing: Rekers and Koorn, 1991; the search is A*).
+"""
+
+import heapq
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
+from typing import NamedTuple
+
+from lacuna_model.syntax.grammar_tables import ACCEPT, REDUCE, SHIFT
+from lacuna_model.syntax.insertions import Pieces
+from lacuna_model.syntax.parse_table import MOST_HIDDEN, ParseTable, Stack, Terminal
+from lacuna_model.syntax.shortest import Ways
+
+MOST_ENDED = 400  # stacks that the front may become by ending what is open
+MOST_ASSUMED = 8000
+MOST_BELOW = 40  # states tried below another one
+MOST_FRONTS = 4  # stacks with the same last state
+MOST_READ = 2000  # steps of one reading
+
+
+class _Front(NamedTuple):
+    """A stack that the front may become, the text for that, and what it costs."""
+
+    cost: float
+    serial: int
+    stack: Stack
+    text: tuple[bytes, ...]
+
+
+class _Place(NamedTuple):
+    """Where a reading stands: in front of a terminal, maybe with the symbol that is read there already chosen."""
+
+    number: int
+    symbol: int | None = None
+    hidden: int = 0
+
+
+class _Demand(NamedTuple):
+    """A reduction to a symbol, ``below`` states of the stack down from the last one that is assumed."""
+
+    below: int
+    symbol: int
+    place: _Place
+
+
+_START = _Demand(0, 0, _Place(0))  # nothing is reduced yet
+
+
+class _Step(NamedTuple):
+    """A state that is assumed, what is demanded of those below it, and the text to write behind it.
+
+    ``rank`` is what it costs with the least that it costs to come to the state. Without a demand all is read.
+    """
+
+    rank: float
+    serial: int
+    cost: float
+    state: int
+    demand: _Demand | None
+    text: tuple[bytes, ...]
+
+
+class Meeting:
+    """The texts that lead from some stacks to what stands behind a gap."""
+
+    def __init__(
+        self, table: ParseTable, pieces: Pieces, ways: Ways, fronts: Iterable[Stack], behind: Sequence[Terminal]
+    ) -> None:
+        self._table, self._pieces, self._ways, self._behind = table, pieces, ways, behind
+        self._fronts = self._ended(fronts)
+        self._costs = ways.reach({state: fronts[0].cost for state, fronts in self._fronts.items()})
+        self._known: dict[tuple[int, _Place], list[_Demand | None]] = {}
+
+    def _ended(self, stacks: Iterable[Stack]) -> Mapping[int, list[_Front]]:
+        """What the front may become by ending what is open, by its last state."""
+        serial = count()
+        waiting = [_Front(0.0, next(serial), stack, ()) for stack in stacks]
+        seen: set[Stack] = set()
+        found: dict[int, list[_Front]] = defaultdict(list)
+        while waiting and len(seen) < MOST_ENDED:
+            front = heapq.heappop(waiting)
+            if front.stack in seen:
+                continue
+            seen.add(front.stack)
+            if len(found[front.stack[-1]]) < MOST_FRONTS:
+                found[front.stack[-1]].append(front)
+            for ending in self._pieces.endings(front.stack[-1]):
+                if after := self._table.reduce(front.stack, ending.reduction):
+                    cost = front.cost + ending.cost
+                    heapq.heappush(waiting, _Front(cost, next(serial), after, front.text + ending.text))
+        return found
+
+    def texts(self) -> Iterator[tuple[bytes, ...]]:
+        """The terminals to write, about the cheapest first."""
+        if not self._behind:
+            yield from (front.text for front in sorted(chain.from_iterable(self._fronts.values())))
+            return
+        waiting = [_Step(self._costs[state], 0, 0.0, state, _START, ()) for state in self._firsts()]
+        heapq.heapify(waiting)
+        serial = count(1)
+        seen: set[tuple[int, _Demand | None]] = set()
+        while waiting and len(seen) < MOST_ASSUMED:
+            step = heapq.heappop(waiting)
+            if (step.state, step.demand) in seen:
+                continue
+            seen.add((step.state, step.demand))
+            yield from self._joined(step)
+            for cost, state, demand, text in self._next(step):
+                if (state, demand) not in seen:
+                    heapq.heappush(
+                        waiting, _Step(cost + self._costs[state], next(serial), cost, state, demand, text + step.text)
+                    )
+
+    def _firsts(self) -> Iterator[int]:
+        """The states in which the first terminal is read, and not only something reduced."""
+        for state in self._ways.states:
+            known = (self._table.actions(state, symbol) for symbol in self._symbols(state, _Place(0)))
+            if self._costs[state] < math.inf and any(one.kind != REDUCE for actions in known for one in actions):
+                yield state
+
+    def _joined(self, step: _Step) -> Iterator[tuple[bytes, ...]]:
+        """The texts that lead from the front to what is assumed, if all behind the gap is read then."""
+        if step.demand is None:  # whatever is below
+            yield self._way_to(step.state) + step.text
+            return
+        for front in self._fronts.get(step.state, ()):
+            if self._meets(front.stack, step.demand):
+                yield front.text + step.text
+
+    def _next(self, step: _Step) -> Iterator[tuple[float, int, _Demand | None, tuple[bytes, ...]]]:
+        """What may be assumed after this: a state below, or what is demanded once the reduction is done."""
+        state, demand = step.state, step.demand
+        if demand is None:
+            return
+        if demand.below:
+            after = demand._replace(below=demand.below - 1)
+            for below, piece in self._ways.before(state, self._costs, MOST_BELOW):
+                if self._costs[below] < math.inf:
+                    yield step.cost + piece.cost, below, after, piece.text
+        else:
+            yield from ((step.cost, state, after, ()) for after in self._demands(state, demand))
+
+    def _demands(self, state: int, demand: _Demand) -> list[_Demand | None]:
+        """What is needed to read on behind a reduction in some state."""
+        above = state if demand is _START else self._table.goes(state, demand.symbol)
+        if above is None:
+            return []
+        found = self._known.get((above, demand.place))
+        if found is None:
+            found = self._known[above, demand.place] = list(dict.fromkeys(self._read((above,), demand.place)))
+        if demand is _START:  # the state that is assumed is the last itself
+            return [one and one._replace(below=one.below + 1) for one in found]
+        return found
+
+    def _meets(self, stack: Stack, demand: _Demand) -> bool:
+        """Whether all is read where a whole stack is known."""
+        if demand is not _START:
+            base = stack[: len(stack) - demand.below]
+            above = self._table.goes(base[-1], demand.symbol) if base else None
+            if not above:
+                return False
+            stack = (*base, above)
+        number, symbol, _ = demand.place
+        stacks = [stack]
+        if symbol is not None:
+            stacks = self._table.shift(stack, symbol)
+            number = self._behind_of(demand.place).number
+        for terminal in self._behind[number:]:
+            if not stacks:
+                break
+            stacks = self._table.read_any(stacks, terminal)
+        return bool(stacks)
+
+    def _way_to(self, state: int) -> tuple[bytes, ...]:
+        """The cheapest text that leads from the front to a state."""
+        text: tuple[bytes, ...] = ()
+        while not (fronts := self._fronts.get(state)) or fronts[0].cost > self._costs[state]:
+            ways = self._ways.before(state, self._costs, 1)
+            state, piece = min(ways, key=lambda way: self._costs[way[0]] + way[1].cost)
+            text = piece.text + text
+        return fronts[0].text + text
+
+    def _symbols(self, state: int, place: _Place) -> list[int]:
+        """What may be read in a state at a place: the terminal there, or a hidden one in front of it."""
+        terminal = self._behind[place.number]
+        known = ([one for one in choice if self._table.actions(state, one)] for choice in terminal.choices)
+        found = next(filter(None, known), [])
+        hidden = terminal.on_new_line or not found
+        if terminal.unsure and not found and (lexed := self._table.token(state, terminal.word)) is not None:
+            found = [lexed]
+        return [*found, *self._table.hidden_in(state)] if hidden and place.hidden < MOST_HIDDEN else found
+
+    def _read(self, stack: Stack, place: _Place) -> Iterator[_Demand | None]:
+        """Reads on up to where more of the stack must be known; None where all is read."""
+        waiting = [(stack, place)]
+        seen: set[tuple[Stack, _Place]] = set()
+        while waiting and len(seen) < MOST_READ:
+            stack, place = waiting.pop()
+            if (stack, place) in seen:
+                continue
+            seen.add((stack, place))
+            if place.number == len(self._behind):
+                yield None
+                continue
+            for symbol in [place.symbol] if place.symbol is not None else self._symbols(stack[-1], place):
+                here = place._replace(symbol=symbol)
+                for action in self._table.actions(stack[-1], symbol):
+                    if action.kind == REDUCE and action.pops >= len(stack):
+                        yield _Demand(action.pops - len(stack), action.to, here)
+                    elif action.kind == REDUCE and (reduced := self._table.reduce(stack, action)):
+                        waiting.append((reduced, here))
+                    elif action.kind == ACCEPT:
+                        yield None
+                    elif action.kind == SHIFT:
+                        waiting.append((stack if action.extra else (*stack, action.to), self._behind_of(here)))
+
+    def _behind_of(self, place: _Place) -> _Place:
+        """The place behind the symbol that is read."""
+        choices = self._behind[place.number].choices
+        if place.symbol in self._table.hidden and not any(place.symbol in choice for choice in choices):
+            return _Place(place.number, None, place.hidden + 1)
+        return _Place(place.number + 1)
