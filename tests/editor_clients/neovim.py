@@ -96,6 +96,10 @@ class Neovim:
         except AssertionError:
             raise AssertionError(f"{text!r} is not on the screen:\n{self.screen}") from None
 
+    async def gone(self, text: str) -> None:
+        """Wait until a text is not seen."""
+        await until(lambda: not self.shows(text))
+
     async def wait_ghost(self, text: str) -> None:
         """Wait until exactly this suggestion is seen; none for an empty text."""
         try:
@@ -181,11 +185,11 @@ async def running(environment: Mapping[str, str], folder: Path, init: str = "") 
         f"{colours}{init}\nvim.opt.runtimepath:append({str(PLUGIN)!r})\nvim.lsp.enable('lacuna')\n"
         "vim.o.statusline = '%f %= %{v:lua.require(\"lacuna\").statusline()}'\n"
     )
-    paths = {f"XDG_{name}_HOME": str(home / name) for name in ("CONFIG", "DATA", "CACHE")}
+    own = {"XDG_CONFIG_HOME": str(home), "XDG_DATA_HOME": str(home)}
     process = await asyncio.create_subprocess_exec(
         *(str(BIN / "nvim"), "--embed", "-n", "-i", "NONE", "-u", str(home / "init.lua")),
         cwd=folder,
-        env={**environment, **paths, "HOME": str(home), "PATH": f"{BIN}{os.pathsep}{environment['PATH']}"},
+        env={**environment, **own, "PATH": f"{BIN}{os.pathsep}{environment['PATH']}"},
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )

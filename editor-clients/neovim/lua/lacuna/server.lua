@@ -9,10 +9,24 @@ function M.client(buf)
   return vim.lsp.get_clients({ name = 'lacuna', bufnr = buf or 0 })[1]
 end
 
+--- Show a line, after insert mode: there the mode is drawn over it at once.
+---@param line string
+---@param level integer
+function M.show(line, level)
+  local function show()
+    vim.notify(line, level)
+  end
+  if vim.api.nvim_get_mode().mode:sub(1, 1) == 'i' then
+    vim.api.nvim_create_autocmd('InsertLeave', { once = true, callback = vim.schedule_wrap(show) })
+  else
+    show()
+  end
+end
+
 ---@param text string
 ---@param level? integer
 function M.say(text, level)
-  vim.notify('Lacuna: ' .. text, level or vim.log.levels.INFO)
+  M.show('Lacuna: ' .. text, level or vim.log.levels.INFO)
 end
 
 --- What is wrong with the command that starts the server, nil where nothing is.

@@ -64,7 +64,7 @@ end
 
 --- Handles `window/showMessage`, in which the server says that the engine is lost, among others.
 function M.message(_, params, context)
-  vim.notify(params.message, vim.log.levels.OFF - params.type)
+  require('lacuna.server').show(params.message, vim.log.levels.OFF - params.type)
   watch(assert(vim.lsp.get_client_by_id(context.client_id)))
 end
 
