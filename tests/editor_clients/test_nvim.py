@@ -34,6 +34,7 @@ async def test_a_suggestion_is_seen_and_taken_with_one_key(nvim: Neovim, daemon:
     await nvim.wait_ghost("if x:\n        return é\n    return y")
     assert nvim.screen.startswith("def f(x, y):\n    if x:\n        return é\n    return y\n~")
     assert await nvim.lines() == ["def f(x, y):", "    "]
+    daemon.plan(fills=[""], status="no_valid_fill")
     await nvim.keys("<Tab>")
     await nvim.wait_lines("def f(x, y):", "    if x:", "        return é", "    return y")
     assert await nvim.request("nvim_win_get_cursor", 0) == [4, 12]
@@ -66,6 +67,14 @@ async def test_a_suggestion_is_typed_through(nvim: Neovim, daemon: Daemon) -> No
     assert counted(daemon)["shown"] == before + 1
     await nvim.keys("x")
     await until(lambda: len(daemon.requests) == 2)
+
+
+async def test_a_line_break_that_takes_indentation_away(nvim: Neovim, daemon: Daemon) -> None:
+    await nvim.start("code.py", "def f():\n", keys="ox = 1<CR>")
+    await nvim.wait_ghost("filled")
+    await nvim.keys("<CR>")
+    await nvim.wait_lines("def f():", "    x = 1", "", "    ")
+    assert await nvim.lua("return vim.v.errmsg") == ""
 
 
 async def test_words_and_lines_are_taken_one_by_one(nvim: Neovim, daemon: Daemon) -> None:
@@ -204,13 +213,12 @@ async def test_marked_places_are_filled_together(nvim: Neovim, daemon: Daemon) -
     daemon.plan(fills=[["one", "two"]])
     file = await nvim.start("code.py", "a = \nb = f(ü, old)\n", keys="A")
     await nvim.lua("vim.keymap.set({ 'n', 'i', 'x' }, '<F5>', '<Plug>(lacuna-mark)')")
-    await nvim.keys("<F5><Esc>jfovee<Esc>gvh<Esc>")
-    await nvim.keys("0fovfd<F5>")
+    await nvim.keys("<F5><Esc>j0fovfd<F5>")
     await nvim.wait("a = …")
     assert nvim.drawn("LacunaMark") == "…\nold"
     await nvim.command("Lacuna fill")
     await nvim.wait("b = f(ü, two)")
-    assert nvim.drawn("LacunaMark") == ""
+    await until(lambda: nvim.drawn("LacunaMark") == "")
     assert await nvim.saved(file) == "a = one\nb = f(ü, two)\n"
 
 
@@ -259,15 +267,24 @@ async def test_a_refactor_is_declined(nvim: Neovim) -> None:
     file = await nvim.start("code.py", "print('a')\n")
     await nvim.command("%Lacuna refactor logging")
     await nvim.wait("@@")
-    await nvim.command("q")
+    await nvim.command("q!")
     await nvim.wait("nothing was edited, you left all changes out")
     assert await nvim.saved(file) == "print('a')\n"
 
 
+async def test_a_recipe_is_told_more_by_name(nvim: Neovim) -> None:
+    file = await nvim.start("code.py", "def f(a):\n    return a\n\n\nf(1)\n")
+    await nvim.command("%Lacuna refactor parameter function=f parameter=b:\\ int value=2")
+    await nvim.wait("+f(1, b=2)")
+    await nvim.command("w")
+    await nvim.gone("@@")
+    assert await nvim.saved(file) == "def f(a, b: int):\n    return a\n\n\nf(1, b=2)\n"
+    await nvim.command("%Lacuna refactor parameter nonsense")
+    await nvim.wait("nonsense is no setting of a recipe: write name=value")
+
+
 async def test_edits_of_a_text_that_has_changed_are_not_made(nvim: Neovim) -> None:
     file = await nvim.start("code.py", "get(a)\nget(b)\n")
-    await nvim.command("%Lacuna refactor logging")
-    await nvim.wait("Lacuna")
     await nvim.lua(
         "require('lacuna.server').execute('refactor', { pattern = 'get($A)', template = 'put($A)',"
         " textDocument = { uri = vim.uri_from_bufnr(0) } }, function() end)"
@@ -283,7 +300,7 @@ async def test_a_change_is_made_at_all_places_like_it(nvim: Neovim) -> None:
     file = await nvim.start("code.py", "get(a)\nget(b)\n", keys="f)i, 1<Esc>")
     await nvim.command("Lacuna propagate file")
     await nvim.wait("+get(b, 1)")
-    await nvim.command("w")
+    await nvim.command("wq")
     await nvim.gone("@@")
     assert await nvim.saved(file) == "get(a, 1)\nget(b, 1)\n"
 
@@ -380,8 +397,9 @@ async def test_the_server_is_started_again(nvim: Neovim, daemon: Daemon) -> None
 async def test_settings_are_passed_on_and_wrong_ones_are_named(daemon: Daemon, tmp_path: Path) -> None:
     settings = "{ lacuna = { debounce = false, maxTokens = 7, typo = 1 } }"
     async with running(daemon.environment, tmp_path, f"vim.lsp.config('lacuna', {{ settings = {settings} }})") as nvim:
-        await nvim.start("code.py", "value = \n", keys="A")
+        await nvim.start("code.py", "value = \n")
         await nvim.wait("Lacuna: unknown setting lacuna.typo")
+        await nvim.keys("A")
         await nvim.wait_ghost("filled")
         assert daemon.requests[0]["regions"][0]["max_tokens"] == 7
 

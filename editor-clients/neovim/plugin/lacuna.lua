@@ -44,12 +44,6 @@ on({ 'TextChangedI', 'TextChangedP', 'CursorMovedI' }, suggestion('follow'))
 -- These come before what they tell of: the client is listed, the mode begins, the menu opens or goes after them.
 on({ 'LspAttach', 'InsertEnter', 'CompleteChanged', 'CompleteDone' }, vim.schedule_wrap(suggestion('follow')))
 on({ 'InsertLeave', 'BufLeave' }, suggestion('hide'))
-on('BufEnter', function(event)
-  local client = require('lacuna.server').client(event.buf)
-  if client then
-    client:notify('textDocument/didFocus', { textDocument = { uri = vim.uri_from_bufnr(event.buf) } })
-  end
-end)
 on({ 'LspAttach', 'LspProgress' }, function(event)
   require('lacuna.status').changed(event)
 end)

@@ -115,7 +115,11 @@ commands.refactor = {
     local recipe = table.remove(arguments, 1)
     if recipe then
       local settings = vim.empty_dict()
-      for name, value in table.concat(arguments, ' '):gmatch('(%w+)=(%S+)') do
+      for _, argument in ipairs(arguments) do
+        local name, value = argument:match('^(%w+)=(.*)$')
+        if not name then
+          return server.say(('%s is no setting of a recipe: write name=value'):format(argument), vim.log.levels.ERROR)
+        end
         settings[name] = value
       end
       return go({ recipe = recipe, settings = settings })

@@ -29,7 +29,8 @@ end
 local function describe(label, edit, encoding)
   local text = {
     '# ' .. label,
-    '# :w makes these changes, :q! none. Delete the line with @ over a change to leave it out.',
+    '# :w makes these changes, :q! none.',
+    '# Delete the line with @ over a change to leave it out.',
   }
   local rows = {}
   for _, change in ipairs(edit.documentChanges) do
@@ -44,18 +45,18 @@ local function describe(label, edit, encoding)
   return text, rows
 end
 
---- Show edits in a buffer of their own; `done` hears which are kept, nil for none.
----@param done fun(kept: fun(edit: table): boolean)
+--- Show edits in a buffer of their own; `done` hears which of them are to be made.
+---@param done fun(kept: table<table, boolean>)
 local function preview(label, edit, encoding, done)
   local text, rows = describe(label, edit, encoding)
   vim.cmd.tabnew()
   local buf = vim.api.nvim_get_current_buf()
-  vim.api.nvim_buf_set_name(buf, 'lacuna://' .. label)
+  vim.api.nvim_buf_set_name(buf, ('lacuna://%d/%s'):format(buf, label))
   vim.bo[buf].buftype, vim.bo[buf].bufhidden, vim.bo[buf].swapfile = 'acwrite', 'wipe', false
   vim.bo[buf].undolevels = -1 -- so that the text itself is not undone
   vim.api.nvim_buf_set_lines(buf, 0, -1, true, text)
   vim.bo[buf].undolevels = vim.go.undolevels
-  vim.bo[buf].filetype, vim.bo[buf].modified = 'diff', false
+  vim.bo[buf].filetype = 'diff' -- and it stays modified, as it waits for a decision
   local marks = {}
   for one, row in pairs(rows) do
     -- A mark is invalid once its line is deleted, and valid again once that is undone.
@@ -72,16 +73,16 @@ local function preview(label, edit, encoding, done)
       end
       vim.bo[buf].modified = false
       vim.schedule(function()
-        vim.api.nvim_buf_delete(buf, { force = true })
+        if vim.api.nvim_buf_is_valid(buf) then -- it is gone after :wq
+          vim.api.nvim_buf_delete(buf, { force = true })
+        end
       end)
     end,
   })
   vim.api.nvim_create_autocmd('BufWipeout', {
     buffer = buf,
     callback = vim.schedule_wrap(function()
-      done(function(one)
-        return kept[one] or false
-      end)
+      done(kept)
     end),
   })
 end
@@ -108,7 +109,9 @@ function M.apply(_, params, context)
     end)
     local kept = coroutine.yield()
     for _, change in ipairs(edit.documentChanges) do
-      change.edits = vim.tbl_filter(kept, change.edits)
+      change.edits = vim.tbl_filter(function(one)
+        return kept[one]
+      end, change.edits)
     end
     edit.documentChanges = vim.tbl_filter(function(change)
       return #change.edits > 0

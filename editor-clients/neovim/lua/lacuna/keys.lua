@@ -15,6 +15,10 @@ local DEFAULTS = {
 local keys = {} ---@type table<string, string>
 local replaced = {} ---@type table<string, table> what a buffer had mapped itself, by key
 
+local function plug(name)
+  return ('<Plug>(lacuna-%s)'):format(name)
+end
+
 --- Take the user's keys from `vim.g.lacuna_keys`: false for none, or a table that overrides some (false: not that one).
 function M.setup()
   local wanted = vim.g.lacuna_keys
@@ -27,7 +31,7 @@ function M.setup()
     end
   end
   if keys.suggest then
-    vim.keymap.set('i', keys.suggest, '<Plug>(lacuna-suggest)')
+    vim.keymap.set('i', keys.suggest, plug('suggest'))
     keys.suggest = nil -- it is the one key for when nothing is shown
   end
 end
@@ -39,7 +43,7 @@ function M.map(buf)
     for name, key in pairs(keys) do
       local before = vim.fn.maparg(key, 'i', false, true)
       replaced[key] = before.buffer == 1 and before or nil
-      vim.keymap.set('i', key, ('<Plug>(lacuna-%s)'):format(name), { buffer = true })
+      vim.keymap.set('i', key, plug(name), { buffer = true })
     end
   end)
 end
@@ -48,10 +52,12 @@ end
 ---@param buf integer
 function M.unmap(buf)
   vim.api.nvim_buf_call(buf, function()
-    for _, key in pairs(keys) do
-      vim.keymap.del('i', key, { buffer = true })
-      if replaced[key] then
-        vim.fn.mapset(replaced[key])
+    for name, key in pairs(keys) do
+      if vim.fn.maparg(key, 'i') == plug(name) then -- no other plugin has taken it meanwhile
+        vim.keymap.del('i', key, { buffer = true })
+        if replaced[key] then
+          vim.fn.mapset(replaced[key])
+        end
       end
     end
   end)

@@ -46,14 +46,23 @@ function M.check()
   end
 end
 
+--- The current buffer's client; where there is none it is said why.
+---@return vim.lsp.Client?
+local function wanted_client()
+  local client = M.client()
+  if not client then
+    M.say(M.problem() or 'no language server is running for this file', vim.log.levels.WARN)
+  end
+  return client
+end
+
 --- Run one of the server's commands; a refusal is shown in one line, and `done` hears only of success.
 ---@param name string
 ---@param argument table?
 ---@param done fun(answer: table)
 function M.execute(name, argument, done)
-  local client = M.client()
+  local client = wanted_client()
   if not client then
-    M.say(M.problem() or 'no language server is running for this file', vim.log.levels.WARN)
     return
   end
   local params = { command = 'lacuna.' .. name, arguments = { argument } }
@@ -69,9 +78,9 @@ end
 --- Turn a setting that is on by default off or on again, until Neovim ends.
 ---@param setting 'enabled'|'automatic'
 function M.toggle(setting)
-  local client = M.client()
+  local client = wanted_client()
   if not client then
-    return M.say('no language server is running for this file', vim.log.levels.WARN)
+    return
   end
   local value = vim.tbl_get(client.settings, 'lacuna', setting) == false
   for _, each in ipairs(vim.lsp.get_clients({ name = 'lacuna' })) do

@@ -18,12 +18,14 @@ local function watch(client)
   client:request('workspace/executeCommand', { command = 'lacuna.status' }, function(_, answer)
     states[client.id] = answer or states[client.id]
     vim.cmd.redrawstatus({ bang = true })
+    if answer and answer.state == 'ready' then
+      watched[client.id] = nil
+      return
+    end
     vim.defer_fn(function()
       watched[client.id] = nil
-      if not answer or answer.state ~= 'ready' then
-        watch(client)
-      end
-    end, answer and answer.state == 'ready' and 0 or POLL_MS)
+      watch(client)
+    end, POLL_MS)
   end)
 end
 

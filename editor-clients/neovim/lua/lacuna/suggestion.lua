@@ -164,7 +164,7 @@ end
 
 --- Put text in at the cursor, as a change that is undone by itself.
 local function insert(text)
-  vim.o.undolevels = vim.o.undolevels
+  vim.go.undolevels = vim.go.undolevels
   local row, col = cursor()
   local lines = vim.split(text, '\r?\n')
   vim.api.nvim_buf_set_text(0, row, col, row, col, lines)
