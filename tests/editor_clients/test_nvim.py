@@ -80,8 +80,7 @@ async def test_a_line_break_that_takes_indentation_away(nvim: Neovim, daemon: Da
 async def test_words_and_lines_are_taken_one_by_one(nvim: Neovim, daemon: Daemon) -> None:
     before = counted(daemon)
     daemon.plan(fills=["first.second:\n    third\nfourth"])
-    file = await nvim.start("code.py", "if :\n", keys="$i")
-    await nvim.keys("<Esc>Sif <M-\\>")
+    file = await nvim.start("code.py", "\n", keys="iif <M-\\>")
     await nvim.wait_ghost("first.second:\n    third\nfourth")
     await nvim.keys("<M-w>")
     await nvim.wait_ghost(".second:\n    third\nfourth")
@@ -200,8 +199,7 @@ async def test_markers_are_filled_together(nvim: Neovim, daemon: Daemon) -> None
 
 async def test_a_block_is_a_gap_in_each_of_its_lines(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(fills=[["1", "2", "3"]])
-    file = await nvim.start("code.py", "a = éé\nbb = xx\nc = zz\n", keys="2l<C-v>jj$")
-    await nvim.keys("<Esc>gg4|<C-v>jj$")
+    file = await nvim.start("code.py", "a = éé\nbb = xx\nc = zz\n", keys="4|<C-v>jj$")
     await nvim.command("Lacuna fill")
     await nvim.wait("a =1")
     assert await nvim.saved(file) == "a =1\nbb 2\nc =3\n"
