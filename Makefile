@@ -18,11 +18,12 @@ test: $(VENV)/.installed-test $(VENV)/.browser
 	$(MAKE) --no-print-directory check
 	$(BIN)/pytest
 
-check: $(VENV)/.installed-test
+check: $(VENV)/.installed-test $(VENV)/.stylua
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(VENV)/stylua/node_modules/.bin/stylua --check editor-clients/neovim
 
 clean:
 	rm -rf $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
@@ -45,4 +46,9 @@ $(VENV)/.browser: $(VENV)/.installed-test
 	command -v chromium || command -v chromium-browser || command -v google-chrome \
 	  || { apt-get update && apt-get install -y --no-install-recommends chromium fonts-dejavu-core; } \
 	  || $(BIN)/playwright install chromium
+	touch $@
+
+# The formatter of the Neovim client's Lua.
+$(VENV)/.stylua: $(VENV)/.created
+	npm install --no-save --no-audit --no-fund --prefix $(VENV)/stylua @johnnymorganz/stylua-bin@2.5.2
 	touch $@

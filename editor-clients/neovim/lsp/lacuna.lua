@@ -1,0 +1,23 @@
+-- What `vim.lsp.enable('lacuna')` starts; `vim.lsp.config('lacuna', { cmd = ..., settings = ... })` changes it.
+
+-- Neovim only logs that a command is missing. This file is read once, when the first file is opened.
+vim.schedule(require('lacuna.server').check)
+
+---@type vim.lsp.Config
+return {
+  cmd = { 'lacuna-lsp' },
+  root_markers = { '.git', '.lacunaignore' },
+  capabilities = {
+    textDocument = { inlineCompletion = { dynamicRegistration = false } },
+    workspace = {
+      workspaceEdit = {
+        documentChanges = true,
+        changeAnnotationSupport = { groupsOnLabel = false },
+      },
+    },
+  },
+  handlers = {
+    ['workspace/applyEdit'] = require('lacuna.edits').apply,
+    ['window/showMessage'] = require('lacuna.status').message,
+  },
+}

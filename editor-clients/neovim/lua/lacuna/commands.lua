@@ -1,0 +1,225 @@
+-- The subcommands of :Lacuna.
+
+local regions = require('lacuna.regions')
+local server = require('lacuna.server')
+
+local M = {}
+
+local function document()
+  return { uri = vim.uri_from_bufnr(0) }
+end
+
+local function encoding()
+  local client = server.client()
+  return client and client.offset_encoding or 'utf-16'
+end
+
+local function position()
+  return vim.lsp.util.make_position_params(0, encoding()).position
+end
+
+--- Say what came of edits where the screen does not show it.
+local function outcome(answer)
+  if answer.status == 'nothing' then
+    server.say('nothing was found that fits')
+  elseif (answer.left or answer.failed or 0) > 0 then
+    server.say(('%d places are left as they were'):format(answer.left or answer.failed))
+  end
+end
+
+local commands = {} ---@type table<string, { run: fun(command: table, arguments: string[]), words?: string[] }>
+
+commands.fill = {
+  words = { 'markers', 'bodies' },
+  run = function(command, arguments)
+    local buf, wanted = vim.api.nvim_get_current_buf(), { textDocument = document() }
+    local range = function(region)
+      return regions.range(region, encoding())
+    end
+    local given = command.range > 0 and regions.of(command) or regions.marked()
+    if arguments[1] or #given == 0 then
+      wanted.select = arguments[1] or 'markers'
+      wanted.within = command.range > 0 and range(given[1]) or nil
+    else
+      wanted.ranges = vim.tbl_map(range, given)
+    end
+    server.execute('fillRegions', wanted, function(answer)
+      if wanted.ranges and answer.status == 'applied' then
+        regions.unmark(buf)
+      end
+      outcome(answer)
+    end)
+  end,
+}
+
+commands.mark = { run = regions.mark }
+
+commands.unmark = {
+  run = function()
+    regions.unmark(0)
+  end,
+}
+
+--- What is known to be wrong in some lines.
+local function diagnostics(region)
+  local found = vim.tbl_filter(function(one)
+    return region.row <= one.lnum and one.lnum <= region.end_row
+  end, vim.diagnostic.get(0))
+  return vim.tbl_map(function(one)
+    return { line = one.lnum, message = one.message }
+  end, found)
+end
+
+commands.regenerate = {
+  run = function(command)
+    local buf, tick, units = vim.api.nvim_get_current_buf(), vim.b.changedtick, encoding()
+    local region = regions.of(command)[1]
+    local range = regions.range(region, units)
+    local wanted = { textDocument = document(), range = range, choose = false, diagnostics = diagnostics(region) }
+    server.execute('regenerate', wanted, function(answer)
+      if #answer.alternatives == 0 then
+        return server.say('nothing else was found that fits')
+      end
+      local options = {
+        prompt = 'Lacuna: which one?',
+        kind = 'lacuna',
+        format_item = function(text)
+          return (text:gsub('%s*\n%s*', ' ⏎ '))
+        end,
+      }
+      vim.ui.select(answer.alternatives, options, function(text)
+        if text and vim.b[buf].changedtick ~= tick then
+          server.say('the text has changed meanwhile', vim.log.levels.WARN)
+        elseif text then
+          vim.lsp.util.apply_text_edits({ { range = range, newText = text } }, buf, units)
+        end
+      end)
+    end)
+  end,
+}
+
+commands.propagate = {
+  words = { 'file', 'workspace' },
+  run = function(_, arguments)
+    local wanted = { textDocument = document(), position = position(), scope = arguments[1] }
+    server.execute('propagate', wanted, outcome)
+  end,
+}
+
+commands.refactor = {
+  run = function(command, arguments)
+    local wanted = { textDocument = command.range > 0 and document() or nil }
+    local function go(more)
+      server.execute('refactor', vim.tbl_extend('force', wanted, more), outcome)
+    end
+    local recipe = table.remove(arguments, 1)
+    if recipe then
+      local settings = vim.empty_dict()
+      for _, argument in ipairs(arguments) do
+        local name, value = argument:match('^(%w+)=(.*)$')
+        if not name then
+          return server.say(('%s is no setting of a recipe: write name=value'):format(argument), vim.log.levels.ERROR)
+        end
+        settings[name] = value
+      end
+      return go({ recipe = recipe, settings = settings })
+    end
+    vim.ui.input({ prompt = 'Rewrite places like: ' }, function(pattern)
+      if not pattern or pattern == '' then
+        return
+      end
+      vim.ui.input({ prompt = 'to: ', default = pattern }, function(template)
+        if template then
+          go({ pattern = pattern, template = template })
+        end
+      end)
+    end)
+  end,
+}
+
+commands.context = {
+  run = function()
+    server.execute('showContext', { textDocument = document(), position = position() }, function(answer)
+      local lines = { ('%d of %d tokens, from %s'):format(answer.tokens, answer.budget, answer.workspace) }
+      for _, snippet in ipairs(answer.snippets) do
+        local title = ('## %s: %s (%.2f)'):format(snippet.path, snippet.reason, snippet.score)
+        local fence = '```' .. (vim.filetype.match({ filename = snippet.path }) or '')
+        vim.list_extend(lines, { '', title, fence })
+        vim.list_extend(lines, vim.split(vim.trim(snippet.text), '\n'))
+        table.insert(lines, '```')
+      end
+      vim.lsp.util.open_floating_preview(lines, 'markdown', { title = 'Lacuna', focus_id = 'lacuna' })
+    end)
+  end,
+}
+
+commands.status = {
+  run = function()
+    server.execute('status', nil, function(answer)
+      local counts = answer.suggestions
+      server.say(
+        ('%s, %s; suggestions wanted %d, cached %d, asked %d'):format(
+          answer.state,
+          answer.detail,
+          counts.wanted,
+          counts.cached,
+          counts.asked
+        )
+      )
+    end)
+  end,
+}
+
+commands.log = {
+  run = function()
+    server.execute('showLog', nil, function() end)
+  end,
+}
+
+commands.toggle = {
+  words = { 'automatic', 'enabled' },
+  run = function(_, arguments)
+    server.toggle(arguments[1] or 'enabled')
+  end,
+}
+
+commands.cancel = {
+  run = function()
+    local client = server.client()
+    for token in pairs(client and client.progress.pending or {}) do
+      client:notify('window/workDoneProgress/cancel', { token = token })
+    end
+  end,
+}
+
+commands.restart = { run = server.restart }
+
+--- Run `:Lacuna`.
+function M.run(command)
+  local arguments = vim.deepcopy(command.fargs)
+  local name = table.remove(arguments, 1)
+  local found = commands[name]
+  if not found then
+    return server.say(('there is no command %s'):format(name), vim.log.levels.ERROR)
+  end
+  found.run(command, arguments)
+end
+
+--- Complete the subcommands, and their words.
+---@param lead string
+---@param line string
+---@return string[]
+function M.complete(lead, line)
+  local name = line:match('Lacuna%s+(%S+)%s')
+  local known = vim.tbl_keys(commands)
+  if name then
+    known = commands[name] and commands[name].words or {}
+  end
+  local words = vim.tbl_filter(function(word)
+    return vim.startswith(word, lead)
+  end, known)
+  table.sort(words)
+  return words
+end
+
+return M

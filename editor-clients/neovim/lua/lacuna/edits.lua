@@ -1,0 +1,131 @@
+-- The server's edits: made at once, or shown as a diff first where they have to be confirmed.
+
+local M = {}
+
+local namespace = vim.api.nvim_create_namespace('lacuna.preview')
+
+---@param change table LSP's TextDocumentEdit
+local function name(change)
+  return vim.fn.fnamemodify(vim.uri_to_fname(change.textDocument.uri), ':~:.')
+end
+
+--- What one edit changes, as the hunks of a diff.
+---@param buf integer
+---@param edit table
+---@param encoding string
+---@return string[]
+local function hunks(buf, edit, encoding)
+  local old = vim.api.nvim_buf_get_lines(buf, 0, -1, true)
+  local scratch = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_lines(scratch, 0, -1, true, old)
+  vim.lsp.util.apply_text_edits({ vim.deepcopy(edit) }, scratch, encoding)
+  local new = vim.api.nvim_buf_get_lines(scratch, 0, -1, true)
+  vim.api.nvim_buf_delete(scratch, { force = true })
+  local diff = vim.diff(table.concat(old, '\n') .. '\n', table.concat(new, '\n') .. '\n', { ctxlen = 2 })
+  return vim.split(vim.trim(diff --[[@as string]]), '\n')
+end
+
+--- The text of a preview, and for each of its edits the row of the line that stands for it.
+local function describe(label, edit, encoding)
+  local text = {
+    '# ' .. label,
+    '# :w makes these changes, :q! none.',
+    '# Delete the line with @ over a change to leave it out.',
+  }
+  local rows = {}
+  for _, change in ipairs(edit.documentChanges) do
+    local buf = vim.uri_to_bufnr(change.textDocument.uri)
+    vim.fn.bufload(buf)
+    table.insert(text, '--- ' .. name(change))
+    for _, one in ipairs(change.edits) do
+      rows[one] = #text
+      vim.list_extend(text, hunks(buf, one, encoding))
+    end
+  end
+  return text, rows
+end
+
+--- Show edits in a buffer of their own; `done` hears which of them are to be made.
+---@param done fun(kept: table<table, boolean>)
+local function preview(label, edit, encoding, done)
+  local text, rows = describe(label, edit, encoding)
+  vim.cmd.tabnew()
+  local buf = vim.api.nvim_get_current_buf()
+  vim.api.nvim_buf_set_name(buf, ('lacuna://%d/%s'):format(buf, label))
+  vim.bo[buf].buftype, vim.bo[buf].bufhidden, vim.bo[buf].swapfile = 'acwrite', 'wipe', false
+  vim.bo[buf].undolevels = -1 -- so that the text itself is not undone
+  vim.api.nvim_buf_set_lines(buf, 0, -1, true, text)
+  vim.bo[buf].undolevels = vim.go.undolevels
+  vim.bo[buf].filetype = 'diff' -- and it stays modified, as it waits for a decision
+  local marks = {}
+  for one, row in pairs(rows) do
+    -- A mark is invalid once its line is deleted, and valid again once that is undone.
+    local whole = { end_col = #text[row + 1], invalidate = true }
+    marks[one] = vim.api.nvim_buf_set_extmark(buf, namespace, row, 0, whole)
+  end
+  local kept = {}
+  vim.api.nvim_create_autocmd('BufWriteCmd', {
+    buffer = buf,
+    callback = function()
+      for one, mark in pairs(marks) do
+        local details = vim.api.nvim_buf_get_extmark_by_id(buf, namespace, mark, { details = true })[3]
+        kept[one] = details ~= nil and not details.invalid
+      end
+      vim.bo[buf].modified = false
+      vim.schedule(function()
+        if vim.api.nvim_buf_is_valid(buf) then -- it is gone after :wq
+          vim.api.nvim_buf_delete(buf, { force = true })
+        end
+      end)
+    end,
+  })
+  vim.api.nvim_create_autocmd('BufWipeout', {
+    buffer = buf,
+    callback = vim.schedule_wrap(function()
+      done(kept)
+    end),
+  })
+end
+
+--- The first document that is not as it was when the edits were made.
+local function stale(edit)
+  for _, change in ipairs(edit.documentChanges) do
+    local version = change.textDocument.version
+    local buf = vim.uri_to_bufnr(change.textDocument.uri)
+    if type(version) == 'number' and vim.lsp.util.buf_versions[buf] ~= version then
+      return name(change)
+    end
+  end
+end
+
+--- Handles `workspace/applyEdit`. Neovim's own handler answers that stale edits were made, and has no preview.
+function M.apply(_, params, context)
+  local client = assert(vim.lsp.get_client_by_id(context.client_id))
+  local edit = params.edit
+  if edit.changeAnnotations then
+    local this = coroutine.running()
+    preview(params.label, edit, client.offset_encoding, function(kept)
+      coroutine.resume(this, kept)
+    end)
+    local kept = coroutine.yield()
+    for _, change in ipairs(edit.documentChanges) do
+      change.edits = vim.tbl_filter(function(one)
+        return kept[one]
+      end, change.edits)
+    end
+    edit.documentChanges = vim.tbl_filter(function(change)
+      return #change.edits > 0
+    end, edit.documentChanges)
+    if #edit.documentChanges == 0 then
+      return { applied = false, failureReason = 'you left all changes out' }
+    end
+  end
+  local changed = stale(edit)
+  if changed then
+    return { applied = false, failureReason = changed .. ' has changed meanwhile' }
+  end
+  vim.lsp.util.apply_workspace_edit(edit, client.offset_encoding)
+  return { applied = true }
+end
+
+return M

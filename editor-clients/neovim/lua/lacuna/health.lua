@@ -1,0 +1,33 @@
+-- :checkhealth lacuna
+
+local M = {}
+
+function M.check()
+  local server = require('lacuna.server')
+  local health = vim.health
+  health.start('lacuna')
+  if vim.fn.has('nvim-0.11') == 1 then
+    health.ok('Neovim is 0.11 or newer')
+  else
+    health.error('Neovim 0.11 or newer is needed')
+    return
+  end
+  local problem = server.problem()
+  if problem then
+    health.error(problem)
+  else
+    health.ok('the language server is there: ' .. vim.inspect(vim.lsp.config.lacuna.cmd))
+  end
+  if not vim.lsp.is_enabled('lacuna') then
+    health.warn("it is not enabled: put vim.lsp.enable('lacuna') into your init.lua")
+  end
+  local clients = vim.lsp.get_clients({ name = 'lacuna' })
+  for _, client in ipairs(clients) do
+    health.ok(('running in %s: %s'):format(client.root_dir or 'no folder', require('lacuna.status').state(client)))
+  end
+  if #clients == 0 then
+    health.info('it is not running; it starts with the first file that is opened')
+  end
+end
+
+return M

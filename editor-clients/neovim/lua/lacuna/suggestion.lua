@@ -1,0 +1,228 @@
+-- Suggestions at the cursor: asked for, shown, typed through, taken, dismissed.
+
+local ghost = require('lacuna.ghost')
+local keys = require('lacuna.keys')
+local server = require('lacuna.server')
+
+local M = {}
+
+local INVOKED, AUTOMATIC = 1, 2
+
+---@class lacuna.Shown
+---@field client vim.lsp.Client
+---@field buf integer
+---@field row integer where the items' text begins, from 0
+---@field col integer in bytes
+---@field items table[] of LSP's InlineCompletionItem
+---@field index integer of the one that is drawn
+---@field taken integer bytes of it that stand in the buffer already
+---@field kind integer how it was asked for
+
+local shown ---@type lacuna.Shown?
+local pending ---@type { client: vim.lsp.Client, id: integer }?
+local place = '' -- what was last asked about
+local told ---@type table? the fill that the server was last told is seen
+
+local function cursor()
+  local row, col = unpack(vim.api.nvim_win_get_cursor(0))
+  return row - 1, col
+end
+
+local function here()
+  return table.concat({ vim.api.nvim_get_current_buf(), vim.b.changedtick, cursor() }, ':')
+end
+
+local function typing()
+  return vim.api.nvim_get_mode().mode:sub(1, 1) == 'i' and vim.fn.pumvisible() == 0
+end
+
+---@return string what is left of the drawn item
+local function rest()
+  return shown.items[shown.index].insertText:sub(shown.taken + 1)
+end
+
+local function notify(what, more)
+  local params = vim.tbl_extend('force', { item = shown.items[shown.index] }, more or {})
+  shown.client:notify('textDocument/' .. what, params)
+end
+
+local function draw()
+  local row, col = cursor()
+  local note = #shown.items > 1 and (' %d/%d'):format(shown.index, #shown.items) or ''
+  ghost.draw(row, col, rest(), note)
+  local fill = shown.items[shown.index].command
+  if not vim.deep_equal(fill, told) then -- the rest of one that is typed through comes as an item of its own
+    told = fill
+    notify('didShowCompletion')
+  end
+end
+
+local function cancel()
+  if pending then
+    pending.client:cancel_request(pending.id)
+    pending = nil
+  end
+end
+
+--- Take away what is drawn and asked for.
+function M.hide()
+  cancel()
+  place = ''
+  ghost.clear()
+  if shown then
+    keys.unmap(shown.buf)
+    shown = nil
+  end
+end
+
+---@param now lacuna.Shown
+local function show(now)
+  if not shown then
+    keys.map(now.buf)
+  end
+  shown = now
+  draw()
+end
+
+--- Which of some items is the one that is drawn, nil where none is.
+local function drawn(items)
+  for index, item in ipairs(shown and items or {}) do
+    if item.insertText == rest() then
+      return index
+    end
+  end
+end
+
+--- Ask for suggestions; on request there are several, and it is said when there are none.
+---@param kind? integer
+---@param step? integer how far to go from what is drawn
+function M.request(kind, step)
+  kind = kind or INVOKED
+  local client, buf, asked = server.client(), vim.api.nvim_get_current_buf(), here()
+  if not client then
+    return
+  end
+  cancel()
+  place = asked
+  local mine = { client = client }
+  local function answered(err, answer)
+    if pending ~= mine then
+      return
+    end
+    pending = nil
+    if here() ~= asked or not typing() then
+      return
+    end
+    local items = answer and answer.items or {}
+    local row, col = cursor()
+    if #items > 0 then
+      local same = drawn(items)
+      local index = same and (same - 1 + (step or 0)) % #items + 1 or 1
+      show({ client = client, buf = buf, row = row, col = col, items = items, index = index, taken = 0, kind = kind })
+    elseif kind == AUTOMATIC then
+      M.hide()
+    elseif not shown then -- said at the cursor, where a message would be overwritten by the mode
+      local why = err and err.message or require('lacuna.status').line(client)
+      ghost.draw(row, col, '', (' nothing to suggest here (%s)'):format(why))
+    end
+  end
+  pending = mine
+  local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
+  params.context = { triggerKind = kind }
+  _, mine.id = client:request('textDocument/inlineCompletion', params, answered, buf)
+end
+
+--- Whether the cursor stands where the drawn text has been typed up to, so that the rest of it can stay.
+local function typed_through()
+  local row, col = cursor()
+  if row < shown.row or (row == shown.row and col < shown.col) then
+    return false
+  end
+  local newline = vim.bo.fileformat == 'dos' and '\r\n' or '\n'
+  local typed = table.concat(vim.api.nvim_buf_get_text(0, shown.row, shown.col, row, col, {}), newline)
+  shown.taken = #typed
+  return vim.startswith(shown.items[shown.index].insertText, typed) and rest() ~= ''
+end
+
+--- The cursor or the text has changed: keep what fits, and ask for what does now.
+function M.follow()
+  if not (typing() and server.client()) then
+    return M.hide()
+  end
+  if place == here() then -- typing is an event of the text and one of the cursor
+    return
+  end
+  local kind = AUTOMATIC
+  if shown and typed_through() then
+    kind = shown.kind
+    draw()
+  else
+    M.hide()
+  end
+  M.request(kind)
+end
+
+--- Put text in at the cursor, as a change that is undone by itself.
+local function insert(text)
+  vim.go.undolevels = vim.go.undolevels
+  local row, col = cursor()
+  local lines = vim.split(text, '\r?\n')
+  vim.api.nvim_buf_set_text(0, row, col, row, col, lines)
+  vim.api.nvim_win_set_cursor(0, { row + #lines, #lines[#lines] + (#lines == 1 and col or 0) })
+end
+
+--- Take all of it.
+function M.accept()
+  if not shown then
+    return
+  end
+  local text, client, command, buf = rest(), shown.client, shown.items[shown.index].command, shown.buf
+  M.hide()
+  insert(text)
+  client:exec_cmd(command, { bufnr = buf })
+end
+
+--- Take the next word or line of it.
+---@param unit 'word'|'line'
+function M.accept_part(unit)
+  if not shown then
+    return
+  end
+  local asked, left = here(), rest()
+  server.execute('nextPart', { text = left, unit = unit }, function(answer)
+    if not (shown and here() == asked) then
+      return
+    end
+    if answer.text == left then
+      return M.accept()
+    end
+    local length = shown.taken + #answer.text
+    local taken = shown.items[shown.index].insertText:sub(1, length)
+    notify('didPartiallyAcceptCompletion', { acceptedLength = vim.str_utfindex(taken, 'utf-16') })
+    insert(answer.text)
+  end)
+end
+
+--- Draw the next suggestion; where only one was made while typing, ask for others.
+---@param step 1|-1
+function M.cycle(step)
+  if not shown or shown.taken > 0 then -- typed through just now: what is left of the others is on its way
+    return
+  end
+  if shown.kind == AUTOMATIC then
+    return M.request(INVOKED, step)
+  end
+  shown.index = (shown.index - 1 + step) % #shown.items + 1
+  draw()
+end
+
+--- Take it away, and do not suggest it here again.
+function M.dismiss()
+  if shown then
+    notify('didRejectCompletion')
+    M.hide()
+    place = here()
+  end
+end
+
+return M

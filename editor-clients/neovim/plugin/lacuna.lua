@@ -1,0 +1,49 @@
+-- Commands, keys and events; everything else is loaded when it is first needed.
+
+local suggestion = function(action, ...)
+  local arguments = { ... }
+  return function()
+    require('lacuna.suggestion')[action](unpack(arguments))
+  end
+end
+
+vim.api.nvim_set_hl(0, 'LacunaSuggestion', { link = 'Comment', default = true })
+vim.api.nvim_set_hl(0, 'LacunaCount', { link = 'NonText', default = true })
+vim.api.nvim_set_hl(0, 'LacunaMark', { link = 'Visual', default = true })
+
+vim.keymap.set('i', '<Plug>(lacuna-accept)', suggestion('accept'))
+vim.keymap.set('i', '<Plug>(lacuna-accept-word)', suggestion('accept_part', 'word'))
+vim.keymap.set('i', '<Plug>(lacuna-accept-line)', suggestion('accept_part', 'line'))
+vim.keymap.set('i', '<Plug>(lacuna-next)', suggestion('cycle', 1))
+vim.keymap.set('i', '<Plug>(lacuna-previous)', suggestion('cycle', -1))
+vim.keymap.set('i', '<Plug>(lacuna-dismiss)', suggestion('dismiss'))
+vim.keymap.set('i', '<Plug>(lacuna-suggest)', suggestion('request'))
+vim.keymap.set({ 'n', 'i' }, '<Plug>(lacuna-mark)', '<Cmd>Lacuna mark<CR>')
+vim.keymap.set('x', '<Plug>(lacuna-mark)', ':Lacuna mark<CR>', { silent = true })
+vim.keymap.set('n', '<Plug>(lacuna-fill)', '<Cmd>Lacuna fill<CR>')
+vim.keymap.set('x', '<Plug>(lacuna-fill)', ':Lacuna fill<CR>', { silent = true })
+vim.keymap.set({ 'n', 'x' }, '<Plug>(lacuna-regenerate)', ':Lacuna regenerate<CR>', { silent = true })
+require('lacuna.keys').setup()
+
+vim.api.nvim_create_user_command('Lacuna', function(command)
+  require('lacuna.commands').run(command)
+end, {
+  desc = 'Fill gaps in code',
+  nargs = '+',
+  range = true,
+  complete = function(...)
+    return require('lacuna.commands').complete(...)
+  end,
+})
+
+local group = vim.api.nvim_create_augroup('lacuna', {})
+local on = function(events, callback)
+  vim.api.nvim_create_autocmd(events, { group = group, callback = callback })
+end
+on({ 'TextChangedI', 'TextChangedP', 'CursorMovedI' }, suggestion('follow'))
+-- These come before what they tell of: the client is listed, the mode begins, the menu opens or goes after them.
+on({ 'LspAttach', 'InsertEnter', 'CompleteChanged', 'CompleteDone' }, vim.schedule_wrap(suggestion('follow')))
+on({ 'InsertLeave', 'BufLeave' }, suggestion('hide'))
+on({ 'LspAttach', 'LspProgress' }, function(event)
+  require('lacuna.status').changed(event)
+end)

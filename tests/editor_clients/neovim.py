@@ -1,0 +1,204 @@
+"""A real Neovim with the plugin, run as a user interface runs it: keys go in, and a screen of cells comes out."""
+
+import asyncio
+import itertools
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgpack
+from tests.lsp.editor import until
+
+PLUGIN = Path(__file__).parents[2] / "editor-clients/neovim"
+BIN = Path(sys.executable).parent
+GROUPS = ("LacunaSuggestion", "LacunaCount", "LacunaMark")
+COLUMNS, ROWS = 80, 24
+
+
+class Neovim:
+    """One Neovim and its screen; keys are in Vim's notation, such as ``ihello<Esc>``."""
+
+    def __init__(self, process: asyncio.subprocess.Process, folder: Path) -> None:
+        self.folder = folder
+        self._process = process
+        self._ids = itertools.count()
+        self._answers: dict[int, asyncio.Future[Any]] = {}
+        self._groups: dict[int, set[str]] = {0: set()}
+        self._cells = [[(" ", 0)] * COLUMNS for _ in range(ROWS)]
+
+    # --- what goes in
+
+    async def request(self, method: str, *arguments: object) -> Any:
+        assert self._process.stdin is not None
+        answer = asyncio.get_running_loop().create_future()
+        number = next(self._ids)
+        self._answers[number] = answer
+        self._process.stdin.write(msgpack.packb([0, number, method, arguments]))
+        return await asyncio.wait_for(answer, 60)
+
+    async def keys(self, keys: str) -> None:
+        """Press keys; it does not wait for what they do."""
+        await self.request("nvim_input", keys)
+
+    async def lua(self, code: str, *arguments: object) -> Any:
+        return await self.request("nvim_exec_lua", code, arguments)
+
+    async def command(self, line: str) -> None:
+        """Type a command, in normal mode."""
+        await self.keys(":" + line.replace("<", "<lt>") + "<CR>")
+
+    async def start(self, file: str, text: str, *, keys: str = "") -> Path:
+        """Open a file that has this text, wait for the engine and press keys."""
+        path = self.folder / file
+        path.write_bytes(text.encode())
+        await self.command(f"edit {file}")
+        await self.wait("Lacuna: ready")
+        await self.keys(keys)
+        return path
+
+    async def quit(self) -> None:
+        """End it, whatever it waits for."""
+        assert self._process.stdin is not None
+        await self.keys("<C-c><Esc>")
+        self._process.stdin.write(msgpack.packb([2, "nvim_command", ["qall!"]]))
+        try:
+            await asyncio.wait_for(self._process.wait(), 30)
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+
+    # --- what comes out
+
+    @property
+    def screen(self) -> str:
+        """What is seen, without blanks at the ends of its lines."""
+        return "\n".join("".join(text for text, _ in row).rstrip() for row in self._cells)
+
+    def shows(self, text: str) -> bool:
+        return text in self.screen
+
+    def drawn(self, group: str) -> str:
+        """What is seen in a highlight group, its lines joined."""
+        rows = ("".join(text for text, id in row if group in self._groups[id]) for row in self._cells)
+        return "\n".join(filter(None, rows))
+
+    @property
+    def ghost(self) -> str:
+        return self.drawn("LacunaSuggestion")
+
+    async def wait(self, text: str) -> None:
+        """Wait until a text is seen."""
+        try:
+            await until(lambda: self.shows(text))
+        except AssertionError:
+            raise AssertionError(f"{text!r} is not on the screen:\n{self.screen}") from None
+
+    async def gone(self, text: str) -> None:
+        """Wait until a text is not seen."""
+        await until(lambda: not self.shows(text))
+
+    async def wait_ghost(self, text: str) -> None:
+        """Wait until exactly this suggestion is seen; none for an empty text."""
+        try:
+            await until(lambda: self.ghost == text)
+        except AssertionError:
+            raise AssertionError(f"suggested is {self.ghost!r}, not {text!r}:\n{self.screen}") from None
+
+    async def lines(self) -> list[str]:
+        """The text of the current buffer."""
+        return list(await self.request("nvim_buf_get_lines", 0, 0, -1, True))
+
+    async def wait_lines(self, *lines: str) -> None:
+        """Wait until this is the text of the current buffer."""
+        for _ in range(1500):
+            if (found := await self.lines()) == list(lines):
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"the text is {found}, not {list(lines)}")
+
+    async def saved(self, file: Path) -> str:
+        """A file as it is on disk after ``:wall``."""
+        await self.keys("<Esc>")
+        await self.request("nvim_command", "silent wall")
+        return file.read_text()
+
+    # --- the wire
+
+    async def read(self) -> None:
+        """Take in all messages until Neovim ends."""
+        assert self._process.stdout is not None
+        unpacker = msgpack.Unpacker(strict_map_key=False, ext_hook=lambda code, data: (code, data))
+        while data := await self._process.stdout.read(65536):
+            unpacker.feed(data)
+            for kind, *message in unpacker:
+                if kind == 1:
+                    self._answer(*message)
+                elif message[0] == "redraw":
+                    for name, *calls in message[1]:
+                        for call in calls:
+                            getattr(self, f"_on_{name}", lambda *_: None)(*call)
+        for waiting in self._answers.values():
+            waiting.cancel()
+
+    def _answer(self, number: int, error: Any, result: Any) -> None:
+        answer = self._answers.pop(number)
+        if error is None:
+            answer.set_result(result)
+        else:
+            answer.set_exception(AssertionError(error[1]))
+
+    def _on_hl_attr_define(self, id: int, rgb: object, cterm: object, infos: list[dict[str, Any]]) -> None:
+        self._groups[id] = {info.get("hi_name", "") for info in infos}
+
+    def _on_grid_line(self, grid: int, row: int, column: int, cells: list[list[Any]], wrap: bool) -> None:
+        group = 0
+        for text, *more in cells:
+            group = more[0] if more else group
+            for _ in range(more[1] if len(more) > 1 else 1):
+                self._cells[row][column] = (text, group)
+                column += 1
+
+    def _on_grid_clear(self, grid: int) -> None:
+        for row in self._cells:
+            row[:] = [(" ", 0)] * COLUMNS
+
+    def _on_grid_scroll(self, grid: int, top: int, bottom: int, left: int, right: int, rows: int, columns: int) -> None:
+        order = range(top, bottom) if rows > 0 else range(bottom - 1, top - 1, -1)
+        for row in order:
+            if top <= row + rows < bottom:
+                self._cells[row][left:right] = self._cells[row + rows][left:right]
+
+
+@asynccontextmanager
+async def running(environment: Mapping[str, str], folder: Path, init: str = "") -> AsyncIterator[Neovim]:
+    """A Neovim with the plugin and what its README tells users to write, in a folder; ``init`` is read before that."""
+    home = folder / ".home"
+    home.mkdir()
+    # A group that is only a link to another cannot be told from it on the screen.
+    colours = "".join(
+        f"vim.api.nvim_set_hl(0, '{group}', {{ fg = {number} }})\n" for number, group in enumerate(GROUPS, start=1)
+    )
+    (home / "init.lua").write_text(
+        f"{colours}{init}\nvim.opt.runtimepath:append({str(PLUGIN)!r})\nvim.lsp.enable('lacuna')\n"
+        "vim.o.statusline = '%f %= %{v:lua.require(\"lacuna\").statusline()}'\n"
+    )
+    own = {"XDG_CONFIG_HOME": str(home), "XDG_DATA_HOME": str(home)}
+    process = await asyncio.create_subprocess_exec(
+        *(str(BIN / "nvim"), "--embed", "-n", "-i", "NONE", "-u", str(home / "init.lua")),
+        cwd=folder,
+        env={**environment, **own, "PATH": f"{BIN}{os.pathsep}{environment['PATH']}"},
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    neovim = Neovim(process, folder)
+    reading = asyncio.create_task(neovim.read())
+    try:
+        options = {"ext_linegrid": True, "ext_hlstate": True, "rgb": True}
+        await neovim.request("nvim_ui_attach", COLUMNS, ROWS, options)
+        yield neovim
+    finally:
+        await neovim.quit()
+        await reading

@@ -1,0 +1,475 @@
+"""The plugin in a real Neovim, over a real ``lacuna-lsp`` and a scripted engine."""
+
+import re
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest_asyncio
+from tests.lsp.editor import until
+from tests.lsp.service import Daemon
+from tests.lsp.test_feedback import counted
+
+from lacuna_lsp.settings import Settings
+
+from .neovim import PLUGIN, Neovim, running
+
+AT_ONCE = "vim.lsp.config('lacuna', { settings = { lacuna = { debounce = false } } })"
+
+
+@pytest_asyncio.fixture
+async def nvim(daemon: Daemon, tmp_path: Path) -> AsyncIterator[Neovim]:
+    async with running(daemon.environment, tmp_path, AT_ONCE) as nvim:
+        yield nvim
+
+
+# --- suggestions
+
+
+async def test_a_suggestion_is_seen_and_taken_with_one_key(nvim: Neovim, daemon: Daemon) -> None:
+    before = counted(daemon)
+    daemon.plan(fills=["if x:\n        return é\n    return y"])
+    file = await nvim.start("code.py", "def f(x, y):\n    \n", keys="jA")
+    await nvim.wait_ghost("if x:\n        return é\n    return y")
+    assert nvim.screen.startswith("def f(x, y):\n    if x:\n        return é\n    return y\n~")
+    assert await nvim.lines() == ["def f(x, y):", "    "]
+    daemon.plan(fills=[""], status="no_valid_fill")
+    await nvim.keys("<Tab>")
+    await nvim.wait_lines("def f(x, y):", "    if x:", "        return é", "    return y")
+    assert await nvim.request("nvim_win_get_cursor", 0) == [4, 12]
+    assert await nvim.saved(file) == "def f(x, y):\n    if x:\n        return é\n    return y\n"
+    await until(lambda: counted(daemon).get("accepted", 0) == before.get("accepted", 0) + 1)
+    assert counted(daemon)["shown"] == before.get("shown", 0) + 1
+
+
+async def test_what_was_typed_stays_when_a_suggestion_is_undone(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["one(two)"])
+    await nvim.start("code.py", "\n", keys="ivalue = ")
+    await nvim.wait_ghost("one(two)")
+    await nvim.keys("<Tab><Esc>")
+    await nvim.wait("value = one(two)")
+    await nvim.keys("u")
+    await nvim.gone("one")
+    assert await nvim.lines() == ["value = "]
+
+
+async def test_a_suggestion_is_typed_through(nvim: Neovim, daemon: Daemon) -> None:
+    before = counted(daemon).get("shown", 0)
+    daemon.plan(fills=["total(rows)"])
+    await nvim.start("code.py", "value = \n", keys="A")
+    for count in range(len("total(")):
+        await nvim.wait_ghost("total(rows)"[count:])
+        await nvim.keys("total(rows)"[count])
+    await nvim.keys("<BS>")
+    await nvim.wait_ghost("(rows)")
+    assert len(daemon.requests) == 1
+    assert counted(daemon)["shown"] == before + 1
+    await nvim.keys("x")
+    await until(lambda: len(daemon.requests) == 2)
+
+
+async def test_a_line_break_that_takes_indentation_away(nvim: Neovim, daemon: Daemon) -> None:
+    await nvim.start("code.py", "def f():\n", keys="ox = 1<CR>")
+    await nvim.wait_ghost("filled")
+    await nvim.keys("<CR>")
+    await nvim.wait_lines("def f():", "    x = 1", "", "    ")
+    assert await nvim.lua("return vim.v.errmsg") == ""
+
+
+async def test_words_and_lines_are_taken_one_by_one(nvim: Neovim, daemon: Daemon) -> None:
+    before = counted(daemon)
+    daemon.plan(fills=["first.second:\n    third\nfourth"])
+    file = await nvim.start("code.py", "\n", keys="iif <M-\\>")
+    await nvim.wait_ghost("first.second:\n    third\nfourth")
+    await nvim.keys("<M-w>")
+    await nvim.wait_ghost(".second:\n    third\nfourth")
+    await nvim.keys("<M-l>")
+    await nvim.wait_ghost("    third\nfourth")
+    await nvim.keys("<M-l>")
+    await until(lambda: nvim.ghost == "fourth")
+    await nvim.keys("<M-w>")
+    await nvim.wait_lines("if first.second:", "    third", "fourth")
+    assert await nvim.saved(file) == "if first.second:\n    third\nfourth\n"
+    await until(lambda: counted(daemon).get("accepted", 0) == before.get("accepted", 0) + 1)
+    assert counted(daemon)["partly_accepted"] == before.get("partly_accepted", 0) + 3
+
+
+async def test_what_is_dismissed_is_not_suggested_again(nvim: Neovim, daemon: Daemon) -> None:
+    before = counted(daemon).get("rejected", 0)
+    daemon.plan(fills=["wrong()"])
+    await nvim.start("code.py", "value = \n", keys="A")
+    await nvim.wait_ghost("wrong()")
+    await nvim.keys("<C-]>")
+    await nvim.wait_ghost("")
+    await until(lambda: counted(daemon).get("rejected", 0) == before + 1)
+    await nvim.keys("<Esc>A")
+    await nvim.keys("<Tab>")  # it indents, as there is nothing to accept
+    await nvim.wait_lines("value =     ")
+    assert len(daemon.requests) == 1
+
+
+async def test_several_are_made_on_request_and_cycled_through(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["one()", "two()", "three()"])
+    file = await nvim.start("code.py", "value = \n", keys="A")
+    await nvim.wait_ghost("one()")
+    await nvim.keys("<M-n>")  # only one was made while typing
+    await nvim.wait_ghost("two()")
+    await nvim.wait("value = two() 2/3")
+    await nvim.keys("<M-n>")
+    await nvim.wait("value = three() 3/3")
+    await nvim.keys("<M-n>")
+    await nvim.wait("value = one() 1/3")
+    await nvim.keys("<M-p><M-p>")
+    await nvim.wait("value = two() 2/3")
+    await nvim.keys("t")  # what was chosen stays, of the two that begin so
+    await nvim.wait("value = two() 1/2")
+    await nvim.keys("<Tab>")
+    await nvim.wait_lines("value = two()")
+    assert await nvim.saved(file) == "value = two()\n"
+
+
+async def test_it_is_said_when_there_is_none_on_request(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=[""], status="no_valid_fill")
+    await nvim.start("code.py", "value = \n", keys="A<M-\\>")
+    await nvim.wait("nothing to suggest here (Lacuna: ready)")
+    await nvim.keys("<Space>")
+    await nvim.gone("nothing")
+
+
+async def test_nothing_is_drawn_beside_the_completion_menu(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["value_one"])
+    await nvim.start("code.py", "value_two = 2\nx = \n", keys="jA")
+    await nvim.wait_ghost("value_one")
+    await nvim.lua("vim.fn.complete(5, { 'alpha', 'beta' })")
+    await nvim.wait("beta")
+    await nvim.wait_ghost("")
+    await nvim.keys("<C-e>")
+    await nvim.wait_ghost("value_one")
+
+
+async def test_keys_are_mapped_only_while_something_is_suggested(nvim: Neovim, daemon: Daemon) -> None:
+    await nvim.start("code.py", "value = \n")
+    await nvim.lua("vim.keymap.set('i', '<Tab>', function() return 'mine' end, { buffer = true, expr = true })")
+    await nvim.keys("A")
+    await nvim.wait_ghost("filled")
+    daemon.plan(fills=[""], status="no_valid_fill")
+    await nvim.keys("<Tab>")
+    await nvim.wait_lines("value = filled")
+    await nvim.keys(";<Tab>")
+    await nvim.wait("value = filled;mine")
+    assert await nvim.lua("return vim.fn.maparg('<M-w>', 'i')") == ""
+
+
+async def test_keys_can_be_chosen_and_left_out(daemon: Daemon, tmp_path: Path) -> None:
+    init = AT_ONCE + "vim.g.lacuna_keys = { accept = '<C-y>', ['accept-word'] = false }"
+    async with running(daemon.environment, tmp_path, init) as nvim:
+        await nvim.start("code.py", "value = \n", keys="A")
+        await nvim.wait_ghost("filled")
+        keys = "return vim.tbl_map(function(key) return vim.fn.maparg(key, 'i') end, { '<C-y>', '<M-w>', '<M-l>' })"
+        assert await nvim.lua(keys) == ["<Plug>(lacuna-accept)", "", "<Plug>(lacuna-accept-line)"]
+        await nvim.keys("<C-y>")
+        await nvim.wait_lines("value = filled")
+
+
+async def test_line_ends_of_windows_and_wide_characters(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["wert('\N{GRINNING FACE}')\n\tzwei"])
+    file = await nvim.start("code.py", "\r\nx = '\N{GRINNING FACE}' + \r\n", keys="jA")
+    await nvim.keys("<M-\\>")
+    await nvim.wait("x = '\N{GRINNING FACE}' + wert('\N{GRINNING FACE}')")
+    await nvim.keys("<M-l>")
+    await until(lambda: nvim.ghost.strip() == "zwei")
+    await nvim.keys("<Tab>")
+    await nvim.wait_lines("", "x = '\N{GRINNING FACE}' + wert('\N{GRINNING FACE}')", "\tzwei")
+    await nvim.saved(file)
+    assert file.read_bytes().decode() == ("\r\nx = '\N{GRINNING FACE}' + wert('\N{GRINNING FACE}')\r\n\tzwei\r\n")
+
+
+# --- several gaps, a selection made anew, edits of many places
+
+
+async def test_markers_are_filled_together(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=[["one", "two"]])
+    file = await nvim.start("code.py", "a = <<fill>>\nb = f(<<fill>>)\n")
+    await nvim.command("Lacuna fill")
+    await nvim.wait("b = f(two)")
+    assert await nvim.saved(file) == "a = one\nb = f(two)\n"
+    assert len(daemon.requests) == 1
+
+
+async def test_a_block_is_a_gap_in_each_of_its_lines(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=[["1", "2", "3"]])
+    file = await nvim.start("code.py", "a = éé\nbb = xx\nc = zz\n", keys="4|<C-v>jj$")
+    await nvim.command("Lacuna fill")
+    await nvim.wait("a =1")
+    assert await nvim.saved(file) == "a =1\nbb 2\nc =3\n"
+    (request,) = daemon.requests
+    assert [(r["start"], r["end"]) for r in request["regions"]] == [(3, 8), (12, 16), (20, 23)]
+
+
+async def test_marked_places_are_filled_together(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=[["one", "two"]])
+    file = await nvim.start("code.py", "a = \nb = f(ü, old)\n", keys="A")
+    await nvim.lua("vim.keymap.set({ 'n', 'i', 'x' }, '<F5>', '<Plug>(lacuna-mark)')")
+    await nvim.keys("<F5><Esc>j0fovfd<F5>")
+    await nvim.wait("a = …")
+    assert nvim.drawn("LacunaMark") == "…\nold"
+    await nvim.command("Lacuna fill")
+    await nvim.wait("b = f(ü, two)")
+    await until(lambda: nvim.drawn("LacunaMark") == "")
+    assert await nvim.saved(file) == "a = one\nb = f(ü, two)\n"
+
+
+async def test_empty_bodies_of_some_lines_are_filled(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["return 1"])
+    file = await nvim.start("code.py", "def f():\n    ...\n\n\ndef g():\n    ...\n")
+    await nvim.command("1,2Lacuna fill bodies")
+    await nvim.wait("return 1")
+    assert await nvim.saved(file) == "def f():\n    return 1\n\n\ndef g():\n    ...\n"
+
+
+async def test_a_selection_is_made_anew_by_choice(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["old", "new", "newer(\n)"])
+    file = await nvim.start("code.py", "a = old + 1\n", keys="wwve")
+    await nvim.command("Lacuna regenerate")
+    await nvim.wait("2: newer( ⏎ )")
+    await nvim.keys("2<CR>")
+    await nvim.wait("a = newer(\n) + 1")
+    assert await nvim.saved(file) == "a = newer(\n) + 1\n"
+    (request,) = daemon.requests
+    assert (request["regions"][0]["start"], request["regions"][0]["end"]) == (4, 7)
+
+
+async def test_a_refactor_is_previewed_and_changes_can_be_left_out(nvim: Neovim, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    other = tmp_path / "other.py"
+    other.write_text("def f():\n    get(c)\n")
+    file = await nvim.start("code.py", "get(a)\n\n\nget(b)\n")
+    await nvim.command("Lacuna refactor")
+    await nvim.wait("Rewrite places like:")
+    await nvim.keys("get($A)<CR>")
+    await nvim.wait("to: get($A)")
+    await nvim.keys("<BS>, 1)<CR>")
+    await nvim.wait("+    get(c, 1)")
+    assert nvim.shows("+get(a, 1)")
+    assert other.read_text() == "def f():\n    get(c)\n"
+    await nvim.keys("/@@<CR>ndduggndd")  # the second one is put back, the first one left out
+    await nvim.command("w")
+    await nvim.gone("@@")
+    await nvim.request("nvim_command", "wall")
+    assert file.read_text() == "get(a)\n\n\nget(b, 1)\n"
+    assert other.read_text() == "def f():\n    get(c, 1)\n"
+
+
+async def test_a_refactor_is_declined(nvim: Neovim) -> None:
+    file = await nvim.start("code.py", "print('a')\n")
+    await nvim.command("%Lacuna refactor logging")
+    await nvim.wait("@@")
+    await nvim.command("q!")
+    await nvim.wait("nothing was edited, you left all changes out")
+    assert await nvim.saved(file) == "print('a')\n"
+
+
+async def test_a_recipe_is_told_more_by_name(nvim: Neovim) -> None:
+    file = await nvim.start("code.py", "def f(a):\n    return a\n\n\nf(1)\n")
+    await nvim.command("%Lacuna refactor parameter function=f parameter=b:\\ int value=2")
+    await nvim.wait("+f(1, b=2)")
+    await nvim.command("w")
+    await nvim.gone("@@")
+    assert await nvim.saved(file) == "def f(a, b: int):\n    return a\n\n\nf(1, b=2)\n"
+    await nvim.command("%Lacuna refactor parameter nonsense")
+    await nvim.wait("nonsense is no setting of a recipe: write name=value")
+
+
+async def test_edits_of_a_text_that_has_changed_are_not_made(nvim: Neovim) -> None:
+    file = await nvim.start("code.py", "get(a)\nget(b)\n")
+    await nvim.lua(
+        "require('lacuna.server').execute('refactor', { pattern = 'get($A)', template = 'put($A)',"
+        " textDocument = { uri = vim.uri_from_bufnr(0) } }, function() end)"
+    )
+    await nvim.wait("@@")
+    await nvim.keys("gtOx<Esc>gt")
+    await nvim.command("w")
+    await nvim.wait("nothing was edited, code.py has changed meanwhile")
+    assert await nvim.saved(file) == "x\nget(a)\nget(b)\n"
+
+
+async def test_a_change_is_made_at_all_places_like_it(nvim: Neovim) -> None:
+    file = await nvim.start("code.py", "get(a)\nget(b)\n", keys="f)i, 1<Esc>")
+    await nvim.command("Lacuna propagate file")
+    await nvim.wait("+get(b, 1)")
+    await nvim.command("wq")
+    await nvim.gone("@@")
+    assert await nvim.saved(file) == "get(a, 1)\nget(b, 1)\n"
+
+
+async def test_a_code_action_does_the_same(nvim: Neovim, daemon: Daemon) -> None:
+    file = await nvim.start("code.py", "a = <<fill>>\n")
+    await nvim.keys("gra")
+    await nvim.wait("1: Fill 1 <<fill>> marker")
+    await nvim.keys("1<CR>")
+    await nvim.wait("a = filled")
+    assert await nvim.saved(file) == "a = filled\n"
+
+
+# --- the server
+
+
+async def test_a_missing_server_is_told_once_with_what_to_do(daemon: Daemon, tmp_path: Path) -> None:
+    async with running(daemon.environment, tmp_path, "vim.lsp.config('lacuna', { cmd = { 'not-there' } })") as nvim:
+        (tmp_path / "code.py").write_text("value = \n")
+        await nvim.command("edit code.py")
+        await nvim.wait("Lacuna: not-there is not found. Install it with: pip install lacuna-code")
+        await nvim.keys("Aabc<Esc>")
+        await nvim.command("messages clear")
+        await nvim.command("edit other.py")
+        await nvim.keys("iabc<Esc>")
+        assert await nvim.lua("return vim.fn.execute('messages')") == ""
+        await nvim.command("checkhealth lacuna")
+        await nvim.wait("ERROR not-there is not found")
+
+
+async def test_an_engine_that_is_nowhere_disturbs_nobody(daemon: Daemon, tmp_path: Path) -> None:
+    init = AT_ONCE + "vim.lsp.config('lacuna', { cmd = { 'lacuna-lsp', '--engine', 'http://127.0.0.1:9' } })"
+    async with running(daemon.environment, tmp_path, init) as nvim:
+        (tmp_path / "code.py").write_text("value = <<fill>>\n")
+        await nvim.command("edit code.py")
+        await nvim.wait("Lacuna: starting")
+        await nvim.command("messages clear")
+        await nvim.keys("Aabc")
+        await nvim.wait("fill>>abc")
+        await nvim.keys("<Esc>")
+        assert await nvim.lua("return vim.fn.execute('messages')") == ""
+        await nvim.command("Lacuna fill")
+        await nvim.wait("Lacuna: the engine is starting")
+
+
+async def test_an_engine_that_fails_is_told_once(own_daemon: Daemon, tmp_path: Path) -> None:
+    own_daemon.kill()
+    own_daemon.plan(damaged=True)
+    own_daemon.start()
+    async with running(own_daemon.environment, tmp_path, AT_ONCE) as nvim:
+        (tmp_path / "code.py").write_text("value = \n")
+        await nvim.command("edit code.py")
+        await nvim.wait("Lacuna: No engine: the weights are damaged")
+        await nvim.wait("Lacuna: failed")
+        await nvim.keys("Aabc")
+        await nvim.wait("value = abc")
+        assert (await nvim.lua("return vim.fn.execute('messages')")).count("Lacuna") == 1
+
+
+async def test_the_state_is_in_the_statusline_while_the_model_is_loaded(own_daemon: Daemon, tmp_path: Path) -> None:
+    own_daemon.kill()
+    own_daemon.plan(hold=True)
+    own_daemon.start()
+    # With an address of its own the server starts no other engine when this one ends.
+    engine = f"vim.lsp.config('lacuna', {{ cmd = {{ 'lacuna-lsp', '--engine', '{own_daemon.running.url}' }} }})"
+    async with running(own_daemon.environment, tmp_path, AT_ONCE + engine) as nvim:
+        (tmp_path / "code.py").write_text("value = \n")
+        await nvim.command("edit code.py")
+        await nvim.wait("Lacuna: half of it is there 50%")
+        await nvim.keys("A<M-\\>")
+        await nvim.wait("nothing to suggest here (Lacuna: half of it is there 50%)")
+        own_daemon.plan()
+        await nvim.wait("Lacuna: ready")
+        await nvim.keys("<Esc>A")
+        await nvim.wait_ghost("filled")
+        own_daemon.kill()
+        await nvim.wait("Lacuna: lost")
+        await nvim.keys("<Esc>")  # a message would not be seen in insert mode
+        await nvim.wait("The engine stopped and is being started again (1).")
+
+
+async def test_the_server_is_started_again(nvim: Neovim, daemon: Daemon) -> None:
+    await nvim.start("code.py", "value = \n")
+    first = await nvim.lua("return vim.lsp.get_clients()[1].id")
+    await nvim.command("Lacuna restart")
+    gone = f"function() return not vim.lsp.get_client_by_id({first}) end"
+    assert await nvim.lua(f"return vim.wait(30000, {gone})")
+    await nvim.wait("Lacuna: ready")
+    await nvim.keys("A")
+    await nvim.wait_ghost("filled")
+    assert await nvim.lua("return #vim.lsp.get_clients()") == 1
+
+
+async def test_settings_are_passed_on_and_wrong_ones_are_named(daemon: Daemon, tmp_path: Path) -> None:
+    settings = "{ lacuna = { debounce = false, maxTokens = 7, typo = 1 } }"
+    async with running(daemon.environment, tmp_path, f"vim.lsp.config('lacuna', {{ settings = {settings} }})") as nvim:
+        await nvim.start("code.py", "value = \n")
+        await nvim.wait("Lacuna: unknown setting lacuna.typo")
+        await nvim.keys("A")
+        await nvim.wait_ghost("filled")
+        assert daemon.requests[0]["regions"][0]["max_tokens"] == 7
+
+
+async def test_suggestions_are_turned_off_and_made_on_request_only(nvim: Neovim) -> None:
+    await nvim.start("code.py", "value = \n")
+    await nvim.command("Lacuna toggle automatic")
+    await nvim.wait("Lacuna: on request")
+    await nvim.keys("A")
+    await nvim.keys("<M-\\>")
+    await nvim.wait_ghost("filled")
+    await nvim.keys("f")
+    await nvim.wait_ghost("illed")
+    await nvim.keys("<BS><Esc>")
+    await nvim.command("Lacuna toggle")
+    await nvim.wait("Lacuna: off")
+    await nvim.keys("A<M-\\>")
+    await nvim.wait("nothing to suggest here (Lacuna: off)")
+    await nvim.keys("<Esc>")
+    await nvim.command("Lacuna toggle")
+    await nvim.command("Lacuna toggle automatic")
+    await nvim.keys("A")
+    await nvim.wait_ghost("filled")
+
+
+async def test_work_is_cancelled(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(steps=500, pause=0.02)
+    file = await nvim.start("code.py", "a = <<fill>>\n")
+    await nvim.command("Lacuna fill")
+    await nvim.wait("Fill 1 place")
+    await until(lambda: daemon.requests)
+    await nvim.command("Lacuna cancel")
+    await nvim.wait("Lacuna: ready")
+    assert await nvim.saved(file) == "a = <<fill>>\n"
+
+
+async def test_the_status_the_log_the_help_and_the_health_check(nvim: Neovim, daemon: Daemon) -> None:
+    await nvim.start("code.py", "value = \n")
+    await nvim.command("Lacuna status")
+    await nvim.wait("suggestions wanted 0, cached 0, asked 0")
+    await nvim.command("Lacuna nonsense")
+    await nvim.wait("Lacuna: there is no command nonsense")
+    await nvim.command("checkhealth lacuna")
+    await nvim.wait("OK the language server is there")
+    await nvim.wait("ready")
+    assert not nvim.shows("WARNING")
+    await nvim.command("tabonly | edit code.py")
+    await nvim.command("Lacuna log")
+    await nvim.wait("lacuna-lsp.log")
+    complete = "return vim.fn.getcompletion(..., 'cmdline')"
+    assert await nvim.lua(complete, "Lacuna re") == ["refactor", "regenerate", "restart"]
+    assert await nvim.lua(complete, "Lacuna fill ") == ["bodies", "markers"]
+    assert await nvim.lua(complete, "Lacuna log ") == []
+
+
+async def test_everything_is_in_the_help(nvim: Neovim) -> None:
+    text = (PLUGIN / "doc/lacuna.txt").read_text()
+    for name in await nvim.lua("return vim.fn.getcompletion('Lacuna ', 'cmdline')"):
+        assert f"*:Lacuna-{name}*" in text
+    for name in re.findall(r"'(<Plug>\(.*?\))'", (PLUGIN / "plugin/lacuna.lua").read_text()):
+        assert name in text
+    shutil.copy(PLUGIN / "doc/lacuna.txt", nvim.folder)
+    await nvim.request("nvim_command", f"helptags {nvim.folder}")
+    for setting in msgspec.structs.fields(Settings):
+        assert re.search(rf"^    {setting.encode_name}\b", text, re.MULTILINE)
+
+
+async def test_the_picture_in_the_readme_is_what_is_seen(daemon: Daemon, tmp_path: Path) -> None:
+    daemon.plan(fills=["if entry.account not in totals:\n            totals[entry.account] = 0", "x = 1", "y = 1"])
+    async with running(daemon.environment, tmp_path, AT_ONCE) as nvim:
+        text = "def sums(entries):\n    totals = {}\n    for entry in entries:\n        \n    return totals\n"
+        await nvim.start("ledger.py", text, keys="3jA<M-\\>")
+        await nvim.wait(" 1/3")
+        seen = [line for line in nvim.screen.splitlines() if line != "~"]
+        assert "\n".join(seen) in (PLUGIN / "README.md").read_text()
