@@ -6,10 +6,11 @@ import type { Client } from "./client";
 
 type Provide = NonNullable<Middleware["provideInlineCompletionItems"]>;
 
-/** What is shown: the items of one answer, best first, at an offset of a document. */
+/** What is shown: the items of one answer, best first, at an offset of a document, and how much of them was taken. */
 interface Shown {
   uri: string;
   offset: number;
+  taken: number;
   items: vscode.InlineCompletionItem[];
 }
 
@@ -24,7 +25,7 @@ export class Suggestions {
     if (token.isCancellationRequested) return answer;
     const items = Array.isArray(answer) ? answer : (answer?.items ?? []);
     const before = this.shown?.items[0];
-    this.shown = { uri: document.uri.toString(), offset: document.offsetAt(position), items };
+    this.shown = { uri: document.uri.toString(), offset: document.offsetAt(position), taken: 0, items };
     // While it is typed through, the rest of a suggestion comes as an item of the same origin.
     if (items[0] && origin(items[0]) !== (before && origin(before))) this.tell("didShowCompletion", items[0]);
     return answer;
@@ -35,15 +36,18 @@ export class Suggestions {
     this.shown = undefined;
   }
 
-  /** Takes the beginning of a suggestion appearing at once, longer than a key types, as accepted in part. */
+  /** What appears at once of a suggestion, longer than a key types, was accepted in part; VS Code asks no new ones. */
   changed({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
+    const { shown } = this;
     const [change, another] = contentChanges;
-    if (!change || another || change.text.length < 2 || change.rangeLength > 0) return;
-    if (this.shown?.uri !== document.uri.toString() || this.shown.offset !== change.rangeOffset) return;
-    const item = this.shown.items.find(
-      ({ insertText }) => text(insertText).startsWith(change.text) && text(insertText) !== change.text,
-    );
-    if (item) this.tell("didPartiallyAcceptCompletion", item, { acceptedLength: change.text.length });
+    if (!change || another || change.rangeLength > 0 || shown?.uri !== document.uri.toString()) return;
+    if (change.rangeOffset !== shown.offset + shown.taken) return;
+    const item = shown.items.find(({ insertText }) => text(insertText).startsWith(change.text, shown.taken));
+    if (!item) return;
+    shown.taken += change.text.length;
+    if (change.text.length > 1 && shown.taken < text(item.insertText).length) {
+      this.tell("didPartiallyAcceptCompletion", item, { acceptedLength: shown.taken });
+    }
   }
 
   /** Hides what is shown, and tells that it was not wanted if it is ours. */
@@ -51,7 +55,7 @@ export class Suggestions {
     await vscode.commands.executeCommand("editor.action.inlineSuggest.hide");
     const editor = vscode.window.activeTextEditor;
     if (this.shown === undefined || this.shown.uri !== editor?.document.uri.toString()) return;
-    if (this.shown.offset !== editor.document.offsetAt(editor.selection.active)) return;
+    if (this.shown.offset + this.shown.taken !== editor.document.offsetAt(editor.selection.active)) return;
     for (const item of this.shown.items) this.tell("didRejectCompletion", item);
     this.shown = undefined;
   }
