@@ -10,7 +10,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 from playwright.async_api import expect
-from tests.e2e.test_lsp import environment as real_environment
+from tests.e2e.test_lsp import environment as environment
 from tests.lsp.editor import until
 from tests.lsp.service import Daemon
 from tests.lsp.test_feedback import counted
@@ -49,7 +49,8 @@ async def window(service: Daemon, tmp_path_factory: pytest.TempPathFactory) -> A
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def code(window: VSCode) -> AsyncIterator[VSCode]:
-    """A window in which nothing is open."""
+    """A window in which nothing is open, with the settings of the beginning."""
+    await window.status("ready")
     yield window
     window.configure()
     await window.run("View: Revert and Close Editor")
@@ -60,6 +61,19 @@ def daemon(service: Daemon) -> Daemon:
     service.plan()
     (service.folder / "log.jsonl").unlink(missing_ok=True)
     return service
+
+
+def servers(mark: str) -> list[str]:
+    """The processes of language servers with this in their command line or environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command, variables = ((process / name).read_bytes() for name in ("cmdline", "environ"))
+        except OSError:
+            continue
+        if b"lacuna_lsp" in command and mark.encode() in command + variables:
+            found.append(process.name)
+    return found
 
 
 @in_one_window
@@ -253,14 +267,13 @@ async def test_suggestions_are_turned_off_and_on(code: VSCode, daemon: Daemon) -
 @in_one_window
 async def test_settings_reach_the_server(code: VSCode, daemon: Daemon) -> None:
     await code.open("settings.py", "a = ¦\n")
-    code.configure(candidates=2, maxTokens=7, colour="red")
-    for _ in range(100):
-        await code.press("Alt+\\")
-        await code.shows("a = ‹filled›")
-        await code.press("Escape")
-        if daemon.requests[-1]["candidates"] == 2:
-            break
-    assert [region["max_tokens"] for region in daemon.requests[-1]["regions"]] == [7]
+    code.configure(automatic=False, candidates=2, maxTokens=7, colour="red")
+    await code.says("Lacuna: unknown setting lacuna.colour")
+    await code.status("ready, .*, suggesting on request")
+    await code.press("Alt+\\")
+    await code.shows("a = ‹filled›")
+    (request,) = daemon.requests
+    assert (request["candidates"], request["regions"][0]["max_tokens"]) == (2, 7)
 
 
 @in_one_window
@@ -290,9 +303,10 @@ async def test_a_server_that_is_none(code: VSCode, daemon: Daemon) -> None:
 async def test_an_engine_that_is_lost_and_comes_back(code: VSCode, own_daemon: Daemon) -> None:
     url = own_daemon.running.url
     code.configure(command=[*SERVER, "--engine", url])
+    await until(lambda: servers(url))
+    await code.status("ready")
     await code.open("lost.py", "¦\n")
     await code.type("a = ")
-    await until(lambda: own_daemon.requests)
     await code.shows("a = ‹filled›")
     own_daemon.kill()
     await code.says("Lacuna: The engine stopped and is being started again (1).")
@@ -303,15 +317,20 @@ async def test_an_engine_that_is_lost_and_comes_back(code: VSCode, own_daemon: D
     await code.status("ready")
     await code.type("c + ")
     await code.shows("a = b + c + ‹filled›")
+    assert own_daemon.requests[-1]["text"] == "a = b + c + \n"
+    code.configure()
+    await until(lambda: not servers(url))
 
 
 @in_one_window
 async def test_the_server_is_restarted(code: VSCode, daemon: Daemon) -> None:
-    (before,) = servers(daemon)
-    await code.open("restarted.py", "¦\n")
+    mark = str(daemon.folder)
+    await until(lambda: len(servers(mark)) == 1)
+    before = servers(mark)
     await code.run("Lacuna: Restart Language Server")
-    await until(lambda: servers(daemon) not in ([], [before]) and len(servers(daemon)) == 1)
+    await until(lambda: len(servers(mark)) == 1 and servers(mark) != before)
     await code.status("ready")
+    await code.open("restarted.py", "¦\n")
     await code.type("a = ")
     await code.shows("a = ‹filled›")
 
@@ -324,49 +343,40 @@ async def test_the_log_is_opened(code: VSCode, daemon: Daemon) -> None:
 
 @in_one_window
 async def test_the_readme_shows_the_screen(code: VSCode, daemon: Daemon) -> None:
-    daemon.plan(fills=["if width < 0:\n        return None\n    return width * height"])
-    await code.open("picture.py", 'def area(width, height):\n    """The area, None where there is none."""\n    ¦\n')
+    picture = README.split("```\n")[3]
+    head, suggested = picture.replace("›\n‹", "\n").rstrip("›\n").split("‹")
+    daemon.plan(fills=[suggested])
+    await code.open("picture.py", f"{head}¦\n")
     await code.press("Alt+\\")
-    await code.page.wait_for_selector(".suggest-preview-text")
-    assert "\n".join(await code.screen()) in README
+    await code.shows(*picture.splitlines())
 
 
 @in_one_window
 async def test_the_real_model(code: VSCode, environment: Mapping[str, str]) -> None:
-    own = [f"{name}={environment[name]}" for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME")]
+    own = [f"{name}={environment[name]}" for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "HOME")]
     code.configure(command=["env", *own, *SERVER])
-    file = await code.open("real.py", "def area(width, height):\n    return width * <<fill>>\n")
+    await until(lambda: servers(own[0]))
     await code.status("ready")
+    file = await code.open("real.py", "def area(width, height):\n    return width * <<fill>>\n")
     await code.press("Control+Alt+l", "f")
-    await expect(code.lines.filter(has_text="fill")).to_have_count(0)
+    await code.page.wait_for_selector('.tab.active.dirty[data-resource-name="real.py"]')
     await code.press("Control+s")
     await until(lambda: "<<fill>>" not in file.read_text())
     compile(file.read_text(), "real.py", "exec")
 
-
-environment = real_environment
-
-
-def servers(daemon: Daemon) -> list[str]:
-    """The processes of language servers that look for this service."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if b"lacuna_lsp" in (process / "cmdline").read_bytes():
-                if f"LSP_SCRIPT={daemon.folder}".encode() in (process / "environ").read_bytes():
-                    found.append(process.name)
-        except OSError:
-            continue
-    return found
+    (code.folder / "shapes.py").write_text("def area_of_circle(radius):\n    return 3.14 * radius**2\n")
+    await code.open("context.py", "from shapes import area_of_circle\n\nprint(area_of_circle(¦))\n")
+    await code.press("Control+Alt+l", "c")
+    page = code.page.locator(".editor-group-container", has_text="Read of other files.md")
+    await expect(page.locator(".view-line", has_text="shapes.py").first).to_be_visible()
+    await code.run("View: Close All Editors in Group")
 
 
 def test_the_settings_are_the_servers() -> None:
     properties = MANIFEST["contributes"]["configuration"]["properties"]
     defaults = {name.removeprefix("lacuna."): value["default"] for name, value in properties.items()}
     assert defaults.pop("command") == ["lacuna-lsp"]
-    assert defaults == {
-        field.encode_name: msgspec.to_builtins(field.default) for field in msgspec.structs.fields(Settings)
-    }
+    assert defaults == msgspec.json.decode(msgspec.json.encode(Settings()))
 
 
 def test_the_readme_names_every_command_key_and_setting() -> None:

@@ -43,7 +43,7 @@ SCREEN = """() => {
   while (shown.at(-1) === '') shown.pop();
   return shown;
 }"""
-PATIENCE_MS = int(os.environ.get('PAT', 30_000))
+PATIENCE_MS = 30_000
 SERVER = [sys.executable, "-I", "-m", "lacuna_lsp"]
 
 
