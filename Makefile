@@ -64,7 +64,7 @@ $(VENV)/.vscode: $(VENV)/.created
 	touch $@
 
 $(VSCODE)/node_modules: $(VSCODE)/package-lock.json
-	npm ci --prefix $(VSCODE) --ignore-scripts --no-audit --no-fund
+	$(NPM_INSTALL) --prefix $(VSCODE)
 	touch $@
 
 $(VSIX): $(VSCODE)/node_modules $(VSCODE)/package.json $(VSCODE)/README.md $(wildcard $(VSCODE)/src/*.ts)

@@ -3,6 +3,7 @@
 import json
 import shutil
 import tempfile
+import urllib.request
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
@@ -74,6 +75,11 @@ def servers(mark: str) -> list[str]:
         if b"lacuna_lsp" in command and mark.encode() in command + variables:
             found.append(process.name)
     return found
+
+
+def metrics(daemon: Daemon) -> str:
+    with urllib.request.urlopen(f"{daemon.running.url}/metrics") as answer:
+        return str(answer.read())
 
 
 @in_one_window
@@ -303,7 +309,7 @@ async def test_a_server_that_is_none(code: VSCode, daemon: Daemon) -> None:
 async def test_an_engine_that_is_lost_and_comes_back(code: VSCode, own_daemon: Daemon) -> None:
     url = own_daemon.running.url
     code.configure(command=[*SERVER, "--engine", url])
-    await until(lambda: servers(url))
+    await until(lambda: "lacuna_sessions 1" in metrics(own_daemon))
     await code.status("ready")
     await code.open("lost.py", "¦\n")
     await code.type("a = ")
