@@ -11,7 +11,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 from playwright.async_api import expect
-from tests.e2e.test_lsp import environment as environment
+from tests.e2e.test_lsp import environment  # noqa: F401 (a fixture)
 from tests.lsp.editor import until
 from tests.lsp.service import Daemon
 from tests.lsp.test_feedback import counted
@@ -88,9 +88,9 @@ async def test_what_is_suggested_while_typing_is_taken_with_tab(code: VSCode, da
     daemon.plan(fills=["width * height"])
     file = await code.open("area.py", AREA)
     await code.type("return ")
-    await code.shows("def area(width, height):", "    return ‹width * height›")
+    await code.shows("def area(width, height):", "    return «width * height»")
     await code.type("wid")
-    await code.shows("def area(width, height):", "    return wid‹th * height›")
+    await code.shows("def area(width, height):", "    return wid«th * height»")
     assert file.read_text() == AREA.replace("¦", "")
     await code.press("Tab")
     await code.saved(file, "def area(width, height):\n    return width * height\n")
@@ -105,15 +105,15 @@ async def test_the_next_word_and_the_next_line(code: VSCode, daemon: Daemon) -> 
     file = await code.open("parts.py", AREA)
     await code.press("Alt+\\")
     await code.shows(
-        "def area(width, height):", "    ‹if width < 0:›", "‹        return None›", "‹    return width * height›"
+        "def area(width, height):", "    «if width < 0:»", "«        return None»", "«    return width * height»"
     )
     await code.press("Control+ArrowRight")
     await code.shows(
-        "def area(width, height):", "    if‹ width < 0:›", "‹        return None›", "‹    return width * height›"
+        "def area(width, height):", "    if« width < 0:»", "«        return None»", "«    return width * height»"
     )
     await code.press("Alt+End")
     await code.shows(
-        "def area(width, height):", "    if width < 0:", "‹        return None›", "‹    return width * height›"
+        "def area(width, height):", "    if width < 0:", "«        return None»", "«    return width * height»"
     )
     await until(lambda: counted(daemon).get("partly_accepted", 0) == before + 2)
     await code.saved(file, "def area(width, height):\n    if width < 0:\n\n")
@@ -125,7 +125,7 @@ async def test_what_is_dismissed_is_told_and_not_suggested_again(code: VSCode, d
     daemon.plan(fills=["wrong()"])
     await code.open("dismissed.py", "value =¦\n")
     await code.type(" ")
-    await code.shows("value = ‹wrong()›")
+    await code.shows("value = «wrong()»")
     await code.press("Escape")
     await code.shows("value = ")
     await until(lambda: counted(daemon).get("rejected", 0) == before + 1)
@@ -141,9 +141,9 @@ async def test_several_suggestions_on_request(code: VSCode, daemon: Daemon) -> N
     daemon.plan(fills=["width * height", "height * width", "2 * (width + height)"])
     file = await code.open("several.py", AREA.replace("¦", "return ¦"))
     await code.press("Alt+\\")
-    await code.shows("def area(width, height):", "    return ‹width * height›")
+    await code.shows("def area(width, height):", "    return «width * height»")
     await code.press("Alt+]")
-    await code.shows("def area(width, height):", "    return ‹height * width›")
+    await code.shows("def area(width, height):", "    return «height * width»")
     await code.press("Alt+]", "Tab")
     await code.saved(file, "def area(width, height):\n    return 2 * (width + height)\n")
 
@@ -255,7 +255,7 @@ async def test_suggestions_are_turned_off_and_on(code: VSCode, daemon: Daemon) -
     await code.status("ready, .*, suggesting on request")
     await code.type("a = ")
     await code.press("Alt+\\")
-    await code.shows("a = ‹filled›")
+    await code.shows("a = «filled»")
     assert [request["candidates"] for request in daemon.requests] == [3]
     await code.run("Lacuna: Suggest While Typing or Only on Request")
     await code.run("Lacuna: Turn Suggestions On or Off")
@@ -266,7 +266,7 @@ async def test_suggestions_are_turned_off_and_on(code: VSCode, daemon: Daemon) -
     await code.choices.filter(has_text="Turn suggestions on").click()
     await code.status("ready, .*, suggesting while you type")
     await code.type("c + ")
-    await code.shows("a = b + c + ‹filled›")
+    await code.shows("a = b + c + «filled»")
     assert len(daemon.requests) == 2
 
 
@@ -277,7 +277,7 @@ async def test_settings_reach_the_server(code: VSCode, daemon: Daemon) -> None:
     await code.says("Lacuna: unknown setting lacuna.colour")
     await code.status("ready, .*, suggesting on request")
     await code.press("Alt+\\")
-    await code.shows("a = ‹filled›")
+    await code.shows("a = «filled»")
     (request,) = daemon.requests
     assert (request["candidates"], request["regions"][0]["max_tokens"]) == (2, 7)
 
@@ -293,7 +293,7 @@ async def test_a_server_that_is_not_found(code: VSCode, daemon: Daemon) -> None:
     code.configure()
     await code.status("ready")
     await code.type("b + ")
-    await code.shows("a = b + ‹filled›")
+    await code.shows("a = b + «filled»")
 
 
 @in_one_window
@@ -313,7 +313,7 @@ async def test_an_engine_that_is_lost_and_comes_back(code: VSCode, own_daemon: D
     await code.status("ready")
     await code.open("lost.py", "¦\n")
     await code.type("a = ")
-    await code.shows("a = ‹filled›")
+    await code.shows("a = «filled»")
     own_daemon.kill()
     await code.says("Lacuna: The engine stopped and is being started again (1).")
     await code.status("lost")
@@ -322,7 +322,7 @@ async def test_an_engine_that_is_lost_and_comes_back(code: VSCode, own_daemon: D
     own_daemon.start(int(url.rpartition(":")[2]))
     await code.status("ready")
     await code.type("c + ")
-    await code.shows("a = b + c + ‹filled›")
+    await code.shows("a = b + c + «filled»")
     assert own_daemon.requests[-1]["text"] == "a = b + c + \n"
     code.configure()
     await until(lambda: not servers(url))
@@ -338,7 +338,7 @@ async def test_the_server_is_restarted(code: VSCode, daemon: Daemon) -> None:
     await code.status("ready")
     await code.open("restarted.py", "¦\n")
     await code.type("a = ")
-    await code.shows("a = ‹filled›")
+    await code.shows("a = «filled»")
 
 
 @in_one_window
@@ -350,7 +350,7 @@ async def test_the_log_is_opened(code: VSCode, daemon: Daemon) -> None:
 @in_one_window
 async def test_the_readme_shows_the_screen(code: VSCode, daemon: Daemon) -> None:
     picture = README.split("```\n")[3]
-    head, suggested = picture.replace("›\n‹", "\n").rstrip("›\n").split("‹")
+    head, suggested = picture.replace("»\n«", "\n").rstrip("»\n").split("«")
     daemon.plan(fills=[suggested])
     await code.open("picture.py", f"{head}¦\n")
     await code.press("Alt+\\")
@@ -358,10 +358,10 @@ async def test_the_readme_shows_the_screen(code: VSCode, daemon: Daemon) -> None
 
 
 @in_one_window
-async def test_the_real_model(code: VSCode, environment: Mapping[str, str]) -> None:
+async def test_the_real_model(code: VSCode, environment: Mapping[str, str]) -> None:  # noqa: F811 (the fixture)
     own = [f"{name}={environment[name]}" for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "HOME")]
     code.configure(command=["env", *own, *SERVER])
-    await until(lambda: servers(own[0]))
+    await until(Path(environment["XDG_RUNTIME_DIR"], "lacuna/service.json").exists)
     await code.status("ready")
     file = await code.open("real.py", "def area(width, height):\n    return width * <<fill>>\n")
     await code.press("Control+Alt+l", "f")

@@ -38,8 +38,8 @@ SCREEN = """() => {
   const lines = [...document.querySelectorAll('.editor-group-container.active .editor-instance .view-line')];
   lines.sort((one, other) => one.getBoundingClientRect().top - other.getBoundingClientRect().top);
   const spans = line => [...line.querySelectorAll(':scope > span > span')];
-  const text = span => /ghost-text/.test(span.className) ? `‹${span.textContent}›` : span.textContent;
-  const shown = lines.map(line => spans(line).map(text).join('').replaceAll('›‹', '').replaceAll('\u00a0', ' '));
+  const text = span => /ghost-text/.test(span.className) ? `«${span.textContent}»` : span.textContent;
+  const shown = lines.map(line => spans(line).map(text).join('').replaceAll('»«', '').replaceAll('\u00a0', ' '));
   while (shown.at(-1) === '') shown.pop();
   return shown;
 }"""
@@ -67,7 +67,7 @@ class VSCode:
         return self.page.locator(".quick-input-list .monaco-list-row")
 
     async def screen(self) -> list[str]:
-        """The lines of the editor as they are seen; ``‹›`` stand around what is only suggested."""
+        """The lines of the editor as they are seen; ``«»`` stand around what is only suggested."""
         lines: list[str] = await self.page.evaluate(SCREEN)
         return lines
 
@@ -131,8 +131,9 @@ class VSCode:
         await self.page.get_by_role("button", name="Apply", exact=True).click()
 
     async def says(self, text: str) -> None:
-        """A message is announced, and taken away; its box may give way to others, what is read aloud does not."""
-        await expect(self.page.locator(".monaco-alert").filter(has_text=text)).to_have_count(1)
+        """A message is shown or, where its box has given way to another, read aloud; boxes are then taken away."""
+        said = self.page.locator(".monaco-alert, .notification-toast").filter(has_text=text)
+        await expect(said.first).to_be_attached()
         await self.press("Escape")
         await expect(self.page.locator(".notification-toast")).to_have_count(0)
 
