@@ -106,12 +106,12 @@ export class Commands {
   }
 }
 
-export function identifier(document: vscode.TextDocument): { uri: string; version: number } {
+function identifier(document: vscode.TextDocument): { uri: string; version: number } {
   return { uri: document.uri.toString(), version: document.version };
 }
 
 /** One line for the user. */
-export function say(line: string): void {
+function say(line: string): void {
   void vscode.window.showWarningMessage(`Lacuna: ${line}`);
 }
 
