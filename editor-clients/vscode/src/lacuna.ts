@@ -1,0 +1,108 @@
+/** Everything that lives as long as the extension, around a language server that is started and ended. */
+
+import * as vscode from "vscode";
+import { ShowMessageNotification, State } from "vscode-languageclient";
+import { Client } from "./client";
+import { Commands } from "./commands";
+import { ContextPage } from "./context";
+import { Status } from "./status";
+import { Suggestions } from "./suggestions";
+
+export class Lacuna implements vscode.Disposable {
+  readonly output = vscode.window.createOutputChannel("Lacuna", { log: true });
+  readonly status = new Status();
+  private readonly contextPage = new ContextPage();
+  // Both are asked only for what a client has brought about.
+  readonly suggestions = new Suggestions(() => this.client as Client);
+  private readonly commands = new Commands(() => this.client as Client, this.contextPage);
+  private client: Client | undefined;
+  private watching: vscode.Disposable | undefined;
+  private turn: Promise<void> = Promise.resolve();
+
+  /** Starts the server, after it has been ended where it runs; calls take turns. */
+  restart(): Promise<void> {
+    this.turn = this.turn.then(() => this.end()).then(() => this.start());
+    return this.turn;
+  }
+
+  stop(): Promise<void> {
+    this.turn = this.turn.then(() => this.end());
+    return this.turn;
+  }
+
+  /** The settings have changed. */
+  configure(event: vscode.ConfigurationChangeEvent): void {
+    if (event.affectsConfiguration("lacuna.command")) void this.restart();
+    else if (event.affectsConfiguration("lacuna")) {
+      if (this.client?.isRunning()) void this.client.configure();
+      this.status.refresh();
+    }
+  }
+
+  /** The user has gone to another document. */
+  focus(editor: vscode.TextEditor | undefined): void {
+    if (!editor || !this.client?.isRunning()) return;
+    void this.client.sendNotification("textDocument/didFocus", {
+      textDocument: { uri: editor.document.uri.toString() },
+    });
+  }
+
+  dispose(): void {
+    this.status.dispose();
+    this.contextPage.dispose();
+    this.output.dispose();
+  }
+
+  private async start(): Promise<void> {
+    const command = vscode.workspace.getConfiguration("lacuna").get<string[]>("command", []);
+    const client = new Client(command, this.output, {
+      provideInlineCompletionItems: this.suggestions.provide,
+      executeCommand: (name, given, next) => {
+        if (name === "lacuna.accepted") this.suggestions.accepted();
+        return this.commands.execute(name, given, next);
+      },
+      handleWorkDoneProgress: (token, report, next) => {
+        if (report.kind === "begin") void this.status.follow(client);
+        this.commands.progress.handle(token, report, next);
+      },
+    });
+    client.onNotification(ShowMessageNotification.type, ({ message }) => {
+      void this.status.follow(client);
+      void offer(message, "Open Log", "lacuna.showLog");
+    });
+    this.client = client;
+    this.watching = client.onDidChangeState(({ newState }) => this.changed(client, newState));
+    try {
+      await client.start();
+    } catch (error) {
+      const name = command.join(" ");
+      if (/ENOENT/.test(`${error}`)) {
+        const line = `Lacuna: ${name} was not found. Install it with "pip install ." in Lacuna's folder, or set lacuna.command.`;
+        void offer(line, "Settings", "lacuna.openSettings");
+      } else void offer(`Lacuna: ${name} did not start as a language server.`, "Show Output", "lacuna.showOutput");
+    }
+  }
+
+  private changed(client: Client, state: State): void {
+    void vscode.commands.executeCommand("setContext", "lacuna.running", state === State.Running);
+    if (state === State.Running) void this.status.follow(client);
+    else if (state === State.Starting) this.status.show({ state: "starting", fraction: 0, detail: "" });
+    else this.status.show({ state: "stopped", fraction: 0, detail: "the language server does not run" });
+    // It was started again by itself before, but stops each time.
+    if (state === State.Stopped) void offer("Lacuna: the language server stopped.", "Restart", "lacuna.restart");
+  }
+
+  private async end(): Promise<void> {
+    this.watching?.dispose();
+    try {
+      await this.client?.dispose();
+    } catch {
+      // It did not start, or has ended by itself.
+    }
+  }
+}
+
+/** One line, with a button for what can be done about it. */
+async function offer(line: string, button: string, command: string): Promise<void> {
+  if (await vscode.window.showWarningMessage(line, button)) await vscode.commands.executeCommand(command);
+}

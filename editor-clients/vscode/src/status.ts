@@ -1,0 +1,96 @@
+/** The engine's state in the status bar, and the menu behind it. */
+
+import * as vscode from "vscode";
+import type { Client } from "./client";
+
+const ASK_AGAIN_MS = 1000;
+
+/** What the server says of the engine; `stopped` is the server itself. */
+export interface News {
+  state: "starting" | "loading" | "ready" | "lost" | "failed" | "stopped";
+  fraction: number;
+  detail: string;
+}
+
+const ICONS: Record<News["state"], string> = {
+  starting: "loading~spin",
+  loading: "loading~spin",
+  ready: "sparkle",
+  lost: "warning",
+  failed: "error",
+  stopped: "error",
+};
+
+export class Status implements vscode.Disposable {
+  private readonly item = vscode.window.createStatusBarItem("lacuna", vscode.StatusBarAlignment.Right, 100);
+  private news: News = { state: "starting", fraction: 0, detail: "" };
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor() {
+    this.item.name = "Lacuna";
+    this.item.command = "lacuna.menu";
+    this.show(this.news);
+    this.item.show();
+  }
+
+  /** Ask how the engine is, and go on asking until it is ready: of what comes after, the server shows a message. */
+  async follow(client: Client): Promise<void> {
+    clearTimeout(this.timer);
+    if (!client.isRunning()) return;
+    try {
+      this.show(await client.execute<News>("lacuna.status"));
+    } catch {
+      return; // the server has gone meanwhile, which is told by the client
+    }
+    clearTimeout(this.timer);
+    if (this.news.state !== "ready") this.timer = setTimeout(() => void this.follow(client), ASK_AGAIN_MS);
+  }
+
+  show(news: News): void {
+    const { enabled, automatic } = vscode.workspace.getConfiguration("lacuna");
+    this.news = news;
+    const icon = news.state === "ready" && !enabled ? "circle-slash" : ICONS[news.state];
+    const share = news.state === "loading" ? ` ${Math.round(100 * news.fraction)} %` : "";
+    this.item.text = `$(${icon}) Lacuna${share}`;
+    const how = enabled ? (automatic ? "suggesting while you type" : "suggesting on request") : "not suggesting";
+    this.item.tooltip = `Lacuna: ${[news.state, news.detail, how].filter(Boolean).join(", ")}`;
+    this.item.backgroundColor =
+      ICONS[news.state] === "error" ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
+  }
+
+  /** The settings have changed. */
+  refresh(): void {
+    this.show(this.news);
+  }
+
+  async menu(): Promise<void> {
+    const { enabled, automatic } = vscode.workspace.getConfiguration("lacuna");
+    const entries = [
+      { label: enabled ? "Turn suggestions off" : "Turn suggestions on", command: "lacuna.toggle" },
+      {
+        label: automatic ? "Suggest only on request" : "Suggest while typing",
+        command: "lacuna.toggleAutomatic",
+      },
+      { label: "Restart language server", command: "lacuna.restart" },
+      this.news.state === "stopped"
+        ? { label: "Show output", command: "lacuna.showOutput" }
+        : { label: "Open log", command: "lacuna.showLog" },
+      { label: "Settings", command: "lacuna.openSettings" },
+    ];
+    const title = `${this.item.tooltip}`;
+    const chosen = await vscode.window.showQuickPick(entries, { title });
+    if (chosen) await vscode.commands.executeCommand(chosen.command);
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+    this.item.dispose();
+  }
+}
+
+/** Turn a setting of type boolean into its opposite, where it is set. */
+export async function toggle(name: "enabled" | "automatic"): Promise<void> {
+  const configuration = vscode.workspace.getConfiguration("lacuna");
+  const here = configuration.inspect(name)?.workspaceValue !== undefined;
+  await configuration.update(name, !configuration.get(name), !here);
+}

@@ -1,0 +1,394 @@
+"""The VS Code client in a real VS Code: what the screen shows, what is on disk, and what the engine was asked."""
+
+import json
+import shutil
+import tempfile
+import urllib.request
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+import pytest_asyncio
+from playwright.async_api import expect
+from tests.e2e.test_lsp import environment  # noqa: F401 (a fixture)
+from tests.lsp.editor import until
+from tests.lsp.service import Daemon
+from tests.lsp.test_feedback import counted
+
+from lacuna_lsp.commands import COMMANDS
+from lacuna_lsp.settings import Settings
+
+from .vscode import CLIENT, SERVER, VSCode, running
+
+in_one_window = pytest.mark.asyncio(loop_scope="module")
+MANIFEST = json.loads((CLIENT / "package.json").read_text())
+README = (CLIENT / "README.md").read_text()
+AREA = "def area(width, height):\n    ¦\n"
+
+
+def _daemon() -> Iterator[Daemon]:
+    # A short path: sockets and locks have little room for one.
+    folder = Path(tempfile.mkdtemp(prefix="lsp"))
+    daemon = Daemon(folder)
+    daemon.start()
+    yield daemon
+    daemon.kill()
+    shutil.rmtree(folder)
+
+
+service = pytest.fixture(scope="module")(_daemon)
+own_daemon = pytest.fixture(_daemon)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def window(service: Daemon, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[VSCode]:
+    async with running(tmp_path_factory.mktemp("vscode"), service.environment) as code:
+        await code.status("ready")
+        yield code
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def code(window: VSCode) -> AsyncIterator[VSCode]:
+    """A window in which nothing is open, with the settings of the beginning."""
+    await window.status("ready")
+    yield window
+    window.configure()
+    await window.run("View: Revert and Close Editor")
+
+
+@pytest.fixture
+def daemon(service: Daemon) -> Daemon:
+    service.plan()
+    (service.folder / "log.jsonl").unlink(missing_ok=True)
+    return service
+
+
+def servers(mark: str) -> list[str]:
+    """The processes of language servers with this in their command line or environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command, variables = ((process / name).read_bytes() for name in ("cmdline", "environ"))
+        except OSError:
+            continue
+        if b"lacuna_lsp" in command and mark.encode() in command + variables:
+            found.append(process.name)
+    return found
+
+
+def metrics(daemon: Daemon) -> str:
+    with urllib.request.urlopen(f"{daemon.running.url}/metrics") as answer:
+        return str(answer.read())
+
+
+@in_one_window
+async def test_what_is_suggested_while_typing_is_taken_with_tab(code: VSCode, daemon: Daemon) -> None:
+    before = counted(daemon)
+    daemon.plan(fills=["width * height"])
+    file = await code.open("area.py", AREA)
+    await code.type("return ")
+    await code.shows("def area(width, height):", "    return «width * height»")
+    await code.type("wid")
+    await code.shows("def area(width, height):", "    return wid«th * height»")
+    assert file.read_text() == AREA.replace("¦", "")
+    await code.press("Tab")
+    await code.saved(file, "def area(width, height):\n    return width * height\n")
+    await until(lambda: counted(daemon).get("accepted", 0) > before.get("accepted", 0))
+    assert counted(daemon)["shown"] > before.get("shown", 0)
+
+
+@in_one_window
+async def test_the_next_word_and_the_next_line(code: VSCode, daemon: Daemon) -> None:
+    before = counted(daemon).get("partly_accepted", 0)
+    daemon.plan(fills=["if width < 0:\n        return None\n    return width * height"])
+    file = await code.open("parts.py", AREA)
+    await code.press("Alt+\\")
+    await code.shows(
+        "def area(width, height):", "    «if width < 0:»", "«        return None»", "«    return width * height»"
+    )
+    await code.press("Control+ArrowRight")
+    await code.shows(
+        "def area(width, height):", "    if« width < 0:»", "«        return None»", "«    return width * height»"
+    )
+    await code.press("Alt+End")
+    await code.shows(
+        "def area(width, height):", "    if width < 0:", "«        return None»", "«    return width * height»"
+    )
+    await until(lambda: counted(daemon).get("partly_accepted", 0) == before + 2)
+    await code.saved(file, "def area(width, height):\n    if width < 0:\n\n")
+
+
+@in_one_window
+async def test_what_is_dismissed_is_told_and_not_suggested_again(code: VSCode, daemon: Daemon) -> None:
+    before = counted(daemon).get("rejected", 0)
+    daemon.plan(fills=["wrong()"])
+    await code.open("dismissed.py", "value =¦\n")
+    await code.type(" ")
+    await code.shows("value = «wrong()»")
+    await code.press("Escape")
+    await code.shows("value = ")
+    await until(lambda: counted(daemon).get("rejected", 0) == before + 1)
+    await code.press("Backspace")
+    await code.type(" ")
+    await code.page.wait_for_timeout(500)
+    assert await code.screen() == ["value = "]
+    assert len(daemon.requests) == 1
+
+
+@in_one_window
+async def test_several_suggestions_on_request(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=["width * height", "height * width", "2 * (width + height)"])
+    file = await code.open("several.py", AREA.replace("¦", "return ¦"))
+    await code.press("Alt+\\")
+    await code.shows("def area(width, height):", "    return «width * height»")
+    await code.press("Alt+]")
+    await code.shows("def area(width, height):", "    return «height * width»")
+    await code.press("Alt+]", "Tab")
+    await code.saved(file, "def area(width, height):\n    return 2 * (width + height)\n")
+
+
+@in_one_window
+async def test_all_markers_are_filled_together(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=[["10", "width * height"]])
+    file = await code.open("markers.py", "SIZE = <<fill>>\n\n\ndef area(width, height):\n    return <<fill>>\n")
+    await code.press("Control+Alt+l", "f")
+    await code.shows("SIZE = 10", "", "", "def area(width, height):", "    return width * height")
+    await code.saved(file, "SIZE = 10\n\n\ndef area(width, height):\n    return width * height\n")
+    (request,) = daemon.requests
+    assert len(request["regions"]) == 2
+
+
+@in_one_window
+async def test_several_selections_are_filled_together(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=[["1", "2"]])
+    file = await code.open("selections.py", "a = ¦old\nb = old\n")
+    await code.press("Control+d", "Control+d", "Control+Alt+l", "f")
+    await code.shows("a = 1", "b = 2")
+    await code.saved(file, "a = 1\nb = 2\n")
+
+
+@in_one_window
+async def test_a_selection_is_made_anew_and_chosen_in_its_place(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=["old", "width * height", "sum(\n    (width, height)\n)"])
+    file = await code.open("again.py", "a = ¦old\nb = 1\n")
+    for accepted in (False, True):
+        await code.press("Control+d", "Control+Alt+l", "r")
+        await expect(code.choices).to_contain_text(["1: width * height", "2: sum("])
+        await code.shows("a = width * height", "b = 1")
+        await code.press("ArrowDown")
+        await code.shows("a = sum(", "    (width, height)", ")", "b = 1")
+        if not accepted:
+            await code.press("Escape")
+            await code.shows("a = old", "b = 1")
+    await code.press("Enter")
+    await code.saved(file, "a = sum(\n    (width, height)\n)\nb = 1\n")
+    await code.press("Control+z")
+    await code.saved(file, "a = old\nb = 1\n")
+
+
+@in_one_window
+async def test_a_change_is_made_everywhere_after_a_preview(code: VSCode, daemon: Daemon) -> None:
+    other = code.folder / "other.py"
+    other.write_text("web.get(c)\n")
+    file = await code.open("here.py", "web.get(a¦)\nweb.get(b)\n")
+    await code.type(", timeout=9")
+    await code.press("Control+Alt+l", "p")
+    await code.apply_all()
+    await until(lambda: other.read_text() == "web.get(c, timeout=9)\n")
+    await code.saved(file, "web.get(a, timeout=9)\nweb.get(b, timeout=9)\n")
+
+
+@in_one_window
+async def test_a_refactor_by_a_pattern(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=["30"])
+    other = code.folder / "fetch.py"
+    other.write_text("fetch(1)\n")
+    file = await code.open("pattern.py", "x = fetch('ä', 1)\n")
+    await code.press("Control+Alt+l", "e")
+    await code.choices.filter(has_text="By a pattern").click()
+    for text in ("fetch($$$ARGS)", "fetch($$$ARGS, timeout=<<fill>>)"):
+        await expect(code.page.locator(".quick-input-widget input:visible")).to_be_focused()
+        await code.press("Control+a")
+        await code.type(text)
+        await code.press("Enter")
+    await code.apply_all()
+    await until(lambda: other.read_text() == "fetch(1, timeout=30)\n")
+    await code.saved(file, "x = fetch('ä', 1, timeout=30)\n")
+
+
+@in_one_window
+async def test_a_recipe_in_one_file(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=["Adds two numbers."])
+    file = await code.open("recipe.py", "def add(a, b):\n    return a + b\n")
+    await code.press("Control+Alt+l", "e")
+    await code.choices.filter(has_text="docstring").click()
+    await code.choices.filter(has_text="In this file").click()
+    await code.apply_all()
+    await code.saved(file, 'def add(a, b):\n    """Adds two numbers."""\n    return a + b\n')
+
+
+@in_one_window
+async def test_what_applies_is_offered_as_a_code_action(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=["width * height"])
+    file = await code.open("action.py", "def area(width, height):\n    ¦...\n")
+    await code.press("Control+.")
+    await code.page.get_by_text("Fill 1 empty body in area").click()
+    await code.shows("def area(width, height):", "    width * height")
+    await code.saved(file, "def area(width, height):\n    width * height\n")
+
+
+@in_one_window
+async def test_what_is_refused_is_said_in_one_line(code: VSCode, daemon: Daemon) -> None:
+    await code.open("nothing.py", "a = 1\n")
+    await code.press("Control+Alt+l", "f")
+    await code.says("Lacuna: there is nothing to fill in")
+    daemon.plan(status="no_valid_fill")
+    await code.press("Control+a", "Control+Alt+l", "f")
+    await code.says("Lacuna: nothing was found to put in")
+
+
+@in_one_window
+async def test_suggestions_are_turned_off_and_on(code: VSCode, daemon: Daemon) -> None:
+    await code.open("off.py", "¦\n")
+    await code.run("Lacuna: Suggest While Typing or Only on Request")
+    await code.status("ready, .*, suggesting on request")
+    await code.type("a = ")
+    await code.press("Alt+\\")
+    await code.shows("a = «filled»")
+    assert [request["candidates"] for request in daemon.requests] == [3]
+    await code.run("Lacuna: Suggest While Typing or Only on Request")
+    await code.run("Lacuna: Turn Suggestions On or Off")
+    await code.status("ready, .*, not suggesting")
+    await code.type("b + ")
+    await code.press("Alt+\\")
+    await code.run("Lacuna: Status and Actions")
+    await code.choices.filter(has_text="Turn suggestions on").click()
+    await code.status("ready, .*, suggesting while you type")
+    await code.type("c + ")
+    await code.shows("a = b + c + «filled»")
+    assert len(daemon.requests) == 2
+
+
+@in_one_window
+async def test_settings_reach_the_server(code: VSCode, daemon: Daemon) -> None:
+    await code.open("settings.py", "a = ¦\n")
+    code.configure(automatic=False, candidates=2, maxTokens=7, colour="red")
+    await code.says("Lacuna: unknown setting lacuna.colour")
+    await code.status("ready, .*, suggesting on request")
+    await code.press("Alt+\\")
+    await code.shows("a = «filled»")
+    (request,) = daemon.requests
+    assert (request["candidates"], request["regions"][0]["max_tokens"]) == (2, 7)
+
+
+@in_one_window
+async def test_a_server_that_is_not_found(code: VSCode, daemon: Daemon) -> None:
+    code.configure(command=["lacuna-lsp-of-nowhere"])
+    await code.says("lacuna-lsp-of-nowhere was not found. Install it with")
+    await code.status("stopped")
+    await code.open("nowhere.py", "¦\n")
+    await code.type("a = ")
+    await expect(code.page.locator(".notification-toast")).to_have_count(0)
+    code.configure()
+    await code.status("ready")
+    await code.type("b + ")
+    await code.shows("a = b + «filled»")
+
+
+@in_one_window
+async def test_a_server_that_is_none(code: VSCode, daemon: Daemon) -> None:
+    code.configure(command=["false"])
+    await code.says("false did not start as a language server")
+    await code.status("stopped")
+    code.configure()
+    await code.status("ready")
+
+
+@in_one_window
+async def test_an_engine_that_is_lost_and_comes_back(code: VSCode, own_daemon: Daemon) -> None:
+    url = own_daemon.running.url
+    code.configure(command=[*SERVER, "--engine", url])
+    await until(lambda: "lacuna_sessions 1" in metrics(own_daemon))
+    await code.status("ready")
+    await code.open("lost.py", "¦\n")
+    await code.type("a = ")
+    await code.shows("a = «filled»")
+    own_daemon.kill()
+    await code.says("Lacuna: The engine stopped and is being started again (1).")
+    await code.status("lost")
+    await code.type("b + ")
+    await expect(code.page.locator(".notification-toast")).to_have_count(0)
+    own_daemon.start(int(url.rpartition(":")[2]))
+    await code.status("ready")
+    await code.type("c + ")
+    await code.shows("a = b + c + «filled»")
+    assert own_daemon.requests[-1]["text"] == "a = b + c + \n"
+    code.configure()
+    await until(lambda: not servers(url))
+
+
+@in_one_window
+async def test_the_server_is_restarted(code: VSCode, daemon: Daemon) -> None:
+    mark = str(daemon.folder)
+    await until(lambda: len(servers(mark)) == 1)
+    before = servers(mark)
+    await code.run("Lacuna: Restart Language Server")
+    await until(lambda: len(servers(mark)) == 1 and servers(mark) != before)
+    await code.status("ready")
+    await code.open("restarted.py", "¦\n")
+    await code.type("a = ")
+    await code.shows("a = «filled»")
+
+
+@in_one_window
+async def test_the_log_is_opened(code: VSCode, daemon: Daemon) -> None:
+    await code.run("Lacuna: Open Log of Language Server")
+    await code.page.wait_for_selector('.tab.active[data-resource-name="lacuna-lsp.log"]')
+
+
+@in_one_window
+async def test_the_readme_shows_the_screen(code: VSCode, daemon: Daemon) -> None:
+    picture = README.split("```\n")[3]
+    head, suggested = picture.replace("»\n«", "\n").rstrip("»\n").split("«")
+    daemon.plan(fills=[suggested])
+    await code.open("picture.py", f"{head}¦\n")
+    await code.press("Alt+\\")
+    await code.shows(*picture.splitlines())
+
+
+@in_one_window
+async def test_the_real_model(code: VSCode, environment: Mapping[str, str]) -> None:  # noqa: F811 (the fixture)
+    own = [f"{name}={environment[name]}" for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "HOME")]
+    code.configure(command=["env", *own, *SERVER])
+    await until(Path(environment["XDG_RUNTIME_DIR"], "lacuna/service.json").exists)
+    await code.status("ready")
+    file = await code.open("real.py", "def area(width, height):\n    return width * <<fill>>\n")
+    await code.press("Control+Alt+l", "f")
+    await code.page.wait_for_selector('.tab.active.dirty[data-resource-name="real.py"]')
+    await code.press("Control+s")
+    await until(lambda: "<<fill>>" not in file.read_text())
+    compile(file.read_text(), "real.py", "exec")
+
+    (code.folder / "shapes.py").write_text("def area_of_circle(radius):\n    return 3.14 * radius**2\n")
+    await code.open("context.py", "from shapes import area_of_circle\n\nprint(area_of_circle(¦))\n")
+    await code.press("Control+Alt+l", "c")
+    page = code.page.locator(".editor-group-container", has_text="Read of other files.md")
+    await expect(page.locator(".view-line", has_text="shapes.py").first).to_be_visible()
+    await code.run("View: Close All Editors in Group")
+
+
+def test_the_settings_are_the_servers() -> None:
+    properties = MANIFEST["contributes"]["configuration"]["properties"]
+    defaults = {name.removeprefix("lacuna."): value["default"] for name, value in properties.items()}
+    assert defaults.pop("command") == ["lacuna-lsp"]
+    assert defaults == msgspec.json.decode(msgspec.json.encode(Settings()))
+
+
+def test_the_readme_names_every_command_key_and_setting() -> None:
+    contributed = MANIFEST["contributes"]
+    titles = [command["title"] for command in contributed["commands"]]
+    settings = [f"`{name}`" for name in contributed["configuration"]["properties"]]
+    assert [name for name in (*titles, *settings) if name not in README] == []
+    of_server = {command["command"] for command in contributed["commands"]} & set(COMMANDS)
+    assert set(COMMANDS) - of_server == {"lacuna.accepted", "lacuna.status", "lacuna.nextPart"}
