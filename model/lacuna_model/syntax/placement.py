@@ -14,7 +14,8 @@ from tree_sitter import Node, QueryCursor, Tree
 from lacuna_model.syntax.error_set import Fault
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.line_ends import line_end_faults
-from lacuna_model.syntax.placement_rules import RULES, Rules
+from lacuna_model.syntax.placement_rules import RULES
+from lacuna_model.syntax.rules import Rules
 
 NAMES = frozenset({"identifier", "type_identifier", "field_identifier"})
 
