@@ -15,8 +15,6 @@ from lacuna_model.syntax.grammar_tables import Action
 from lacuna_model.syntax.parse_table import ParseTable
 
 MOST_INSERTED = 14
-# What makes a longer expression of one that may stand there as it is.
-OPERATOR = re.compile(rb"[-+*/%^&~@]+=?|[=!<>]==?|&&=?|\|\|=?|<<=?|>>>?=?|\?\?=?|&\^=?|<-|\.\.[.=]?|//=?|\|=|<=>|<>")
 WORD = re.compile(rb"[\w$\x80-\xff]")
 COST_NAME = COST_CLOSER = 1.0
 COST_NEWLINE = 1.2
@@ -24,7 +22,6 @@ COST_MARK = COST_WORD = 2.0
 COST_OTHER = 3.0
 FEW = 3
 FEW_FACTORS = (1.0, 0.1, 0.4, 0.4)  # by the number of choices
-FEW_FACTOR = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,6 @@ class Insertions:
         self._table = table
         self._known = {one.terminal: one for one in known}
         self._at: dict[int, list[Insertion]] = {}
-        self._all_at: dict[int, list[Insertion]] = {}
         self._by_begin: dict[bytes, list[Insertion]] = {}
         for one in self._known.values():
             if len(one.text) > 1 and not one.text.isspace():
@@ -79,15 +75,10 @@ class Insertions:
                 found[(self._table.grammar.node_kind_for_id(terminal) or "").encode()].append(terminal)
         return found
 
-    def all_at(self, state: int) -> list[Insertion]:
-        """All that may be written in a state but operators on values; what the grammar forces is nearly free."""
-        found = self._all_at.get(state)
-        if found is None:
-            known = (self._known[symbol] for symbol in self._table.terminals_in(state) if symbol in self._known)
-            found = [one for one in known if not OPERATOR.fullmatch(one.text)]
-            factor = FEW_FACTOR if len({one.text for one in found}) <= FEW else 1.0
-            self._all_at[state] = found = [replace(one, cost=one.cost * factor) for one in found]
-        return found
+    def line_ends(self, state: int) -> list[int]:
+        """The terminals of a state that a line's end stands for."""
+        known = (self._known.get(symbol) for symbol in self._table.terminals_in(state))
+        return [one.terminal for one in known if one is not None and one.text == b"\n"]
 
     def at(self, state: int) -> list[Insertion]:
         """The insertions that a state knows, the cheapest first."""

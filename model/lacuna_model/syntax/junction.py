@@ -132,9 +132,8 @@ class Junction(Closer):
     def _with_line_end(self, stack: Stack) -> Iterator[Stack]:
         """A stack, and the same behind a line's end, where that means something."""
         yield stack
-        for one in self._insertions.all_at(stack[-1]):
-            if one.text == b"\n":
-                yield from self._table.shift(stack, one.terminal)
+        for terminal in self._insertions.line_ends(stack[-1]):
+            yield from self._table.shift(stack, terminal)
 
 
 def _brackets(kept: Brackets, written: Iterable[bytes]) -> tuple[Brackets, Brackets]:
