@@ -1,10 +1,8 @@
 """The VS Code client in a real VS Code: what the screen shows, what is on disk, and what the engine was asked."""
 
 import json
-import shutil
-import tempfile
 import urllib.request
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -27,23 +25,9 @@ README = (CLIENT / "README.md").read_text()
 AREA = "def area(width, height):\n    ¦\n"
 
 
-def _daemon() -> Iterator[Daemon]:
-    # A short path: sockets and locks have little room for one.
-    folder = Path(tempfile.mkdtemp(prefix="lsp"))
-    daemon = Daemon(folder)
-    daemon.start()
-    yield daemon
-    daemon.kill()
-    shutil.rmtree(folder)
-
-
-service = pytest.fixture(scope="module")(_daemon)
-own_daemon = pytest.fixture(_daemon)
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def window(service: Daemon, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[VSCode]:
-    async with running(tmp_path_factory.mktemp("vscode"), service.environment) as code:
+async def window(shared_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[VSCode]:
+    async with running(tmp_path_factory.mktemp("vscode"), shared_daemon.environment) as code:
         await code.status("ready")
         yield code
 
@@ -55,13 +39,6 @@ async def code(window: VSCode) -> AsyncIterator[VSCode]:
     yield window
     window.configure()
     await window.run("View: Revert and Close Editor")
-
-
-@pytest.fixture
-def daemon(service: Daemon) -> Daemon:
-    service.plan()
-    (service.folder / "log.jsonl").unlink(missing_ok=True)
-    return service
 
 
 def servers(mark: str) -> list[str]:
