@@ -245,11 +245,15 @@ class Document:
         check = self._compiled(fills, self._judge(fills, self._whole.parse_onto(self._rest_with(fills), fills)))
         return check if check.valid else self.check_fresh(fills)
 
+    @cached_property
+    def _skeleton(self) -> tuple[bytes, list[int]]:
+        return skeleton(self._text, self._extents, self._language)
+
     def _rest_with(self, fills: Sequence[bytes]) -> Tree:
         """The tree of the skeleton, edited to the document with its gaps filled."""
         assert self._rest is not None
         text, tree = self.assemble(fills), self._rest.copy()
-        content, places = skeleton(self._text, self._extents, self._language)
+        content, places = self._skeleton
         grown = [len(fill) - len(original) for fill, original in zip(fills, self._original, strict=True)]
         for extent, place in zip(reversed(self._extents), reversed(places), strict=True):
             start = place - extent.column
@@ -284,7 +288,7 @@ class Document:
 
     @cached_property
     def _compiles_elsewhere(self) -> bool:
-        return COMPILES[self._language.name](skeleton(self._text, self._extents, self._language)[0])
+        return COMPILES[self._language.name](self._skeleton[0])
 
     def _judge(self, fills: Sequence[bytes], faults: frozenset[Fault]) -> Check:
         """The faults that the original does not have, or has only near the gaps, where they are to be repaired."""

@@ -35,7 +35,7 @@ def pieces_of(language: Language, table: ParseTable) -> tuple[Insertions, Pieces
     file = _location(language)
     kept = _read(file)
     if kept is None:
-        graph = Graph(table)
+        graph = _graph(table)
         terminals = written(table, language.lexicon.operand, graph)
         found = Shortest(terminals, graph)
         endings = {state: msgspec.Raw(msgspec.msgpack.encode(one)) for state, one in found.endings.items()}
@@ -47,7 +47,12 @@ def pieces_of(language: Language, table: ParseTable) -> tuple[Insertions, Pieces
 @cache
 def ways_of(language: Language, table: ParseTable) -> Ways:
     """What leads to each state of a language's parser; few searches want it."""
-    return Ways(Graph(table), pieces_of(language, table)[1].symbols)
+    return Ways(_graph(table), pieces_of(language, table)[1].symbols)
+
+
+@cache
+def _graph(table: ParseTable) -> Graph:
+    return Graph(table)
 
 
 def _location(language: Language) -> Path:
