@@ -145,10 +145,6 @@ class NativeKernels:
         self.call("lacuna_linear", rows.data_ptr(), len(rows), byref(linear.struct), y.data_ptr())
         return y.view(*x.shape[:-1], linear.out)
 
-    def layers(self, parts: Sequence[LayerParts], heads: int, groups: int, eps: float) -> "NativeLayers":
-        """Layers of one shape that a pass goes through in turn."""
-        return NativeLayers(self, parts, heads, groups, eps)
-
     def call(self, name: str, *arguments: object) -> None:
         """Run a function of the library. Raises MemoryError where it found no room."""
         function = getattr(self._library, name)
@@ -157,7 +153,7 @@ class NativeKernels:
 
 
 class NativeLayers:
-    """Layers in few calls: attention over the arena's keys and values, and the gated MLP."""
+    """Layers of one shape in few calls: attention over the arena's keys and values, and the gated MLP."""
 
     def __init__(
         self, kernels: NativeKernels, parts: Sequence[LayerParts], heads: int, groups: int, eps: float

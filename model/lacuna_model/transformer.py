@@ -132,7 +132,7 @@ class Transformer:
         if self.config.head_dim % WIDTH or len(parts) < len(self.layers):
             return self
         config, other = self.config, copy.copy(self)
-        other._native = kernels.layers(parts, config.num_heads, config.num_kv_heads, config.rms_norm_eps)
+        other._native = NativeLayers(kernels, parts, config.num_heads, config.num_kv_heads, config.rms_norm_eps)
         return other
 
     @property

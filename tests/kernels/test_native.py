@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import silu
 
 from lacuna_kernels import empty_keys, fold_mask, native, reference, rms_norm, rotary
-from lacuna_kernels.native import InstructionSet, LayerParts, NativeKernels, PackedLinear
+from lacuna_kernels.native import InstructionSet, LayerParts, NativeKernels, NativeLayers, PackedLinear
 
 HEADS, GROUPS, WIDTH, HIDDEN, INNER, EPS = 6, 2, 32, 96, 224, 1e-5
 CPU, BFLOAT16 = torch.device("cpu"), torch.bfloat16
@@ -99,7 +99,8 @@ class Layers:
             for layer in range(num_layers)
         ]
         self.norms = [[1 + 0.1 * random(HIDDEN, seed=2 * layer + i) for i in range(2)] for layer in range(num_layers)]
-        self.native = kernels.layers(
+        self.native = NativeLayers(
+            kernels,
             [
                 LayerParts(first, linears["qkv"].packed, linears["output"].packed, second, *packed(linears))
                 for (first, second), linears in zip(self.norms, self.linears, strict=True)
