@@ -11,7 +11,7 @@ from lacuna_model.context import Gap, Layout
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.transformer import Transformer
 
-# The candidate that a probe is.
+# The candidate that the first probe is; further ones count down.
 PROBE = -1
 
 
@@ -88,12 +88,19 @@ class BaseSide:
         sizes = [len(tokens) - canvas.frontier for canvas, tokens in zip(canvases, inputs, strict=True)]
         return list(said.split_with_sizes(sizes))
 
+    def continuations(self, gap: Gap, written: Sequence[int], runs: Sequence[Sequence[int]]) -> list[Tensor]:
+        """The logits [n, V] of the tokens of each of ``runs`` [n] as what follows ``written`` in a gap, in one pass."""
+        probes = [Canvas(gap, len(run), 0, candidate=PROBE - number) for number, run in enumerate(runs)]
+        for probe, run in zip(probes, runs, strict=True):
+            probe.done, probe.slots = list(written), [None] * len(run)
+        said = self.next_logits(probes, runs)
+        for probe in probes:
+            del self._lines[probe.key]
+        return said
+
     def likelihood(self, gap: Gap, tokens: Sequence[int]) -> float:
         """The log-probability of ``tokens`` as what stands in a gap and goes on behind it."""
-        probe = Canvas(gap, len(tokens), len(tokens), candidate=PROBE)
-        probe.open_block()
-        (rows,) = self.next_logits([probe], [tokens])
-        del self._lines[probe.key]
+        (rows,) = self.continuations(gap, (), [tokens])
         return float(rows.log_softmax(-1).gather(1, torch.tensor(tokens, device=rows.device)[:, None]).sum())
 
     def finish_block(self, canvases: Sequence[Canvas], *, guided: bool) -> None:

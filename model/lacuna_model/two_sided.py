@@ -14,6 +14,7 @@ from lacuna_model.ending import END_SHARE, RULED_OUT, best_others, best_tokens, 
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
 from lacuna_model.prior.canvas_prior import CanvasPrior, Draft, beside
+from lacuna_model.prior.spans import Spoken
 from lacuna_model.prior.weights import MixtureWeights, fitted
 from lacuna_model.rows import Rows
 
@@ -251,8 +252,17 @@ class TwoSidedModel:
         reading, size = self._readings[canvas.key], len(canvas.slots)
         rows, best = Rows(reading.rows[:size]), reading.best[:size]
         if self._prior is not None:
-            return self._prior.draft(canvas, rows, best)
+            return self._prior.draft(canvas, rows, best, self.says)
         return Draft(rows, best_tokens(rows.read, self._eog_id, best), [None] * size)
+
+    def says(self, canvas: Canvas, runs: Sequence[Sequence[int]]) -> list[Spoken]:
+        """What the base says of texts that may follow what is committed of a canvas."""
+        self.counts.base += 1
+        written = canvas.tokens()
+        said = self._base_side.continuations(canvas.gap, written, runs)
+        if not written:
+            said = [self.restrict(canvas, logits) for logits in said]
+        return [Spoken.of(logits, run) for logits, run in zip(said, runs, strict=True)]
 
     def _guide(self, opened: Sequence[Canvas], drafts: Sequence[Draft], ages: Sequence[int]) -> list[int]:
         """Mix the base's next-token distribution in from the frontier on, as far as its reading holds.

@@ -123,3 +123,15 @@ def test_a_likelihood_is_that_of_the_text_in_one_go_and_leaves_nothing_behind(
     canvas.slots[0] = 20
     (said,) = side.next_logits([canvas], [[20, *draft[1:]]])
     torch.testing.assert_close(said, expected(model, layout, canvas, [20, *draft[1:]]), atol=1e-4, rtol=1e-4)
+
+
+def test_continuations_are_read_apart_behind_what_is_written(
+    model: LoadedModel, layout: Layout, side: BaseSide
+) -> None:
+    (canvas, _) = opened(layout)
+    canvas.slots[:2] = [20, 30]
+    runs = [[40, 50, 60], [41], [43, 53]]
+    found = side.continuations(layout.gaps[0], canvas.tokens(), runs)
+    for run, said in zip(runs, found, strict=True):
+        wanted = expected(model, layout, canvas, [20, 30, *run, *[0] * (3 - len(run))])
+        torch.testing.assert_close(said, wanted[: len(run)], atol=1e-4, rtol=1e-4)

@@ -3,7 +3,7 @@
 import gc
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -18,6 +18,7 @@ from lacuna_model.errors import RequestError
 from lacuna_model.prior.canvas_prior import CanvasPrior
 from lacuna_model.prior.index import Documents, Index, Segment
 from lacuna_model.prior.indexing import refresh
+from lacuna_model.prior.spans import Spoken
 from lacuna_model.rows import Rows
 from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.weights import BLOCK_SIZE
@@ -93,12 +94,16 @@ def _steps(documents: Documents, tokenizer: Tokenizer, places: int, rng: random.
             rows = torch.randn((BLOCK_SIZE, tokenizer.vocab_size), generator=generator).log_softmax(-1)
             best = best_others(rows, tokenizer.eog_id)
             started = time.thread_time()
-            prior.draft(canvas, Rows(rows), best)
+            prior.draft(canvas, Rows(rows), best, _asks_nobody)
             yield (time.thread_time() - started) * 1e3
             for token in tokens[at + step : at + step + COMMITTED]:
                 canvas.commit(canvas.frontier, token, tokenizer.eog_id)
             if canvas.is_full:
                 canvas.open_block()
+
+
+def _asks_nobody(_canvas: Canvas, runs: Sequence[Sequence[int]]) -> list[Spoken]:
+    return [Spoken(0.0, 0.0)] * len(runs)
 
 
 def table(cost: WorkspaceCost) -> Table:

@@ -1,7 +1,8 @@
 """The prior of one request: which text stands beside each of its gaps, and how a canvas's rows are mixed with it."""
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from lacuna_model.ending import END_SHARE, IMPOSSIBLE, best_tokens
 from lacuna_model.prior.index import Segment
 from lacuna_model.prior.matching import Allowed, Match
 from lacuna_model.prior.proposal import EndEvidence, Proposal, Walk, propose_right
-from lacuna_model.prior.spans import find_spans, probabilities
+from lacuna_model.prior.spans import Span, Spoken, find_spans, log_odds, probabilities
 from lacuna_model.prior.suffix_array import MAX_MATCH
 from lacuna_model.prior.weights import MixtureWeights, fitted, weight
 from lacuna_model.rows import Rows
@@ -24,13 +25,20 @@ from lacuna_model.rows import Rows
 LEAST_CERTAINTY = 0.1
 # A proposal that counts for less than this changes nothing.
 LEAST_SHARE = 0.03
-# A span that is the whole fill with this probability is taken: what the model writes token by token is
-# exactly right about once in twenty places.
-SPAN_SHARE = 0.07
+# A span that is the whole fill with this probability is taken: what the model writes token by token is exactly right
+# about once in twenty places.
+SPAN_SHARE = 0.12
+# The base is asked about spans that are the fill with this probability by what stands beside them, so many at once.
+WORTH_READING = 0.03
+MOST_READ = 4
 # Within a fill a span is looked for behind so many matching tokens: shorter matches were looked at where it began.
 LEAST_MATCH = 4
 # What a settled slot leaves to other tokens, for a constraint that refuses its own.
 UNSETTLED = 0.05
+
+
+# What the base says of texts that may follow what is committed of a canvas.
+Says = Callable[[Canvas, Sequence[Sequence[int]]], Sequence[Spoken]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +66,9 @@ class CanvasPrior:
         self._eog_id = eog_id
         self._weights = weights or fitted()
         self._beside = {gap: beside(layout, index) for index, gap in enumerate(layout.gaps)}
-        # The span taken for each canvas with its probability, and the canvases that are to have none.
+        # The span taken for each canvas with its probability, spans passed over, and canvases that are to have none.
         self._spans: dict[Key, tuple[float, list[int]]] = {}
+        self._passed_over: defaultdict[Key, set[tuple[int, ...]]] = defaultdict(set)
         self._withdrawn: set[Key] = set()
 
     def walk(self, canvas: Canvas, allowed: Allowed = None) -> Walk:
@@ -68,8 +77,8 @@ class CanvasPrior:
         end = EndEvidence(self._eog_id, after, self._weights.ends)
         return Walk(self._segments, [*left, *canvas.tokens()], end, allowed)
 
-    def draft(self, canvas: Canvas, rows: Rows, best: Sequence[int]) -> Draft:
-        """Mix the prior into what was read of a canvas; ``best`` [B] is the model's own.
+    def draft(self, canvas: Canvas, rows: Rows, best: Sequence[int], says: Says) -> Draft:
+        """Mix the prior into what was read of a canvas; ``best`` [B] is the model's own, ``says`` asks the base.
 
         Behind the first open slot the project goes on from what is drafted there, so its weight falls with every
         draft that may be wrong.
@@ -80,7 +89,7 @@ class CanvasPrior:
         at_start = first == 0 and not canvas.done
         allowed = (rows[0] > IMPOSSIBLE).numpy(force=True) if at_start and canvas.gap.prefix else None
         walk = self.walk(canvas, allowed)
-        if settled := self._settle(canvas, draft, walk.match, allowed):
+        if settled := self._settle(canvas, draft, walk.match, allowed, says):
             return Draft(rows, tokens, draft.proposals, settled)
         certainty = 1.0
         for slot in range(first, len(tokens)):
@@ -115,9 +124,9 @@ class CanvasPrior:
         self._withdrawn.add(least)
         return True
 
-    def _settle(self, canvas: Canvas, draft: Draft, match: Match | None, allowed: Allowed) -> int:
+    def _settle(self, canvas: Canvas, draft: Draft, match: Match | None, allowed: Allowed, says: Says) -> int:
         """Draft the span that is to be this fill, where there is one; returns how many slots that settles."""
-        span = self._span(canvas, match, allowed)
+        span = self._span(canvas, match, allowed, says)
         if span is None:
             return 0
         first = canvas.frontier
@@ -131,9 +140,8 @@ class CanvasPrior:
             row[token] = math.log(1 - UNSETTLED)
         return len(going_on)
 
-    def _span(self, canvas: Canvas, match: Match | None, allowed: Allowed) -> list[int] | None:
+    def _span(self, canvas: Canvas, match: Match | None, allowed: Allowed, says: Says) -> list[int] | None:
         """The whole fill that the project has for a canvas, if it is likely enough; once taken, it is followed."""
-        left, after = self._beside[canvas.gap]
         written, key = canvas.tokens(), canvas.key
         if key in self._spans and self._spans[key][1][: len(written)] == written:
             return self._spans[key][1]
@@ -142,16 +150,32 @@ class CanvasPrior:
             return None  # a further candidate begins with another token
         if match is None or (written and match.length < LEAST_MATCH):
             return None
-        spans = find_spans(self._segments, [*left, *written], after, allowed)
-        if not spans:
+        found = self._promising(canvas, written, allowed)
+        if not found:
             return None
-        chances = probabilities(spans, self._weights.spans)
+        spoken = says(canvas, [span.tokens for span, _ in found])
+        odds = [np.dot(self._weights.spoken, said.features(own)) for (_, own), said in zip(found, spoken, strict=True)]
+        chances = probabilities(odds)
         best = int(chances.argmax())
-        whole = [*written, *spans[best].tokens]
-        if chances[best] < SPAN_SHARE or not max(canvas.least, 1) <= len(whole) <= len(canvas.done) + canvas.room:
+        if chances[best] < SPAN_SHARE:
+            self._passed_over[key].update((*written, *span.tokens) for span, _ in found)
             return None
-        self._spans[key] = float(chances[best]), whole
-        return whole
+        self._spans[key] = float(chances[best]), [*written, *found[best][0].tokens]
+        return self._spans[key][1]
+
+    def _promising(self, canvas: Canvas, written: Sequence[int], allowed: Allowed) -> list[tuple[Span, float]]:
+        """The spans for the rest of a fill that are worth the base's reading, with their log-odds, best first."""
+        left, after = self._beside[canvas.gap]
+        least, most = max(canvas.least, 1), len(canvas.done) + canvas.room
+        passed_over = self._passed_over[canvas.key]
+        spans = [
+            span
+            for span in find_spans(self._segments, [*left, *written], after, allowed)
+            if least <= len(written) + len(span.tokens) <= most and (*written, *span.tokens) not in passed_over
+        ]
+        odds = log_odds(spans, self._weights.spans)
+        ranked = sorted(zip(spans, odds, probabilities(odds), strict=True), key=lambda one: -one[2])
+        return [(span, own) for span, own, chance in ranked[:MOST_READ] if chance >= WORTH_READING]
 
     def _choose(self, row: Tensor, best: int, proposal: Proposal, share: float) -> tuple[int, float]:
         """The best token of a mixture and its probability; ``best`` is the model's own."""

@@ -1,4 +1,7 @@
-"""Whole fills that the project has: what stands there between texts like those beside a gap."""
+"""Whole fills that the project has: what stands there between texts like those beside a gap.
+
+How often such a text is the fill depends on how far the texts beside it agree, and on what the base says of it there.
+"""
 
 import math
 from collections import defaultdict
@@ -6,8 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from lacuna_model.ending import FLOOR
 from lacuna_model.prior.index import Segment
 from lacuna_model.prior.matching import Allowed
 from lacuna_model.prior.suffix_array import MAX_MATCH, Places
@@ -64,10 +70,39 @@ def find_spans(
     return spans[:MAX_SPANS]
 
 
-def probabilities(spans: Sequence[Span], coefficients: Sequence[float]) -> NDArray[np.float64]:
-    """The probability of every span to be the whole fill [N]: conditional logit against each other and none of them."""
-    odds = np.exp([np.dot(coefficients, span.features()) for span in spans])
-    return np.asarray(odds / (1 + odds.sum()))
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What the base says of a span's tokens: their mean log-probability, and how far the worst lies behind the best.
+
+    The mean is 0 for an empty span, as is ``lag``: the log-probability of a token less that of the likeliest one there.
+    """
+
+    mean: float
+    lag: float
+
+    @classmethod
+    def of(cls, logits: Tensor, tokens: Sequence[int]) -> "Spoken":
+        """What logits [N, V] say of N tokens."""
+        if not tokens:
+            return cls(0.0, 0.0)
+        rows = logits.log_softmax(-1)
+        said = rows.gather(1, torch.tensor([tokens], device=rows.device).T)[:, 0]
+        return cls(float(said.mean()), float((said - rows.amax(-1)).min()))
+
+    def features(self, log_odds: float) -> NDArray[np.float64]:
+        """What a span's odds are a function of [4], given its ``log_odds`` without the base."""
+        return np.array([1.0, log_odds, max(self.mean, FLOOR), max(self.lag, FLOOR)])
+
+
+def log_odds(spans: Sequence[Span], coefficients: Sequence[float]) -> list[float]:
+    """The log-odds of every span, by what stands beside it, against none of them being the fill."""
+    return [float(np.dot(coefficients, span.features())) for span in spans]
+
+
+def probabilities(odds: Sequence[float]) -> NDArray[np.float64]:
+    """The probability of every span to be the whole fill [N], from log-odds: against each other and none of them."""
+    weights = np.exp(odds)
+    return np.asarray(weights / (1 + weights.sum()))
 
 
 def _between(

@@ -15,9 +15,10 @@ class MixtureWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``draft``, ``guided`` and ``right`` [5 each] are coefficients of a proposal's features in the log-odds of its
     weight: against the canvas side alone, against it guided by the base, and for matches on the right of a slot.
     ``ends`` [END_TOKENS + 1] are the rates at which a fill ends where so many tokens behind a match are those behind
-    the gap. ``spans`` [7] are the coefficients of a whole span's features in its log-odds. ``drafted_end`` [2] and
-    ``guided_end`` [3] are the log-odds of an end: a constant, and what the log-probabilities count of the canvas side's
-    end and, guided, of the text behind the gap going on here.
+    the gap. ``spans`` [7] are the coefficients of a whole span's features in its log-odds, ``spoken`` [4] those of
+    these log-odds and of what the base says of it. ``drafted_end`` [2] and ``guided_end`` [3] are the log-odds of an
+    end: a constant, and what the log-probabilities count of the canvas side's end and, guided, of the text behind the
+    gap going on here.
     """
 
     draft: tuple[float, ...]
@@ -25,6 +26,7 @@ class MixtureWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     right: tuple[float, ...]
     ends: tuple[float, ...]
     spans: tuple[float, ...]
+    spoken: tuple[float, ...]
     drafted_end: tuple[float, float]
     guided_end: tuple[float, float, float]
 

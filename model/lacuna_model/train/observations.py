@@ -20,7 +20,7 @@ from lacuna_model.prior.canvas_prior import beside
 from lacuna_model.prior.index import Documents, Index, Segment
 from lacuna_model.prior.matching import Match, match_left, match_right
 from lacuna_model.prior.proposal import END_TOKENS, agreement, features
-from lacuna_model.prior.spans import Span, find_spans
+from lacuna_model.prior.spans import Span, Spoken, find_spans
 from lacuna_model.regions import pieces
 from lacuna_model.two_sided import TwoSidedModel
 from lacuna_model.window import Window, WindowOptions
@@ -75,9 +75,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The spans that the project has for a fill, and which of them is right."""
+    """The spans that the project has for a fill, what the base says of each, and which of them is right."""
 
     spans: Sequence[Span]
+    spoken: Sequence[Spoken]
     right: int | None
 
 
@@ -118,7 +119,7 @@ def observe(model: LoadedModel, case: Case, index: Index, rng: random.Random) ->
         said = reader.verify(canvases, [[tokenizer.eog_id if t is None else t for t in line] for line in inputs])
         for number, canvas in enumerate(canvases):
             slots = _Slots(canvas, truths[number], *beside(layout, number), segments, tokenizer.eog_id)
-            yield slots.choice(drafts[number])
+            yield slots.choice(reader, drafts[number])
             yield from slots.read(reader, drafts[number], said[number], layout.after.ids[0])
 
 
@@ -151,12 +152,13 @@ class _Slots:
     segments: Sequence[Segment]
     end_id: int
 
-    def choice(self, logits: Tensor) -> Choice:
+    def choice(self, reader: TwoSidedModel, logits: Tensor) -> Choice:
         """The spans for what is left of the fill, from the first open slot on."""
         written = self.canvas.tokens()
         spans = find_spans(self.segments, [*self.left, *written], self.after, self._allowed(logits))
         rest = tuple(self.truth[len(written) : -1])
-        return Choice(spans, next((i for i, span in enumerate(spans) if span.tokens == rest), None))
+        spoken = reader.says(self.canvas, [span.tokens for span in spans]) if spans else []
+        return Choice(spans, spoken, next((i for i, span in enumerate(spans) if span.tokens == rest), None))
 
     def read(self, reader: TwoSidedModel, logits: Tensor, said: Tensor, document_id: int) -> Iterator[Seen]:
         """The open slots from the frontier on, each given that those in front of it hold the truth."""

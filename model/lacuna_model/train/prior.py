@@ -17,6 +17,7 @@ from lacuna_model.evaluate.runner import parses
 from lacuna_model.loader import LoadedModel
 from lacuna_model.prior.index import Documents, Index
 from lacuna_model.prior.proposal import END_TOKENS
+from lacuna_model.prior.spans import log_odds
 from lacuna_model.prior.weights import MixtureWeights
 from lacuna_model.train.documents import Document, read_documents
 from lacuna_model.train.observations import Choice, Seen, observe
@@ -86,6 +87,8 @@ def fit(observed: Sequence[Seen | Choice]) -> MixtureWeights:
     at_frontier = [(one, left.under(rates, is_end=one.is_end)) for one, left in matched if one.following is not None]
     behind = [(one, one.right.under(np.zeros(END_TOKENS + 1), is_end=False)) for one in seen if one.right is not None]
     behind_own = [_own(one, one.draft, drafted, one.end) for one, _ in behind]
+    choices = [one for one in observed if isinstance(one, Choice) and one.spans]
+    spans = _choosing(choices, [[span.features() for span in choice.spans] for choice in choices])
     return MixtureWeights(
         draft=_coefficients(found, [_own(one, one.draft, drafted, one.end) for one, _ in matched]),
         guided=_coefficients(
@@ -94,7 +97,8 @@ def fit(observed: Sequence[Seen | Choice]) -> MixtureWeights:
         ),
         right=_coefficients([each for _, each in behind], behind_own),
         ends=tuple(round(float(rate), 4) for rate in rates),
-        spans=_span_coefficients([one for one in observed if isinstance(one, Choice)]),
+        spans=spans,
+        spoken=_choosing(choices, [_spoken(choice, spans) for choice in choices]),
         drafted_end=(drafted[0], drafted[1]),
         guided_end=(guided[0], guided[1], guided[2]),
     )
@@ -134,17 +138,22 @@ def _coefficients(found: Sequence[tuple[NDArray[np.float64], float]], model: Seq
     return _maximise(inputs.shape[1], loss)
 
 
-def _span_coefficients(choices: Sequence[Choice]) -> tuple[float, ...]:
-    """Coefficients of a conditional logit: one of the spans is the fill, or none is."""
-    some = [choice for choice in choices if choice.spans]
-    owner = torch.tensor([number for number, choice in enumerate(some) for _ in choice.spans])
-    inputs = torch.tensor(np.array([span.features() for choice in some for span in choice.spans]))
-    right = torch.tensor([i == choice.right for choice in some for i in range(len(choice.spans))])
+def _spoken(choice: Choice, coefficients: Sequence[float]) -> list[NDArray[np.float64]]:
+    """Features of a choice's spans once the base has read them."""
+    odds = log_odds(choice.spans, coefficients)
+    return [said.features(own) for said, own in zip(choice.spoken, odds, strict=True)]
+
+
+def _choosing(choices: Sequence[Choice], features: Sequence[Sequence[NDArray[np.float64]]]) -> tuple[float, ...]:
+    """Coefficients of a conditional logit over the spans' ``features``: one of them is the fill, or none is."""
+    owner = torch.tensor([number for number, choice in enumerate(choices) for _ in choice.spans])
+    inputs = torch.tensor(np.array([each for own in features for each in own]))
+    right = torch.tensor([i == choice.right for choice in choices for i in range(len(choice.spans))])
 
     def loss(coefficients: Tensor) -> Tensor:
         odds = inputs @ coefficients
-        total = torch.ones(len(some), dtype=torch.float64).index_add(0, owner, odds.exp())
-        return (total.log().sum() - odds[right].sum()) / len(some)
+        total = torch.ones(len(choices), dtype=torch.float64).index_add(0, owner, odds.exp())
+        return (total.log().sum() - odds[right].sum()) / len(choices)
 
     return _maximise(inputs.shape[1], loss)
 

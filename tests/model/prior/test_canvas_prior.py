@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 import pytest
@@ -9,9 +11,10 @@ from tests.model import tiny
 from lacuna_model.canvas import Canvas
 from lacuna_model.context import Layout, lay_out
 from lacuna_model.ending import best_others
-from lacuna_model.prior.canvas_prior import CanvasPrior, Draft, beside, mix
+from lacuna_model.prior.canvas_prior import CanvasPrior, Draft, Says, beside, mix
 from lacuna_model.prior.index import Documents, Segment
 from lacuna_model.prior.proposal import Proposal
+from lacuna_model.prior.spans import Spoken
 from lacuna_model.prior.suffix_array import token_type
 from lacuna_model.prior.weights import MixtureWeights, fitted, weight
 from lacuna_model.rows import Rows
@@ -24,6 +27,7 @@ SURE = MixtureWeights(
     right=(9.0, 0, 0, 0, 0),
     ends=(0, 0.5, *[1.0] * 5),
     spans=NEVER,
+    spoken=(0.0, 1.0, 1.0, 1.0),
     drafted_end=(0.0, 1.0),
     guided_end=(0.0, 1.0, 1.0),
 )
@@ -58,10 +62,15 @@ def restricted(tokenizer: Tokenizer, canvas: Canvas) -> torch.Tensor:
     return rows
 
 
-def drafted(prior: CanvasPrior, canvas: Canvas, logits: torch.Tensor) -> Draft:
+def agrees(_canvas: Canvas, runs: Sequence[Sequence[int]]) -> list[Spoken]:
+    """A base that would write whatever it is asked about."""
+    return [Spoken(0.0, 0.0)] * len(runs)
+
+
+def drafted(prior: CanvasPrior, canvas: Canvas, logits: torch.Tensor, says: Says = agrees) -> Draft:
     """The draft from logits [B, V] of which no end is likely."""
     rows = logits.log_softmax(-1)
-    return prior.draft(canvas, Rows(rows), best_others(rows, EOG))
+    return prior.draft(canvas, Rows(rows), best_others(rows, EOG), says)
 
 
 def test_a_span_that_the_project_has_is_drafted_to_its_end(tokenizer: Tokenizer) -> None:
@@ -92,6 +101,21 @@ def test_a_likely_span_settles_its_slots_and_the_end(tokenizer: Tokenizer) -> No
     span = [*tokenizer.encode(canvas.gap.prefix.decode() + SPAN), tokenizer.eog_id]
     assert draft.tokens[: draft.settled] == span
     assert [int(draft.rows[slot].argmax()) for slot in range(draft.settled)] == span
+
+
+def test_a_span_that_the_base_would_not_write_is_passed_over_and_not_asked_about_again(tokenizer: Tokenizer) -> None:
+    layout = laid_out(tokenizer, BEFORE, AFTER)
+    canvas = canvas_of(layout)
+    asked: list[str] = []
+
+    def objects(_canvas: Canvas, runs: Sequence[Sequence[int]]) -> list[Spoken]:
+        asked.extend(map(tokenizer.decode, runs))
+        return [Spoken(-9.0, -12.0)] * len(runs)
+
+    known = prior(tokenizer, layout, BEFORE + SPAN + AFTER, SPANS)
+    for _ in range(2):
+        assert drafted(known, canvas, restricted(tokenizer, canvas), objects).settled == 0
+    assert asked == [canvas.gap.prefix.decode() + SPAN]
 
 
 def test_a_span_is_followed_from_block_to_block_until_something_else_is_committed(tokenizer: Tokenizer) -> None:

@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lacuna_model.ending import FLOOR
 from lacuna_model.prior.index import Documents, Segment
-from lacuna_model.prior.spans import MAX_RIGHT, MIN_RIGHT, Span, find_spans, probabilities
+from lacuna_model.prior.spans import MAX_RIGHT, MIN_RIGHT, Span, Spoken, find_spans, log_odds, probabilities
 from lacuna_model.prior.suffix_array import MAX_MATCH, token_type
 from lacuna_model.prior.weights import fitted
 
@@ -63,17 +65,26 @@ def test_every_span_is_where_it_is_said_to_be(documents: list[list[int]], left: 
 
 def test_chances_grow_with_the_match_and_leave_room_for_none() -> None:
     weak, strong = Span((7,), 1, 2, 1, 2), Span((8,), 12, 8, 3, 2)
-    chances = probabilities([weak, strong], TRUST)
+    chances = probabilities(log_odds([weak, strong], TRUST))
     assert chances[0] < chances[1]
     assert chances.sum() < 1
-    assert probabilities([strong], TRUST)[0] > chances[1]
-    shipped = probabilities([Span((8,), 1, 2, 1, 2), Span((7,), 32, 16, 3, 2)], fitted().spans)
+    assert probabilities(log_odds([strong], TRUST))[0] > chances[1]
+    shipped = probabilities(log_odds([Span((8,), 1, 2, 1, 2), Span((7,), 32, 16, 3, 2)], fitted().spans))
     assert shipped[0] < 0.1 < shipped[1]
 
 
 def test_nothing_known_offers_nothing() -> None:
     assert find_spans(segments([]), [1], [2, 3]) == []
     assert find_spans([], [1], [2, 3]) == []
-    assert probabilities([Span((7,), 1, 2, 1)], TRUST) == pytest.approx(
+    assert probabilities(log_odds([Span((7,), 1, 2, 1)], TRUST)) == pytest.approx(
         [1 / (1 + np.exp(-np.dot(TRUST, Span((7,), 1, 2, 1).features())))]
     )
+
+
+def test_the_base_says_how_likely_a_span_is_and_how_far_it_lies_behind() -> None:
+    said = torch.tensor([[0.1, 0.7, 0.2], [0.5, 0.25, 0.25]], dtype=torch.float64)
+    spoken = Spoken.of(said.log(), [1, 2])
+    assert spoken.mean == pytest.approx((np.log(0.7) + np.log(0.25)) / 2)
+    assert spoken.lag == pytest.approx(np.log(0.25) - np.log(0.5))
+    assert Spoken.of(said[:0], []) == Spoken(0.0, 0.0)
+    assert Spoken(-99.0, -np.inf).features(0.5).tolist() == [1.0, 0.5, FLOOR, FLOOR]

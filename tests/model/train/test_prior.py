@@ -8,7 +8,7 @@ from tests.model import tiny
 
 from lacuna_model.loader import LoadedModel
 from lacuna_model.prior.proposal import END_TOKENS
-from lacuna_model.prior.spans import Span, probabilities
+from lacuna_model.prior.spans import Span, Spoken, log_odds, probabilities
 from lacuna_model.prior.weights import MixtureWeights
 from lacuna_model.train.documents import Document
 from lacuna_model.train.observations import Choice, Evidence, Seen
@@ -16,6 +16,7 @@ from lacuna_model.train.packages import CorpusError
 from lacuna_model.train.prior import fit, fit_main
 
 NOWHERE = np.zeros(END_TOKENS + 1)
+UNSPOKEN = Spoken(0.0, 0.0)
 HERE = np.array([1.0, *[0.0] * END_TOKENS])
 
 
@@ -34,7 +35,7 @@ def seen(*, right: bool, length: int, model: float = 0.3, end: bool = False) -> 
 
 FILLER = [
     *(Seen(False, True, 0.5, 0.5, -9.0, -9.0, None, None) for _ in range(50)),
-    Choice([Span((1,), 1, 2, 1)], None),
+    Choice([Span((1,), 1, 2, 1)], [UNSPOKEN], None),
 ]
 
 
@@ -92,9 +93,22 @@ def test_spans_between_longer_matches_are_trusted_more() -> None:
     choices: list[Seen | Choice] = []
     for _ in range(300):
         spans = [Span((1,), 12, 8, 1, 2), Span((2,), 2, 2, 1, 2)]
-        choices.append(Choice(spans, rng.choices((0, 1, None), (70, 5, 25))[0]))
+        choices.append(Choice(spans, [UNSPOKEN] * 2, rng.choices((0, 1, None), (70, 5, 25))[0]))
     weights = fit([*choices, *FILLER, *(seen(right=True, length=3) for _ in range(20))])
-    assert probabilities(spans, weights.spans) == pytest.approx([0.7, 0.05], abs=0.06)
+    assert probabilities(log_odds(spans, weights.spans)) == pytest.approx([0.7, 0.05], abs=0.06)
+
+
+def test_spans_that_the_base_would_write_are_trusted_more() -> None:
+    rng = random.Random(0)
+    span, choices = Span((1, 2), 4, 4, 1), list[Seen | Choice]()
+    for _ in range(300):
+        likely = rng.random() < 0.5
+        spoken = Spoken(-0.2, 0.0) if likely else Spoken(-4.0, -9.0)
+        choices.append(Choice([span], [spoken], 0 if rng.random() < (0.8 if likely else 0.1) else None))
+    weights = fit([*choices, *FILLER, *(seen(right=True, length=3) for _ in range(20))])
+    (alone,) = log_odds([span], weights.spans)
+    read = [Spoken(-0.2, 0.0).features(alone), Spoken(-4.0, -9.0).features(alone)]
+    assert [probabilities([np.dot(weights.spoken, one)])[0] for one in read] == pytest.approx([0.8, 0.1], abs=0.07)
 
 
 def test_fits_a_tiny_model_and_writes_the_numbers(model: LoadedModel, tmp_path: Path) -> None:
@@ -103,6 +117,7 @@ def test_fits_a_tiny_model_and_writes_the_numbers(model: LoadedModel, tmp_path: 
     assert msgspec.json.decode(out.read_bytes(), type=MixtureWeights) == weights
     assert len(steps) == 6
     assert len(weights.draft) == len(weights.guided) == len(weights.right) == 5
+    assert (len(weights.spans), len(weights.spoken)) == (7, 4)
     assert all(0 <= rate <= 1 for rate in weights.ends)
 
 
