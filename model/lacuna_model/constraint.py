@@ -22,9 +22,9 @@ class GapView:
     ``done`` holds the token ids of finished blocks (they never change again), ``slots`` the current block: a token
     id where committed, None where open. The end-of-gap id in ``slots`` closes the fill; slots behind it do not
     count. ``ids`` [slots, K] and ``logp`` [slots, K] are the model's best candidates per slot, best first (the
-    end-of-gap id may be among them). ``budget`` is how many more tokens may follow behind this block. ``prefix`` are
-    the bytes that the fill has to begin with: the healed token in front of the gap. ``tentative`` says that the last
-    tokens in front of the first open slot may be masked again.
+    end-of-gap id may be among them). ``budget`` is how many more tokens may follow behind this block. ``prefix`` is the
+    text in front of the gap that its tokens say anew (the healed token): they begin with it, the fill's text does not.
+    ``tentative`` says that the last tokens in front of the first open slot may be masked again.
     """
 
     done: tuple[int, ...]
@@ -156,7 +156,7 @@ def fill_tokens(gap: GapView, eog_id: int) -> list[int]:
 
 def fill_text(gap: GapView, tokens: TokenText, *, truncate: bool) -> str:
     """A gap's committed text; with ``truncate`` an unfinished fill ends at its last whole line."""
-    data = tokens.decode_bytes(fill_tokens(gap, tokens.eog_id))
+    data = tokens.decode_bytes(fill_tokens(gap, tokens.eog_id))[len(gap.prefix) :]
     if truncate and not gap.closed:
         cut = data.rfind(b"\n")
         data = data[: cut + 1]

@@ -9,7 +9,6 @@ import msgspec
 from lacuna_model import regions as region_groups
 from lacuna_model.candidates import SideBySide
 from lacuna_model.canvas import Canvas
-from lacuna_model.constraint import Verdict
 from lacuna_model.context import Layout, heal, lay_out
 from lacuna_model.denoise import Ending, denoise
 from lacuna_model.errors import RequestError
@@ -184,20 +183,13 @@ class _GroupFill:
         self._encoding = session.cache.updating(layout)
         self._counts = UpdateCounts(total=0, encoded=0)
         self._encode_ms = 0.0
-        # Healing moves every gap's beginning to the left, by the token that is to be written anew.
-        self._healed = [
-            msgspec.structs.replace(region, start=region.start - len(gap.prefix))
-            for region, gap in zip(regions, layout.gaps, strict=True)
-        ]
         self._prefixes = [gap.prefix for gap in layout.gaps]
         constraints = [
-            constraint_for(
-                checked, self._healed, request.path, request.language, model.tokenizer, syntax=options.syntax
-            )
+            constraint_for(checked, regions, request.path, request.language, model.tokenizer, syntax=options.syntax)
             for _ in range(candidates)
         ]
         self._constraint = SideBySide(constraints, len(regions), self._likelihood)
-        rules = [region_groups.stop_rule(text, region) for region in regions]
+        rules = list(region_groups.stop_rules(text, regions))
         self._canvases = [
             Canvas(gap, block, region.max_tokens, min_tokens=region.min_tokens, stop=rule, candidate=candidate)
             for candidate in range(candidates)
@@ -254,9 +246,6 @@ class _GroupFill:
                 vetoes=checks.vetoes,
                 deferrals=checks.deferrals,
             )
-        if ending.verdict.fills is not None:
-            fills = self._delivered(ending.verdict.fills)
-            ending.verdict = Verdict(ending.verdict.status, fills, ending.verdict.message)
         return ending
 
     def _encode(self) -> bool:
@@ -274,13 +263,11 @@ class _GroupFill:
     @property
     def others(self) -> tuple[tuple[str, ...], ...]:
         """The fills of the further candidates, once the loop has ended."""
-        return tuple(dict.fromkeys(map(self._delivered, self._constraint.others)))
+        return tuple(dict.fromkeys(self._constraint.others))
 
     def _likelihood(self, fills: Sequence[str]) -> float:
-        return self._model.likelihood([self._tokenizer.encode(fill) for fill in fills])
-
-    def _delivered(self, fills: Sequence[str]) -> tuple[str, ...]:
-        return tuple(map(self._without_prefix, range(len(fills)), fills))
+        texts = [prefix.decode() + fill for prefix, fill in zip(self._prefixes, fills, strict=True)]
+        return self._model.likelihood([self._tokenizer.encode(text) for text in texts])
 
     def stats(self, ending: Ending) -> FillStats:
         """What this group took."""

@@ -115,6 +115,10 @@ def splice(text: bytes, regions: Sequence[Region], fills: Sequence[str]) -> byte
     return b"".join([*pieces, text[at:]])
 
 
-def stop_rule(text: bytes, region: Region) -> StopRule:
-    """Where a fill of this region ends because the text behind it would be repeated."""
-    return StopRule.between(text[: region.start].decode(), text[region.end :].decode())
+def stop_rules(text: bytes, regions: Sequence[Region]) -> Iterator[StopRule]:
+    """Where the fill of each region ends because the text behind it would be repeated."""
+    for index, region in enumerate(regions):
+        after = text[region.end :].decode()
+        following = regions[index + 1 : index + 2]
+        until = len(text[region.end : following[0].start].decode()) if following else None
+        yield StopRule.between(text[: region.start].decode(), after, until)

@@ -6,6 +6,8 @@ from typing import Self
 
 # What a line within a block may begin with at the left edge: nothing, white space, a closing bracket.
 _EDGE = ("", " ", "\t", "\r", ")", "]", "}")
+# Shorter parts of a line between two gaps, a comma say, are no sign that the first one ends.
+LEAST_PART = 4
 _TRAILING_BLANK = re.compile(r"\s*\n\s*$")
 
 
@@ -16,8 +18,9 @@ class StopRule:
     A model that only continues text does not know where the gap ends. The fill ends where the model repeats the
     first non-blank line of the text after the gap (``resumes``), or where it leaves the indented block that the gap
     lies in (``in_block``), since what follows then belongs to something else. ``head`` is what stands before the gap
-    on its own line; ``mid_line`` says that ``resumes`` is the rest of a line, so that a line may end with it, and
-    ``newline_follows`` that the text after the gap ends the fill's last line.
+    on its own line; ``mid_line`` says that ``resumes`` is the rest of a line, so that a line may end with it,
+    ``broken`` that another gap goes on with that line, and ``newline_follows`` that the text after the gap ends the
+    fill's last line.
     """
 
     head: str
@@ -25,12 +28,16 @@ class StopRule:
     mid_line: bool
     in_block: bool
     newline_follows: bool
+    broken: bool = False
 
     @classmethod
-    def between(cls, before: str, after: str) -> Self:
-        """The rule for the gap between two texts."""
+    def between(cls, before: str, after: str, until: int | None = None) -> Self:
+        """The rule for the gap between two texts; ``until`` the next gap so many characters of ``after`` follow."""
         head = before.rpartition("\n")[2]
-        resumes = next((line.rstrip() for line in after.split("\n") if line.strip()), "")
+        first = next((line for line in after.split("\n") if line.strip()), "")
+        part = after[:until].lstrip("\n")
+        broken = until is not None and first.startswith(part) and len(part.strip()) >= LEAST_PART
+        resumes = (part if broken else first).rstrip()
         above = next((line for line in reversed(before.split("\n")) if line.strip()), "")
         in_block = above[:1].isspace() or above.rstrip().endswith(":")
         newline_follows = after[:1] == "\n"
@@ -38,7 +45,7 @@ class StopRule:
         mid_line = bool(resumes) and not opens_line and (bool(head.strip()) or (in_block and not resumes[0].isspace()))
         below = after.partition("\n")[2] if mid_line else after
         next_line = next((line for line in below.split("\n") if line.strip()), " ")
-        return cls(head, resumes, mid_line, in_block and next_line[0].isspace(), newline_follows)
+        return cls(head, resumes, mid_line, in_block and next_line[0].isspace(), newline_follows, broken)
 
     def end(self, text: str, *, final: bool) -> str | None:
         """The fill where ``text`` has reached its end, else None; ``final`` says that no more text will come.
@@ -70,9 +77,11 @@ class StopRule:
         """How much of a complete line belongs to the fill where the text after the gap resumes in it, else None."""
         if not self.resumes:
             return None
+        if self.mid_line and self.broken:
+            return line.find(self.resumes) if self.resumes in line else None
         if self.mid_line:
             return len(line) - len(self.resumes) if line.endswith(self.resumes) else None
-        return 0 if whole == self.resumes else None
+        return 0 if whole == self.resumes or (self.broken and whole.startswith(self.resumes)) else None
 
 
 def trim_overlap(fill: str, after: str) -> str:

@@ -36,6 +36,23 @@ def test_where_a_fill_ends(before: str, after: str, text: str, expected: str | N
     assert StopRule.between(before, after).end(text, final=False) == expected
 
 
+@pytest.mark.parametrize(
+    ("before", "part", "text", "expected"),
+    [
+        ("x = f(", ", options, ", "a, options, b)\n", "a"),
+        ("x = f(", ", options, ", "a, options", None),
+        ("x = f(", ", ", "a, b)\n", None),
+        (BODY, "    value = ", "    z = 1\n    value = 2\n", "    z = 1\n"),
+        (BODY, "    y = 1\n    z = ", "    x = 1\n    y = 1\n", "    x = 1\n"),
+    ],
+    ids=["in-line", "unfinished-line", "comma", "next-line", "whole-line-between"],
+)
+def test_a_fill_ends_where_it_repeats_the_text_up_to_the_next_gap(
+    before: str, part: str, text: str, expected: str | None
+) -> None:
+    assert StopRule.between(before, part + ")\n", len(part)).end(text, final=False) == expected
+
+
 def test_the_last_text_is_judged_as_complete() -> None:
     rule = StopRule.between(BODY, "    return y\n")
     assert rule.end("    y = x\n    return y", final=True) == "    y = x\n"

@@ -60,8 +60,8 @@ class _Entry:
 class GapText:
     """What is constant for one gap over a whole fill: tokens as bytes, its completions and its rules.
 
-    ``prefix`` are the bytes that every fill begins with and that the rules of the region do not speak of (the healed
-    token in front of the gap).
+    ``prefix`` is the text in front of the gap that its tokens say anew (the healed token): they begin with it, the text
+    of a fill does not.
     """
 
     def __init__(
@@ -90,14 +90,21 @@ class GapText:
         """Made when first asked for: a fill whose drafts are valid needs none."""
         return self._make_closer() if self._make_closer is not None else None
 
+    def written(self, tokens: Sequence[int]) -> bytes:
+        """The text that tokens put into the gap; nothing as long as they only say what stands in front of it."""
+        return self.vocabulary.text(tokens)[len(self.prefix) :]
+
     def text(self, tokens: Sequence[int]) -> bytes:
-        """The text that tokens stand for, without what the region does not take."""
-        text = self.vocabulary.text(tokens)
-        return self.prefix + self.rules.cut(text[len(self.prefix) :]) if text.startswith(self.prefix) else text
+        """The same without what the region does not take."""
+        return self.rules.cut(self.written(tokens))
+
+    def begins(self, tokens: Sequence[int]) -> bool:
+        """Whether tokens begin with what stands in front of the gap."""
+        return self.vocabulary.text(tokens).startswith(self.prefix)
 
     def accepts(self, text: bytes) -> bool:
-        """Whether a text is UTF-8, begins with the prefix and keeps the region's rules behind it."""
-        return is_utf8(text) and text.startswith(self.prefix) and self.rules.accepts(text[len(self.prefix) :])
+        """Whether a text is UTF-8 and keeps the region's rules."""
+        return is_utf8(text) and self.rules.accepts(text)
 
     def fill(self, prefix: tuple[int, ...], closing: bytes) -> Fill:
         """The fill of these tokens and this completion."""
@@ -111,26 +118,26 @@ class GapText:
         text = self.vocabulary.text(tokens)
         if WORD_END.search(text) and WORD_START.match(before.closing):
             return []  # the word would become another one
-        known = self._closer.open_ends(self.vocabulary.text(before.tokens[: before.prefix]))
-        return [before.closing] if known == self._closer.open_ends(text) else []
+        known = self._closer.open_ends(self.written(before.tokens[: before.prefix]))
+        return [before.closing] if known == self._closer.open_ends(self.written(tokens)) else []
 
     def repairs(self, tokens: tuple[int, ...]) -> Iterator[bytes]:
         """Completions by the grammar, where a valid fill is known; what is open in a string is closed first."""
         if self._closer is None or self._repair is None:
             return
-        text = self.vocabulary.text(tokens)
+        due, text = self.due(tokens), self.written(tokens)
         ends = self._token_ends(self._closer, text)
         if b"**/" in ends and self._closer.ends_inside:
-            yield b"*"
+            yield due + b"*"
         for start in ends:
             for closing in self._repair(text + start):
-                yield start + closing
+                yield due + start + closing
 
     def reads(self, tokens: tuple[int, ...]) -> bool:
         """Whether the grammar reads a fill's beginning behind what stands in front of the gap."""
         if self._closer is None or self._reads is None:
             return False
-        text = self.vocabulary.text(tokens)
+        text = self.written(tokens)
         return any(self._reads(text + end) for end in self._token_ends(self._closer, text))
 
     def _token_ends(self, closer: Closer, text: bytes) -> Iterable[bytes]:
@@ -151,9 +158,8 @@ class GapText:
 
     def completions(self, tokens: tuple[int, ...]) -> Iterator[bytes]:
         """Completions that the rules ask for, then those that the syntax does."""
-        due = self.due(tokens)
-        text = self.vocabulary.text(tokens) + due
-        for closing in self.rules.completions(text[len(self.prefix) :]):
+        due, text = self.due(tokens), self.written(tokens)
+        for closing in self.rules.completions(text):
             yield due + closing
         if self._closer is None:
             yield due
@@ -273,7 +279,7 @@ class Candidates:
             if not self._gap.rules.least_tokens <= len(fill.tokens) <= self._capacity:
                 continue
             self._current = entry
-            if self._gap.accepts(fill.text):
+            if self._gap.begins(fill.tokens) and self._gap.accepts(fill.text):
                 return fill
             self._repair(entry, self._spoilt(entry))
         return None
@@ -306,7 +312,7 @@ class Candidates:
         entry = self._current
         if entry is None:
             return
-        self._repair(entry, self._slot_at(entry, offset))
+        self._repair(entry, self._slot_at(entry, len(self._gap.prefix) + offset))
 
     def _slot_at(self, entry: _Entry, offset: int) -> int:
         ends = accumulate(len(self._gap.vocabulary.piece(token)) for token in entry.prefix)

@@ -17,7 +17,7 @@ STATEMENT = re.compile(
 )
 WORDS = re.compile(rb"[\s*]*(?:[^\s;{}=]+ )*?[A-Za-z'`,-]+(?: [a-z'`,-]+){3}")
 DOCTEST = re.compile(rb"[ \t]*(?:>>> |\.\.\. |:\w+[ :])")
-PROSE, CODE = 0.15, 0.4
+PROSE, CODE = 0.0, 0.4
 CLEAR = 0.2
 REACH = 6000  # how far behind a gap the end of a comment may lie
 

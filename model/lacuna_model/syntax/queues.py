@@ -78,7 +78,8 @@ class Queues:
         if fill is not None and not draft.closed and not fill.closing:
             queue.add_fill(overlaid(fill.tokens, view, overlay, eog), base=base + COST_OVERLAID)
         if draft.kept == 0 and self._original[gap]:
-            queue.add_fill(self._vocabulary.encode(self._original[gap]), base=base + COST_ORIGINAL)
+            original = self._gaps[gap].prefix + self._original[gap]
+            queue.add_fill(self._vocabulary.encode(original), base=base + COST_ORIGINAL)
 
     def _add_alternatives(self, queue: Candidates, view: GapView, gap: int, fill: Fill) -> None:
         """Queues the model's next best tokens for the first open slot, those that the parser could read there."""
@@ -86,7 +87,7 @@ class Queues:
         slot = next((slot for slot, token in enumerate(view.slots) if token is None), None)
         if slot is None or done + slot > len(fill.tokens) or self._document is None:
             return
-        frontier = self._document.frontier(gap, len(self._vocabulary.text(fill.tokens[: done + slot])))
+        frontier = self._document.frontier(gap, len(self._gaps[gap].written(fill.tokens[: done + slot])))
         if frontier is None:
             return
         ranked = (token for token, _ in ranked_tokens(view, slot) if token != eog)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tree_sitter import Parser
 
+from lacuna_model.constraint import GapView
 from lacuna_model.params import Region
 from lacuna_model.syntax import SyntaxConstraint, constraint_for, language_for
 from lacuna_model.syntax.document import Document, parses
@@ -14,7 +15,7 @@ from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.vocabulary import finish_character, unfinished_character
 
 from .conftest import SmallTokens
-from .drive import certain, fill, noisy
+from .drive import certain, fill, noisy, require
 from .test_constraint import filled
 
 PYTHON = {
@@ -162,20 +163,36 @@ def test_every_lead_byte_can_be_finished(lead: int) -> None:
     (bytes([lead]) + finish_character(bytes([lead]))).decode()
 
 
-def test_fill_begins_with_the_healed_prefix(tokens: SmallTokens) -> None:
+def test_a_fill_goes_on_behind_what_its_tokens_say_anew(tokens: SmallTokens) -> None:
     before, after = "x = fo", "\ny = 2\n"
     text = (before + after).encode()
-    region = Region(len(before) - 2, len(before), max_tokens=12)
+    region = Region(len(before), len(before), max_tokens=12)
     language = language_for("a.py")
     assert language is not None
+    ids = tokens.encode("foo(1)")
     for noise in (0.0, 1.0):
         constraint = SyntaxConstraint(text, [region], language, tokens)
-        ids = tokens.encode("foo(1)")
         rng = np.random.default_rng(1)
         model = noisy([ids], tokens, rng, noise) if noise else certain([ids], tokens.eog_id)
         verdict = fill(constraint, model, [region.max_tokens], tokens.eog_id, prefixes=[b"fo"])
         assert verdict.fills is not None
-        assert verdict.fills[0].startswith("fo")
+        assert noise or verdict.fills == ("o(1)",)
+        assert parses((before + verdict.fills[0] + after).encode(), language)
+
+
+def test_brackets_said_anew_stand_in_front_of_their_gaps(tokens: SmallTokens) -> None:
+    """Where the tokens of a fill begin with a bracket of the text, that bracket is not the fill's to open or close."""
+    pieces = [
+        "entries.append(\n    Entry(\n        day=",
+        ",\n        amount=Decimal(",
+        "),\n        note=",
+        ",\n    )\n)\n",
+    ]
+    starts = [len("".join(pieces[: gap + 1])) for gap in range(3)]
+    text = "".join(pieces).encode()
+    constraint = SyntaxConstraint(text, [Region(start, start) for start in starts], require("python"), tokens)
+    views = [GapView((), (None,) * 16, budget=16, prefix=text[start - 1 : start]) for start in starts]
+    assert constraint.foresee(views) == ["x", "x", "x"]
 
 
 def test_no_room_is_an_honest_refusal(tokens: SmallTokens) -> None:
