@@ -74,7 +74,10 @@ def denoise(
         if deadline is not None and time.monotonic() >= deadline:
             views = [canvas.view(None) for canvas in canvases]
             return Ending("deadline", constraint.finish(views, truncate=True), counts)
-        marginals = model.read(canvases)
+        marginals = [
+            seen and schedule.without_loop(seen, canvas)
+            for canvas, seen in zip(canvases, model.read(canvases), strict=True)
+        ]
         if options.temperature > 0:
             marginals = [
                 seen and schedule.draw(seen, canvas.frontier, options.temperature, generator)

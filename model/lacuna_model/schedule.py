@@ -7,6 +7,7 @@ import numpy as np
 from lacuna_model.canvas import Canvas, Marginals
 from lacuna_model.constraint import Commit
 from lacuna_model.params import DecodeOptions
+from lacuna_model.stopping import looping
 
 # WeDLM prefers positions beside committed text: every slot of distance costs this much entropy (nats).
 DISTANCE_COST = 0.02
@@ -23,6 +24,18 @@ def draw(seen: Marginals, frontier: int, temperature: float, generator: np.rando
     unchanged = drawn[frontier : frontier + seen.exact, 0] == seen.ids[frontier : frontier + seen.exact, 0]
     exact = min(seen.exact, int(np.cumprod(unchanged).sum()) + 1)
     return Marginals(drawn, np.take_along_axis(seen.logp, order, axis=1), seen.entropy, exact)
+
+
+def without_loop(seen: Marginals, canvas: Canvas) -> Marginals:
+    """The marginals with the token last at the frontier with which the fill would say the same once more."""
+    token = looping(canvas.tokens())
+    if token is None or canvas.is_full or token not in seen.ids[canvas.frontier]:
+        return seen
+    ids, logp = seen.ids.copy(), seen.logp.copy()
+    order = np.argsort(ids[canvas.frontier] == token, kind="stable")
+    ids[canvas.frontier], logp[canvas.frontier] = ids[canvas.frontier, order], logp[canvas.frontier, order]
+    logp[canvas.frontier, -1] = logp[canvas.frontier].min()
+    return Marginals(ids, logp, seen.entropy, min(seen.exact, 1))
 
 
 def propose(

@@ -1,6 +1,7 @@
 """When a left-to-right model has filled a gap: the stop rule that every baseline shares."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -8,6 +9,7 @@ from typing import Self
 _EDGE = ("", " ", "\t", "\r", ")", "]", "}")
 # Shorter parts of a line between two gaps, a comma say, are no sign that the first one ends.
 LEAST_PART = 4
+LEAST_LOOPED, MOST_PERIOD = 16, 48
 _TRAILING_BLANK = re.compile(r"\s*\n\s*$")
 
 
@@ -82,6 +84,21 @@ class StopRule:
         if self.mid_line:
             return len(line) - len(self.resumes) if line.endswith(self.resumes) else None
         return 0 if whole == self.resumes or (self.broken and whole.startswith(self.resumes)) else None
+
+
+def looping(tokens: Sequence[int]) -> int | None:
+    """The token with which a text that says the same again and again would go on doing so; None where it does not.
+
+    A loop is said twice more in full, and goes on for ``LEAST_LOOPED`` tokens at least: greedy decoding of a small
+    model does not leave one by itself (arXiv 1904.09751).
+    """
+    for period in range(1, min(MOST_PERIOD, len(tokens) // 3) + 1):
+        looped = 0
+        while looped + period < len(tokens) and tokens[-1 - looped] == tokens[-1 - looped - period]:
+            looped += 1
+        if looped >= max(2 * period, LEAST_LOOPED):
+            return tokens[-period]
+    return None
 
 
 def trim_overlap(fill: str, after: str) -> str:

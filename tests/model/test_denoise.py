@@ -15,6 +15,8 @@ from lacuna_model.tokenizer import Tokenizer
 
 from .scripted import SECOND, Scripted, Strict
 
+pytestmark = pytest.mark.usefixtures("loops")
+
 TEXTS = ("value = 1\n", "for x in name:\n    total")
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.stopping import StopRule, trim_overlap
+from lacuna_model.stopping import LEAST_LOOPED, StopRule, looping, trim_overlap
 
 BODY = "def f(x):\n"
 
@@ -95,3 +95,23 @@ def test_trimming_only_takes_from_the_end_what_follows(fill: str, after: str) ->
     trimmed = trim_overlap(fill, after)
     assert fill.startswith(trimmed)
     assert after.startswith(fill[len(trimmed) :])
+
+
+@pytest.mark.parametrize("period", [1, 2, 5, 20])
+def test_a_loop_is_known_by_what_it_would_go_on_with(period: int) -> None:
+    loop = list(range(period))
+    times = 1 + max(2, -(-LEAST_LOOPED // period))
+    assert looping([90, 91, *loop * times]) == 0
+    assert looping([90, 91, *loop * times, *loop[:1]]) == loop[1 % period]
+    assert looping([90, 91, *loop * (times - 1)]) is None
+    assert looping([*loop * times, 90]) is None
+
+
+@given(st.lists(st.integers(0, 3), max_size=60))
+def test_what_is_no_loop_is_left_alone(tokens: list[int]) -> None:
+    token = looping(tokens)
+    if token is not None:
+        assert any(
+            tokens[-size:] == tokens[-2 * size : -size] == tokens[-3 * size : -2 * size] for size in range(1, 21)
+        )
+        assert token in tokens

@@ -22,6 +22,8 @@ from lacuna_model.two_sided import NUM_CANDIDATES, TwoSidedModel
 
 from . import tiny
 
+pytestmark = pytest.mark.usefixtures("loops")
+
 SEGMENTS = tuple(tiny.CODE[a:b] for a, b in ((0, 60), (60, 200), (205, 300), (310, None)))
 
 

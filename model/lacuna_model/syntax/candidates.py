@@ -106,6 +106,10 @@ class GapText:
         """Whether a text is UTF-8 and keeps the region's rules."""
         return is_utf8(text) and self.rules.accepts(text)
 
+    def holds(self, text: bytes) -> bool:
+        """Whether a text has as many tokens as the region asks for."""
+        return len(self.vocabulary.encode(self.prefix + text)) >= self.rules.least_tokens
+
     def fill(self, prefix: tuple[int, ...], closing: bytes) -> Fill:
         """The fill of these tokens and this completion."""
         tokens = prefix + self.vocabulary.encode(closing) if closing else prefix

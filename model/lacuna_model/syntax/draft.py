@@ -1,9 +1,9 @@
 """One gap's slots as the witness search sees them: what is fixed, what the model would put where."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lacuna_model.constraint import GapView
+from lacuna_model.constraint import GapView, fill_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,17 @@ def fixed_in_block(view: GapView, eog_id: int) -> dict[int, int]:
         if token == eog_id:
             break
     return fixed
+
+
+def holds(tokens: Sequence[int], view: GapView, eog_id: int) -> bool:
+    """Whether a fill's tokens are those that are committed, where these are."""
+    if view.closed:
+        return list(tokens) == fill_tokens(view, eog_id)
+    done = len(view.done)
+    return tuple(tokens[:done]) == view.done and all(
+        len(tokens) <= done + slot if token == eog_id else tuple(tokens[done + slot : done + slot + 1]) == (token,)
+        for slot, token in fixed_in_block(view, eog_id).items()
+    )
 
 
 def overlaid(tokens: tuple[int, ...], view: GapView, overlay: Mapping[int, int], eog: int) -> tuple[int, ...]:

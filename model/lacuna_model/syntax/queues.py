@@ -8,7 +8,7 @@ from lacuna_model.constraint import GapView
 from lacuna_model.syntax.candidates import Candidates, Fill, GapText
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
-from lacuna_model.syntax.draft import lay_out, overlaid, ranked_tokens
+from lacuna_model.syntax.draft import holds, lay_out, overlaid, ranked_tokens
 from lacuna_model.syntax.vocabulary import Vocabulary
 
 COST_OVERLAID = 0.3
@@ -48,12 +48,15 @@ class Queues:
         fill: Fill | None,
         closer: Callable[[], Closer] | None = None,
     ) -> Candidates:
-        """A gap's candidates, given its proposed tokens by slot (the best comes last) and the fill it has now."""
+        """A gap's candidates, given its proposed tokens by slot (the best comes last) and the fill it has now.
+
+        Where that fill holds all that is committed, another one with nothing that is proposed would be no better.
+        """
         queue = self._queue(view, gap, closer)
         best = dict(list(own.items())[-1:])
         self._add_draft(queue, view, gap, own, fill, base=0.0)
         for base, overlay in ((COST_BEST_ONLY, best), (COST_COMMITTED_ONLY, {})):
-            if overlay != own:
+            if overlay != own and (overlay or fill is None or not holds(fill.tokens, view, self._vocabulary.eog_id)):
                 queue.add_later(partial(self._add_draft, queue, view, gap, overlay, fill, base=base), base=base)
         if fill is not None:
             queue.add_later(partial(self._add_alternatives, queue, view, gap, fill), base=COST_ALTERNATIVE)

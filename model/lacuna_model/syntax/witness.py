@@ -16,10 +16,11 @@ from lacuna_model.syntax.beam import Effort, Found, joint_search
 from lacuna_model.syntax.candidates import Fill, GapText
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
-from lacuna_model.syntax.draft import fixed_in_block
+from lacuna_model.syntax.draft import holds
 from lacuna_model.syntax.endings import is_open, latest, line_cuts
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
+from lacuna_model.syntax.overruled import Overruled
 from lacuna_model.syntax.queues import Queues
 from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.search import Search
@@ -74,6 +75,7 @@ class SyntaxConstraint:
             rules = RegionRules(region, text[region.end : until])
             self._gaps.append(self._gap_text(index, rules))
         self._original = [text[start:end] for start, end in spans]
+        self._ends = [end for _, end in spans]
         queues = Queues(self._vocabulary, self._document, self._gaps, self._original)
         self._search = Search(self._document, self._judge, queues)
         self._tentative = Tentative(self._gaps, self._vocabulary.eog_id)
@@ -81,6 +83,7 @@ class SyntaxConstraint:
         self._partial: list[Fill | None] = [None] * len(regions)
         self._attempts = 0
         self._seen: tuple[GapView, ...] = ()
+        self._overruled = Overruled()
         self._tried: dict[Hashable, int] = {}  # how many verifies a search took that found nothing
         self._strict = strict
 
@@ -167,20 +170,7 @@ class SyntaxConstraint:
         return gaps[gap].tentative and not self._holds(gaps[gap], self._witness[gap])
 
     def _holds(self, view: GapView, fill: Fill) -> bool:
-        eog, done = self._vocabulary.eog_id, len(view.done)
-        fixed = fixed_in_block(view, eog)
-        if view.closed and fill.tokens != tuple(fill_tokens(view, eog)):
-            return False
-        ends = {slot for slot, token in fixed.items() if token == eog}
-        return (
-            fill.tokens[:done] == view.done
-            and all(len(fill.tokens) <= done + slot for slot in ends)
-            and all(
-                fill.tokens[done + slot : done + slot + 1] == (token,)
-                for slot, token in fixed.items()
-                if slot not in ends
-            )
-        )
+        return holds(fill.tokens, view, self._vocabulary.eog_id)
 
     def _find(self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: set[int]) -> None:
         """Looks for a first witness, each time it is called a little further."""
@@ -301,6 +291,8 @@ class SyntaxConstraint:
                 if token is None and position <= len(tokens):
                     self.stats.swaps += 1
                     own = tokens[position] if position < len(tokens) else self._vocabulary.eog_id
+                    if any(commit.gap == gap and commit.token == self._vocabulary.eog_id for commit in proposal):
+                        self._overruled.note(gap, self._gaps[gap].text(tokens[:position]), self._witness[gap].text)
                     return [Commit(gap, slot, own)]
         return []
 
@@ -327,6 +319,7 @@ class SyntaxConstraint:
         committed = [gap.text(fill_tokens(view, eog)) for gap, view in zip(self._gaps, gaps, strict=True)]
         open_gaps = [is_open(view, eog) for view in gaps]
         if not any(open_gaps):
+            yield from self._without_names(committed)
             yield tuple(committed)
         elif truncate:
             yield from line_cuts(committed, open_gaps)
@@ -341,6 +334,22 @@ class SyntaxConstraint:
             yield from self._search.exhaustive(views, hard=hard)
         if not self._strict and self._judge.relax():
             yield from self._search.exhaustive(views, hard=hard)
+
+    def _without_names(self, committed: Sequence[bytes]) -> Iterator[tuple[bytes, ...]]:
+        """The witness without the names that were made up where fills were to end, as far as it is valid without."""
+        if self._witness is None:
+            return
+        texts = [fill.text for fill in self._witness]
+        for gap, head in enumerate(committed):
+            self._overruled.note(gap, head, texts[gap])  # the loop may have ended it
+            for cut in self._overruled.cuts(gap, texts[gap], self._text[self._ends[gap] :]):
+                shorter = [*texts[:gap], cut, *texts[gap + 1 :]]
+                if self._gaps[gap].holds(cut) and not self._refusal(tuple(shorter)):
+                    texts = shorter
+                    break
+            else:
+                continue
+            yield tuple(texts)
 
     def _refusal(self, texts: tuple[bytes, ...], *, final: bool = True) -> str:
         """Why these fills cannot be the result, or ""; what is not ``final`` may be told from a part of the file."""

@@ -180,6 +180,15 @@ def test_a_fill_goes_on_behind_what_its_tokens_say_anew(tokens: SmallTokens) -> 
         assert parses((before + verdict.fills[0] + after).encode(), language)
 
 
+def test_no_name_is_made_up_where_the_fill_may_end_before_it(tokens: SmallTokens) -> None:
+    before, after = "def f():\n    for a in b:\n", "\n        c()\n"
+    text = (before + after).encode()
+    constraint = SyntaxConstraint(text, [Region(len(before), len(before), max_tokens=40)], require("python"), tokens)
+    model = certain([tokens.encode("        d()\n    return 1")], tokens.eog_id)
+    assert fill(constraint, model, [40], tokens.eog_id).fills == ("        d()",)
+    assert constraint.stats.swaps > 0
+
+
 def test_brackets_said_anew_stand_in_front_of_their_gaps(tokens: SmallTokens) -> None:
     """Where the tokens of a fill begin with a bracket of the text, that bracket is not the fill's to open or close."""
     pieces = [
