@@ -144,11 +144,6 @@ class GapText:
         """Whether the text behind the gap begins in a string or a comment."""
         return self._closer is not None and self._closer.ends_inside
 
-    @property
-    def num_first_guesses(self) -> int:
-        """How many guesses come before the grammar is asked, which knows little of blocks that are columns."""
-        return 4 if self._closer is not None and self._closer.columns else 1
-
     def due(self, tokens: tuple[int, ...]) -> bytes:
         """What of the prefix is still to come behind these tokens."""
         text = self.vocabulary.text(tokens)
@@ -241,7 +236,7 @@ class Candidates:
         guesses = self._gap.completions(prefix)
         yield from islice(repairs, 1)
         yield from self._gap.tails(before, prefix)
-        yield from islice(guesses, self._gap.num_first_guesses)
+        yield from islice(guesses, 1)
         yield from _in_turns(repairs, repairs, guesses)  # each knows what the other does not
 
     def _plausible_ends(self, draft: Draft) -> list[int]:
