@@ -120,7 +120,7 @@ class GapText:
             return
         text = self.vocabulary.text(tokens)
         ends = self._token_ends(self._closer, text)
-        if b"**/" in ends and self._closer.ends_inside:
+        if b"**/" in ends and self.ends_inside:
             yield b"*"
         for start in ends:
             for closing in self._repair(text + start):

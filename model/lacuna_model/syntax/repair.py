@@ -55,7 +55,7 @@ class Repair:
         self._table = table
         self._insertions, self._pieces = pieces_of(language, table)
         self._begin = gap[0]
-        self._reparser = Reparser(language, self._begin) if known is None else known._reparser
+        self._reparser: Reparser = Reparser(language, self._begin) if known is None else known._reparser
         # The stacks in front of the gap, and those behind what may stand in it.
         self.before: list[Stack] = table.take(tree, self._begin) if known is None else known.before
         self._behind: dict[bytes, list[Start]] = {} if known is None else known._behind

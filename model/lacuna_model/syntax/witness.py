@@ -196,7 +196,7 @@ class SyntaxConstraint:
             self._attempt(gaps, proposal, held)
 
     def _attempt(self, gaps: Sequence[GapView], proposal: Sequence[Commit], held: list[Fill | None]) -> None:
-        """A long search, first for fills without anything of the model's, in the end by the grammar alone.
+        """A long search, first for fills without anything of the model's: by guesses, then by the grammar.
 
         What failed before is remembered, so that even with the same marginals a further attempt is a longer search.
         The last may leave what is broken around the gaps.
@@ -338,6 +338,7 @@ class SyntaxConstraint:
         yield from self._search.exhaustive(views, hard=hard)
         if self._judge.widen():
             yield from self._search.exhaustive(views, hard=hard)
+        hard = self._attempts < ATTEMPTS  # nor would what the last attempt has tried
         if self._judge.displace():
             yield from self._search.exhaustive(views, hard=hard)
         if not self._strict and self._judge.relax():
