@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import accumulate, chain, count, islice
+from itertools import accumulate, count, islice
 
 from lacuna_model.constraint import GapView
 from lacuna_model.syntax.closing import Closer
@@ -131,7 +131,7 @@ class GapText:
             return
         due, text = self.due(tokens), self.written(tokens)
         ends = self._token_ends(self._closer, text)
-        if b"**/" in ends and self._closer.ends_inside:
+        if b"**/" in ends and self.ends_inside:
             yield due + b"*"
         for start in ends:
             for closing in self._repair(text + start):
@@ -151,9 +151,9 @@ class GapText:
         return dict.fromkeys([half, inside, b""] if half else [inside, b""])
 
     @property
-    def num_first_guesses(self) -> int:
-        """How many guesses come before the grammar is asked, which knows little of blocks that are columns."""
-        return 4 if self._closer is not None and self._closer.columns else 1
+    def ends_inside(self) -> bool:
+        """Whether the text behind the gap begins in a string or a comment."""
+        return self._closer is not None and self._closer.ends_inside
 
     def due(self, tokens: tuple[int, ...]) -> bytes:
         """What of the prefix is still to come behind these tokens."""
@@ -236,18 +236,17 @@ class Candidates:
             heapq.heappush(self._heap, _Entry(base, next(self._serial), prefix, source=closings))
 
     def _closings(self, prefix: tuple[int, ...], before: Fill | None, *, is_drafted: bool) -> Iterator[bytes]:
-        """What served before, unless nothing is lacking any more, and then all completions.
+        """The likeliest first: what the grammar tells where a valid fill is known, and what served before.
 
         What is merely drafted is most often wrong somewhere, which the grammar takes long to find out.
         """
-        completions = self._gap.completions(prefix)
-        first = next(completions, None)
-        if first == b"":
-            yield first
-        yield from self._gap.tails(before, prefix)
-        guesses = chain([first] if first else [], completions)
+        if self._gap.ends_inside:
+            yield b""
         repairs = self._gap.repairs(prefix) if not is_drafted else iter(())
-        yield from islice(guesses, self._gap.num_first_guesses)
+        guesses = self._gap.completions(prefix)
+        yield from islice(repairs, 1)
+        yield from self._gap.tails(before, prefix)
+        yield from islice(guesses, 1)
         yield from _in_turns(repairs, repairs, guesses)  # each knows what the other does not
 
     def _plausible_ends(self, draft: Draft) -> list[int]:

@@ -15,7 +15,8 @@ from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.oracle import COMPILES, LINE, PROGRAM, next_code_line
 from lacuna_model.syntax.placement import placement_in
-from lacuna_model.syntax.window import Window, advance
+from lacuna_model.syntax.reparse import advance
+from lacuna_model.syntax.window import Window
 
 SCOPED = re.compile(rb"\b(?:await|yield|break|continue|nonlocal|__future__)\b")
 SCOPE = re.compile(rb"[ \t]*(?:async +)?(?:def|class|for|while)\b")

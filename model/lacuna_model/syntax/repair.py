@@ -10,13 +10,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, pairwise, product, tee
 
-from tree_sitter import Parser, Tree
+from tree_sitter import Tree
 
 from lacuna_model.syntax.behind import alike
 from lacuna_model.syntax.insertions import COST_WORD, MOST_INSERTED, WORD
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.parse_table import ParseTable, Stack, leaves, parse_table
 from lacuna_model.syntax.piece_cache import pieces_of
+from lacuna_model.syntax.reparse import Reparser
 from lacuna_model.syntax.sound_fill import SoundFill
 
 MOST_VISITED = 60
@@ -54,7 +55,7 @@ class Repair:
         self._table = table
         self._insertions, self._pieces = pieces_of(language, table)
         self._begin = gap[0]
-        self._parser = Parser(language.grammar())
+        self._reparser: Reparser = Reparser(language, self._begin) if known is None else known._reparser
         # The stacks in front of the gap, and those behind what may stand in it.
         self.before: list[Stack] = table.take(tree, self._begin) if known is None else known.before
         self._behind: dict[bytes, list[Start]] = {} if known is None else known._behind
@@ -92,7 +93,7 @@ class Repair:
         return self._behind[text]
 
     def _read(self, text: bytes) -> Iterator[Start]:
-        tree = self._parser.parse(text)
+        tree = self._reparser.parse(text)
         stacks, end = self.before, len(text[: self._begin].rstrip())
         read = [(self._begin, stacks)]  # the ends of what was read, and the stacks there
         for leaf in leaves(tree.root_node, self._begin):

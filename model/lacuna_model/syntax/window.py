@@ -21,6 +21,7 @@ from lacuna_model.syntax.oracle import LARGEST, PROGRAM, SYNTAX, Oracle, next_co
 from lacuna_model.syntax.parse_table import parse_table
 from lacuna_model.syntax.placement import Placement
 from lacuna_model.syntax.repair import Repair, repair_for
+from lacuna_model.syntax.reparse import advance
 
 CHUNK = 1 << 14
 # What a parse may cost, in tree-sitter's progress reports: so much more than the parse of the original took.
@@ -298,10 +299,3 @@ class Window:
         return any(fault.end >= last_line for fault in faults) or any(
             len(lead) < self.extent.column for fill in fills for lead in re.findall(rb"\n([^\S\n]*)\S", fill)
         )
-
-
-def advance(point: Point, text: bytes) -> Point:
-    """The point behind some text that begins at another."""
-    rows = text.count(b"\n")
-    column = len(text) - text.rfind(b"\n") - 1 if rows else point.column + len(text)
-    return Point(point.row + rows, column)

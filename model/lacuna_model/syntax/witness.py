@@ -186,19 +186,20 @@ class SyntaxConstraint:
             self._attempt(gaps, proposal, held)
 
     def _attempt(self, gaps: Sequence[GapView], proposal: Sequence[Commit], held: list[Fill | None]) -> None:
-        """A long search, first for fills without anything of the model's.
+        """A long search, first for fills without anything of the model's: by guesses, then by the grammar.
 
         What failed before is remembered, so that even with the same marginals a further attempt is a longer search.
-        In the end it may leave what is broken around the gaps.
+        The last may leave what is broken around the gaps.
         """
         bare = self._attempts <= BARE_ATTEMPTS
         if self._attempts > 1:
             self._search.in_turn(gaps, proposal, held, bare=bare)
-        if self._attempts == BARE_ATTEMPTS and None in held and self._judge.widen():
-            self._search.in_turn(gaps, proposal, held, bare=bare)
-        if self._attempts == ATTEMPTS:
+        if self._attempts == BARE_ATTEMPTS and None in held:
+            if self._judge.widen():
+                self._search.in_turn(gaps, proposal, held, bare=bare)
             self._search.hard(gaps, held)
-            if None in held and self._judge.displace():  # what is merely out of place is better than nothing
+        if self._attempts == ATTEMPTS and None in held:
+            if self._judge.displace():  # what is merely out of place is better than nothing
                 self._search.hard(gaps, held)
             if None in held and not self._strict:
                 self._judge.relax()
@@ -326,10 +327,11 @@ class SyntaxConstraint:
         if self._witness is not None:  # verified, even where the loop has cut a fill short since
             yield tuple(fill.text for fill in self._witness)
         views = [latest(view, seen) for view, seen in zip(gaps, self._seen or gaps, strict=True)]
-        hard = self._attempts < ATTEMPTS  # what the last attempt has tried would come to nothing again
+        hard = self._attempts < BARE_ATTEMPTS  # what was tried then would come to nothing again
         yield from self._search.exhaustive(views, hard=hard)
         if self._judge.widen():
             yield from self._search.exhaustive(views, hard=hard)
+        hard = self._attempts < ATTEMPTS  # nor would what the last attempt has tried
         if self._judge.displace():
             yield from self._search.exhaustive(views, hard=hard)
         if not self._strict and self._judge.relax():

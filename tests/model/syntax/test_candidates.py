@@ -116,15 +116,17 @@ def test_tokens_of_every_rank_are_tried_where_a_fault_is(tokens: SmallTokens) ->
     assert tried >= {b"a", b"b", b"c"}
 
 
-def gap_in_script(tokens: SmallTokens, asked: list[bytes] | None = None) -> GapText:
-    """A gap between two statements, with a grammar that completes with parentheses and notes for what."""
+def gap_in_script(
+    tokens: SmallTokens, asked: list[bytes] | None = None, left: str = "a();\n", right: str = "\nb();\n"
+) -> GapText:
+    """A gap, with a grammar that completes with parentheses and notes for what."""
 
     def repair(text: bytes) -> Iterator[bytes]:
         if asked is not None:
             asked.append(text)
         yield from (b")", b"))", b")))")
 
-    closer = between("a();\n", "\nb();\n", require("javascript"))[1]
+    closer = between(left, right, require("javascript"))[1]
     return GapText(vocabulary_of(tokens), RegionRules(Region(0, 0), b""), lambda: closer, repair)
 
 
@@ -201,15 +203,23 @@ def test_a_gap_of_no_language_has_no_repairs(tokens: SmallTokens) -> None:
     assert list(gap.repairs(ids(tokens, "f("))) == []
 
 
-def test_the_grammar_is_asked_behind_the_first_guess_and_of_no_mere_draft(tokens: SmallTokens) -> None:
+def test_the_grammar_is_asked_before_any_guess_and_of_no_mere_draft(tokens: SmallTokens) -> None:
     asked: list[bytes] = []
     gap = gap_in_script(tokens, asked)
     queue = Candidates(view(tokens, [[b"a", b"b"]]), gap)
-    closings = queue._closings(ids(tokens, "f(g"), None, is_drafted=False)
-    assert next(closings) == b")"
-    assert asked == []
-    assert list(islice(closings, 2)) == [b")", b"))"]
+    before = gap.fill(ids(tokens, "f(a"), b");")
+    closings = queue._closings(ids(tokens, "f(g"), before, is_drafted=False)
+    guesses = gap.completions(ids(tokens, "f(g"))
+    assert list(islice(closings, 3)) == [b")", b");", next(guesses)]
     assert asked == [b"f(g"]
+    assert list(islice(closings, 3)) == [b"))", b")))", next(guesses)]
     asked.clear()
     list(queue._closings(ids(tokens, "f(g"), None, is_drafted=True))
+    assert asked == []
+
+
+def test_where_a_comment_goes_on_behind_the_gap_nothing_is_lacking(tokens: SmallTokens) -> None:
+    asked: list[bytes] = []
+    gap = gap_in_script(tokens, asked, "/* a", " */ b()")
+    assert next(Candidates(view(tokens, [[b"a"]]), gap)._closings(ids(tokens, "f("), None, is_drafted=False)) == b""
     assert asked == []
