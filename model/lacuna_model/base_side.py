@@ -88,13 +88,15 @@ class BaseSide:
         sizes = [len(tokens) - canvas.frontier for canvas, tokens in zip(canvases, inputs, strict=True)]
         return list(said.split_with_sizes(sizes))
 
-    def likelihood(self, gap: Gap, tokens: Sequence[int]) -> float:
-        """The log-probability of ``tokens`` as what stands in a gap and goes on behind it."""
+    def log_probabilities(self, gap: Gap, tokens: Sequence[int]) -> list[float]:
+        """The log-probability of each of ``tokens`` as what stands in a gap and goes on behind it."""
         probe = Canvas(gap, len(tokens), len(tokens), candidate=PROBE)
         probe.open_block()
         (rows,) = self.next_logits([probe], [tokens])
         del self._lines[probe.key]
-        return float(rows.log_softmax(-1).gather(1, torch.tensor(tokens, device=rows.device)[:, None]).sum())
+        said = rows.log_softmax(-1).gather(1, torch.tensor(tokens, device=rows.device)[:, None])
+        found: list[float] = said[:, 0].tolist()
+        return found
 
     def finish_block(self, canvases: Sequence[Canvas], *, guided: bool) -> None:
         """Make what the blocks brought context of the blocks to come.
