@@ -88,6 +88,8 @@ class Engine:
         region_groups.check(request.regions, text)
         if not 1 <= request.candidates <= MAX_CANDIDATES:
             raise RequestError(f"{request.candidates} candidates were asked for; 1 to {MAX_CANDIDATES} are possible")
+        if not 0 <= request.options.forks < MAX_CANDIDATES:
+            raise RequestError(f"{request.options.forks} forks were asked for; 0 to {MAX_CANDIDATES - 1} are possible")
         deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
         newlines = region_groups.newlines(text, request.regions)
         spaced, regions = region_groups.spaced(text, request.regions, newlines)

@@ -184,6 +184,12 @@ def test_a_first_fill_outlives_the_deadline_of_its_forks_but_no_cancel(
     assert (result.fills == alone.fills) == (outcome == "deadline")
 
 
+@pytest.mark.parametrize("count", [-1, MAX_CANDIDATES])
+def test_a_number_of_forks_that_cannot_be_is_refused(model: LoadedModel, count: int) -> None:
+    with pytest.raises(RequestError, match="forks"):
+        ask(Engine(model), forks=count)
+
+
 @pytest.mark.parametrize("count", [0, -1, MAX_CANDIDATES + 1])
 def test_a_number_of_candidates_that_cannot_be_is_refused(model: LoadedModel, count: int) -> None:
     with pytest.raises(RequestError, match="candidates"):
