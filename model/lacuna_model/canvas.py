@@ -133,7 +133,6 @@ class Canvas:
         if len(shortened) >= self.least:
             self.done = shortened
             self.slots = []
-            self.rivals = {place: rival for place, rival in self.rivals.items() if place < len(shortened)}
             self.budget = 0
             self.closed = True
 

@@ -87,7 +87,7 @@ def filled(place: int, *tokens: int, rivals: dict[int, tuple[float, int]]) -> Ca
 
 
 def test_forks_part_from_the_first_fill_where_it_was_least_sure() -> None:
-    first = filled(5, 10, 11, 12, rivals={0: (3.0, 20), 2: (0.2, 22), 3: (0.9, 23)})
+    first = filled(5, 10, 11, 12, rivals={0: (3.0, 20), 2: (0.2, 22), 3: (0.9, 23), 4: (0.1, 24)})
     second = filled(50, 30, 31, rivals={1: (0.5, 41)})
     assert forks([first, second], 3, 1.0, END) == [
         [[10, 11, 22], [30, 31, END]],
@@ -151,11 +151,34 @@ def test_a_doubtful_fill_is_forked_and_the_likeliest_delivered(
     assert best.alternatives == ()
 
 
+def test_several_gaps_are_not_forked_unless_several_fills_are_wanted(
+    model: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RIVAL", 100.0)
+    gaps = (Region(9, 9, max_tokens=6), Region(90, 90, max_tokens=6))
+    engine, options = Engine(model), DecodeOptions(syntax=False, prior=False)
+    alone = engine.fill(InfillRequest(tiny.CODE, gaps, options=options))
+    several = engine.fill(InfillRequest(tiny.CODE, gaps, candidates=2, options=options))
+    assert alone.stats.steps < several.stats.steps
+    assert len(several.alternatives) == 1
+    assert alone.fills in (several.fills, *several.alternatives)
+
+
 def test_a_fill_that_is_not_doubtful_is_delivered_as_it_is(model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Engine(model)
     monkeypatch.setattr(module, "DOUBTFUL", 1000.0)
     alone, best = ask(engine, forks=0), ask(engine, forks=2)
     assert (best.fills, best.stats.steps) == (alone.fills, alone.stats.steps)
+
+
+def test_a_long_fill_is_not_forked_unless_several_are_wanted(
+    model: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RIVAL", 100.0)
+    engine = Engine(model)
+    assert ask(engine).stats.steps > ask(engine, forks=0).stats.steps
+    monkeypatch.setattr(module, "LONGEST", 4)
+    assert ask(engine).stats.steps == ask(engine, forks=0).stats.steps < ask(engine, 2).stats.steps
 
 
 def test_what_has_no_close_rival_is_not_forked(model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
