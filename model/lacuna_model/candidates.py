@@ -7,7 +7,6 @@ canvases of candidate c are those from ``c * num_gaps`` on. They read the same c
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from math import inf
 
 from msgspec.structs import replace as replace_fields
 
@@ -24,6 +23,8 @@ DOUBTFUL = 0.6
 LONGEST = 48
 # Forks of a doubtful fill take tokens that were less than this (nats) behind: what the project settled is not forked.
 RIVAL = 1.0
+# Where several fills are wanted any token will do that was not ruled out: those are thousands of nats behind.
+POSSIBLE = 50.0
 
 Fills = tuple[str, ...]
 # What the fills of a candidate begin with, a run of tokens for every gap.
@@ -179,7 +180,7 @@ class Candidates:
         """
         canvases, end = self._attempts[0].canvases, self._tokens.eog_id
         if self._wanted > 1:
-            return forks(canvases, self._wanted - 1, inf, end)
+            return forks(canvases, self._wanted - 1, POSSIBLE, end)
         short = len(canvases) == 1 and len(canvases[0].tokens()) < LONGEST
         close = forks(canvases, self._options.forks, RIVAL, end) if short else []
         if close and self.found and likelihood(self.found[0]).per_token >= -DOUBTFUL:

@@ -7,7 +7,7 @@ from lacuna_model import candidates as module
 from lacuna_model.candidates import SideBySide, forks, likeliest_first
 from lacuna_model.canvas import Canvas
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, Verdict
-from lacuna_model.context import Gap, lay_out
+from lacuna_model.context import Gap, heal, lay_out
 from lacuna_model.denoise import Ending, Outcome, denoise
 from lacuna_model.engine import Engine
 from lacuna_model.errors import RequestError
@@ -138,6 +138,23 @@ def test_what_is_found_alone_is_among_several_and_all_differ(model: LoadedModel)
     fills = (several.fills, *several.alternatives)
     assert alone.fills in fills
     assert 2 <= len(set(fills)) == len(fills) <= 4
+
+
+def test_what_is_ruled_out_begins_no_fork(model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    begins: list[Any] = []
+
+    def seen(*args: Any) -> list[Any]:
+        begins.extend(forks(*args))
+        return begins
+
+    monkeypatch.setattr(module, "forks", seen)
+    text = "x = 1\nif not"
+    _, prefix = heal(text, model.tokenizer)
+    assert len(model.prefixes.starting_with(prefix)) == 1  # so that all else is ruled out
+    region, options = Region(len(text), len(text), max_tokens=3, min_tokens=2), DecodeOptions(syntax=False)
+    result = Engine(model).fill(InfillRequest(text, (region,), candidates=MAX_CANDIDATES, options=options))
+    assert result.alternatives
+    assert all(model.tokenizer.token_bytes(begin[0]).startswith(prefix) for (begin,) in begins)
 
 
 def test_a_doubtful_fill_is_forked_and_the_likeliest_delivered(
