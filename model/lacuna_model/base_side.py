@@ -98,10 +98,12 @@ class BaseSide:
             del self._lines[probe.key]
         return said
 
-    def likelihood(self, gap: Gap, tokens: Sequence[int]) -> float:
-        """The log-probability of ``tokens`` as what stands in a gap and goes on behind it."""
+    def log_probabilities(self, gap: Gap, tokens: Sequence[int]) -> list[float]:
+        """The log-probability of each of ``tokens`` as what stands in a gap and goes on behind it."""
         (rows,) = self.continuations(gap, (), [tokens])
-        return float(rows.log_softmax(-1).gather(1, torch.tensor(tokens, device=rows.device)[:, None]).sum())
+        said = rows.log_softmax(-1).gather(1, torch.tensor(tokens, device=rows.device)[:, None])
+        found: list[float] = said[:, 0].tolist()
+        return found
 
     def finish_block(self, canvases: Sequence[Canvas], *, guided: bool) -> None:
         """Make what the blocks brought context of the blocks to come.

@@ -1,5 +1,6 @@
 """The canvas: the slots that stand for the gaps, block by block."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,8 +32,9 @@ class Canvas:
     """One gap's slots while it is filled.
 
     ``done`` are the tokens of finished blocks, ``slots`` the current block (None: open). ``budget`` is how many
-    tokens may follow behind this block. Of several candidates for one gap each has a canvas; ``candidate`` n begins
-    with the n-th next best token. The ``tentative`` slots may yet be open again.
+    tokens may follow behind this block. Of several candidates for one gap each has a canvas, which begins with the
+    tokens of ``begin``. The ``tentative`` slots may yet be open again. ``rivals`` has for places, counted over all
+    blocks, the next best token and by how many nats it was behind the one that stands there.
     """
 
     gap: Gap
@@ -41,9 +43,11 @@ class Canvas:
     min_tokens: int = 0
     stop: StopRule | None = None
     candidate: int = 0
+    begin: Sequence[int] = ()
     done: list[int] = field(default_factory=list)
     slots: list[int | None] = field(default_factory=list)
     tentative: set[int] = field(default_factory=set)
+    rivals: dict[int, tuple[float, int]] = field(default_factory=dict)
     closed: bool = False
 
     def open_block(self) -> None:
@@ -93,11 +97,23 @@ class Canvas:
             self.budget = 0
             self.closed = True
 
+    def remember(self, slot: int, token: int, seen: Marginals) -> None:
+        """Keep the rival of the token that a slot receives, where that is the best and no constraint swapped it."""
+        place = len(self.done) + slot
+        self.rivals.pop(place, None)
+        if seen.ids[slot, 0] == token:
+            self.rivals[place] = float(seen.logp[slot, 0] - seen.logp[slot, 1]), int(seen.ids[slot, 1])
+
     def remask(self, slot: int) -> None:
         """Open the committed slots from ``slot`` up to the first that is open."""
         for place in range(slot, self.frontier):
             self.slots[place] = None
             self.tentative.discard(place)
+
+    @property
+    def begun(self) -> Sequence[int]:
+        """The tokens of ``begin`` that are still to come in the current block, from the frontier on."""
+        return self.begin[len(self.done) + self.frontier : len(self.done) + len(self.slots)]
 
     @property
     def is_full(self) -> bool:

@@ -92,7 +92,7 @@ def denoise(
             continue
         if not admitted:
             break  # there is no witness, and another pass would see the same: the constraint has the last word
-        _apply(canvases, admitted, tokens.eog_id, counts)
+        _apply(canvases, marginals, admitted, tokens.eog_id, counts)
         for canvas in canvases:
             canvas.stop_at_repeat(tokens)
         counts.steps += 1
@@ -121,9 +121,15 @@ def _admit(
     return []
 
 
-def _apply(canvases: Sequence[Canvas], admitted: Sequence[Commit | Remask], eog_id: int, counts: Counts) -> None:
+def _apply(
+    canvases: Sequence[Canvas],
+    marginals: Sequence[Marginals | None],
+    admitted: Sequence[Commit | Remask],
+    eog_id: int,
+    counts: Counts,
+) -> None:
     for commit in admitted:
-        canvas = canvases[commit.gap]
+        canvas, seen = canvases[commit.gap], marginals[commit.gap]
         if isinstance(commit, Remask):
             canvas.remask(commit.slot)
         elif canvas.closed or commit.slot >= len(canvas.slots):
@@ -131,7 +137,8 @@ def _apply(canvases: Sequence[Canvas], admitted: Sequence[Commit | Remask], eog_
         elif commit.edit:
             canvas.slots[commit.slot] = commit.token
             counts.corrections += 1
-        elif canvas.slots[commit.slot] is None:
+        elif canvas.slots[commit.slot] is None and seen is not None:
+            canvas.remember(commit.slot, commit.token, seen)
             canvas.commit(commit.slot, commit.token, eog_id, tentative=commit.tentative)
 
 

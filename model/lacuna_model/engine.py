@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 
 from lacuna_model import regions as region_groups
-from lacuna_model.candidates import SideBySide
+from lacuna_model.candidates import Attempt, Begins, Candidates, SideBySide
 from lacuna_model.canvas import Canvas
 from lacuna_model.context import Layout, heal, lay_out
-from lacuna_model.denoise import Ending, denoise
+from lacuna_model.denoise import Ending
 from lacuna_model.errors import RequestError
 from lacuna_model.kv_cache import UpdateCounts
 from lacuna_model.loader import LoadedModel, load_model
@@ -87,6 +87,8 @@ class Engine:
         region_groups.check(request.regions, text)
         if not 1 <= request.candidates <= MAX_CANDIDATES:
             raise RequestError(f"{request.candidates} candidates were asked for; 1 to {MAX_CANDIDATES} are possible")
+        if not 0 <= request.options.forks < MAX_CANDIDATES:
+            raise RequestError(f"{request.options.forks} forks were asked for; 0 to {MAX_CANDIDATES - 1} are possible")
         deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
         newlines = region_groups.newlines(text, request.regions)
         spaced, regions = region_groups.spaced(text, request.regions, newlines)
@@ -184,24 +186,23 @@ class _GroupFill:
         self._counts = UpdateCounts(total=0, encoded=0)
         self._encode_ms = 0.0
         self._prefixes = [gap.prefix for gap in layout.gaps]
-        constraints = [
-            constraint_for(checked, regions, request.path, request.language, model.tokenizer, syntax=options.syntax)
-            for _ in range(candidates)
-        ]
-        self._constraint = SideBySide(constraints, len(regions), self._likelihood)
         rules = list(region_groups.stop_rules(text, regions))
-        self._canvases = [
-            Canvas(gap, block, region.max_tokens, min_tokens=region.min_tokens, stop=rule, candidate=candidate)
-            for candidate in range(candidates)
-            for gap, region, rule in zip(layout.gaps, regions, rules, strict=True)
-        ]
-        self._model = TwoSidedModel(
-            model,
-            session.cache,
-            layout,
-            guidance=options.guidance,
-            prior=CanvasPrior(known, layout, eog_id=model.tokenizer.eog_id) if options.prior else None,
-        )
+
+        def attempt(begins: Sequence[Begins]) -> Attempt:
+            constraints = [
+                constraint_for(checked, regions, request.path, request.language, model.tokenizer, syntax=options.syntax)
+                for _ in begins
+            ]
+            canvases = [
+                Canvas(gap, block, region.max_tokens, region.min_tokens, rule, candidate, begin)
+                for candidate, beginning in enumerate(begins)
+                for gap, region, rule, begin in zip(layout.gaps, regions, rules, beginning, strict=True)
+            ]
+            prior = CanvasPrior(known, layout, eog_id=model.tokenizer.eog_id) if options.prior else None
+            reader = TwoSidedModel(model, session.cache, layout, guidance=options.guidance, prior=prior)
+            return Attempt(reader, canvases, SideBySide(constraints, len(regions)))
+
+        self._candidates = Candidates(attempt, len(regions), model.tokenizer, options, candidates)
         self._tokenizer = model.tokenizer
 
     def run(
@@ -218,15 +219,7 @@ class _GroupFill:
         """
         while self._encode() and not cancelled() and (deadline is None or time.monotonic() < deadline):
             yield Snapshot(0, (*before, *("",) * (total - first)), ((),) * total)
-        loop = denoise(
-            self._model,
-            self._canvases,
-            self._constraint,
-            self._tokenizer,
-            self._request.options,
-            cancelled=cancelled,
-            deadline=deadline,
-        )
+        loop = self._candidates.denoise(cancelled, deadline)
         count = len(self._prefixes)
         after = total - first - count
         while True:
@@ -235,16 +228,12 @@ class _GroupFill:
             except StopIteration as end:
                 ending: Ending = end.value
                 break
-            shown = map(self._without_prefix, range(count), seen.fills)  # of the first candidate
+            shown = map(self._without_prefix, range(count), seen.fills)
             slots = map(self._slots_without_prefix, range(count), seen.slots)
-            passes, checks = self._model.counts, self._constraint.stats
             yield msgspec.structs.replace(
                 seen,
                 fills=(*before, *shown, *("",) * after),
                 slots=(*((),) * first, *slots, *((),) * after),
-                nfe=passes.canvas + passes.base,
-                vetoes=checks.vetoes,
-                deferrals=checks.deferrals,
             )
         return ending
 
@@ -263,15 +252,11 @@ class _GroupFill:
     @property
     def others(self) -> tuple[tuple[str, ...], ...]:
         """The fills of the further candidates, once the loop has ended."""
-        return tuple(dict.fromkeys(self._constraint.others))
-
-    def _likelihood(self, fills: Sequence[str]) -> float:
-        texts = [prefix.decode() + fill for prefix, fill in zip(self._prefixes, fills, strict=True)]
-        return self._model.likelihood([self._tokenizer.encode(text) for text in texts])
+        return tuple(self._candidates.found[1:])
 
     def stats(self, ending: Ending) -> FillStats:
         """What this group took."""
-        passes, checks = self._model.counts, self._constraint.stats
+        passes, checks = self._candidates.passes, self._candidates.checks
         return FillStats(
             nfe=passes.canvas + passes.base,
             base_nfe=passes.base,
@@ -284,7 +269,7 @@ class _GroupFill:
             deferrals=checks.deferrals,
             encode_ms=self._encode_ms,
             constraint_ms=checks.ms,
-            constrained=self._constraint.active,
+            constrained=self._candidates.constrained,
         )
 
     def _without_prefix(self, gap: int, fill: str) -> str:

@@ -64,7 +64,9 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ones; ``single`` commits one slot a step. ``guidance`` is the weight of the base model at the frontier,
     ``corrections`` the number of committed slots that may change. ``temperature`` 0 takes the best token, else tokens
     are drawn with ``seed``. ``deadline_ms`` 0 means none. With ``syntax`` nothing is committed that would add a syntax
-    error, and with ``prior`` the model's word is mixed with what the open file and its workspace say.
+    error, and with ``prior`` the model's word is mixed with what the open file and its workspace say. Where one
+    fill of one region is asked for and comes out doubtful, up to ``forks`` others are tried that part from it where it
+    was least sure, and the likeliest is delivered; 0 takes the first for what it is, in less time.
     """
 
     schedule: ScheduleName = "entropy"
@@ -78,6 +80,7 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     deadline_ms: int = 0
     syntax: bool = True
     prior: bool = True
+    forks: int = 2
 
 
 class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,7 +14,7 @@ from lacuna_model.context import Layout
 from lacuna_model.ending import END_SHARE, RULED_OUT, best_others, best_tokens, end_odds, with_ends
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
-from lacuna_model.prior.canvas_prior import CanvasPrior, Draft, beside
+from lacuna_model.prior.canvas_prior import CanvasPrior, Draft, beside, settle
 from lacuna_model.prior.spans import Spoken
 from lacuna_model.prior.weights import MixtureWeights, fitted
 from lacuna_model.rows import Rows
@@ -48,6 +49,13 @@ class Reading:
     marginals: Marginals
     start: int
     frontier: int
+
+
+class Likelihood(NamedTuple):
+    """The base's log-probability of fills and the text behind their gaps, and that of a token of the fills alone."""
+
+    total: float
+    per_token: float
 
 
 @dataclass(slots=True)
@@ -101,11 +109,6 @@ class TwoSidedModel:
         """Marginals of every open canvas: the canvas side's, with prior and, at the frontier, the base's mixed in."""
         opened = [canvas for canvas in canvases if not canvas.closed]
         drafts, exact = self._read(opened, [self._age(canvas) for canvas in opened])
-        for index, canvas in enumerate(opened):
-            if canvas.candidate and not canvas.frontier and not canvas.done:
-                first = drafts[index].rows.own(0)
-                first[self._end_if_likely(first[None])[0].topk(canvas.candidate).indices] = RULED_OUT
-                exact[index] = min(exact[index], 1)  # what was verified goes on from the best token
         found = iter(self._marginals(opened, drafts, exact))
         return [None if canvas.closed else next(found) for canvas in canvases]
 
@@ -173,11 +176,15 @@ class TwoSidedModel:
         return self._prior is not None and self._prior.withdraw()
 
     @torch.inference_mode()
-    def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
-        """The base's log-probability of the tokens of all fills and, given them, of the text behind each gap."""
+    def likelihood(self, fills: Sequence[Sequence[int]]) -> Likelihood:
+        """What the base makes of all fills and, given them, of the text behind each gap."""
         self.counts.base += len(fills)
-        pairs = zip(self._behind.items(), fills, strict=True)
-        return sum(self._base_side.likelihood(gap, [*fill, *behind]) for (gap, behind), fill in pairs)
+        total, own = 0.0, 0.0
+        for (gap, behind), fill in zip(self._behind.items(), fills, strict=True):
+            said = self._base_side.log_probabilities(gap, [*fill, *behind])
+            total += sum(said)
+            own += sum(said[: len(fill)])
+        return Likelihood(total, own / max(sum(map(len, fills)), 1))
 
     def draft(self, opened: Sequence[Canvas]) -> list[Tensor]:
         """The canvas side's logits [B, V] of every open canvas, from one pass over all of them."""
@@ -251,6 +258,9 @@ class TwoSidedModel:
         # An end-of-gap may have cut the block since it was read.
         reading, size = self._readings[canvas.key], len(canvas.slots)
         rows, best = Rows(reading.rows[:size]), reading.best[:size]
+        if begun := canvas.begun:
+            draft = Draft(rows, best_tokens(rows.read, self._eog_id, best), [None] * size)
+            return settle(draft, canvas.frontier, begun)
         if self._prior is not None:
             return self._prior.draft(canvas, rows, best, self.says)
         return Draft(rows, best_tokens(rows.read, self._eog_id, best), [None] * size)

@@ -110,16 +110,16 @@ def test_more_room_for_the_canvas_moves_nothing_over_it(model: LoadedModel, layo
     assert side.finished_rows(0) == list(range(side.canvas_start - BLOCK, side.canvas_start))
 
 
-def test_a_likelihood_is_that_of_the_text_in_one_go_and_leaves_nothing_behind(
+def test_log_probabilities_are_those_of_the_text_in_one_go_and_leaves_nothing_behind(
     model: LoadedModel, layout: Layout, side: BaseSide
 ) -> None:
     tokens, draft = [20, 30, 40, 50, 60], [21, 22, 23, 24, 25]
     (canvas, _) = opened(layout)
     side.next_logits([canvas], [draft])
     rows = expected(model, layout, canvas, tokens).log_softmax(-1)
-    wanted = rows[range(BLOCK), tokens].sum()
+    wanted = rows[range(BLOCK), tokens].tolist()
     for _ in range(2):
-        assert side.likelihood(layout.gaps[0], tokens) == pytest.approx(float(wanted), abs=1e-3)
+        assert side.log_probabilities(layout.gaps[0], tokens) == pytest.approx(wanted, abs=1e-3)
     canvas.slots[0] = 20
     (said,) = side.next_logits([canvas], [[20, *draft[1:]]])
     torch.testing.assert_close(said, expected(model, layout, canvas, [20, *draft[1:]]), atol=1e-4, rtol=1e-4)

@@ -1,16 +1,19 @@
-from collections.abc import Sequence
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 
-from lacuna_model.candidates import SideBySide
+from lacuna_model import candidates as module
+from lacuna_model.candidates import SideBySide, forks, likeliest_first
 from lacuna_model.canvas import Canvas
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, Verdict
-from lacuna_model.context import lay_out
+from lacuna_model.context import Gap, heal, lay_out
+from lacuna_model.denoise import Ending, Outcome, denoise
 from lacuna_model.engine import Engine
 from lacuna_model.errors import RequestError
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
-from lacuna_model.params import MAX_CANDIDATES, DecodeOptions, InfillRequest, Region
+from lacuna_model.params import MAX_CANDIDATES, DecodeOptions, InfillRequest, InfillResult, Region, Snapshot
 
 from . import tiny
 
@@ -41,7 +44,7 @@ def views(count: int) -> list[GapView]:
 
 def test_each_candidate_is_asked_about_its_own_gaps() -> None:
     parts = [Recorded(Verdict("ok", ("a", "b"))), Recorded(Verdict("ok", ("c", "d")), forbidden=7)]
-    both = SideBySide(parts, 2, alike)
+    both = SideBySide(parts, 2)
     admitted = both.admit(views(4), [Commit(0, 0, 5), Commit(2, 0, 7), Commit(3, 0, 6)])
     assert admitted == [Commit(0, 0, 5), Commit(3, 0, 6)]
     assert parts[0].seen == [(2, [Commit(0, 0, 5)])]
@@ -53,29 +56,46 @@ def recorded(*fills: tuple[str, ...] | None) -> list[Recorded]:
     return [Recorded(Verdict("ok" if texts else "no_valid_fill", texts)) for texts in fills]
 
 
-def alike(fills: Sequence[str]) -> float:
-    return 0.0
-
-
-def test_the_first_that_found_a_fill_is_delivered_and_repetitions_are_left_out() -> None:
-    both = SideBySide(recorded(None, ("a",), ("b",), ("a",), ("c",)), 1, alike)
-    assert both.finish(views(5), truncate=False).fills == ("a",)
-    assert both.others == (("b",), ("c",))
-
-
-def test_the_likeliest_is_delivered_where_there_is_time_to_ask() -> None:
-    both = SideBySide(
-        recorded(None, ("a",), ("b",), ("c",)), 1, lambda fills: {"a": -3.0, "b": -1.0, "c": -2.0}[fills[0]]
-    )
-    assert both.finish(views(4), truncate=False).fills == ("b",)
-    assert both.others == (("c",), ("a",))
-    assert both.finish(views(4), truncate=True).fills == ("a",)
+def test_the_first_that_found_a_fill_speaks_for_all() -> None:
+    both = SideBySide(recorded(None, ("a",), ("b",)), 1)
+    assert both.finish(views(3), truncate=False).fills == ("a",)
+    assert both.found == (("a",), ("b",))
 
 
 def test_where_none_found_a_fill_the_first_says_why() -> None:
-    both = SideBySide(recorded(None, None), 1, alike)
+    both = SideBySide(recorded(None, None), 1)
     assert both.finish(views(2), truncate=False).fills is None
-    assert both.others == ()
+    assert both.found == ()
+
+
+def test_fills_come_likeliest_first_and_once() -> None:
+    said = {"a": -3.0, "b": -1.0, "c": -2.0}
+    assert likeliest_first([("a",), ("b",), ("a",), ("c",)], lambda fills: said[fills[0]]) == [("b",), ("c",), ("a",)]
+
+
+def test_a_single_fill_is_not_asked_about() -> None:
+    assert likeliest_first([("a",), ("a",)], lambda fills: pytest.fail("asked")) == [("a",)]
+
+
+END = 2
+
+
+def filled(place: int, *tokens: int, rivals: dict[int, tuple[float, int]]) -> Canvas:
+    canvas = Canvas(Gap("before", 5, place), 8, 8, done=list(tokens), closed=True)
+    canvas.rivals = rivals
+    return canvas
+
+
+def test_forks_part_from_the_first_fill_where_it_was_least_sure() -> None:
+    first = filled(5, 10, 11, 12, rivals={0: (3.0, 20), 2: (0.2, 22), 3: (0.9, 23), 4: (0.1, 24)})
+    second = filled(50, 30, 31, rivals={1: (0.5, 41)})
+    assert forks([first, second], 3, 1.0, END) == [
+        [[10, 11, 22], [30, 31, END]],
+        [[10, 11, 12, END], [30, 41]],
+        [[10, 11, 12, 23], [30, 31, END]],
+    ]
+    assert len(forks([first, second], 2, 1.0, END)) == 2
+    assert len(forks([first, second], 9, 9.0, END)) == 4
 
 
 def test_candidates_do_not_read_each_other(model: LoadedModel) -> None:
@@ -102,25 +122,115 @@ def test_candidates_do_not_read_each_other(model: LoadedModel) -> None:
     )
 
 
-def fill(engine: Engine, candidates: int) -> tuple[tuple[str, ...], ...]:
+def ask(engine: Engine, candidates: int = 1, **options: int) -> InfillResult:
     at = tiny.CODE.index("    ") + 1
     asked = InfillRequest(
         tiny.CODE,
         (Region(at, at, max_tokens=6, min_tokens=4),),
         candidates=candidates,
-        options=DecodeOptions(syntax=False, prior=False),
+        options=DecodeOptions(syntax=False, prior=False, **options),
     )
-    result = engine.fill(asked)
-    return (result.fills, *result.alternatives)
+    return engine.fill(asked)
 
 
 def test_what_is_found_alone_is_among_several_and_all_differ(model: LoadedModel) -> None:
-    alone, several = fill(Engine(model), 1), fill(Engine(model), 4)
-    assert alone[0] in several
-    assert 2 <= len(set(several)) == len(several) <= 4
+    alone, several = ask(Engine(model), forks=0), ask(Engine(model), 4)
+    fills = (several.fills, *several.alternatives)
+    assert alone.fills in fills
+    assert 2 <= len(set(fills)) == len(fills) <= 4
+
+
+def test_what_is_ruled_out_begins_no_fork(model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    begins: list[Any] = []
+
+    def seen(*args: Any) -> list[Any]:
+        begins.extend(forks(*args))
+        return begins
+
+    monkeypatch.setattr(module, "forks", seen)
+    text = "x = 1\nif not"
+    _, prefix = heal(text, model.tokenizer)
+    assert len(model.prefixes.starting_with(prefix)) == 1  # so that all else is ruled out
+    region, options = Region(len(text), len(text), max_tokens=3, min_tokens=2), DecodeOptions(syntax=False)
+    result = Engine(model).fill(InfillRequest(text, (region,), candidates=MAX_CANDIDATES, options=options))
+    assert result.alternatives
+    assert all(model.tokenizer.token_bytes(begin[0]).startswith(prefix) for (begin,) in begins)
+
+
+def test_a_doubtful_fill_is_forked_and_the_likeliest_delivered(
+    model: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine(model)
+    monkeypatch.setattr(module, "RIVAL", 100.0)
+    several = ask(engine, 3)
+    best = ask(engine, forks=2)
+    assert best.fills == several.fills != ask(engine, forks=0).fills
+    assert best.alternatives == ()
+
+
+def test_several_gaps_are_not_forked_unless_several_fills_are_wanted(
+    model: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RIVAL", 100.0)
+    gaps = (Region(9, 9, max_tokens=6), Region(90, 90, max_tokens=6))
+    engine, options = Engine(model), DecodeOptions(syntax=False, prior=False)
+    alone = engine.fill(InfillRequest(tiny.CODE, gaps, options=options))
+    several = engine.fill(InfillRequest(tiny.CODE, gaps, candidates=2, options=options))
+    assert alone.stats.steps < several.stats.steps
+    assert len(several.alternatives) == 1
+    assert alone.fills in (several.fills, *several.alternatives)
+
+
+def test_a_fill_that_is_not_doubtful_is_delivered_as_it_is(model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine(model)
+    monkeypatch.setattr(module, "DOUBTFUL", 1000.0)
+    alone, best = ask(engine, forks=0), ask(engine, forks=2)
+    assert (best.fills, best.stats.steps) == (alone.fills, alone.stats.steps)
+
+
+def test_a_long_fill_is_not_forked_unless_several_are_wanted(
+    model: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RIVAL", 100.0)
+    engine = Engine(model)
+    assert ask(engine).stats.steps > ask(engine, forks=0).stats.steps
+    monkeypatch.setattr(module, "LONGEST", 4)
+    assert ask(engine).stats.steps == ask(engine, forks=0).stats.steps < ask(engine, 2).stats.steps
+
+
+def test_what_has_no_close_rival_is_not_forked(model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine(model)
+    monkeypatch.setattr(module, "RIVAL", 0.0)
+    assert ask(engine, forks=2).stats.steps == ask(engine, forks=0).stats.steps
+
+
+@pytest.mark.parametrize("outcome", ["deadline", "cancelled"])
+def test_a_first_fill_outlives_the_deadline_of_its_forks_but_no_cancel(
+    model: LoadedModel, monkeypatch: pytest.MonkeyPatch, outcome: Outcome
+) -> None:
+    alone = ask(Engine(model), forks=0)
+    turns = 0
+
+    def once(*args: Any, **options: Any) -> Generator[Snapshot, None, Ending]:
+        nonlocal turns
+        turns += 1
+        ending = yield from denoise(*args, **options)
+        return ending if turns == 1 else Ending(outcome, Verdict("ok", None))
+
+    monkeypatch.setattr(module, "denoise", once)
+    result = ask(Engine(model), 3)
+    assert turns == 2
+    assert result.status == ("ok" if outcome == "deadline" else "cancelled")
+    assert (result.fills == alone.fills) == (outcome == "deadline")
+
+
+@pytest.mark.parametrize("count", [-1, MAX_CANDIDATES])
+def test_a_number_of_forks_that_cannot_be_is_refused(model: LoadedModel, count: int) -> None:
+    with pytest.raises(RequestError, match="forks"):
+        ask(Engine(model), forks=count)
 
 
 @pytest.mark.parametrize("count", [0, -1, MAX_CANDIDATES + 1])
 def test_a_number_of_candidates_that_cannot_be_is_refused(model: LoadedModel, count: int) -> None:
     with pytest.raises(RequestError, match="candidates"):
-        fill(Engine(model), count)
+        ask(Engine(model), count)

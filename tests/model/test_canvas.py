@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from lacuna_model.canvas import Canvas
@@ -6,7 +7,7 @@ from lacuna_model.context import Gap
 from lacuna_model.stopping import StopRule
 from lacuna_model.tokenizer import Tokenizer
 
-from .scripted import sure
+from .scripted import SECOND, sure
 
 EOG = 2
 
@@ -158,3 +159,26 @@ def test_what_stands_behind_an_open_slot_is_not_masked_again() -> None:
     canvas.commit(0, 10, EOG, tentative=True)
     canvas.remask(0)
     assert canvas.slots == [None, None, None, 13]
+
+
+def test_the_rival_of_the_best_token_is_kept_but_not_of_one_that_a_constraint_chose() -> None:
+    canvas = opened(block_size=2, budget=4)
+    canvas.remember(1, 11, sure([10, 11]))
+    canvas.slots = [10, 11]
+    canvas.open_block()
+    canvas.remember(0, 12, sure([12, 13]))
+    behind = pytest.approx(np.log(0.95 / 0.04))
+    assert canvas.rivals == {1: (behind, SECOND), 2: (behind, SECOND)}
+    canvas.remember(0, 99, sure([12, 13]))
+    assert canvas.rivals.keys() == {1}
+
+
+def test_what_a_canvas_begins_with_is_to_come_block_by_block() -> None:
+    canvas = opened(block_size=2, budget=5, begin=(10, 11, 12))
+    assert canvas.begun == (10, 11)
+    canvas.commit(0, 10, EOG)
+    assert canvas.begun == (11,)
+    canvas.commit(1, 11, EOG)
+    assert canvas.begun == ()
+    canvas.open_block()
+    assert canvas.begun == (12,)

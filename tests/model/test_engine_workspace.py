@@ -7,6 +7,8 @@ import pytest
 from lacuna_model.engine import Engine
 from lacuna_model.loader import LoadedModel
 from lacuna_model.params import DecodeOptions, InfillRequest, Region, Snippet
+from lacuna_model.prior.spans import Spoken
+from lacuna_model.two_sided import TwoSidedModel
 from lacuna_model.window import WindowOptions
 
 KNOWN = (
@@ -45,11 +47,14 @@ def request(text: str, root: Path | None, *, prior: bool = True) -> InfillReques
         (Region(at, at, max_tokens=40),),
         path=str((root or Path("/nowhere")) / "other.py"),
         workspace=str(root or ""),
-        options=DecodeOptions(syntax=False, prior=prior),
+        options=DecodeOptions(syntax=False, forks=0, prior=prior),
     )
 
 
-def test_what_the_project_has_is_filled_in_and_at_once(engine: Engine, root: Path) -> None:
+def test_what_the_project_has_is_filled_in_and_at_once(
+    engine: Engine, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TwoSidedModel, "says", lambda _self, _canvas, runs: [Spoken(0.0, 0.0)] * len(runs))
     engine.workspaces.read(str(root), PATIENCE)
     result = engine.fill(request("", root))
     assert result.fills == (SPAN,)
@@ -85,7 +90,7 @@ def test_the_file_on_disk_does_not_tell_what_is_missing_in_it(engine: Engine, ro
 @pytest.mark.parametrize("guidance", [0.0, 0.6])
 def test_a_kept_context_with_snippets_changes_no_fill(model: LoadedModel, root: Path, guidance: float) -> None:
     snippets = (Snippet("account.py", KNOWN),)
-    options = DecodeOptions(syntax=False, guidance=guidance)
+    options = DecodeOptions(syntax=False, forks=0, guidance=guidance)
     asked = [
         msgspec.structs.replace(request(text, root), snippets=snippets, options=options)
         for text in ("", "x = 1\n", "x = 1\ny = 2\n", "x = 1\n")

@@ -255,6 +255,19 @@ def test_a_full_block_that_waits_costs_no_passes(model: LoadedModel) -> None:
     assert reader.counts.canvas == 1
 
 
+@pytest.mark.parametrize("guidance", [0.0, 0.5])
+def test_a_canvas_begins_as_it_was_told_and_goes_on_by_itself(model: LoadedModel, guidance: float) -> None:
+    cache, layout = context(model, *SEGMENTS[:2])
+    (alone,) = tiny.canvases(layout, block_size=3, budget=8, min_tokens=8)
+    decode(model, tiny.reader(model, cache, layout, guidance=guidance), [alone])
+    begin = [*alone.tokens()[:4], alone.tokens()[4] + 1]
+    (told,) = tiny.canvases(layout, block_size=3, budget=8, min_tokens=8)
+    told.begin = begin
+    decode(model, tiny.reader(model, cache, layout, guidance=guidance), [told])
+    assert told.tokens()[:5] == begin
+    assert len(told.tokens()) == 8
+
+
 class Wavering(Unconstrained):
     """Takes tokens tentatively and masks them again, once, after so many steps; then lets all through."""
 

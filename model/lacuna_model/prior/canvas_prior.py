@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -89,8 +89,8 @@ class CanvasPrior:
         at_start = first == 0 and not canvas.done
         allowed = (rows[0] > IMPOSSIBLE).numpy(force=True) if at_start and canvas.gap.prefix else None
         walk = self.walk(canvas, allowed)
-        if settled := self._settle(canvas, draft, walk.match, allowed, says):
-            return Draft(rows, tokens, draft.proposals, settled)
+        if span := self._to_settle(canvas, walk.match, allowed, says):
+            return settle(draft, first, span)
         certainty = 1.0
         for slot in range(first, len(tokens)):
             token = canvas.slots[slot]
@@ -124,21 +124,16 @@ class CanvasPrior:
         self._withdrawn.add(least)
         return True
 
-    def _settle(self, canvas: Canvas, draft: Draft, match: Match | None, allowed: Allowed, says: Says) -> int:
-        """Draft the span that is to be this fill, where there is one; returns how many slots that settles."""
+    def _to_settle(self, canvas: Canvas, match: Match | None, allowed: Allowed, says: Says) -> list[int]:
+        """What the span that is to be this fill has for the slots from the first open one on, where there is one."""
         span = self._span(canvas, match, allowed, says)
         if span is None:
-            return 0
+            return []
         first = canvas.frontier
         going_on = [*span[len(canvas.tokens()) :], self._eog_id][: len(canvas.slots) - first]
         if any(canvas.slots[slot] not in (None, token) for slot, token in enumerate(going_on, start=first)):
-            return 0
-        for slot, token in enumerate(going_on, start=first):
-            draft.tokens[slot] = token
-            row = draft.rows.own(slot)
-            row += math.log(UNSETTLED)
-            row[token] = math.log(1 - UNSETTLED)
-        return len(going_on)
+            return []
+        return going_on
 
     def _span(self, canvas: Canvas, match: Match | None, allowed: Allowed, says: Says) -> list[int] | None:
         """The whole fill that the project has for a canvas, if it is likely enough; once taken, it is followed."""
@@ -146,9 +141,7 @@ class CanvasPrior:
         if key in self._spans and self._spans[key][1][: len(written)] == written:
             return self._spans[key][1]
         self._spans.pop(key, None)
-        if key in self._withdrawn or (canvas.candidate and not written):
-            return None  # a further candidate begins with another token
-        if match is None or (written and match.length < LEAST_MATCH):
+        if key in self._withdrawn or match is None or (written and match.length < LEAST_MATCH):
             return None
         found = self._promising(canvas, written, allowed)
         if not found:
@@ -199,6 +192,16 @@ class CanvasPrior:
                 proposal = propose_right(self._segments, right[:MAX_MATCH]) if right else None
                 if proposal is not None:
                     mix(rows.own(slot), proposal, weight(self._weights.right, proposal))
+
+
+def settle(draft: Draft, first: int, tokens: Sequence[int]) -> Draft:
+    """The draft with ``tokens`` settled from the slot ``first`` on."""
+    for slot, token in enumerate(tokens, start=first):
+        draft.tokens[slot] = token
+        row = draft.rows.own(slot)
+        row += math.log(UNSETTLED)
+        row[token] = math.log(1 - UNSETTLED)
+    return replace(draft, settled=len(tokens))
 
 
 def mix(row: Tensor, proposal: Proposal, share: float) -> None:

@@ -20,7 +20,7 @@ StepsOption = Annotated[
 TokensOption = Annotated[int, typer.Option("--max-tokens", min=1, max=MAX_TOKENS, help="Longest fill of a gap.")]
 CandidatesOption = Annotated[
     int,
-    typer.Option("--candidates", min=1, max=MAX_CANDIDATES, help="So many fills side by side, of which the likeliest."),
+    typer.Option("--candidates", min=1, max=MAX_CANDIDATES, help="So many fills, of which the likeliest."),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, max=MAX_SEED, help="Seed of the sampler.")]
 ScheduleOption = Annotated[ScheduleName, typer.Option("--schedule", help="Which slots are committed in a step.")]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
@@ -81,6 +82,8 @@ class _Run:
         if exchange.ready is not None:
             return None
         asked = exchange.question.request()
+        if exchange.stream:  # what is told of the first fill cannot be taken back
+            asked = replace(asked, options=replace(asked.options, forks=0))
         limit = self._service.config.max_document_bytes
         if len(asked.text.encode()) > limit:
             raise ServiceError("too_large", f"prefix and suffix together have more than {limit} bytes")
@@ -107,10 +110,13 @@ class _Run:
         try:
             async with aclosing(_steps(exchange, ticket)) as steps:
                 async for step in steps:
-                    for chunk in exchange.last(step) if isinstance(step, Answer) else exchange.chunks(step):
-                        yield event(chunk)
                     if isinstance(step, Answer):
+                        for chunk in exchange.last(step):
+                            yield event(chunk)
                         self.ended("ok")
+                    elif exchange.question.candidates == 1:  # which of several comes first is only known in the end
+                        for chunk in exchange.chunks(step):
+                            yield event(chunk)
             yield exchange.end
         except ServiceError as error:
             self.ended(error.code)
