@@ -25,10 +25,11 @@ from lacuna_model.syntax.piece_cache import pieces_of, ways_of
 from lacuna_model.syntax.repair import spelled
 from lacuna_model.syntax.scan import scan, scan_brackets
 
-MOST_FOUND = 24
+MOST_FOUND = 48
 MOST_OPENED = 6
 # What goes on with the line above it, wherever a line's end may be a semicolon.
 CONTINUING = b",.:;*%><=[(?^|&/"
+ENDING = b"}"  # what a statement may end in front of, without a semicolon
 TAKEN_APART = re.compile(rb"=>|->|\$\w+")  # where the parser can make nothing of the text around
 PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 OPENERS = {closer: opener for opener, closer in PAIRS.items()}
@@ -100,7 +101,8 @@ class Junction(Closer):
             if TAKEN_APART.fullmatch(word):
                 behind[-1] = Terminal(word, (tuple(self._insertions.spellings.get(word, ())),), behind[-1].on_new_line)
             elif not _is_comment(leaf):
-                on_new_line = b"\n" in text[end : leaf.start_byte] and text[leaf.start_byte] not in CONTINUING
+                begin = text[leaf.start_byte]
+                on_new_line = begin in ENDING or (b"\n" in text[end : leaf.start_byte] and begin not in CONTINUING)
                 behind.append(self._terminal(text, leaf, on_new_line=on_new_line))
             if len(behind) == REACH:
                 return behind

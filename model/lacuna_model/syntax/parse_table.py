@@ -56,7 +56,9 @@ class ParseTable(GrammarTables):
         super().__init__(language)
         # Terminals that no tree shows, a semicolon that the end of a line stands for, say.
         self.hidden = [symbol for symbol in self.terminals if not self.grammar.node_kind_is_visible(symbol)]
-        named = ((symbol, self.grammar.node_kind_for_id(symbol) or "") for symbol in self.terminals)
+        named = [(symbol, self.grammar.node_kind_for_id(symbol) or "") for symbol in self.terminals]
+        # Those of them that only stand at the end of a line, or of the block around it.
+        self.semicolons = {symbol for symbol, name in named if name.endswith("automatic_semicolon")}
         self._marks = {symbol: mark for symbol, name in named for end, mark in MARKS if name.endswith(end)}
         self._marked: dict[tuple[int, int], str] = {}
         self._hidden_known: dict[int, list[int]] = {}
