@@ -150,7 +150,10 @@ class ParseTable(GrammarTables):
         return (after for hidden in self.hidden_in(stack[-1]) for after in self.shift(stack, hidden))
 
     def actions(self, state: int, terminal: int) -> tuple[Action, ...]:
-        """What a state does at a terminal."""
+        """What a state does at a terminal, or at a symbol of which no tree shows the terminals."""
+        if terminal > self.terminals[-1]:
+            to = self._goes[state].get(terminal)
+            return (Action(SHIFT, to),) if to else ()
         return self._does[state].get(terminal, ())
 
     def goes(self, state: int, symbol: int) -> int | None:
