@@ -14,11 +14,12 @@ from tree_sitter import Node, Parser
 
 from lacuna_model.syntax.balance import Sides
 from lacuna_model.syntax.behind import REACH
+from lacuna_model.syntax.blocks import open_lines
 from lacuna_model.syntax.closing import Closer, unseen
-from lacuna_model.syntax.insertions import WORD
+from lacuna_model.syntax.insertions import COST_NEWLINE, WORD
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.literals import find_literals, finish_token
-from lacuna_model.syntax.meeting import Meeting
+from lacuna_model.syntax.meeting import Meeting, Start
 from lacuna_model.syntax.naming import with_heads
 from lacuna_model.syntax.parse_table import END, START, ParseTable, Stack, Terminal, leaves
 from lacuna_model.syntax.piece_cache import pieces_of, ways_of
@@ -58,15 +59,12 @@ class Junction(Closer):
         inside = scan(fill, self._lexicon, self._sides.left).inside
         half = finish_token(fill, inside) or inside
         text = self._front + fill + half
-        stacks = self._stacks(text)
         opener = self._lexicon.opener_of(self._side.inside) if self._side.inside else b""
         behind = self._behind(opener)
-        on_new_line = not text.rpartition(b"\n")[2].strip()
         left = tuple(bracket.closer for bracket in scan_brackets(text, self._lexicon).stack)
-        starts = [start for stack in stacks for start in (self._with_line_end(stack) if on_new_line else [stack])]
         found = (
             written
-            for written in Meeting(self._table, self._pieces, self._steps, starts, behind).texts()
+            for written in Meeting(self._table, self._pieces, self._steps, self._starts(text), behind).texts()
             if self._balances(*_brackets(left, written))
         )
         ends = (spelled(text, [*written, opener or self._apart(written)]) for written in found)
@@ -131,11 +129,35 @@ class Junction(Closer):
             return goals
         return goals | {(outer, *goal) for goal in goals for outer in PAIRS.values()}
 
-    def _with_line_end(self, stack: Stack) -> Iterator[Stack]:
-        """A stack, and the same behind a line's end, where that means something."""
-        yield stack
-        for terminal in self._insertions.line_ends(stack[-1]):
-            yield from self._table.shift(stack, terminal)
+    def _starts(self, text: bytes) -> Iterator[Start]:
+        """What a text leaves on the stack, and the same behind its line's end, where that means something."""
+        line = text.rpartition(b"\n")[2]
+        for stack in self._stacks(text):
+            below = list(self._below(stack, text)) if self._lexicon.columns else []
+            if line.strip() or not below:
+                yield Start(stack)
+            yield from below
+            if not line.strip() and not self._lexicon.columns:
+                for terminal in self._insertions.line_ends(stack[-1]):
+                    yield from map(Start, self._table.shift(stack, terminal))
+
+    def _below(self, stack: Stack, text: bytes) -> Iterator[Start]:
+        """The same behind the line's end and that of blocks that are columns, and the line to begin in these."""
+        line = text.rpartition(b"\n")[2]
+        whole = bytearray(text)
+        for begin, end in find_literals(text, self._lexicon).spans:
+            whole[max(begin, 0) : end] = whole[max(begin, 0) : end].replace(b"\n", b" ")
+        stacks = [stack]
+        for number, opened in enumerate(reversed(open_lines(bytes(whole), self._unit)), start=1):
+            stacks = self._table.past_hidden(stacks)
+            lead = self._mark * opened.column
+            if line.strip():
+                lead = self._newline + lead
+            elif lead.startswith(line):
+                lead = lead[len(line) :]
+            else:
+                continue
+            yield from (Start(one, (lead,) if lead else (), COST_NEWLINE * number) for one in stacks)
 
 
 def _brackets(kept: Brackets, written: Iterable[bytes]) -> tuple[Brackets, Brackets]:

@@ -30,6 +30,14 @@ COST_DUE = 6.0
 OPENING, CLOSING = (b"(", b"[", b"{", b"${"), (b")", b"]", b"}")
 
 
+class Start(NamedTuple):
+    """A stack in front of what is to be written, the text that leads there, and what that costs."""
+
+    stack: Stack
+    text: tuple[bytes, ...] = ()
+    cost: float = 0.0
+
+
 class _Front(NamedTuple):
     """A stack that the front may become, the text for that, and what it costs."""
 
@@ -77,7 +85,7 @@ class Meeting:
     """The texts that lead from some stacks to what stands behind a gap."""
 
     def __init__(
-        self, table: ParseTable, pieces: Pieces, ways: Ways, fronts: Iterable[Stack], behind: Sequence[Terminal]
+        self, table: ParseTable, pieces: Pieces, ways: Ways, fronts: Iterable[Start], behind: Sequence[Terminal]
     ) -> None:
         self._table, self._pieces, self._ways, self._behind = table, pieces, ways, behind
         self._fronts = self._ended(fronts)
@@ -87,10 +95,11 @@ class Meeting:
         self._due = [COST_DUE * (low - lowest[-1]) for low in lowest]  # from each terminal on
         self._known: dict[tuple[int, _Place], list[_Demand | None]] = {}
 
-    def _ended(self, stacks: Iterable[Stack]) -> Mapping[int, list[_Front]]:
+    def _ended(self, starts: Iterable[Start]) -> Mapping[int, list[_Front]]:
         """What the front may become by ending what is open, by its last state."""
         serial = count()
-        waiting = [_Front(0.0, next(serial), stack, ()) for stack in stacks]
+        waiting = [_Front(start.cost, next(serial), start.stack, start.text) for start in starts]
+        heapq.heapify(waiting)
         seen: set[Stack] = set()
         found: dict[int, list[_Front]] = defaultdict(list)
         while waiting and len(seen) < MOST_ENDED:
