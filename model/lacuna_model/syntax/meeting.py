@@ -24,9 +24,9 @@ MOST_ASSUMED = 8000
 MOST_BELOW = 40  # states tried below another one
 MOST_FRONTS = 4  # stacks with the same last state
 MOST_READ = 2000  # steps of one reading
-# What a bracket costs that must be opened for one that is closed behind the gap. That is more than the least that it may
-# cost: else all that is cheap is assumed in front of the first of them before anything is in front of the last.
-COST_DUE = 6.0
+# What a bracket is taken to cost that is opened for one that is closed behind the gap. That is more than it costs at
+# least: else all that is cheap is assumed in front of the first of them before anything is in front of the last.
+COST_DUE = 4.0
 OPENING, CLOSING = (b"(", b"[", b"{", b"${"), (b")", b"]", b"}")
 
 
@@ -120,7 +120,7 @@ class Meeting:
         if not self._behind:
             yield from (front.text for front in sorted(chain.from_iterable(self._fronts.values())))
             return
-        waiting = [_Step(self._costs[state], 0, 0.0, state, _START, ()) for state in self._firsts()]
+        waiting = [_Step(self._costs[state] + self._due[0], 0, 0.0, state, _START, ()) for state in self._firsts()]
         heapq.heapify(waiting)
         serial = count(1)
         seen: set[tuple[int, _Demand | None]] = set()
@@ -202,10 +202,10 @@ class Meeting:
         found = next(filter(None, known), [])
         if terminal.unsure and not found and (lexed := self._table.token(state, terminal.word)) is not None:
             found = [lexed]
-        if place.hidden < MOST_HIDDEN and (terminal.on_new_line or not found):
-            hidden = self._table.hidden_in(state)
-            found += hidden if terminal.on_new_line else [one for one in hidden if one not in self._table.semicolons]
-        return found
+        hidden = self._table.hidden_in(state) if place.hidden < MOST_HIDDEN else []
+        if terminal.on_new_line:
+            return [*found, *hidden]
+        return found or [one for one in hidden if one not in self._table.semicolons]
 
     def _read(self, stack: Stack, place: _Place) -> Iterator[_Demand | None]:
         """Reads on up to where more of the stack must be known; None where all is read."""
