@@ -131,33 +131,34 @@ class Junction(Closer):
 
     def _starts(self, text: bytes) -> Iterator[Start]:
         """What a text leaves on the stack, and the same behind its line's end, where that means something."""
-        line = text.rpartition(b"\n")[2]
+        blank = not text.rpartition(b"\n")[2].strip()
+        leads = self._line_starts(text) if self._lexicon.columns else []
         for stack in self._stacks(text):
-            below = list(self._below(stack, text)) if self._lexicon.columns else []
-            if line.strip() or not below:
+            ended = list(self._ended(stack, leads))
+            if not (blank and ended):  # else the line must have ended
                 yield Start(stack)
-            yield from below
-            if not line.strip() and not self._lexicon.columns:
-                for terminal in self._insertions.line_ends(stack[-1]):
-                    yield from map(Start, self._table.shift(stack, terminal))
+            yield from ended
+            for terminal in self._insertions.line_ends(stack[-1]) if blank else ():
+                yield from map(Start, self._table.shift(stack, terminal))
 
-    def _below(self, stack: Stack, text: bytes) -> Iterator[Start]:
-        """The same behind the line's end and that of blocks that are columns, and the line to begin in these."""
-        line = text.rpartition(b"\n")[2]
-        whole = bytearray(text)
-        for begin, end in find_literals(text, self._lexicon).spans:
-            whole[max(begin, 0) : end] = whole[max(begin, 0) : end].replace(b"\n", b" ")
+    def _ended(self, stack: Stack, leads: Sequence[bytes | None]) -> Iterator[Start]:
+        """A stack behind the end of its line, and of its blocks one by one, where these are columns."""
         stacks = [stack]
-        for number, opened in enumerate(reversed(open_lines(bytes(whole), self._unit)), start=1):
+        for number, lead in enumerate(leads, start=1):
             stacks = self._table.past_hidden(stacks)
-            lead = self._mark * opened.column
-            if line.strip():
-                lead = self._newline + lead
-            elif lead.startswith(line):
-                lead = lead[len(line) :]
-            else:
-                continue
-            yield from (Start(one, (lead,) if lead else (), COST_NEWLINE * number) for one in stacks)
+            if lead is not None:
+                yield from (Start(one, (lead,) if lead else (), COST_NEWLINE * number) for one in stacks)
+
+    def _line_starts(self, text: bytes) -> list[bytes | None]:
+        """What leads to the next line of each open block, innermost first; None where what is there stands deeper."""
+        bare = bytearray(text)
+        for begin, end in find_literals(text, self._lexicon).spans:
+            bare[begin:end] = bare[begin:end].replace(b"\n", b" ")
+        line = text.rpartition(b"\n")[2]
+        starts = [self._mark * opened.column for opened in reversed(open_lines(bytes(bare), self._unit))]
+        if line.strip():
+            return [self._newline + start for start in starts]
+        return [start[len(line) :] if start.startswith(line) else None for start in starts]
 
 
 def _brackets(kept: Brackets, written: Iterable[bytes]) -> tuple[Brackets, Brackets]:
