@@ -14,21 +14,23 @@ from tree_sitter import Node, Parser
 
 from lacuna_model.syntax.balance import Sides
 from lacuna_model.syntax.behind import REACH
+from lacuna_model.syntax.blocks import open_lines
 from lacuna_model.syntax.closing import Closer, unseen
-from lacuna_model.syntax.insertions import WORD
+from lacuna_model.syntax.insertions import COST_NEWLINE, WORD
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.literals import find_literals, finish_token
-from lacuna_model.syntax.meeting import Meeting
+from lacuna_model.syntax.meeting import Meeting, Start
 from lacuna_model.syntax.naming import with_heads
 from lacuna_model.syntax.parse_table import END, START, ParseTable, Stack, Terminal, leaves
 from lacuna_model.syntax.piece_cache import pieces_of, ways_of
 from lacuna_model.syntax.repair import spelled
 from lacuna_model.syntax.scan import scan, scan_brackets
 
-MOST_FOUND = 24
+MOST_FOUND = 48
 MOST_OPENED = 6
 # What goes on with the line above it, wherever a line's end may be a semicolon.
 CONTINUING = b",.:;*%><=[(?^|&/"
+ENDING = b"}"  # what a statement may end in front of, without a semicolon
 TAKEN_APART = re.compile(rb"=>|->|\$\w+")  # where the parser can make nothing of the text around
 PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 OPENERS = {closer: opener for opener, closer in PAIRS.items()}
@@ -57,15 +59,12 @@ class Junction(Closer):
         inside = scan(fill, self._lexicon, self._sides.left).inside
         half = finish_token(fill, inside) or inside
         text = self._front + fill + half
-        stacks = self._stacks(text)
         opener = self._lexicon.opener_of(self._side.inside) if self._side.inside else b""
         behind = self._behind(opener)
-        on_new_line = not text.rpartition(b"\n")[2].strip()
         left = tuple(bracket.closer for bracket in scan_brackets(text, self._lexicon).stack)
-        starts = [start for stack in stacks for start in (self._with_line_end(stack) if on_new_line else [stack])]
         found = (
             written
-            for written in Meeting(self._table, self._pieces, self._steps, starts, behind).texts()
+            for written in Meeting(self._table, self._pieces, self._steps, self._starts(text), behind).texts()
             if self._balances(*_brackets(left, written))
         )
         ends = (spelled(text, [*written, opener or self._apart(written)]) for written in found)
@@ -100,7 +99,8 @@ class Junction(Closer):
             if TAKEN_APART.fullmatch(word):
                 behind[-1] = Terminal(word, (tuple(self._insertions.spellings.get(word, ())),), behind[-1].on_new_line)
             elif not _is_comment(leaf):
-                on_new_line = b"\n" in text[end : leaf.start_byte] and text[leaf.start_byte] not in CONTINUING
+                begin = text[leaf.start_byte]
+                on_new_line = begin in ENDING or (b"\n" in text[end : leaf.start_byte] and begin not in CONTINUING)
                 behind.append(self._terminal(text, leaf, on_new_line=on_new_line))
             if len(behind) == REACH:
                 return behind
@@ -129,11 +129,36 @@ class Junction(Closer):
             return goals
         return goals | {(outer, *goal) for goal in goals for outer in PAIRS.values()}
 
-    def _with_line_end(self, stack: Stack) -> Iterator[Stack]:
-        """A stack, and the same behind a line's end, where that means something."""
-        yield stack
-        for terminal in self._insertions.line_ends(stack[-1]):
-            yield from self._table.shift(stack, terminal)
+    def _starts(self, text: bytes) -> Iterator[Start]:
+        """What a text leaves on the stack, and the same behind its line's end, where that means something."""
+        blank = not text.rpartition(b"\n")[2].strip()
+        leads = self._line_starts(text) if self._lexicon.columns else []
+        for stack in self._stacks(text):
+            ended = list(self._ended(stack, leads))
+            if not (blank and ended):  # else the line must have ended
+                yield Start(stack)
+            yield from ended
+            for terminal in self._insertions.line_ends(stack[-1]) if blank else ():
+                yield from map(Start, self._table.shift(stack, terminal))
+
+    def _ended(self, stack: Stack, leads: Sequence[bytes | None]) -> Iterator[Start]:
+        """A stack behind the end of its line, and of its blocks one by one, where these are columns."""
+        stacks = [stack]
+        for number, lead in enumerate(leads, start=1):
+            stacks = self._table.past_hidden(stacks)
+            if lead is not None:
+                yield from (Start(one, (lead,) if lead else (), COST_NEWLINE * number) for one in stacks)
+
+    def _line_starts(self, text: bytes) -> list[bytes | None]:
+        """What leads to the next line of each open block, innermost first; None where what is there stands deeper."""
+        bare = bytearray(text)
+        for begin, end in find_literals(text, self._lexicon).spans:
+            bare[begin:end] = bare[begin:end].replace(b"\n", b" ")
+        line = text.rpartition(b"\n")[2]
+        starts = [self._mark * opened.column for opened in reversed(open_lines(bytes(bare), self._unit))]
+        if line.strip():
+            return [self._newline + start for start in starts]
+        return [start[len(line) :] if start.startswith(line) else None for start in starts]
 
 
 def _brackets(kept: Brackets, written: Iterable[bytes]) -> tuple[Brackets, Brackets]:

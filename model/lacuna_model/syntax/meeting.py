@@ -11,7 +11,7 @@ import heapq
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count
+from itertools import accumulate, chain, count
 from typing import NamedTuple
 
 from lacuna_model.syntax.grammar_tables import ACCEPT, REDUCE, SHIFT
@@ -24,6 +24,18 @@ MOST_ASSUMED = 8000
 MOST_BELOW = 40  # states tried below another one
 MOST_FRONTS = 4  # stacks with the same last state
 MOST_READ = 2000  # steps of one reading
+# What a bracket is taken to cost that is opened for one that is closed behind the gap. That is more than it costs at
+# least: else all that is cheap is assumed in front of the first of them before anything is in front of the last.
+COST_DUE = 4.0
+OPENING, CLOSING = (b"(", b"[", b"{", b"${"), (b")", b"]", b"}")
+
+
+class Start(NamedTuple):
+    """A stack in front of what is to be written, the text that leads there, and what that costs."""
+
+    stack: Stack
+    text: tuple[bytes, ...] = ()
+    cost: float = 0.0
 
 
 class _Front(NamedTuple):
@@ -57,7 +69,8 @@ _START = _Demand(0, 0, _Place(0))  # nothing is reduced yet
 class _Step(NamedTuple):
     """A state that is assumed, what is demanded of those below it, and the text to write behind it.
 
-    ``rank`` is what it costs with the least that it costs to come to the state. Without a demand all is read.
+    ``rank`` is what it costs with the least that it costs to come to the state, and with what is due for the brackets
+    still to be closed. Without a demand all is read.
     """
 
     rank: float
@@ -72,17 +85,21 @@ class Meeting:
     """The texts that lead from some stacks to what stands behind a gap."""
 
     def __init__(
-        self, table: ParseTable, pieces: Pieces, ways: Ways, fronts: Iterable[Stack], behind: Sequence[Terminal]
+        self, table: ParseTable, pieces: Pieces, ways: Ways, fronts: Iterable[Start], behind: Sequence[Terminal]
     ) -> None:
         self._table, self._pieces, self._ways, self._behind = table, pieces, ways, behind
         self._fronts = self._ended(fronts)
         self._costs = ways.reach({state: fronts[0].cost for state, fronts in self._fronts.items()})
+        depth = accumulate(((one.word in OPENING) - (one.word in CLOSING) for one in behind), initial=0)
+        lowest = list(accumulate(depth, min))
+        self._due = [COST_DUE * (low - lowest[-1]) for low in lowest]  # from each terminal on
         self._known: dict[tuple[int, _Place], list[_Demand | None]] = {}
 
-    def _ended(self, stacks: Iterable[Stack]) -> Mapping[int, list[_Front]]:
+    def _ended(self, starts: Iterable[Start]) -> Mapping[int, list[_Front]]:
         """What the front may become by ending what is open, by its last state."""
         serial = count()
-        waiting = [_Front(0.0, next(serial), stack, ()) for stack in stacks]
+        waiting = [_Front(start.cost, next(serial), start.stack, start.text) for start in starts]
+        heapq.heapify(waiting)
         seen: set[Stack] = set()
         found: dict[int, list[_Front]] = defaultdict(list)
         while waiting and len(seen) < MOST_ENDED:
@@ -103,7 +120,7 @@ class Meeting:
         if not self._behind:
             yield from (front.text for front in sorted(chain.from_iterable(self._fronts.values())))
             return
-        waiting = [_Step(self._costs[state], 0, 0.0, state, _START, ()) for state in self._firsts()]
+        waiting = [_Step(self._costs[state] + self._due[0], 0, 0.0, state, _START, ()) for state in self._firsts()]
         heapq.heapify(waiting)
         serial = count(1)
         seen: set[tuple[int, _Demand | None]] = set()
@@ -115,9 +132,8 @@ class Meeting:
             yield from self._joined(step)
             for cost, state, demand, text in self._next(step):
                 if (state, demand) not in seen:
-                    heapq.heappush(
-                        waiting, _Step(cost + self._costs[state], next(serial), cost, state, demand, text + step.text)
-                    )
+                    rank = cost + self._costs[state] + (self._due[demand.place.number] if demand else 0.0)
+                    heapq.heappush(waiting, _Step(rank, next(serial), cost, state, demand, text + step.text))
 
     def _firsts(self) -> Iterator[int]:
         """The states in which the first terminal is read, and not only something reduced."""
@@ -168,16 +184,7 @@ class Meeting:
             if not above:
                 return False
             stack = (*base, above)
-        number, symbol, _ = demand.place
-        stacks = [stack]
-        if symbol is not None:
-            stacks = self._table.shift(stack, symbol)
-            number = self._behind_of(demand.place).number
-        for terminal in self._behind[number:]:
-            if not stacks:
-                break
-            stacks = self._table.read_any(stacks, terminal)
-        return bool(stacks)
+        return None in self._read(stack, demand.place)
 
     def _way_to(self, state: int) -> tuple[bytes, ...]:
         """The cheapest text that leads from the front to a state."""
@@ -193,10 +200,12 @@ class Meeting:
         terminal = self._behind[place.number]
         known = ([one for one in choice if self._table.actions(state, one)] for choice in terminal.choices)
         found = next(filter(None, known), [])
-        hidden = terminal.on_new_line or not found
         if terminal.unsure and not found and (lexed := self._table.token(state, terminal.word)) is not None:
             found = [lexed]
-        return [*found, *self._table.hidden_in(state)] if hidden and place.hidden < MOST_HIDDEN else found
+        hidden = self._table.hidden_in(state) if place.hidden < MOST_HIDDEN else []
+        if terminal.on_new_line:
+            return [*found, *hidden]
+        return found or [one for one in hidden if one not in self._table.semicolons]
 
     def _read(self, stack: Stack, place: _Place) -> Iterator[_Demand | None]:
         """Reads on up to where more of the stack must be known; None where all is read."""

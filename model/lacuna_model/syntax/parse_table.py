@@ -56,7 +56,9 @@ class ParseTable(GrammarTables):
         super().__init__(language)
         # Terminals that no tree shows, a semicolon that the end of a line stands for, say.
         self.hidden = [symbol for symbol in self.terminals if not self.grammar.node_kind_is_visible(symbol)]
-        named = ((symbol, self.grammar.node_kind_for_id(symbol) or "") for symbol in self.terminals)
+        named = [(symbol, self.grammar.node_kind_for_id(symbol) or "") for symbol in self.terminals]
+        # Those of them that only stand at the end of a line, or of the block around it.
+        self.semicolons = {symbol for symbol, name in named if name.endswith("automatic_semicolon")}
         self._marks = {symbol: mark for symbol, name in named for end, mark in MARKS if name.endswith(end)}
         self._marked: dict[tuple[int, int], str] = {}
         self._hidden_known: dict[int, list[int]] = {}
@@ -148,7 +150,10 @@ class ParseTable(GrammarTables):
         return (after for hidden in self.hidden_in(stack[-1]) for after in self.shift(stack, hidden))
 
     def actions(self, state: int, terminal: int) -> tuple[Action, ...]:
-        """What a state does at a terminal."""
+        """What a state does at a terminal, or at a symbol of which no tree shows the terminals."""
+        if terminal > self.terminals[-1]:
+            to = self._goes[state].get(terminal)
+            return (Action(SHIFT, to),) if to else ()
         return self._does[state].get(terminal, ())
 
     def goes(self, state: int, symbol: int) -> int | None:

@@ -41,6 +41,23 @@ JOINED = {
         "type A<B> = B extends string\n",
         "\n  ? 1\n  : 2\n  : 3\n\nfor (const c of d) {\n  if (!e(c)) continue\n  f = g(c) ?? (h ? 'i' : 'j')\n}\n",
     ),
+    "javascript: a value of a call in a method of an object": (
+        "javascript",
+        "if (a) {\n  b();\n",
+        "\n        c[d] = e[d];\n      }\n    });\n\n    return f;\n  },\n};\n\ng.h = i;\n",
+    ),
+    "python: a list of pairs": ("python", "a = 1\nb = 2\n", '\n    "c": "d",\n    "e": True,\n}\nf = 3\n'),
+    "python: a list of pairs in a block": (
+        "python",
+        "if a:\n    b = 1\n",
+        '\n        "c": "d",\n        "e": True,\n    }\n',
+    ),
+    "python: a list of pairs behind a block": ("python", "if a:\n    b = 1\n", '\n    "c": "d",\n    "e": True,\n}\n'),
+    "python: a block behind a string": (
+        "python",
+        'if a:\n    b = 1\n"""\n    c\n\n',
+        "\n\n        # d\n        self.e = f\n",
+    ),
     "c: nothing": ("c", "int f() {\n  a();\n", "\n  b();\n}\n"),
     "c: the end of a loop in a function": ("c", "int f() {\n  for (;;) {\n    a();\n", ""),
     "cpp: arguments of a template": (
@@ -74,6 +91,12 @@ def test_what_is_written_is_gone_on_with() -> None:
     document, own = junction("javascript", "f(1);\n", "\n  g(2);\n}\n")
     found = [b"if (" + text for text in own.completions(b"if (")]
     assert any(document.check_fresh([text]).valid for text in found)
+
+
+def test_a_method_is_no_call_in_front_of_a_block() -> None:
+    after = "\n    b();\n  }\n\n  c(d) {\n    e();\n  }\n\n  f(g) {\n    h();\n  }\n}\n"
+    _, own = junction("javascript", "a();\n", after)
+    assert b"class" in next(own.completions(b""))
 
 
 def test_nothing_joins_what_the_grammar_cannot_read() -> None:
