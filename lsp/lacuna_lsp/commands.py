@@ -28,10 +28,10 @@ def accepted(ls: Server, *arguments: Any) -> None:
 
 async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
     """How the engine is, and what has been suggested."""
-    news, engine = ls.session.engine.news, await ls.session.engine.status()
+    engine = await ls.session.engine.status()
     counts = msgspec.to_builtins(ls.session.inline.counts)
     return {
-        **msgspec.to_builtins(news),
+        **ls.session.engine.news.status(),
         "engine": msgspec.to_builtins(engine),
         "suggestions": counts,
         "log": str(log_path()),

@@ -6,11 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import PurePath
-from typing import Literal
-
-import msgspec
 
 from lacuna_lsp.documents import Document
+from lacuna_lsp.news import News, State
 from lacuna_model.params import DecodeOptions, Diagnostic, InfillRequest, InfillResult, Region, Snippet
 from lacuna_server.client import Address, Client
 from lacuna_server.config import ServerConfig
@@ -23,18 +21,9 @@ POLL_S = 0.2
 # A service closes larger documents, and would be sent the whole text again at every keystroke.
 MAX_DOCUMENT_BYTES = ServerConfig().max_document_bytes
 
-State = Literal["starting", "loading", "ready", "lost", "failed"]
 _STATES: dict[ModelState, State] = {"loading": "loading", "restarting": "loading", "ready": "ready", "failed": "failed"}
 Answer = Callable[[InfillRequest], Awaitable[InfillResult]]
 Send = Callable[[Client], Awaitable[None]]
-
-
-class News(msgspec.Struct, frozen=True):
-    """How the engine is now: ``fraction`` (0..1) of a model that is being loaded, ``detail`` in words."""
-
-    state: State
-    fraction: float = 0.0
-    detail: str = ""
 
 
 class Engine:
@@ -66,22 +55,23 @@ class Engine:
         pause = FIRST_PAUSE_S
         while True:
             try:
-                async with await Client.connect(self._found, name="lacuna-lsp") as client:
+                async with await Client.connect(self._locate, name="lacuna-lsp", tell=self._broken) as client:
                     pause = FIRST_PAUSE_S
                     await self._serve(client)
             except (ServiceError, OSError) as error:
                 log.warning("no engine: %s", error)
-                self._now(News("failed", detail=str(error)))
+                self._now(News("failed" if isinstance(error, ServiceError) else "unreachable", message=str(error)))
             self._client = None
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_PAUSE_S)
 
-    async def _found(self) -> Address:
-        """Where the service is; asked again, it has been lost."""
-        if self.news.state in ("loading", "ready"):
-            self._now(News("lost", detail="the connection to the engine broke"))
+    def _broken(self, why: OSError) -> None:
+        """A connection broke or could not be made; others are tried."""
+        if self._client is None:
+            self._now(News("unreachable", message=str(why)))
+        else:
+            self._now(News("lost", message="the connection to the engine broke"))
             self._awake.set()
-        return await self._locate()
 
     async def _serve(self, client: Client) -> None:
         self._outbox = asyncio.Queue()
@@ -250,7 +240,7 @@ class Engine:
 
     def _there(self) -> Client:
         if self._client is None or self.news.state != "ready":
-            raise ServiceError("loading", f"the engine is {self.news.state}: {self.news.detail}".rstrip(": "))
+            raise ServiceError("loading", f"the engine is {self.news.state}: {self.news.message}".rstrip(": "))
         return self._client
 
     async def status(self) -> Status | None:

@@ -11,11 +11,12 @@ from lsprotocol import types
 from lacuna_lsp import settings as settings_of_client
 from lacuna_lsp.debounce import Debounce
 from lacuna_lsp.documents import Document
-from lacuna_lsp.engine import Engine, News
+from lacuna_lsp.engine import Engine
 from lacuna_lsp.errors import StaleError
 from lacuna_lsp.inline import Inline, Item, Request
 from lacuna_lsp.items import Origin
 from lacuna_lsp.latest import Latest
+from lacuna_lsp.news import News
 from lacuna_lsp.notebooks import Notebooks
 from lacuna_lsp.positions import Encoding
 from lacuna_lsp.settings import Settings

@@ -28,7 +28,7 @@ class Editor:
     """A client with one document and a cursor in it; ``¦`` marks the cursor in what is opened.
 
     It takes every edit, in ``applied``, unless ``refusing`` has a reason; ``answers`` are the titles it chooses in
-    message boxes.
+    message boxes; ``statuses`` is what it was told of the engine, as it came.
     """
 
     def __init__(self, client: LanguageClient) -> None:
@@ -37,8 +37,10 @@ class Editor:
         self.refusing = ""
         self.answers: list[str] = []
         self.asked: list[types.ShowMessageRequestParams] = []
+        self.statuses: list[Any] = []
         client.feature(types.WORKSPACE_APPLY_EDIT)(functools.partial(self._apply))
         client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)(functools.partial(self._answer))
+        client.feature("experimental/serverStatus")(functools.partial(self.statuses.append))
         self.encoding = "utf-16"
         self.uri, self.version = "", 0
         self.before, self.after = "", ""
@@ -57,6 +59,7 @@ class Editor:
         assert capabilities.general is not None
         capabilities.text_document.inline_completion = types.InlineCompletionClientCapabilities()
         capabilities.general.position_encodings = [types.PositionEncodingKind(encoding)]
+        capabilities.experimental = {"serverStatusNotification": True}
         change(capabilities)
         self.encoding = encoding
         result = await self.client.initialize_session(
