@@ -240,7 +240,7 @@ class Engine:
 
     def _there(self) -> Client:
         if self._client is None or self.news.state != "ready":
-            raise ServiceError("loading", f"the engine is {self.news.state}: {self.news.message}".rstrip(": "))
+            raise ServiceError("loading", f"no engine yet: {self.news.message or self.news.state}")
         return self._client
 
     async def status(self) -> Status | None:

@@ -46,10 +46,10 @@ async def keep(speaker: Speaker, locate: Callable[[], Awaitable[Address]], give_
     """Connect again and again, until the service refuses or has been out of reach for ``give_up_s``."""
     pause, lost = FIRST_PAUSE_S, time.monotonic()
     while True:
-        where, why = "", "it closed the connection"
+        where, why = "the service", ": it closed the connection"
         try:
             address = await locate()
-            where = f" at {address.url}"
+            where = address.url
             async with await _open(address) as connection:
                 await speaker.greet(connection)
                 pause, lost = FIRST_PAUSE_S, 0.0
@@ -57,9 +57,11 @@ async def keep(speaker: Speaker, locate: Callable[[], Awaitable[Address]], give_
                     speaker.heard(protocol.decode_server(frame))
         except ServiceError as error:
             return speaker.ended(error)
+        except ConnectionRefusedError:
+            why = ""
         except (OSError, WebSocketException) as error:
-            why = getattr(error, "strerror", None) or str(error)
-        unreachable = ConnectionError(f"the service cannot be reached{where}: {why}")
+            why = f": {error}"
+        unreachable = ConnectionError(f"{where} does not answer{why}")
         speaker.broken(unreachable)
         lost = lost or time.monotonic()
         if time.monotonic() - lost > give_up_s:

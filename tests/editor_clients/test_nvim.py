@@ -319,7 +319,7 @@ async def test_a_missing_server_is_told_once_with_what_to_do(daemon: Daemon, tmp
     async with running(daemon.environment, tmp_path, "vim.lsp.config('lacuna', { cmd = { 'not-there' } })") as nvim:
         (tmp_path / "code.py").write_text("value = \n")
         await nvim.command("edit code.py")
-        await nvim.wait("Lacuna: not-there is not found. Install it with: pip install lacuna-code")
+        await nvim.wait("Lacuna: not-there is not found, see :checkhealth lacuna")
         await nvim.keys("Aabc<Esc>")
         await nvim.command("messages clear")
         await nvim.command("edit other.py")
@@ -329,19 +329,20 @@ async def test_a_missing_server_is_told_once_with_what_to_do(daemon: Daemon, tmp
         await nvim.wait("ERROR not-there is not found")
 
 
-async def test_an_engine_that_is_nowhere_disturbs_nobody(daemon: Daemon, tmp_path: Path) -> None:
+async def test_an_engine_that_is_nowhere_is_told_once(daemon: Daemon, tmp_path: Path) -> None:
     init = AT_ONCE + "vim.lsp.config('lacuna', { cmd = { 'lacuna-lsp', '--engine', 'http://127.0.0.1:9' } })"
     async with running(daemon.environment, tmp_path, init) as nvim:
         (tmp_path / "code.py").write_text("value = <<fill>>\n")
         await nvim.command("edit code.py")
-        await nvim.wait("Lacuna: starting")
+        await nvim.wait("Lacuna: No engine: http://127.0.0.1:9 does not answer")
+        await nvim.wait("Lacuna: unreachable")
         await nvim.command("messages clear")
         await nvim.keys("Aabc")
         await nvim.wait("fill>>abc")
         await nvim.keys("<Esc>")
         assert await nvim.lua("return vim.fn.execute('messages')") == ""
         await nvim.command("Lacuna fill")
-        await nvim.wait("Lacuna: the engine is starting")
+        await nvim.wait("Lacuna: no engine yet: http://127.0.0.1:9 does not answer")
 
 
 async def test_an_engine_that_fails_is_told_once(own_daemon: Daemon, tmp_path: Path) -> None:
@@ -372,12 +373,11 @@ async def test_the_state_is_in_the_statusline_while_the_model_is_loaded(own_daem
         await nvim.wait("nothing to suggest here (Lacuna: half of it is there 50%)")
         own_daemon.plan()
         await nvim.wait("Lacuna: ready")
-        await nvim.keys("<Esc>A")
-        await nvim.wait_ghost("filled")
+        await nvim.wait_ghost("filled")  # without another key
         own_daemon.kill()
         await nvim.wait("Lacuna: lost")
         await nvim.keys("<Esc>")  # a message would not be seen in insert mode
-        await nvim.wait("The engine stopped and is being started again (1).")
+        await nvim.wait("The connection to the engine broke and is being made again (1).")
 
 
 async def test_the_server_is_started_again(nvim: Neovim, daemon: Daemon) -> None:

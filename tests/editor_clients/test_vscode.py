@@ -292,7 +292,7 @@ async def test_an_engine_that_is_lost_and_comes_back(code: VSCode, own_daemon: D
     await code.type("a = ")
     await code.shows("a = «filled»")
     own_daemon.kill()
-    await code.says("Lacuna: The engine stopped and is being started again (1).")
+    await code.says("Lacuna: The connection to the engine broke and is being made again (1).")
     await code.status("lost")
     await code.type("b + ")
     await expect(code.page.locator(".notification-toast")).to_have_count(0)

@@ -44,6 +44,6 @@ on({ 'TextChangedI', 'TextChangedP', 'CursorMovedI' }, suggestion('follow'))
 -- These come before what they tell of: the client is listed, the mode begins, the menu opens or goes after them.
 on({ 'LspAttach', 'InsertEnter', 'CompleteChanged', 'CompleteDone' }, vim.schedule_wrap(suggestion('follow')))
 on({ 'InsertLeave', 'BufLeave' }, suggestion('hide'))
-on({ 'LspAttach', 'LspProgress' }, function(event)
-  require('lacuna.status').changed(event)
+on('LspProgress', function(event)
+  require('lacuna.status').working(event)
 end)

@@ -34,7 +34,7 @@ end
 function M.problem()
   local cmd = vim.lsp.config.lacuna.cmd
   if type(cmd) == 'table' and vim.fn.executable(cmd[1]) == 0 then
-    return ('%s is not found. Install it with: pip install lacuna-code'):format(cmd[1])
+    return ('%s is not found'):format(cmd[1])
   end
 end
 
@@ -42,7 +42,7 @@ end
 function M.check()
   local problem = M.problem()
   if problem then
-    M.say(problem, vim.log.levels.WARN)
+    M.say(problem .. ', see :checkhealth lacuna', vim.log.levels.WARN)
   end
 end
 

@@ -162,6 +162,14 @@ function M.follow()
   M.request(kind)
 end
 
+--- The engine is there now: what was asked for before had no answer.
+function M.again()
+  if not shown then
+    place = ''
+    M.follow()
+  end
+end
+
 --- Put text in at the cursor, as a change that is undone by itself.
 local function insert(text)
   vim.go.undolevels = vim.go.undolevels
