@@ -1,5 +1,6 @@
 """Our commands for ``workspace/executeCommand``, each a thin handler."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,7 @@ import msgspec
 from lsprotocol import types
 
 from lacuna_lsp import context, items
-from lacuna_lsp.arguments import FillRegions, NextPart, Propagate, Refactor, Regenerate, Where, read
+from lacuna_lsp.arguments import FillRegions, NextPart, Propagate, Recipes, Refactor, Regenerate, Where, read
 from lacuna_lsp.capabilities import shows_documents
 from lacuna_lsp.connection import Server, refusing
 from lacuna_lsp.edits import Change, Replacement
@@ -79,6 +80,15 @@ async def regenerate(ls: Server, *arguments: Any) -> dict[str, Any]:
 
 
 @refusing
+async def recipes(ls: Server, *arguments: Any) -> dict[str, Any]:
+    """The ready-made refactors for a document."""
+    from lacuna_lsp.recipes import offered
+
+    document = ls.session.document(read(Recipes, arguments).text_document.uri).snapshot()
+    return {"recipes": await asyncio.to_thread(offered, document)}
+
+
+@refusing
 async def refactor(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Rewrite many places by a template, fill its holes, and show everything before it is done."""
     from lacuna_lsp import bulk
@@ -138,6 +148,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "lacuna.showLog": show_log,
     "lacuna.fillRegions": fill_regions,
     "lacuna.regenerate": regenerate,
+    "lacuna.recipes": recipes,
     "lacuna.refactor": refactor,
     "lacuna.propagate": propagate,
     "lacuna.showContext": show_context,

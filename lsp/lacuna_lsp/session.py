@@ -145,6 +145,7 @@ class Session:
         diagnostics: Sequence[Diagnostic] = (),
     ) -> InfillResult:
         """Fill regions on the user's command; raises ServiceError, which says what the matter is."""
+        self.suggestions.hide()
         above = self.notebooks.above(document.uri, self.documents.get)
         return await self.engine.infill(
             document, regions, candidates=candidates, snippets=above, diagnostics=diagnostics, supersede=False

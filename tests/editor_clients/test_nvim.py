@@ -261,12 +261,16 @@ async def test_a_refactor_is_previewed_and_changes_can_be_left_out(nvim: Neovim,
     assert other.read_text() == "def f():\n    get(c, 1)\n"
 
 
-async def test_a_refactor_is_declined(nvim: Neovim) -> None:
+async def test_a_refactor_is_declined_without_a_word(nvim: Neovim) -> None:
     file = await nvim.start("code.py", "print('a')\n")
     await nvim.command("%Lacuna refactor logging")
     await nvim.wait("@@")
     await nvim.command("q!")
-    await nvim.wait("nothing was edited, you left all changes out")
+    await nvim.gone("@@")
+    await nvim.command("messages clear")
+    await nvim.command("Lacuna status")  # by whose answer a word would have come
+    await nvim.wait("suggestions wanted")
+    assert len((await nvim.lua("return vim.fn.execute('messages')")).strip().splitlines()) == 1
     assert await nvim.saved(file) == "print('a')\n"
 
 
@@ -279,6 +283,23 @@ async def test_a_recipe_is_told_more_by_name(nvim: Neovim) -> None:
     assert await nvim.saved(file) == "def f(a, b: int):\n    return a\n\n\nf(1, b=2)\n"
     await nvim.command("%Lacuna refactor parameter nonsense")
     await nvim.wait("nonsense is no setting of a recipe: write name=value")
+
+
+async def test_a_recipe_is_chosen_from_a_list_and_asks_for_what_it_needs(nvim: Neovim) -> None:
+    file = await nvim.start("code.py", "def f(a):\n    return a\n\n\nf(1)\nprint(2)\n")
+    await nvim.command("%Lacuna recipes")
+    await nvim.wait("logging: replace print by logging (2 here)")
+    await nvim.wait("parameter: add a parameter to a function and pass it from its callers")
+    screen = nvim.screen.splitlines()
+    (number,) = (line.split(":")[0].strip() for line in screen if "parameter: add" in line)
+    await nvim.keys(f"{number}<CR>")
+    for name, value in (("function", "f"), ("parameter", "b: int"), ("value", "2")):
+        await nvim.wait(f"{name} (")
+        await nvim.keys(f"{value}<CR>")
+    await nvim.wait("+f(1, b=2)")
+    await nvim.command("w")
+    await nvim.gone("@@")
+    assert await nvim.saved(file) == "def f(a, b: int):\n    return a\n\n\nf(1, b=2)\nprint(2)\n"
 
 
 async def test_edits_of_a_text_that_has_changed_are_not_made(nvim: Neovim) -> None:
@@ -448,7 +469,7 @@ async def test_the_status_the_log_the_help_and_the_health_check(nvim: Neovim, da
     await nvim.command("Lacuna log")
     await nvim.wait("lacuna-lsp.log")
     complete = "return vim.fn.getcompletion(..., 'cmdline')"
-    assert await nvim.lua(complete, "Lacuna re") == ["refactor", "regenerate", "restart"]
+    assert await nvim.lua(complete, "Lacuna re") == ["recipes", "refactor", "regenerate", "restart"]
     assert await nvim.lua(complete, "Lacuna fill ") == ["bodies", "markers"]
     assert await nvim.lua(complete, "Lacuna log ") == []
 

@@ -189,6 +189,7 @@ async def test_a_refactor_by_a_pattern(code: VSCode, daemon: Daemon) -> None:
         await code.press("Control+a")
         await code.type(text)
         await code.press("Enter")
+    await code.choices.filter(has_text="In the whole workspace").click()
     await code.apply_all()
     await until(lambda: other.read_text() == "fetch(1, timeout=30)\n")
     await code.saved(file, "x = fetch('ä', 1, timeout=30)\n")
@@ -199,10 +200,24 @@ async def test_a_recipe_in_one_file(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=["Adds two numbers."])
     file = await code.open("recipe.py", "def add(a, b):\n    return a + b\n")
     await code.press("Control+Alt+l", "e")
-    await code.choices.filter(has_text="docstring").click()
+    await code.choices.filter(has_text="docstrings, 1 place in this file").click()
     await code.choices.filter(has_text="In this file").click()
     await code.apply_all()
     await code.saved(file, 'def add(a, b):\n    """Adds two numbers."""\n    return a + b\n')
+
+
+@in_one_window
+async def test_a_recipe_that_has_to_be_told_more(code: VSCode, daemon: Daemon) -> None:
+    file = await code.open("told.py", "def add(a):\n    return a\n\n\nadd(1)\n")
+    await code.press("Control+Alt+l", "e")
+    await code.choices.filter(has_text="Add a parameter to a function").click()
+    for name, value in (("function", "add"), ("parameter", "b: int"), ("value", "2")):
+        await expect(code.page.locator(".quick-input-widget")).to_contain_text(f"{name}: ")
+        await code.type(value)
+        await code.press("Enter")
+    await code.choices.filter(has_text="In this file").click()
+    await code.apply_all()
+    await code.saved(file, "def add(a, b: int):\n    return a\n\n\nadd(1, b=2)\n")
 
 
 @in_one_window
@@ -368,4 +383,4 @@ def test_the_readme_names_every_command_key_and_setting() -> None:
     settings = [f"`{name}`" for name in contributed["configuration"]["properties"]]
     assert [name for name in (*titles, *settings) if name not in README] == []
     of_server = {command["command"] for command in contributed["commands"]} & set(COMMANDS)
-    assert set(COMMANDS) - of_server == {"lacuna.accepted", "lacuna.status", "lacuna.nextPart"}
+    assert set(COMMANDS) - of_server == {"lacuna.accepted", "lacuna.status", "lacuna.recipes", "lacuna.nextPart"}

@@ -27,14 +27,16 @@ async def until(what: Callable[[], object], seconds: float = 30.0) -> None:
 class Editor:
     """A client with one document and a cursor in it; ``¦`` marks the cursor in what is opened.
 
-    It takes every edit, in ``applied``, unless ``refusing`` has a reason; ``answers`` are the titles it chooses in
-    message boxes; ``statuses`` is what it was told of the engine, as it came.
+    It takes every edit, in ``applied``, unless ``refusing`` has a reason ("": none is given), after it has done what it
+    does ``while_previewed``; ``answers`` are the titles it chooses in message boxes; ``statuses`` is what it was told
+    of the engine, as it came.
     """
 
     def __init__(self, client: LanguageClient) -> None:
         self.client = client
         self.applied: list[types.ApplyWorkspaceEditParams] = []
-        self.refusing = ""
+        self.refusing: str | None = None
+        self.while_previewed: Callable[[], None] = lambda: None
         self.answers: list[str] = []
         self.asked: list[types.ShowMessageRequestParams] = []
         self.statuses: list[Any] = []
@@ -124,8 +126,9 @@ class Editor:
         )
 
     def _apply(self, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
-        if self.refusing:
-            return types.ApplyWorkspaceEditResult(applied=False, failure_reason=self.refusing)
+        self.while_previewed()
+        if self.refusing is not None:
+            return types.ApplyWorkspaceEditResult(applied=False, failure_reason=self.refusing or None)
         self.applied.append(params)
         return types.ApplyWorkspaceEditResult(applied=True)
 

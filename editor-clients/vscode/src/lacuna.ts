@@ -83,11 +83,10 @@ export class Lacuna implements vscode.Disposable {
   private changed(state: State): void {
     void vscode.commands.executeCommand("setContext", "lacuna.running", state === State.Running);
     if (state === State.Starting) this.status.show({ state: "starting" });
-    else if (state === State.Stopped) {
+    else if (state !== State.Running)
       this.status.show({ state: "stopped", message: "the language server does not run" });
-      // It was started again by itself before, but stops each time.
-      void offer("Lacuna: the language server stopped.", "Restart", "lacuna.restart");
-    }
+    // It was started again by itself before, but stops each time.
+    if (state === State.Stopped) void offer("Lacuna: the language server stopped.", "Restart", "lacuna.restart");
   }
 
   private async end(): Promise<void> {

@@ -130,7 +130,48 @@ commands.refactor = {
       end
       vim.ui.input({ prompt = 'to: ', default = pattern }, function(template)
         if template then
-          go({ pattern = pattern, template = template })
+          go({ pattern = pattern, template = template, language = vim.bo.filetype })
+        end
+      end)
+    end)
+  end,
+}
+
+--- Ask for the settings of a recipe, one after the other; `done` hears of them as `name=value`.
+local function ask(names, meanings, given, done)
+  local name = names[1]
+  if not name then
+    return done(given)
+  end
+  vim.ui.input({ prompt = ('%s (%s): '):format(name, meanings[name]) }, function(value)
+    if value then
+      local more = value ~= '' and { ('%s=%s'):format(name, value) } or {}
+      ask(vim.list_slice(names, 2), meanings, vim.list_extend(given, more), done)
+    end
+  end)
+end
+
+commands.recipes = {
+  run = function(command)
+    server.execute('recipes', { textDocument = document() }, function(answer)
+      if #answer.recipes == 0 then
+        return server.say('there are no recipes for files like this one')
+      end
+      local options = {
+        prompt = 'Lacuna: which recipe?',
+        kind = 'lacuna',
+        format_item = function(recipe)
+          local there = type(recipe.places) == 'number' and (' (%d here)'):format(recipe.places) or ''
+          return ('%s: %s%s'):format(recipe.name, recipe.summary, there)
+        end,
+      }
+      vim.ui.select(answer.recipes, options, function(recipe)
+        if recipe then
+          local names = vim.tbl_keys(recipe.settings)
+          table.sort(names)
+          ask(names, recipe.settings, { recipe.name }, function(arguments)
+            commands.refactor.run(command, arguments)
+          end)
         end
       end)
     end)

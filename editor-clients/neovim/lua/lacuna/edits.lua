@@ -117,7 +117,7 @@ function M.apply(_, params, context)
       return #change.edits > 0
     end, edit.documentChanges)
     if #edit.documentChanges == 0 then
-      return { applied = false, failureReason = 'you left all changes out' }
+      return { applied = false }
     end
   end
   local changed = stale(edit)
