@@ -134,6 +134,8 @@ class Conversation:
         except ServiceError as error:
             return self._refuse(error)
         self._session = session
+        if not resumed:
+            self._service.retry()
         log.info("session", client=message.client[:80], resumed=resumed)
         self._send(Welcome(session.id, SERVER, resumed=resumed, documents=session.documents.listed()))
 
