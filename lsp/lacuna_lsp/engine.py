@@ -186,7 +186,7 @@ class Engine:
         """
         client = self._there()
         if document.uri not in self._versions:
-            raise ServiceError("too_large", f"it is larger than {MAX_DOCUMENT_BYTES} bytes")
+            raise ServiceError("too_large", f"files of more than {MAX_DOCUMENT_BYTES >> 20} MiB are not filled")
         if typed is not None:
             self._restore(document)
             self._change(document, [typed])

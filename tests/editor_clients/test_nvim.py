@@ -1,7 +1,10 @@
 """The plugin in a real Neovim, over a real ``lacuna-lsp`` and a scripted engine."""
 
+import asyncio
+import os
 import re
 import shutil
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,7 +16,7 @@ from tests.lsp.test_feedback import counted
 
 from lacuna_lsp.settings import Settings
 
-from .neovim import PLUGIN, Neovim, running
+from .neovim import BIN, PLUGIN, Neovim, running
 
 AT_ONCE = "vim.lsp.config('lacuna', { settings = { lacuna = { debounce = false } } })"
 
@@ -444,6 +447,37 @@ async def test_suggestions_are_turned_off_and_made_on_request_only(nvim: Neovim)
     await nvim.wait_ghost("filled")
 
 
+async def test_it_is_said_where_there_is_no_server_and_where_nothing_can_be_put_in(nvim: Neovim) -> None:
+    await nvim.keys("iabc")
+    await nvim.wait("abc")
+    await nvim.keys("<M-\\>")
+    await nvim.wait("abc nothing to suggest here (no language server is running for this file)")
+    await nvim.keys("d")
+    await nvim.gone("nothing to suggest")
+    await nvim.keys("<Esc>")
+    await nvim.command("set nomodified")
+    file = await nvim.start("code.py", "a = <<fill>>\n")
+    await nvim.command("set nomodifiable")
+    await nvim.command("Lacuna fill")
+    await nvim.wait("Lacuna: Fill 1 place: nothing was edited, code.py is not modifiable")
+    assert await nvim.saved(file) == "a = <<fill>>\n"
+
+
+async def test_the_readme_is_followed_from_nothing(daemon: Daemon, tmp_path: Path) -> None:
+    readme = (PLUGIN / "README.md").read_text()
+    first, second, *own = readme.partition("## Installation")[2].split("```\n")[1].splitlines()
+    assert (first, second) == ("pip install .", "lacuna models pull")
+    home = {name: value for name, value in daemon.environment.items() if not name.startswith("XDG_CONFIG")}
+    home |= {"HOME": str(tmp_path), "PATH": f"{BIN}{os.pathsep}{home['PATH']}"}
+    subprocess.run(["bash", "-ec", "\n".join(own)], env=home, cwd=PLUGIN.parents[1], check=True)
+    (tmp_path / "code.py").write_text("value = 1\n")
+    ready = "vim.wait(30000, function() return require('lacuna').statusline() == 'Lacuna: ready' end)"
+    quit_well = f"if {ready} then vim.cmd.qall() else vim.cmd.cquit() end"
+    command = [BIN / "nvim", "--headless", "-n", "-i", "NONE", "code.py", "-c", f"lua {quit_well}"]
+    ended = await asyncio.create_subprocess_exec(*command, env=home, cwd=tmp_path)
+    assert await ended.wait() == 0
+
+
 async def test_work_is_cancelled(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(steps=500, pause=0.02)
     file = await nvim.start("code.py", "a = <<fill>>\n")
@@ -457,8 +491,10 @@ async def test_work_is_cancelled(nvim: Neovim, daemon: Daemon) -> None:
 
 async def test_the_status_the_log_the_help_and_the_health_check(nvim: Neovim, daemon: Daemon) -> None:
     await nvim.start("code.py", "value = \n")
-    await nvim.command("Lacuna status")
-    await nvim.wait("suggestions wanted 0, cached 0, asked 0")
+    for line in ("Lacuna status", "Lacuna"):
+        await nvim.command(line)
+        await nvim.wait("Lacuna: ready, smollm2-135m; suggestions wanted 0, cached 0, asked 0")
+        await nvim.keys("<C-l>")
     await nvim.command("Lacuna nonsense")
     await nvim.wait("Lacuna: there is no command nonsense")
     await nvim.command("checkhealth lacuna")

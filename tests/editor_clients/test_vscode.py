@@ -177,6 +177,25 @@ async def test_a_change_is_made_everywhere_after_a_preview(code: VSCode, daemon:
 
 
 @in_one_window
+async def test_a_preview_that_is_discarded_is_no_news_to_anybody(code: VSCode, daemon: Daemon) -> None:
+    before = counted(daemon).get("rejected", 0)
+    file = await code.open("discarded.py", "value = ¦\nweb.get(a)\nweb.get(b)\n")
+    await code.press("Alt+\\")
+    await code.shows("value = «filled»", "web.get(a)", "web.get(b)")
+    await code.press("ArrowDown", "End", "ArrowLeft")
+    await code.type(", 9")
+    await code.press("Control+Alt+l", "p")
+    await code.page.locator('[aria-label="Bulk Edit"] .edit-checkbox').first.wait_for()
+    await code.page.get_by_role("button", name="Discard", exact=True).click()
+    await expect(code.page.get_by_role("button", name="Discard", exact=True)).to_have_count(0)
+    await code.press("Control+Home", "End", "Alt+\\")
+    await code.shows("value = «filled»", "web.get(a, 9)", "web.get(b)")
+    await expect(code.page.locator(".notification-toast")).to_have_count(0)
+    assert counted(daemon).get("rejected", 0) == before
+    await code.saved(file, "value = \nweb.get(a, 9)\nweb.get(b)\n")
+
+
+@in_one_window
 async def test_a_refactor_by_a_pattern(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=["30"])
     other = code.folder / "fetch.py"
@@ -368,6 +387,9 @@ async def test_the_real_model(code: VSCode, environment: Mapping[str, str]) -> N
     page = code.page.locator(".editor-group-container", has_text="Read of other files.md")
     await expect(page.locator(".view-line", has_text="shapes.py").first).to_be_visible()
     await code.run("View: Close All Editors in Group")
+    # A server that outlives the service would start another.
+    code.configure()
+    await until(lambda: not servers(environment["XDG_RUNTIME_DIR"]))
 
 
 def test_the_settings_are_the_servers() -> None:

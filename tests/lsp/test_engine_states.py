@@ -97,6 +97,11 @@ async def test_a_model_that_cannot_be_loaded_is_told_once(own_daemon: Daemon) ->
         with pytest.raises(JsonRpcException, match="the weights are damaged") as refused:
             await editor.command("lacuna.regenerate", {"textDocument": {"uri": editor.uri}, "range": place})
         assert refused.value.code == types.LSPErrorCodes.RequestFailed
+        own_daemon.plan()  # mended, it is tried again when a language server is started
+        async with started(own_daemon) as other:
+            await other.initialize(AT_ONCE)
+            other.open("value = ¦\n")
+            assert await other.suggest() == ["filled"]
 
 
 async def test_an_engine_that_is_nowhere_is_told_once(own_daemon: Daemon) -> None:

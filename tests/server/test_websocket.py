@@ -264,7 +264,7 @@ async def test_a_model_that_could_not_be_loaded_is_loaded_for_who_comes_later(
     mended = scripted_engine / "mended"
     monkeypatch.setenv("SCRIPTED_MENDED", str(mended))
     async with live(engine="scripted_engine:load_when_mended") as (_, address):
-        async with talk(address) as (talking, welcome):
+        async with talk(address) as (talking, _):
             await talking.say(opened("a"), infill("1", "a"))
             assert (await talking.hear(Error)).code == "model_failed"
             mended.touch()

@@ -29,7 +29,7 @@ vim.api.nvim_create_user_command('Lacuna', function(command)
   require('lacuna.commands').run(command)
 end, {
   desc = 'Fill gaps in code',
-  nargs = '+',
+  nargs = '*',
   range = true,
   complete = function(...)
     return require('lacuna.commands').complete(...)

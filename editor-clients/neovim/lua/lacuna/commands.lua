@@ -201,7 +201,7 @@ commands.status = {
       server.say(
         ('%s, %s; suggestions wanted %d, cached %d, asked %d'):format(
           answer.state,
-          answer.detail,
+          answer.message,
           counts.wanted,
           counts.cached,
           counts.asked
@@ -238,7 +238,7 @@ commands.restart = { run = server.restart }
 --- Run `:Lacuna`.
 function M.run(command)
   local arguments = vim.deepcopy(command.fargs)
-  local name = table.remove(arguments, 1)
+  local name = table.remove(arguments, 1) or 'status'
   local found = commands[name]
   if not found then
     return server.say(('there is no command %s'):format(name), vim.log.levels.ERROR)

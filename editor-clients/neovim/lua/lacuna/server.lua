@@ -46,12 +46,18 @@ function M.check()
   end
 end
 
+--- Why the current buffer has no client.
+---@return string
+function M.absence()
+  return M.problem() or 'no language server is running for this file'
+end
+
 --- The current buffer's client; where there is none it is said why.
 ---@return vim.lsp.Client?
 local function wanted_client()
   local client = M.client()
   if not client then
-    M.say(M.problem() or 'no language server is running for this file', vim.log.levels.WARN)
+    M.say(M.absence(), vim.log.levels.WARN)
   end
   return client
 end
