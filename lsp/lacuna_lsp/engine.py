@@ -81,6 +81,7 @@ class Engine:
             self.open(document)
         sending = asyncio.create_task(self._send_all(client))
         try:
+            await self._outbox.join()  # a model that could not be loaded is tried again where a document is opened
             await self._watch(client)
         finally:
             sending.cancel()
@@ -91,6 +92,8 @@ class Engine:
             send = await self._outbox.get()
             try:
                 await send(client)
+                if self.news.state == "failed":
+                    self._awake.set()
             except (ServiceError, OSError) as error:
                 log.warning("%s", error)
                 self._awake.set()
@@ -100,9 +103,9 @@ class Engine:
     async def _watch(self, client: Client) -> None:
         """Follow the service's state: closely while it loads, else when there is reason to."""
         while True:
+            self._awake.clear()  # what wakes from here on may come after the answer
             status = await client.status()
             self._now(_news(status))
-            self._awake.clear()
             pause = {"loading": POLL_S, "ready": None}.get(self.news.state, MAX_PAUSE_S)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._awake.wait(), pause)

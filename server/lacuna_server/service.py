@@ -47,7 +47,7 @@ class Service:
         self._watch = asyncio.create_task(self._watch_worker())
 
     def retry(self) -> None:
-        """Load a model that could not be loaded: whoever has come may have mended what was wrong with it."""
+        """Load a model that could not be loaded: what was wrong with it may have been mended since."""
         if self.scheduler.status().state == "failed":
             self.scheduler.again()
             self.worker.start()

@@ -134,8 +134,6 @@ class Conversation:
         except ServiceError as error:
             return self._refuse(error)
         self._session = session
-        if not resumed:
-            self._service.retry()
         log.info("session", client=message.client[:80], resumed=resumed)
         self._send(Welcome(session.id, SERVER, resumed=resumed, documents=session.documents.listed()))
 
@@ -152,6 +150,7 @@ class Conversation:
         match message:
             case Open():
                 self._documents.open(message)
+                self._service.retry()
             case Change():
                 self._documents.change(message)
             case Close(uri=uri):

@@ -260,6 +260,18 @@ async def test_what_is_refused_is_said_in_one_line(code: VSCode, daemon: Daemon)
 
 
 @in_one_window
+async def test_a_file_that_is_only_read_is_not_filled(code: VSCode, daemon: Daemon) -> None:
+    await code.open("read.py", "a = <<fill>>\n")
+    await code.run("File: Set Active Editor Read-only in Session")
+    await code.ask("F1", ">Lacuna: ")
+    await expect(code.choices.filter(has_text="Refactor")).to_have_count(1)
+    await expect(code.choices.filter(has_text="Fill Selections or Markers")).to_have_count(0)
+    await code.press("Escape", "Control+Alt+l", "f")
+    await code.run("File: Set Active Editor Writeable in Session")
+    assert daemon.requests == []
+
+
+@in_one_window
 async def test_suggestions_are_turned_off_and_on(code: VSCode, daemon: Daemon) -> None:
     await code.open("off.py", "¦\n")
     await code.run("Lacuna: Suggest While Typing or Only on Request")

@@ -97,11 +97,15 @@ async def test_a_model_that_cannot_be_loaded_is_told_once(own_daemon: Daemon) ->
         with pytest.raises(JsonRpcException, match="the weights are damaged") as refused:
             await editor.command("lacuna.regenerate", {"textDocument": {"uri": editor.uri}, "range": place})
         assert refused.value.code == types.LSPErrorCodes.RequestFailed
-        own_daemon.plan()  # mended, it is tried again when a language server is started
+        own_daemon.plan()  # mended, it is tried again where a document is opened
         async with started(own_daemon) as other:
-            await other.initialize(AT_ONCE)
+            await other.initialize(AT_ONCE, ready=False)
             other.open("value = ¦\n")
+            await other.ready()
             assert await other.suggest() == ["filled"]
+        editor.open("other = ¦\n")
+        await editor.ready()
+        assert await editor.suggest() == ["filled"]
 
 
 async def test_an_engine_that_is_nowhere_is_told_once(own_daemon: Daemon) -> None:

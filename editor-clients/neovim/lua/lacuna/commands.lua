@@ -124,13 +124,14 @@ commands.refactor = {
       end
       return go({ recipe = recipe, settings = settings })
     end
+    local language = vim.bo.filetype
     vim.ui.input({ prompt = 'Rewrite places like: ' }, function(pattern)
       if not pattern or pattern == '' then
         return
       end
       vim.ui.input({ prompt = 'to: ', default = pattern }, function(template)
         if template then
-          go({ pattern = pattern, template = template, language = vim.bo.filetype })
+          go({ pattern = pattern, template = template, language = language })
         end
       end)
     end)
