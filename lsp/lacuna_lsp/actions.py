@@ -5,16 +5,12 @@ from typing import Any
 
 from lsprotocol import types
 
-from lacuna_lsp import placeholders
+from lacuna_lsp import placeholders, recipes
 from lacuna_lsp.documents import Document
 from lacuna_model.syntax import language_for
 from lacuna_server.files import MARKER
-from lacuna_server.refactor.recipes import by_recipe, recipes
-from lacuna_server.refactor.refactoring import places
-from lacuna_server.refactor.source import Source
 
 KIND = types.CodeActionKind.RefactorRewrite
-MAX_BYTES = 500_000  # of a file that is searched for what could be done
 
 
 def offered(document: Document, span: types.Range, context: types.CodeActionContext) -> list[types.CodeAction]:
@@ -22,7 +18,7 @@ def offered(document: Document, span: types.Range, context: types.CodeActionCont
     if context.only is not None and not any(KIND.value.startswith(kind) for kind in context.only):
         return []
     found = [*_markers(document), *_selection(document, span, context)]
-    if context.trigger_kind != types.CodeActionTriggerKind.Automatic and document.size <= MAX_BYTES:
+    if context.trigger_kind != types.CodeActionTriggerKind.Automatic and document.size <= recipes.MAX_BYTES:
         found += [*_change(document, span), *_bodies(document, span), *_recipes(document)]
     return found
 
@@ -59,14 +55,10 @@ def _bodies(document: Document, span: types.Range) -> Iterator[types.CodeAction]
 
 
 def _recipes(document: Document) -> Iterator[types.CodeAction]:
-    language = language_for(document.path, document.language)
-    if language is None:
-        return
-    source = Source(document.path, document.text.decode(), language)
-    for name, recipe in recipes().items():
-        if language.name in recipe.languages and not recipe.settings and places(by_recipe(name, {}), [source])[0]:
-            summary = recipe.summary[0].upper() + recipe.summary[1:]
-            yield _action(summary, "lacuna.refactor", document, recipe=name)
+    for recipe in recipes.offered(document):
+        if recipe["places"]:
+            summary = recipe["summary"][0].upper() + recipe["summary"][1:]
+            yield _action(summary, "lacuna.refactor", document, recipe=recipe["name"])
 
 
 def _action(title: str, command: str, document: Document, **arguments: Any) -> types.CodeAction:

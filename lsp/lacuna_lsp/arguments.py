@@ -101,6 +101,12 @@ class Refactor(Arguments, frozen=True):
     text_document: TextDocument | None = None
 
 
+class Recipes(Arguments, frozen=True):
+    """``lacuna.recipes``: the document that they are for."""
+
+    text_document: TextDocument
+
+
 class Where(Arguments, frozen=True):
     """``lacuna.showContext``: a place in a document."""
 

@@ -13,7 +13,7 @@ from lacuna_model.errors import RequestError
 from lacuna_model.syntax import language_for
 from lacuna_server.files import BOM
 from lacuna_server.refactor.fill import FileFill, fill_concurrently
-from lacuna_server.refactor.gather import gather
+from lacuna_server.refactor.gather import gather, known_language
 from lacuna_server.refactor.plan import Plan
 from lacuna_server.refactor.recipes import by_recipe
 from lacuna_server.refactor.refactoring import Found, Refactoring, by_place, by_structure, by_syntax, places
@@ -37,10 +37,11 @@ def refactoring(session: Session, wanted: Refactor) -> Refactoring:
         documents = [(session.document(places.uri), places.ranges) for places in wanted.ranges]
         spans = {document.path: [document.bounds(span.lsp) for span in spans] for document, spans in documents}
         return by_place(spans, wanted.template)
+    language = known_language(wanted.language).name if wanted.language else ""
     if wanted.query:
-        return by_syntax(wanted.query, wanted.template, wanted.language)
+        return by_syntax(wanted.query, wanted.template, language)
     found = by_structure(wanted.pattern, wanted.template)
-    return Refactoring(found.title, found.find, frozenset([wanted.language])) if wanted.language else found
+    return Refactoring(found.title, found.find, frozenset([language])) if language else found
 
 
 async def sources(session: Session, wanted: Refactor, languages: frozenset[str]) -> list[Source]:
@@ -49,11 +50,11 @@ async def sources(session: Session, wanted: Refactor, languages: frozenset[str])
         return [source_of(session.document(places.uri)) for places in wanted.ranges]
     if wanted.text_document is not None:
         return [source_of(session.document(wanted.text_document.uri, wanted.text_document.version))]
-    paths = wanted.paths or session.engine.folders
-    if not paths:
-        raise RequestError("no folder is open: name files or folders as paths")
-    on_disk, _ = await asyncio.to_thread(gather, paths, languages, forced=wanted.language if wanted.paths else "")
     opened = {document.path: document for document in session.documents.values()}
+    paths = wanted.paths or session.engine.folders
+    if not paths:  # then what is open is all there is
+        return [source for document in opened.values() for source in _known(document, languages)]
+    on_disk, _ = await asyncio.to_thread(gather, paths, languages, forced=wanted.language if wanted.paths else "")
     return [source_of(opened[source.path]) if source.path in opened else source for source in on_disk]
 
 
@@ -83,6 +84,7 @@ async def alike(session: Session, wanted: Propagate) -> tuple[Refactoring, list[
 
 async def plan(session: Session, wanted: Refactoring, looked_at: Sequence[Source], report: Report) -> Plan:
     """Find the places and fill their holes."""
+    session.suggestions.hide()
     found, left_out = await asyncio.to_thread(places, wanted, looked_at)
     fills = [FileFill(source, rewrites) for source, rewrites in found]
     total, settled = sum(len(rewrites) for _, rewrites in found), 0
@@ -114,6 +116,12 @@ def changes(session: Session, proposed: Plan, looked_at: Sequence[Source]) -> li
         )
         found.append(Change(document, file.version, edits))
     return found
+
+
+def _known(document: Document, languages: frozenset[str]) -> list[Source]:
+    """An open document where it is in one of the languages, of which none means any."""
+    language = language_for(document.path, document.language)
+    return [source_of(document)] if language is not None and (not languages or language.name in languages) else []
 
 
 def source_of(document: Document) -> Source:

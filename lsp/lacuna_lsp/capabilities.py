@@ -1,11 +1,20 @@
 """What a client can do."""
 
+from collections.abc import Mapping
+
 from lsprotocol.types import ClientCapabilities
+
+STATUS_CAPABILITY = "serverStatusNotification"
 
 
 def shows_progress(client: ClientCapabilities) -> bool:
     """Whether it has progress bars."""
     return client.window is not None and bool(client.window.work_done_progress)
+
+
+def hears_status(client: ClientCapabilities) -> bool:
+    """Whether it wants to be told how the engine is, as rust-analyzer's clients say it."""
+    return isinstance(client.experimental, Mapping) and bool(client.experimental.get(STATUS_CAPABILITY))
 
 
 def shows_documents(client: ClientCapabilities) -> bool:

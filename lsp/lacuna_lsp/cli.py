@@ -38,16 +38,20 @@ def _parser() -> argparse.ArgumentParser:
     transports.add_argument("--ws", type=int, metavar="PORT", help="listen for websockets; 0: any free port")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: %(default)s)")
     parser.add_argument("--origin", action="append", default=[], help="a web page that may connect to --ws")
-    parser.add_argument(
-        "--engine", default="", metavar="URL", help=f"the engine to use; its token is ${TOKEN_VARIABLE}"
-    )
+    parser.add_argument("--engine", type=_url, metavar="URL", help=f"the engine to use; its token is ${TOKEN_VARIABLE}")
     parser.add_argument("--log-level", default="WARNING", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
     return parser
 
 
-def _engine_at(url: str) -> Callable[[], Awaitable[Address]]:
+def _url(text: str) -> str:
+    if not text.startswith(("http://", "https://")):
+        raise argparse.ArgumentTypeError(f"{text!r} is no address such as http://127.0.0.1:8377")
+    return text
+
+
+def _engine_at(url: str | None) -> Callable[[], Awaitable[Address]]:
     """Answers the engine's address: the one that was given, else that of the user's own, started if need be."""
-    if not url:
+    if url is None:
         return find_or_start
 
     async def given() -> Address:

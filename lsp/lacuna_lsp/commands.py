@@ -1,5 +1,6 @@
 """Our commands for ``workspace/executeCommand``, each a thin handler."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,7 @@ import msgspec
 from lsprotocol import types
 
 from lacuna_lsp import context, items
-from lacuna_lsp.arguments import FillRegions, NextPart, Propagate, Refactor, Regenerate, Where, read
+from lacuna_lsp.arguments import FillRegions, NextPart, Propagate, Recipes, Refactor, Regenerate, Where, read
 from lacuna_lsp.capabilities import shows_documents
 from lacuna_lsp.connection import Server, refusing
 from lacuna_lsp.edits import Change, Replacement
@@ -28,10 +29,10 @@ def accepted(ls: Server, *arguments: Any) -> None:
 
 async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
     """How the engine is, and what has been suggested."""
-    news, engine = ls.session.engine.news, await ls.session.engine.status()
+    engine = await ls.session.engine.status()
     counts = msgspec.to_builtins(ls.session.inline.counts)
     return {
-        **msgspec.to_builtins(news),
+        **ls.session.engine.news.status(),
         "engine": msgspec.to_builtins(engine),
         "suggestions": counts,
         "log": str(log_path()),
@@ -76,6 +77,15 @@ async def regenerate(ls: Server, *arguments: Any) -> dict[str, Any]:
         return {"status": "offered" if texts else "nothing", "alternatives": texts}
     change = Change(document, version, (Replacement(start, end, chosen),))
     return await propose(ls, "Regenerate", [change], confirm=False) | {"alternatives": texts}
+
+
+@refusing
+async def recipes(ls: Server, *arguments: Any) -> dict[str, Any]:
+    """The ready-made refactors for a document."""
+    from lacuna_lsp.recipes import offered
+
+    document = ls.session.document(read(Recipes, arguments).text_document.uri).snapshot()
+    return {"recipes": await asyncio.to_thread(offered, document)}
 
 
 @refusing
@@ -138,6 +148,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "lacuna.showLog": show_log,
     "lacuna.fillRegions": fill_regions,
     "lacuna.regenerate": regenerate,
+    "lacuna.recipes": recipes,
     "lacuna.refactor": refactor,
     "lacuna.propagate": propagate,
     "lacuna.showContext": show_context,

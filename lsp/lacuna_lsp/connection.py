@@ -64,7 +64,8 @@ class Server(LanguageServer):
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, f"{error}"))
 
     def start(self) -> None:
-        """The client is there: look for the engine."""
+        """The client is there: tell it how things are, and look for the engine."""
+        self.loading.hear(self.session.engine.news)
         self._following = asyncio.create_task(self.loading.run())
         self.session.start()
 

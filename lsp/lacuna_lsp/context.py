@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from pathlib import PurePath
 from typing import Any
 
 import msgspec
@@ -14,24 +15,27 @@ from lacuna_model.errors import RequestError
 async def report(document: Document, position: types.Position, workspace: str) -> dict[str, Any]:
     """The snippets for a place, with reasons and scores; raises RequestError where ``lacuna context`` refuses.
 
-    It looks at the file as it was saved. The choice needs the tokenizer and with it torch, so it is not made here.
+    The choice needs the tokenizer and with it torch, so it is not made here.
     """
+    if not PurePath(document.path).is_absolute():
+        raise RequestError(f"{document.path} is in no folder yet: save it first")
     column = len(document.line(position.line)[: document.offset(position) - _start(document, position)].decode())
     where = ["--workspace", workspace] if workspace else []
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-m", "lacuna_server", "context", document.path),
-        *("--at", f"{position.line + 1}:{column}", "--json", *where),
-        stdin=asyncio.subprocess.DEVNULL,
+        *("--at", f"{position.line + 1}:{column}", "--stdin", "--json", *where),
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        out, said = await process.communicate()
+        out, said = await process.communicate(document.text)
     except asyncio.CancelledError:
         process.kill()
         raise
     if process.returncode:
-        raise RequestError(said.decode(errors="replace").strip().rpartition("\n")[2] or "lacuna context failed")
+        line = said.decode(errors="replace").strip().rpartition("\n")[2].removeprefix("lacuna: ")
+        raise RequestError(line or "lacuna context failed")
     answer: dict[str, Any] = msgspec.json.decode(out)
     return answer
 

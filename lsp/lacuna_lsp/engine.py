@@ -6,11 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import PurePath
-from typing import Literal
-
-import msgspec
 
 from lacuna_lsp.documents import Document
+from lacuna_lsp.news import News, State
 from lacuna_model.params import DecodeOptions, Diagnostic, InfillRequest, InfillResult, Region, Snippet
 from lacuna_server.client import Address, Client
 from lacuna_server.config import ServerConfig
@@ -23,18 +21,9 @@ POLL_S = 0.2
 # A service closes larger documents, and would be sent the whole text again at every keystroke.
 MAX_DOCUMENT_BYTES = ServerConfig().max_document_bytes
 
-State = Literal["starting", "loading", "ready", "lost", "failed"]
 _STATES: dict[ModelState, State] = {"loading": "loading", "restarting": "loading", "ready": "ready", "failed": "failed"}
 Answer = Callable[[InfillRequest], Awaitable[InfillResult]]
 Send = Callable[[Client], Awaitable[None]]
-
-
-class News(msgspec.Struct, frozen=True):
-    """How the engine is now: ``fraction`` (0..1) of a model that is being loaded, ``detail`` in words."""
-
-    state: State
-    fraction: float = 0.0
-    detail: str = ""
 
 
 class Engine:
@@ -66,22 +55,23 @@ class Engine:
         pause = FIRST_PAUSE_S
         while True:
             try:
-                async with await Client.connect(self._found, name="lacuna-lsp") as client:
+                async with await Client.connect(self._locate, name="lacuna-lsp", tell=self._broken) as client:
                     pause = FIRST_PAUSE_S
                     await self._serve(client)
             except (ServiceError, OSError) as error:
                 log.warning("no engine: %s", error)
-                self._now(News("failed", detail=str(error)))
+                self._now(News("failed" if isinstance(error, ServiceError) else "unreachable", message=str(error)))
             self._client = None
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_PAUSE_S)
 
-    async def _found(self) -> Address:
-        """Where the service is; asked again, it has been lost."""
-        if self.news.state in ("loading", "ready"):
-            self._now(News("lost", detail="the connection to the engine broke"))
+    def _broken(self, why: OSError) -> None:
+        """A connection broke or could not be made; others are tried."""
+        if self._client is None:
+            self._now(News("unreachable", message=str(why)))
+        else:
+            self._now(News("lost", message="the connection to the engine broke"))
             self._awake.set()
-        return await self._locate()
 
     async def _serve(self, client: Client) -> None:
         self._outbox = asyncio.Queue()
@@ -91,6 +81,7 @@ class Engine:
             self.open(document)
         sending = asyncio.create_task(self._send_all(client))
         try:
+            await self._outbox.join()  # a model that could not be loaded is tried again where a document is opened
             await self._watch(client)
         finally:
             sending.cancel()
@@ -101,6 +92,8 @@ class Engine:
             send = await self._outbox.get()
             try:
                 await send(client)
+                if self.news.state == "failed":
+                    self._awake.set()
             except (ServiceError, OSError) as error:
                 log.warning("%s", error)
                 self._awake.set()
@@ -110,9 +103,9 @@ class Engine:
     async def _watch(self, client: Client) -> None:
         """Follow the service's state: closely while it loads, else when there is reason to."""
         while True:
+            self._awake.clear()  # what wakes from here on may come after the answer
             status = await client.status()
             self._now(_news(status))
-            self._awake.clear()
             pause = {"loading": POLL_S, "ready": None}.get(self.news.state, MAX_PAUSE_S)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._awake.wait(), pause)
@@ -196,7 +189,7 @@ class Engine:
         """
         client = self._there()
         if document.uri not in self._versions:
-            raise ServiceError("too_large", f"it is larger than {MAX_DOCUMENT_BYTES} bytes")
+            raise ServiceError("too_large", f"files of more than {MAX_DOCUMENT_BYTES >> 20} MiB are not filled")
         if typed is not None:
             self._restore(document)
             self._change(document, [typed])
@@ -250,7 +243,7 @@ class Engine:
 
     def _there(self) -> Client:
         if self._client is None or self.news.state != "ready":
-            raise ServiceError("loading", f"the engine is {self.news.state}: {self.news.detail}".rstrip(": "))
+            raise ServiceError("loading", f"no engine yet: {self.news.message or self.news.state}")
         return self._client
 
     async def status(self) -> Status | None:

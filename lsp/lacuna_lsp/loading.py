@@ -1,4 +1,4 @@
-"""What the user sees of the engine's state: progress while the model loads, and one line when it is lost or fails."""
+"""What a client hears of the engine's state, and what it shows: progress while the model loads, a line for trouble."""
 
 import asyncio
 import uuid
@@ -7,8 +7,9 @@ from collections.abc import Callable
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
-from lacuna_lsp.capabilities import shows_progress
-from lacuna_lsp.engine import News
+from lacuna_lsp.capabilities import hears_status, shows_progress
+from lacuna_lsp.news import News
+from lacuna_lsp.protocol import STATUS
 
 TITLE = "Lacuna"
 
@@ -24,7 +25,9 @@ class Loading:
         self._outages = 0
 
     def hear(self, news: News) -> None:
-        """The engine's state has changed."""
+        """The engine's state has changed, or is told for the first time."""
+        if hears_status(self._server.client_capabilities):
+            self._server.protocol.notify(STATUS, news.status())
         self._news.put_nowait(news)
 
     async def run(self) -> None:
@@ -37,20 +40,20 @@ class Loading:
                 self._end(news)
             if news.state == "lost":
                 self._outages += 1
-                self._say_once(f"The engine stopped and is being started again ({self._outages}).")
-            elif news.state == "failed":
-                self._say_once(f"No engine: {news.detail}")
+                self._say_once(f"The connection to the engine broke and is being made again ({self._outages}).")
+            elif news.state in ("unreachable", "failed"):
+                self._say_once(f"No engine: {news.message}")
 
     async def _loading(self, news: News) -> None:
         progress, percentage = self._server.work_done_progress, round(100 * news.fraction)
         if self._token:
-            progress.report(self._token, types.WorkDoneProgressReport(message=news.detail, percentage=percentage))
+            progress.report(self._token, types.WorkDoneProgressReport(message=news.message, percentage=percentage))
             return
         if not shows_progress(self._server.client_capabilities):
             return
         self._token = uuid.uuid4().hex
         await progress.create_async(self._token)
-        begin = types.WorkDoneProgressBegin(title=TITLE, message=news.detail, percentage=percentage)
+        begin = types.WorkDoneProgressBegin(title=TITLE, message=news.message, percentage=percentage)
         progress.begin(self._token, begin)
 
     def _end(self, news: News) -> None:

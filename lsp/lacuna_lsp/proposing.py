@@ -20,9 +20,8 @@ async def propose(ls: Server, label: str, changes: Sequence[Change], *, confirm:
     """
     if not any(change.replacements for change in changes):
         return {"status": "nothing"}
-    if stale := [change.document.path for change in changes if ls.session.is_stale(change.document, change.version)]:
-        reason = f"{stale[0]} has changed meanwhile"
-    else:
+    reason = _stale(ls, changes)
+    if not reason:
         if confirm and not confirms_edits(ls.client_capabilities) and not await _confirmed(ls, label, changes):
             return {"status": "declined"}
         edit = workspace_edit(changes, ls.client_capabilities, confirm=confirm)
@@ -30,9 +29,20 @@ async def propose(ls: Server, label: str, changes: Sequence[Change], *, confirm:
         answer = await ls.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label, metadata))
         if answer.applied:
             return {"status": "applied", "edits": sum(len(change.replacements) for change in changes)}
-        reason = answer.failure_reason or "the editor did not take the edits"
+        reason = answer.failure_reason or _stale(ls, changes)
+        if confirm and not reason:  # a preview that the user has discarded
+            return {"status": "declined"}
+        reason = reason or "the editor did not take the edits"
     ls.say(f"{label}: nothing was edited, {reason}")
     return {"status": "stale", "reason": reason, "texts": _texts(changes)}
+
+
+def _stale(ls: Server, changes: Sequence[Change]) -> str:
+    """Which document is not as it was, "" where none is."""
+    for change in changes:
+        if ls.session.is_stale(change.document, change.version):
+            return f"{change.document.path} has changed meanwhile"
+    return ""
 
 
 def _texts(changes: Sequence[Change]) -> dict[str, list[str]]:

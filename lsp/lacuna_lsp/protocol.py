@@ -1,6 +1,7 @@
 """The LSP messages that pygls does not know, and what it does otherwise than we need."""
 
 import logging
+from collections.abc import Generator
 from typing import Any
 
 import attrs
@@ -8,7 +9,9 @@ import cattrs
 from cattrs.gen import make_dict_structure_fn, override
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
-from pygls.protocol import LanguageServerProtocol, default_converter
+from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
+
+from lacuna_lsp.capabilities import STATUS_CAPABILITY
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +30,8 @@ DID_SHOW = "textDocument/didShowCompletion"
 DID_PARTIALLY_ACCEPT = "textDocument/didPartiallyAcceptCompletion"
 DID_FOCUS = "textDocument/didFocus"
 DID_REJECT = "textDocument/didRejectCompletion"
+# As rust-analyzer tells its clients, with more beside it.
+STATUS = "experimental/serverStatus"
 
 
 @attrs.define
@@ -99,6 +104,13 @@ class Protocol(LanguageServerProtocol):
         """The type of a message, ours where there is one."""
         found: type[Any] | None = OWN_TYPES.get(method) or super().get_message_type(method)
         return found
+
+    @lsp_method(types.INITIALIZE)
+    def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
+        """The answer to the first request, which also says what we do that LSP does not know."""
+        result = yield from super().lsp_initialize(params)
+        result.capabilities.experimental = {STATUS_CAPABILITY: True}
+        return result
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         """A message as its type. A request that is malformed is answered; pygls would leave its sender waiting."""

@@ -11,11 +11,12 @@ from lsprotocol import types
 from lacuna_lsp import settings as settings_of_client
 from lacuna_lsp.debounce import Debounce
 from lacuna_lsp.documents import Document
-from lacuna_lsp.engine import Engine, News
+from lacuna_lsp.engine import Engine
 from lacuna_lsp.errors import StaleError
 from lacuna_lsp.inline import Inline, Item, Request
 from lacuna_lsp.items import Origin
 from lacuna_lsp.latest import Latest
+from lacuna_lsp.news import News
 from lacuna_lsp.notebooks import Notebooks
 from lacuna_lsp.positions import Encoding
 from lacuna_lsp.settings import Settings
@@ -144,6 +145,7 @@ class Session:
         diagnostics: Sequence[Diagnostic] = (),
     ) -> InfillResult:
         """Fill regions on the user's command; raises ServiceError, which says what the matter is."""
+        self.suggestions.hide()
         above = self.notebooks.above(document.uri, self.documents.get)
         return await self.engine.infill(
             document, regions, candidates=candidates, snippets=above, diagnostics=diagnostics, supersede=False

@@ -79,6 +79,10 @@ class Suggestions:
         """These are what the user sees now."""
         self._shown = (place, texts, request)
 
+    def hide(self) -> None:
+        """The user has turned to something else: what is edited from here on is not typed against a suggestion."""
+        self._shown = None
+
     def typed(self, place: Place) -> str | None:
         """The cursor is here now: what was shown and then typed against is rejected, and its request returned."""
         if self._shown is None or self._shown[0].uri != place.uri:
@@ -86,7 +90,8 @@ class Suggestions:
         origin, texts, request = self._shown
         _, there, typed = place.before.rpartition(origin.before[-COMPARED:] or "\0")
         against = not any(text.startswith(typed) or typed.startswith(text) for text in texts)
-        if not (there and typed and texts and against and len(typed) <= MAX_TYPED):
+        moved = next(_closed(place.after, origin.after), None) is None
+        if moved or not (there and typed and texts and against and len(typed) <= MAX_TYPED):
             return None
         for text in texts:
             self.reject(origin, text)
@@ -124,12 +129,17 @@ def _remainder(origin: Place, text: str, place: Place) -> str | None:
     if typed is None:
         return None
     rest = text[len(typed) :]
-    # An editor closes brackets and quotes as they are typed; the text itself has them as well.
-    for size in range(MAX_CLOSED + 1):
-        closed = place.after[:size]
-        if set(closed) <= _CLOSERS and rest.endswith(closed) and _begins(place.after[size:], origin.after):
+    for size in _closed(place.after, origin.after):
+        if rest.endswith(place.after[:size]):  # the text itself has them as well
             return rest[: len(rest) - size] or None
     return None
+
+
+def _closed(after: str, origin: str) -> Iterator[int]:
+    """How many brackets and quotes the editor may have closed as they were typed, in front of the text as it was."""
+    for size in range(MAX_CLOSED + 1):
+        if set(after[:size]) <= _CLOSERS and _begins(after[size:], origin):
+            yield size
 
 
 def _typed(anchor: str, text: str, before: str) -> str | None:

@@ -51,8 +51,9 @@ class Client:
     OSError. Use it as an async context manager.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, tell: Callable[[OSError], None]) -> None:
         self._name = name
+        self._tell = tell
         self._session = ""
         self._connection: ClientConnection | None = None
         self._connected = asyncio.Event()
@@ -66,19 +67,24 @@ class Client:
 
     @classmethod
     async def connect(
-        cls, locate: Address | Callable[[], Awaitable[Address]], *, name: str = "", give_up_s: float = 30.0
+        cls,
+        locate: Address | Callable[[], Awaitable[Address]],
+        *,
+        name: str = "",
+        give_up_s: float = 30.0,
+        tell: Callable[[OSError], None] = lambda why: None,
     ) -> Self:
         """Open a session at an address, or at what ``locate`` answers (such as ``find_or_start``) on each attempt.
 
-        ``name`` is the client's, for the log. Raises ServiceError where the service refuses, and OSError where it
-        cannot be reached within ``give_up_s``.
+        ``name`` is the client's, for the log; ``tell`` hears of every connection that breaks or cannot be made. Raises
+        ServiceError where the service refuses, and OSError where it cannot be reached within ``give_up_s``.
         """
 
         async def given() -> Address:
             assert isinstance(locate, Address)
             return locate
 
-        client = cls(name)
+        client = cls(name, tell)
         client._spawn(link.keep(client, given if isinstance(locate, Address) else locate, give_up_s))
         try:
             await client._ready()
@@ -252,10 +258,11 @@ class Client:
                 if not answer.done():
                     answer.set_result(message)
 
-    def broken(self) -> None:
+    def broken(self, why: OSError) -> None:
         """Wait for the next connection."""
         self._connected.clear()
         self._connection = None
+        self._tell(why)
 
     def ended(self, why: ServiceError | OSError) -> None:
         """Tell everybody who waits, now and later."""

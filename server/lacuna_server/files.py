@@ -33,17 +33,19 @@ def read(path: Path) -> Document:
     if not stat.S_ISREG(mode):
         raise RequestError(f"{path} is {'a directory' if stat.S_ISDIR(mode) else 'not a regular file'}")
     with path.open("rb") as stream:
-        status = os.fstat(stream.fileno())
-        data = stream.read()
+        return Document(path, decoded(path, stream.read()), os.fstat(stream.fileno()))
+
+
+def decoded(path: Path, data: bytes) -> str:
+    """The text that a file holds, or is to hold; raises RequestError where it is none in UTF-8."""
     if b"\0" in data:
         raise RequestError(f"{path} is a binary file")
     try:
-        text = data.decode("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise RequestError(
             f"{path} is not UTF-8 text: byte 0x{data[error.start]:02x} at offset {error.start}"
         ) from error
-    return Document(path, text, status)
 
 
 def find_markers(document: Document) -> tuple[tuple[int, int], ...]:

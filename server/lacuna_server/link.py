@@ -33,8 +33,8 @@ class Speaker(Protocol):
         """The service has sent a message."""
         ...
 
-    def broken(self) -> None:
-        """The connection is gone; another will be made."""
+    def broken(self, why: OSError) -> None:
+        """There is no connection, or none any more; another will be made."""
         ...
 
     def ended(self, why: ServiceError | OSError) -> None:
@@ -46,21 +46,26 @@ async def keep(speaker: Speaker, locate: Callable[[], Awaitable[Address]], give_
     """Connect again and again, until the service refuses or has been out of reach for ``give_up_s``."""
     pause, lost = FIRST_PAUSE_S, time.monotonic()
     while True:
-        why: Exception | None = None
+        where, why = "the service", ": it closed the connection"
         try:
-            async with await _open(await locate()) as connection:
+            address = await locate()
+            where = address.url
+            async with await _open(address) as connection:
                 await speaker.greet(connection)
                 pause, lost = FIRST_PAUSE_S, 0.0
                 async for frame in connection:
                     speaker.heard(protocol.decode_server(frame))
         except ServiceError as error:
             return speaker.ended(error)
+        except ConnectionRefusedError:
+            why = ""
         except (OSError, WebSocketException) as error:
-            why = error
-        speaker.broken()
+            why = f": {error}"
+        unreachable = ConnectionError(f"{where} does not answer{why}")
+        speaker.broken(unreachable)
         lost = lost or time.monotonic()
         if time.monotonic() - lost > give_up_s:
-            return speaker.ended(ConnectionError(f"the service cannot be reached: {why or 'it closed the connection'}"))
+            return speaker.ended(unreachable)
         await asyncio.sleep(pause * random.uniform(0.5, 1.0))
         pause = min(2 * pause, LONGEST_PAUSE_S)
 

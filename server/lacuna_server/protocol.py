@@ -74,7 +74,7 @@ class Open(Message, frozen=True):
 
     Later messages name it by ``uri``. Its ``text`` is that of ``version``, which the client counts as it likes.
     ``language`` is a name such as ``python``; where it is "" the extension of ``path`` decides. ``workspace`` is the
-    folder whose files may be read as context ("": none).
+    folder whose files may be read as context ("": none). A model that could not be loaded is tried again.
     """
 
     uri: str

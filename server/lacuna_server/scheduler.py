@@ -153,8 +153,12 @@ class Scheduler:
         self._lose_running(ServiceError("worker_crashed", f"{detail} while it worked on this; it is started again"))
         self._dispatch()
 
+    def again(self) -> None:
+        """There was no worker, and one is being started."""
+        self._state, self._fraction, self._detail = "loading", 0.0, ""
+
     def failed(self, detail: str) -> None:
-        """There is no worker and there will be none."""
+        """There is no worker, and there will be none unless one is asked for."""
         self._state, self._fraction, self._detail = "failed", 0.0, detail
         for ticket in list(self._queue):
             self._drop(ticket, ServiceError("model_failed", detail))

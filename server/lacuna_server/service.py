@@ -46,6 +46,12 @@ class Service:
         self.worker.start()
         self._watch = asyncio.create_task(self._watch_worker())
 
+    def retry(self) -> None:
+        """Load a model that could not be loaded: what was wrong with it may have been mended since."""
+        if self.scheduler.status().state == "failed":
+            self.scheduler.again()
+            self.worker.start()
+
     async def close(self) -> None:
         """Let running requests finish within ``shutdown_grace_s``, tell the others, say goodbye, end the worker."""
         await self.scheduler.close(self.config.shutdown_grace_s)

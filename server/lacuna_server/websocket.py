@@ -150,6 +150,7 @@ class Conversation:
         match message:
             case Open():
                 self._documents.open(message)
+                self._service.retry()
             case Change():
                 self._documents.change(message)
             case Close(uri=uri):

@@ -36,7 +36,7 @@ class Listener(Protocol):
         ...
 
     def failed(self, detail: str) -> None:
-        """There is no worker and there will be none."""
+        """There is no worker, and there will be none unless it is started again."""
         ...
 
 

@@ -71,6 +71,10 @@ async def test_the_context_of_a_place_is_that_of_the_command_line(
         report = await editor.command("lacuna.showContext", {"textDocument": {"uri": editor.uri}, "position": place})
         assert report["workspace"] == str(tmp_path)
         assert ["shapes.py" in snippet["path"] for snippet in report["snippets"]] == [True]
-        editor.open("x", uri=(tmp_path / "nowhere.py").as_uri())
-        with pytest.raises(Exception, match=r"nowhere\.py"):
+        # What is not saved yet counts as it is in the editor.
+        editor.open((tmp_path / "main.py").read_text(), uri=(tmp_path / "unsaved.py").as_uri())
+        report = await editor.command("lacuna.showContext", {"textDocument": {"uri": editor.uri}, "position": place})
+        assert "shapes.py" in report["snippets"][0]["path"]
+        editor.open("x", uri="untitled:Untitled-1")
+        with pytest.raises(Exception, match="Untitled-1 is in no folder yet: save it first"):
             await editor.command("lacuna.showContext", {"textDocument": {"uri": editor.uri}, "position": place})

@@ -1,7 +1,10 @@
 """The plugin in a real Neovim, over a real ``lacuna-lsp`` and a scripted engine."""
 
+import asyncio
+import os
 import re
 import shutil
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,7 +16,7 @@ from tests.lsp.test_feedback import counted
 
 from lacuna_lsp.settings import Settings
 
-from .neovim import PLUGIN, Neovim, running
+from .neovim import BIN, PLUGIN, Neovim, running
 
 AT_ONCE = "vim.lsp.config('lacuna', { settings = { lacuna = { debounce = false } } })"
 
@@ -261,12 +264,16 @@ async def test_a_refactor_is_previewed_and_changes_can_be_left_out(nvim: Neovim,
     assert other.read_text() == "def f():\n    get(c, 1)\n"
 
 
-async def test_a_refactor_is_declined(nvim: Neovim) -> None:
+async def test_a_refactor_is_declined_without_a_word(nvim: Neovim) -> None:
     file = await nvim.start("code.py", "print('a')\n")
     await nvim.command("%Lacuna refactor logging")
     await nvim.wait("@@")
     await nvim.command("q!")
-    await nvim.wait("nothing was edited, you left all changes out")
+    await nvim.gone("@@")
+    await nvim.command("messages clear")
+    await nvim.command("Lacuna status")  # by whose answer a word would have come
+    await nvim.wait("suggestions wanted")
+    assert len((await nvim.lua("return vim.fn.execute('messages')")).strip().splitlines()) == 1
     assert await nvim.saved(file) == "print('a')\n"
 
 
@@ -279,6 +286,23 @@ async def test_a_recipe_is_told_more_by_name(nvim: Neovim) -> None:
     assert await nvim.saved(file) == "def f(a, b: int):\n    return a\n\n\nf(1, b=2)\n"
     await nvim.command("%Lacuna refactor parameter nonsense")
     await nvim.wait("nonsense is no setting of a recipe: write name=value")
+
+
+async def test_a_recipe_is_chosen_from_a_list_and_asks_for_what_it_needs(nvim: Neovim) -> None:
+    file = await nvim.start("code.py", "def f(a):\n    return a\n\n\nf(1)\nprint(2)\n")
+    await nvim.command("%Lacuna recipes")
+    await nvim.wait("logging: replace print by logging (2 here)")
+    await nvim.wait("parameter: add a parameter to a function and pass it from its callers")
+    screen = nvim.screen.splitlines()
+    (number,) = (line.split(":")[0].strip() for line in screen if "parameter: add" in line)
+    await nvim.keys(f"{number}<CR>")
+    for name, value in (("function", "f"), ("parameter", "b: int"), ("value", "2")):
+        await nvim.wait(f"{name} (")
+        await nvim.keys(f"{value}<CR>")
+    await nvim.wait("+f(1, b=2)")
+    await nvim.command("w")
+    await nvim.gone("@@")
+    assert await nvim.saved(file) == "def f(a, b: int):\n    return a\n\n\nf(1, b=2)\nprint(2)\n"
 
 
 async def test_edits_of_a_text_that_has_changed_are_not_made(nvim: Neovim) -> None:
@@ -319,7 +343,7 @@ async def test_a_missing_server_is_told_once_with_what_to_do(daemon: Daemon, tmp
     async with running(daemon.environment, tmp_path, "vim.lsp.config('lacuna', { cmd = { 'not-there' } })") as nvim:
         (tmp_path / "code.py").write_text("value = \n")
         await nvim.command("edit code.py")
-        await nvim.wait("Lacuna: not-there is not found. Install it with: pip install lacuna-code")
+        await nvim.wait("Lacuna: not-there is not found, see :checkhealth lacuna")
         await nvim.keys("Aabc<Esc>")
         await nvim.command("messages clear")
         await nvim.command("edit other.py")
@@ -329,19 +353,20 @@ async def test_a_missing_server_is_told_once_with_what_to_do(daemon: Daemon, tmp
         await nvim.wait("ERROR not-there is not found")
 
 
-async def test_an_engine_that_is_nowhere_disturbs_nobody(daemon: Daemon, tmp_path: Path) -> None:
+async def test_an_engine_that_is_nowhere_is_told_once(daemon: Daemon, tmp_path: Path) -> None:
     init = AT_ONCE + "vim.lsp.config('lacuna', { cmd = { 'lacuna-lsp', '--engine', 'http://127.0.0.1:9' } })"
     async with running(daemon.environment, tmp_path, init) as nvim:
         (tmp_path / "code.py").write_text("value = <<fill>>\n")
         await nvim.command("edit code.py")
-        await nvim.wait("Lacuna: starting")
+        await nvim.wait("Lacuna: No engine: http://127.0.0.1:9 does not answer")
+        await nvim.wait("Lacuna: unreachable")
         await nvim.command("messages clear")
         await nvim.keys("Aabc")
         await nvim.wait("fill>>abc")
         await nvim.keys("<Esc>")
         assert await nvim.lua("return vim.fn.execute('messages')") == ""
         await nvim.command("Lacuna fill")
-        await nvim.wait("Lacuna: the engine is starting")
+        await nvim.wait("Lacuna: no engine yet: http://127.0.0.1:9 does not answer")
 
 
 async def test_an_engine_that_fails_is_told_once(own_daemon: Daemon, tmp_path: Path) -> None:
@@ -372,12 +397,11 @@ async def test_the_state_is_in_the_statusline_while_the_model_is_loaded(own_daem
         await nvim.wait("nothing to suggest here (Lacuna: half of it is there 50%)")
         own_daemon.plan()
         await nvim.wait("Lacuna: ready")
-        await nvim.keys("<Esc>A")
-        await nvim.wait_ghost("filled")
+        await nvim.wait_ghost("filled")  # without another key
         own_daemon.kill()
         await nvim.wait("Lacuna: lost")
         await nvim.keys("<Esc>")  # a message would not be seen in insert mode
-        await nvim.wait("The engine stopped and is being started again (1).")
+        await nvim.wait("The connection to the engine broke and is being made again (1).")
 
 
 async def test_the_server_is_started_again(nvim: Neovim, daemon: Daemon) -> None:
@@ -423,6 +447,37 @@ async def test_suggestions_are_turned_off_and_made_on_request_only(nvim: Neovim)
     await nvim.wait_ghost("filled")
 
 
+async def test_it_is_said_where_there_is_no_server_and_where_nothing_can_be_put_in(nvim: Neovim) -> None:
+    await nvim.keys("iabc")
+    await nvim.wait("abc")
+    await nvim.keys("<M-\\>")
+    await nvim.wait("abc nothing to suggest here (no language server is running for this file)")
+    await nvim.keys("d")
+    await nvim.gone("nothing to suggest")
+    await nvim.keys("<Esc>")
+    await nvim.command("set nomodified")
+    file = await nvim.start("code.py", "a = <<fill>>\n")
+    await nvim.command("set nomodifiable")
+    await nvim.command("Lacuna fill")
+    await nvim.wait("Lacuna: Fill 1 place: nothing was edited, code.py is not modifiable")
+    assert await nvim.saved(file) == "a = <<fill>>\n"
+
+
+async def test_the_readme_is_followed_from_nothing(daemon: Daemon, tmp_path: Path) -> None:
+    readme = (PLUGIN / "README.md").read_text()
+    first, second, *own = readme.partition("## Installation")[2].split("```\n")[1].splitlines()
+    assert (first, second) == ("pip install .", "lacuna models pull")
+    home = {name: value for name, value in daemon.environment.items() if not name.startswith("XDG_CONFIG")}
+    home |= {"HOME": str(tmp_path), "PATH": f"{BIN}{os.pathsep}{home['PATH']}"}
+    subprocess.run(["bash", "-ec", "\n".join(own)], env=home, cwd=PLUGIN.parents[1], check=True)
+    (tmp_path / "code.py").write_text("value = 1\n")
+    ready = "vim.wait(30000, function() return require('lacuna').statusline() == 'Lacuna: ready' end)"
+    quit_well = f"if {ready} then vim.cmd.qall() else vim.cmd.cquit() end"
+    command = [BIN / "nvim", "--headless", "-n", "-i", "NONE", "code.py", "-c", f"lua {quit_well}"]
+    ended = await asyncio.create_subprocess_exec(*command, env=home, cwd=tmp_path)
+    assert await ended.wait() == 0
+
+
 async def test_work_is_cancelled(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(steps=500, pause=0.02)
     file = await nvim.start("code.py", "a = <<fill>>\n")
@@ -436,8 +491,10 @@ async def test_work_is_cancelled(nvim: Neovim, daemon: Daemon) -> None:
 
 async def test_the_status_the_log_the_help_and_the_health_check(nvim: Neovim, daemon: Daemon) -> None:
     await nvim.start("code.py", "value = \n")
-    await nvim.command("Lacuna status")
-    await nvim.wait("suggestions wanted 0, cached 0, asked 0")
+    for line in ("Lacuna status", "Lacuna"):
+        await nvim.command(line)
+        await nvim.wait("Lacuna: ready, smollm2-135m; suggestions wanted 0, cached 0, asked 0")
+        await nvim.keys("<C-l>")
     await nvim.command("Lacuna nonsense")
     await nvim.wait("Lacuna: there is no command nonsense")
     await nvim.command("checkhealth lacuna")
@@ -448,7 +505,7 @@ async def test_the_status_the_log_the_help_and_the_health_check(nvim: Neovim, da
     await nvim.command("Lacuna log")
     await nvim.wait("lacuna-lsp.log")
     complete = "return vim.fn.getcompletion(..., 'cmdline')"
-    assert await nvim.lua(complete, "Lacuna re") == ["refactor", "regenerate", "restart"]
+    assert await nvim.lua(complete, "Lacuna re") == ["recipes", "refactor", "regenerate", "restart"]
     assert await nvim.lua(complete, "Lacuna fill ") == ["bodies", "markers"]
     assert await nvim.lua(complete, "Lacuna log ") == []
 

@@ -177,6 +177,25 @@ async def test_a_change_is_made_everywhere_after_a_preview(code: VSCode, daemon:
 
 
 @in_one_window
+async def test_a_preview_that_is_discarded_is_no_news_to_anybody(code: VSCode, daemon: Daemon) -> None:
+    before = counted(daemon).get("rejected", 0)
+    file = await code.open("discarded.py", "value = ¦\nweb.get(a)\nweb.get(b)\n")
+    await code.press("Alt+\\")
+    await code.shows("value = «filled»", "web.get(a)", "web.get(b)")
+    await code.press("ArrowDown", "End", "ArrowLeft")
+    await code.type(", 9")
+    await code.press("Control+Alt+l", "p")
+    await code.page.locator('[aria-label="Bulk Edit"] .edit-checkbox').first.wait_for()
+    await code.page.get_by_role("button", name="Discard", exact=True).click()
+    await expect(code.page.get_by_role("button", name="Discard", exact=True)).to_have_count(0)
+    await code.press("Control+Home", "End", "Alt+\\")
+    await code.shows("value = «filled»", "web.get(a, 9)", "web.get(b)")
+    await expect(code.page.locator(".notification-toast")).to_have_count(0)
+    assert counted(daemon).get("rejected", 0) == before
+    await code.saved(file, "value = \nweb.get(a, 9)\nweb.get(b)\n")
+
+
+@in_one_window
 async def test_a_refactor_by_a_pattern(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=["30"])
     other = code.folder / "fetch.py"
@@ -189,6 +208,7 @@ async def test_a_refactor_by_a_pattern(code: VSCode, daemon: Daemon) -> None:
         await code.press("Control+a")
         await code.type(text)
         await code.press("Enter")
+    await code.choices.filter(has_text="In the whole workspace").click()
     await code.apply_all()
     await until(lambda: other.read_text() == "fetch(1, timeout=30)\n")
     await code.saved(file, "x = fetch('ä', 1, timeout=30)\n")
@@ -199,10 +219,24 @@ async def test_a_recipe_in_one_file(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=["Adds two numbers."])
     file = await code.open("recipe.py", "def add(a, b):\n    return a + b\n")
     await code.press("Control+Alt+l", "e")
-    await code.choices.filter(has_text="docstring").click()
+    await code.choices.filter(has_text="docstrings, 1 place in this file").click()
     await code.choices.filter(has_text="In this file").click()
     await code.apply_all()
     await code.saved(file, 'def add(a, b):\n    """Adds two numbers."""\n    return a + b\n')
+
+
+@in_one_window
+async def test_a_recipe_that_has_to_be_told_more(code: VSCode, daemon: Daemon) -> None:
+    file = await code.open("told.py", "def add(a):\n    return a\n\n\nadd(1)\n")
+    await code.press("Control+Alt+l", "e")
+    await code.choices.filter(has_text="Add a parameter to a function").click()
+    for name, value in (("function", "add"), ("parameter", "b: int"), ("value", "2")):
+        await expect(code.page.locator(".quick-input-widget")).to_contain_text(f"{name}: ")
+        await code.type(value)
+        await code.press("Enter")
+    await code.choices.filter(has_text="In this file").click()
+    await code.apply_all()
+    await code.saved(file, "def add(a, b: int):\n    return a\n\n\nadd(1, b=2)\n")
 
 
 @in_one_window
@@ -223,6 +257,18 @@ async def test_what_is_refused_is_said_in_one_line(code: VSCode, daemon: Daemon)
     daemon.plan(status="no_valid_fill")
     await code.press("Control+a", "Control+Alt+l", "f")
     await code.says("Lacuna: nothing was found to put in")
+
+
+@in_one_window
+async def test_a_file_that_is_only_read_is_not_filled(code: VSCode, daemon: Daemon) -> None:
+    await code.open("read.py", "a = <<fill>>\n")
+    await code.run("File: Set Active Editor Read-only in Session")
+    await code.ask("F1", ">Lacuna: ")
+    await expect(code.choices.filter(has_text="Refactor")).to_have_count(1)
+    await expect(code.choices.filter(has_text="Fill Selections or Markers")).to_have_count(0)
+    await code.press("Escape", "Control+Alt+l", "f")
+    await code.run("File: Set Active Editor Writeable in Session")
+    assert daemon.requests == []
 
 
 @in_one_window
@@ -292,7 +338,7 @@ async def test_an_engine_that_is_lost_and_comes_back(code: VSCode, own_daemon: D
     await code.type("a = ")
     await code.shows("a = «filled»")
     own_daemon.kill()
-    await code.says("Lacuna: The engine stopped and is being started again (1).")
+    await code.says("Lacuna: The connection to the engine broke and is being made again (1).")
     await code.status("lost")
     await code.type("b + ")
     await expect(code.page.locator(".notification-toast")).to_have_count(0)
@@ -353,6 +399,9 @@ async def test_the_real_model(code: VSCode, environment: Mapping[str, str]) -> N
     page = code.page.locator(".editor-group-container", has_text="Read of other files.md")
     await expect(page.locator(".view-line", has_text="shapes.py").first).to_be_visible()
     await code.run("View: Close All Editors in Group")
+    # A server that outlives the service would start another.
+    code.configure()
+    await until(lambda: not servers(environment["XDG_RUNTIME_DIR"]))
 
 
 def test_the_settings_are_the_servers() -> None:
@@ -368,4 +417,4 @@ def test_the_readme_names_every_command_key_and_setting() -> None:
     settings = [f"`{name}`" for name in contributed["configuration"]["properties"]]
     assert [name for name in (*titles, *settings) if name not in README] == []
     of_server = {command["command"] for command in contributed["commands"]} & set(COMMANDS)
-    assert set(COMMANDS) - of_server == {"lacuna.accepted", "lacuna.status", "lacuna.nextPart"}
+    assert set(COMMANDS) - of_server == {"lacuna.accepted", "lacuna.status", "lacuna.recipes", "lacuna.nextPart"}

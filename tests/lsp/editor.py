@@ -27,18 +27,22 @@ async def until(what: Callable[[], object], seconds: float = 30.0) -> None:
 class Editor:
     """A client with one document and a cursor in it; ``¦`` marks the cursor in what is opened.
 
-    It takes every edit, in ``applied``, unless ``refusing`` has a reason; ``answers`` are the titles it chooses in
-    message boxes.
+    It takes every edit, in ``applied``, unless ``refusing`` has a reason ("": none is given), after it has done what it
+    does ``while_previewed``; ``answers`` are the titles it chooses in message boxes; ``statuses`` is what it was told
+    of the engine, as it came.
     """
 
     def __init__(self, client: LanguageClient) -> None:
         self.client = client
         self.applied: list[types.ApplyWorkspaceEditParams] = []
-        self.refusing = ""
+        self.refusing: str | None = None
+        self.while_previewed: Callable[[], None] = lambda: None
         self.answers: list[str] = []
         self.asked: list[types.ShowMessageRequestParams] = []
+        self.statuses: list[Any] = []
         client.feature(types.WORKSPACE_APPLY_EDIT)(functools.partial(self._apply))
         client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)(functools.partial(self._answer))
+        client.feature("experimental/serverStatus")(functools.partial(self.statuses.append))
         self.encoding = "utf-16"
         self.uri, self.version = "", 0
         self.before, self.after = "", ""
@@ -57,6 +61,7 @@ class Editor:
         assert capabilities.general is not None
         capabilities.text_document.inline_completion = types.InlineCompletionClientCapabilities()
         capabilities.general.position_encodings = [types.PositionEncodingKind(encoding)]
+        capabilities.experimental = {"serverStatusNotification": True}
         change(capabilities)
         self.encoding = encoding
         result = await self.client.initialize_session(
@@ -121,8 +126,9 @@ class Editor:
         )
 
     def _apply(self, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
-        if self.refusing:
-            return types.ApplyWorkspaceEditResult(applied=False, failure_reason=self.refusing)
+        self.while_previewed()
+        if self.refusing is not None:
+            return types.ApplyWorkspaceEditResult(applied=False, failure_reason=self.refusing or None)
         self.applied.append(params)
         return types.ApplyWorkspaceEditResult(applied=True)
 

@@ -33,8 +33,10 @@ class Daemon:
         self.plan()
 
     def plan(self, **script: object) -> None:
-        """What the engine does from now on."""
-        (self.folder / "script.json").write_text(json.dumps(script))
+        """What the engine does from now on; it may be reading what it did until now."""
+        new = self.folder / "script.json.new"
+        new.write_text(json.dumps(script))
+        new.replace(self.folder / "script.json")
 
     @property
     def log(self) -> list[dict[str, Any]]:

@@ -105,7 +105,7 @@ async def test_a_file_of_five_megabytes(editor: Editor, daemon: Daemon) -> None:
     for character in "abc":
         editor.type(character)
     assert await editor.suggest(invoked=True) == []
-    assert editor.messages == ["Lacuna: no suggestions in /work/big.py: it is larger than 2097152 bytes"]
+    assert editor.messages == ["Lacuna: no suggestions in /work/big.py: files of more than 2 MiB are not filled"]
     # Smaller again, it is served.
     change = types.TextDocumentContentChangeWholeDocument("value = ")
     identifier = types.VersionedTextDocumentIdentifier(99, editor.uri)

@@ -1,6 +1,7 @@
 """Before the model is there, when it is lost, and when it cannot be had."""
 
 import asyncio
+from itertools import groupby
 
 import pytest
 from lsprotocol import types
@@ -25,6 +26,14 @@ async def test_it_is_ready_before_the_model_which_is_shown_loading(own_daemon: D
         await editor.ready()
         assert await editor.suggest() == ["filled"]
         (seen,) = editor.client.progress_reports.values()
+        assert [state for state, _ in groupby(editor.statuses, key=lambda status: status.state)] == [
+            "starting",
+            "loading",
+            "ready",
+        ]
+        half = next(status for status in editor.statuses if status.fraction == 0.5)
+        assert (half.health, half.quiescent, half.message) == ("ok", False, "half of it is there")
+        assert editor.statuses[-1].quiescent
         assert isinstance(seen[0], types.WorkDoneProgressBegin)
         assert seen[0].title == "Lacuna"
         await until(lambda: isinstance(seen[-1], types.WorkDoneProgressEnd))
@@ -44,7 +53,8 @@ async def test_a_lost_engine_is_told_once_and_found_again(own_daemon: Daemon) ->
             editor.type(character)
             assert await editor.suggest() == []
         assert (await editor.command("lacuna.status"))["state"] == "lost"
-        assert editor.messages == ["Lacuna: The engine stopped and is being started again (1)."]
+        assert (editor.statuses[-1].state, editor.statuses[-1].health) == ("lost", "warning")
+        assert editor.messages == ["Lacuna: The connection to the engine broke and is being made again (1)."]
         own_daemon.start(int(port))
         await editor.ready()
         own_daemon.plan(fills=["back"])
@@ -81,10 +91,21 @@ async def test_a_model_that_cannot_be_loaded_is_told_once(own_daemon: Daemon) ->
         await until(lambda: editor.messages)
         assert await editor.suggest() == await editor.suggest(invoked=True) == []
         assert editor.messages == ["Lacuna: No engine: the weights are damaged"]
+        last = editor.statuses[-1]
+        assert (last.state, last.health, last.quiescent) == ("failed", "error", True)
         place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 5}}
         with pytest.raises(JsonRpcException, match="the weights are damaged") as refused:
             await editor.command("lacuna.regenerate", {"textDocument": {"uri": editor.uri}, "range": place})
         assert refused.value.code == types.LSPErrorCodes.RequestFailed
+        own_daemon.plan()  # mended, it is tried again where a document is opened
+        async with started(own_daemon) as other:
+            await other.initialize(AT_ONCE, ready=False)
+            other.open("value = ¦\n")
+            await other.ready()
+            assert await other.suggest() == ["filled"]
+        editor.open("other = ¦\n")
+        await editor.ready()
+        assert await editor.suggest() == ["filled"]
 
 
 async def test_an_engine_that_is_nowhere_is_told_once(own_daemon: Daemon) -> None:
@@ -94,10 +115,24 @@ async def test_an_engine_that_is_nowhere_is_told_once(own_daemon: Daemon) -> Non
         await editor.initialize(AT_ONCE, ready=False)
         editor.open("value = ¦\n")
         assert await editor.suggest() == []
-        assert (await editor.command("lacuna.status"))["state"] == "starting"
+        await until(lambda: editor.messages)
+        assert editor.messages == [f"Lacuna: No engine: {url} does not answer"]
+        status = await editor.command("lacuna.status")
+        assert (status["state"], status["health"]) == ("unreachable", "error")
+        assert url in status["message"]
         own_daemon.start(int(url.rpartition(":")[2]))
         await editor.ready()
         assert await editor.suggest() == ["filled"]
+        assert len(editor.messages) == 1
+
+
+async def test_the_state_is_told_only_to_who_asks_for_it(editor: Editor, daemon: Daemon) -> None:
+    def plain(capabilities: types.ClientCapabilities) -> None:
+        capabilities.experimental = None
+
+    answer = await editor.initialize(change=plain)
+    assert answer.capabilities.experimental == {"serverStatusNotification": True}
+    assert editor.statuses == []
 
 
 async def test_the_log_can_be_opened(editor: Editor, daemon: Daemon) -> None:

@@ -17,6 +17,10 @@ def counted(daemon: Daemon) -> dict[str, int]:
     return {kind: int(float(count)) for kind, count in re.findall(r'lacuna_feedback_total{kind="(\w+)"} (\S+)', text)}
 
 
+def rejected(daemon: Daemon, before: dict[str, int]) -> int:
+    return counted(daemon).get("rejected", 0) - before.get("rejected", 0)
+
+
 def plain(editor: Editor, item: types.InlineCompletionItem) -> object:
     return editor.client.protocol._converter.unstructure(item)
 
@@ -45,6 +49,41 @@ async def test_what_is_typed_against_counts_as_rejected(editor: Editor, daemon: 
     editor.type("x")
     await editor.suggest()
     await until(lambda: counted(daemon).get("rejected", 0) == before + 1)
+
+
+async def test_a_move_of_the_cursor_rejects_nothing(editor: Editor, daemon: Daemon) -> None:
+    before = counted(daemon)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\nother = 1\n")
+    assert await editor.suggest() == ["filled"]
+    editor.before, editor.after = "value = \nother = 1", "\n"
+    await editor.suggest()
+    editor.before, editor.after = "value = ", "\nother = 1\n"
+    assert await editor.suggest() == ["filled"]
+    assert rejected(daemon, before) == 0
+
+
+async def test_what_a_command_puts_there_or_a_preview_that_is_discarded_rejects_nothing(
+    editor: Editor, daemon: Daemon
+) -> None:
+    before = counted(daemon)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\nprint('a')\n")
+    document = {"textDocument": {"uri": editor.uri}}
+    place = {"start": {"line": 0, "character": 8}, "end": {"line": 0, "character": 8}}
+    for command in (
+        ("lacuna.refactor", document | {"recipe": "logging"}),
+        ("lacuna.fillRegions", document | {"ranges": [place]}),
+        ("lacuna.regenerate", document | {"range": place, "choose": False}),
+    ):
+        assert await editor.suggest() == ["filled"]
+        editor.refusing = "" if command[0] == "lacuna.refactor" else None
+        await editor.command(*command)
+        editor.type("other()")  # what the command has found, or a client shows to choose from
+        await editor.suggest()
+        editor.delete(len("other()"))
+        assert await editor.suggest() == ["filled"]
+    assert rejected(daemon, before) == 0
 
 
 async def test_a_dismissed_suggestion_is_not_made_again(editor: Editor, daemon: Daemon) -> None:

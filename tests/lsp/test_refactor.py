@@ -89,6 +89,34 @@ async def test_a_recipe_on_one_document(editor: Editor, daemon: Daemon) -> None:
     assert editor.edited() == 'def add(a, b):\n    """Adds two numbers."""\n    return a + b\n'
 
 
+async def test_without_a_folder_the_open_documents_are_looked_at(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["30"])
+    await editor.initialize()
+    editor.open("get(1)\n", name="page.tsx", language="typescriptreact")
+    editor.open("get(1)\n", name="notes.md", language="markdown")
+    editor.open("get(2)\n")
+    await editor.command("lacuna.refactor", TEMPLATE)
+    assert editor.edited() == "get(2, timeout=30)\n"
+    await editor.command("lacuna.refactor", TEMPLATE | {"language": "typescriptreact"})
+    assert set(documents(editor.applied[-1].edit)) == {"page.tsx"}
+
+
+async def test_a_preview_that_is_discarded_is_declined_and_one_that_is_stale_is_told(
+    editor: Editor, daemon: Daemon
+) -> None:
+    await editor.initialize()
+    editor.open("print('a')¦\n")
+    wanted = {"recipe": "logging", "textDocument": {"uri": editor.uri}}
+    editor.refusing = ""
+    assert await editor.command("lacuna.refactor", wanted) == {
+        "status": "declined", "ready": 1, "failed": 0, "leftOut": []
+    }  # fmt: skip
+    assert editor.messages == []
+    editor.while_previewed = lambda: editor.type("!")
+    assert (await editor.command("lacuna.refactor", wanted))["status"] == "stale"
+    assert editor.messages[0].endswith("nothing was edited, /work/code.py has changed meanwhile")
+
+
 async def test_a_client_without_preview_is_asked_in_one_line(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
     def plain(capabilities: types.ClientCapabilities) -> None:
         assert capabilities.workspace is not None
@@ -129,13 +157,13 @@ async def test_it_can_be_cancelled_half_way(editor: Editor, daemon: Daemon, tmp_
         ({"recipe": "tea"}, "unknown recipe 'tea'"),
         ({"pattern": "f(", "template": "g", "language": "python"}, "does not parse|is not python"),
         ({"pattern": "f($A)", "template": "g($B)", "language": "python"}, "which nothing binds"),
-        ({"pattern": "f($A)", "template": "g"}, "no folder is open"),
+        ({"pattern": "f($A)", "template": "g", "language": "klingon"}, "unknown language 'klingon'"),
     ],
 )
 async def test_a_bad_refactor_is_refused_with_a_reason(
     editor: Editor, daemon: Daemon, tmp_path: Path, arguments: dict[str, Any], said: str
 ) -> None:
     project(tmp_path)
-    await editor.initialize(folder=tmp_path if "language" in arguments else None)
+    await editor.initialize(folder=tmp_path)
     with pytest.raises(Exception, match=said):
         await editor.command("lacuna.refactor", arguments)

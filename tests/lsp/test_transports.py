@@ -27,6 +27,13 @@ async def test_stdio_ends_as_lsp_asks(daemon: Daemon) -> None:
     assert server.returncode == 0
 
 
+def test_an_engine_without_a_scheme_is_refused_with_an_example() -> None:
+    command = [sys.executable, "-m", "lacuna_lsp", "--engine", "localhost:8377"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert "'localhost:8377' is no address such as http://127.0.0.1:8377" in ended.stderr
+
+
 async def test_clients_over_tcp_do_not_see_each_other(daemon: Daemon, language_server: int) -> None:
     async with connected(language_server) as one:
         async with connected(language_server) as other:

@@ -63,6 +63,17 @@ def test_a_file_outside_of_its_workspace_is_refused(project: Path, capfd: pytest
     assert err == f"lacuna: {project / 'main.py'} is not inside the workspace {project / 'shop'}\n"
 
 
+def test_what_an_editor_has_not_saved_yet_comes_on_stdin(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "typed").write_text(f"# typed\n{MAIN}")
+    with (tmp_path / "typed").open() as typed:
+        monkeypatch.setattr(sys, "stdin", typed)
+        code, out, _ = lacuna(capfd, project / "new.py", "--at", "6:23", "--stdin", "--json")
+    (only,) = json.loads(out)["snippets"]
+    assert (code, only["reason"]) == (0, "defines `Account`, used at line 6")
+
+
 def test_the_real_command_refuses_a_place_outside_the_file(project: Path) -> None:
     command = [sys.executable, "-m", "lacuna_server", "context", str(project / "main.py"), "--at", "9:0"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -258,6 +258,21 @@ async def test_a_model_that_cannot_be_loaded() -> None:
         assert (error.code, error.message) == ("model_failed", "the weights are damaged")
 
 
+async def test_a_model_that_could_not_be_loaded_is_tried_again_where_a_document_is_opened(
+    scripted_engine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mended = scripted_engine / "mended"
+    monkeypatch.setenv("SCRIPTED_MENDED", str(mended))
+    async with live(engine="scripted_engine:load_when_mended") as (_, address), talk(address) as (talking, _):
+        await talking.say(opened("a"), infill("1", "a"))
+        assert (await talking.hear(Error)).code == "model_failed"
+        mended.touch()
+        await talking.say(infill("2", "a"))
+        assert (await talking.hear(Error)).code == "model_failed"  # it is not tried at every request
+        await talking.say(opened("a"), infill("3", "a"))
+        assert (await talking.hear(Result)).id == "3"
+
+
 async def test_limits_are_typed_errors() -> None:
     config = {"max_document_bytes": 100, "max_documents": 2, "max_regions": 3}
     async with live(**config) as (_, address), talk(address) as (talking, _):

@@ -15,8 +15,10 @@ return {
         changeAnnotationSupport = { groupsOnLabel = false },
       },
     },
+    experimental = { serverStatusNotification = true },
   },
   handlers = {
+    ['experimental/serverStatus'] = require('lacuna.status').told,
     ['workspace/applyEdit'] = require('lacuna.edits').apply,
     ['window/showMessage'] = require('lacuna.status').message,
   },

@@ -29,7 +29,7 @@ vim.api.nvim_create_user_command('Lacuna', function(command)
   require('lacuna.commands').run(command)
 end, {
   desc = 'Fill gaps in code',
-  nargs = '+',
+  nargs = '*',
   range = true,
   complete = function(...)
     return require('lacuna.commands').complete(...)
@@ -44,6 +44,6 @@ on({ 'TextChangedI', 'TextChangedP', 'CursorMovedI' }, suggestion('follow'))
 -- These come before what they tell of: the client is listed, the mode begins, the menu opens or goes after them.
 on({ 'LspAttach', 'InsertEnter', 'CompleteChanged', 'CompleteDone' }, vim.schedule_wrap(suggestion('follow')))
 on({ 'InsertLeave', 'BufLeave' }, suggestion('hide'))
-on({ 'LspAttach', 'LspProgress' }, function(event)
-  require('lacuna.status').changed(event)
+on('LspProgress', function(event)
+  require('lacuna.status').working(event)
 end)

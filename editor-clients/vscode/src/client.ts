@@ -6,6 +6,7 @@ import {
   type CancellationToken,
   DidChangeConfigurationNotification,
   ExecuteCommandRequest,
+  type InitializeParams,
   LanguageClient,
   type Middleware,
   RevealOutputChannelOn,
@@ -29,6 +30,12 @@ export class Client extends LanguageClient {
   /** To the output only. What the user has to know is said in one line, by the server or where the client is used. */
   override error(message: string, data?: unknown): void {
     super.error(message, data, false);
+  }
+
+  /** That we show how the engine is, which LSP has no word for: as rust-analyzer's client says it. */
+  protected override fillInitializeParams(params: InitializeParams): void {
+    super.fillInitializeParams(params);
+    params.capabilities.experimental = { serverStatusNotification: true };
   }
 
   /** Run one of the server's commands. */

@@ -33,7 +33,7 @@ export class Commands {
     "lacuna.propagate": async (editor, given) =>
       this.edit("Making the change everywhere", "lacuna.propagate", given ?? this.place(opened(editor))),
     "lacuna.refactor": async (editor, given) => {
-      const asked = given ?? (await askForRefactor(editor));
+      const asked = given ?? (await askForRefactor(this.client(), editor));
       if (asked) await this.edit("Refactoring", "lacuna.refactor", asked);
     },
     "lacuna.regenerate": async (editor, given) => this.regenerate(opened(editor), given),

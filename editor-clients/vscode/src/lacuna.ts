@@ -5,7 +5,7 @@ import { ShowMessageNotification, State } from "vscode-languageclient";
 import { Client } from "./client";
 import { Commands } from "./commands";
 import { ContextPage } from "./context";
-import { Status } from "./status";
+import { type News, Status } from "./status";
 import { Suggestions } from "./suggestions";
 
 export class Lacuna implements vscode.Disposable {
@@ -61,17 +61,14 @@ export class Lacuna implements vscode.Disposable {
         if (name === "lacuna.accepted") this.suggestions.accepted();
         return this.commands.execute(name, given, next);
       },
-      handleWorkDoneProgress: (token, report, next) => {
-        if (report.kind === "begin") void this.status.follow(client);
-        this.commands.progress.handle(token, report, next);
-      },
+      handleWorkDoneProgress: this.commands.progress.handle,
     });
+    client.onNotification("experimental/serverStatus", (news: News) => this.status.show(news));
     client.onNotification(ShowMessageNotification.type, ({ message }) => {
-      void this.status.follow(client);
       void offer(message, "Open Log", "lacuna.showLog");
     });
     this.client = client;
-    this.watching = client.onDidChangeState(({ newState }) => this.changed(client, newState));
+    this.watching = client.onDidChangeState(({ newState }) => this.changed(newState));
     try {
       await client.start();
     } catch (error) {
@@ -83,11 +80,11 @@ export class Lacuna implements vscode.Disposable {
     }
   }
 
-  private changed(client: Client, state: State): void {
+  private changed(state: State): void {
     void vscode.commands.executeCommand("setContext", "lacuna.running", state === State.Running);
-    if (state === State.Running) void this.status.follow(client);
-    else if (state === State.Starting) this.status.show({ state: "starting", fraction: 0, detail: "" });
-    else this.status.show({ state: "stopped", fraction: 0, detail: "the language server does not run" });
+    if (state === State.Starting) this.status.show({ state: "starting" });
+    else if (state !== State.Running)
+      this.status.show({ state: "stopped", message: "the language server does not run" });
     // It was started again by itself before, but stops each time.
     if (state === State.Stopped) void offer("Lacuna: the language server stopped.", "Restart", "lacuna.restart");
   }

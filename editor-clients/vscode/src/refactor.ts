@@ -1,40 +1,57 @@
 /** Asks what is to be refactored; the server finds the places, and VS Code shows them before anything is done. */
 
 import * as vscode from "vscode";
+import type { Client } from "./client";
+
+/** A ready-made refactor as `lacuna.recipes` answers it; `places` is null where only settings can tell. */
+interface Recipe {
+  name: string;
+  summary: string;
+  settings: Record<string, string>;
+  places: number | null;
+}
 
 interface Choice extends vscode.QuickPickItem {
-  argument?: Record<string, unknown>;
+  recipe?: Recipe;
 }
 
-/** The argument of `lacuna.refactor`: a recipe that the server offers here, or a pattern; undefined where dismissed. */
-export async function askForRefactor(editor?: vscode.TextEditor): Promise<Record<string, unknown> | undefined> {
-  const choices: Choice[] = [
-    { label: "$(regex) By a pattern and a template…" },
-    ...(editor ? await recipes(editor) : []),
-  ];
-  const chosen = await vscode.window.showQuickPick(choices, { title: "Lacuna: refactor" });
+type Argument = Record<string, unknown>;
+
+/** The argument of `lacuna.refactor`: a recipe for the file's language, or a pattern; undefined where dismissed. */
+export async function askForRefactor(client: Client, editor?: vscode.TextEditor): Promise<Argument | undefined> {
+  const textDocument = editor && { uri: editor.document.uri.toString() };
+  const { recipes } = textDocument
+    ? await client.execute<{ recipes: Recipe[] }>("lacuna.recipes", { textDocument })
+    : { recipes: [] };
+  const choices: Choice[] = [{ label: "$(regex) By a pattern and a template…" }, ...recipes.map(choice)];
+  const chosen = await vscode.window.showQuickPick(choices, { title: "Lacuna: refactor", matchOnDescription: true });
   if (!chosen) return undefined;
-  const { argument } = chosen;
-  if (!argument) return askForPattern(editor);
+  const { recipe } = chosen;
+  const asked = recipe ? await askForSettings(recipe) : await askForPattern(editor);
+  if (!(asked && textDocument)) return asked;
   const where = ["In this file", "In the whole workspace"] as const;
-  const scope = await vscode.window.showQuickPick(where, { title: `Lacuna: ${chosen.label}` });
+  const scope = await vscode.window.showQuickPick(where, { title: `Lacuna: ${recipe?.summary ?? asked.pattern}` });
   if (!scope) return undefined;
-  return scope === where[0] ? argument : { recipe: argument.recipe };
+  return scope === where[0] ? { ...asked, textDocument } : asked;
 }
 
-async function recipes({ document, selection }: vscode.TextEditor): Promise<Choice[]> {
-  const actions = await vscode.commands.executeCommand<vscode.CodeAction[]>(
-    "vscode.executeCodeActionProvider",
-    document.uri,
-    selection,
-    vscode.CodeActionKind.RefactorRewrite.value,
-  );
-  return actions
-    .filter(({ command }) => command?.command === "lacuna.refactor")
-    .map(({ title, command }) => ({ label: title, argument: command?.arguments?.[0] }));
+function choice(recipe: Recipe): Choice {
+  const { name, summary, places } = recipe;
+  const there = places === 1 ? ", 1 place in this file" : places ? `, ${places} places in this file` : "";
+  return { label: summary.charAt(0).toUpperCase() + summary.slice(1), description: `${name}${there}`, recipe };
 }
 
-async function askForPattern(editor?: vscode.TextEditor): Promise<Record<string, unknown> | undefined> {
+async function askForSettings({ name, summary, settings }: Recipe): Promise<Argument | undefined> {
+  const given: Record<string, string> = {};
+  for (const [setting, meaning] of Object.entries(settings)) {
+    const value = await vscode.window.showInputBox({ title: `Lacuna: ${summary}`, prompt: `${setting}: ${meaning}` });
+    if (value === undefined) return undefined;
+    if (value) given[setting] = value;
+  }
+  return { recipe: name, settings: given };
+}
+
+async function askForPattern(editor?: vscode.TextEditor): Promise<Argument | undefined> {
   const selected = editor?.document.getText(editor.selection) ?? "";
   const pattern = await vscode.window.showInputBox({
     title: "Lacuna: what to look for",
@@ -49,5 +66,5 @@ async function askForPattern(editor?: vscode.TextEditor): Promise<Record<string,
     placeHolder: "requests.get($$$ARGS, timeout=<<fill>>)",
     value: pattern,
   });
-  return template ? { pattern, template } : undefined;
+  return template ? { pattern, template, language: editor?.document.languageId ?? "" } : undefined;
 }

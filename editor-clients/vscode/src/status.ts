@@ -1,15 +1,12 @@
 /** The engine's state in the status bar, and the menu behind it. */
 
 import * as vscode from "vscode";
-import type { Client } from "./client";
-
-const ASK_AGAIN_MS = 1000;
 
 /** What the server says of the engine; `stopped` is the server itself. */
 export interface News {
-  state: "starting" | "loading" | "ready" | "lost" | "failed" | "stopped";
-  fraction: number;
-  detail: string;
+  state: "starting" | "loading" | "ready" | "lost" | "unreachable" | "failed" | "stopped";
+  fraction?: number;
+  message?: string;
 }
 
 const ICONS: Record<News["state"], string> = {
@@ -17,14 +14,14 @@ const ICONS: Record<News["state"], string> = {
   loading: "loading~spin",
   ready: "sparkle",
   lost: "warning",
+  unreachable: "error",
   failed: "error",
   stopped: "error",
 };
 
 export class Status implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("lacuna", vscode.StatusBarAlignment.Right, 100);
-  private news: News = { state: "starting", fraction: 0, detail: "" };
-  private timer: NodeJS.Timeout | undefined;
+  private news: News = { state: "starting" };
 
   constructor() {
     this.item.name = "Lacuna";
@@ -33,27 +30,14 @@ export class Status implements vscode.Disposable {
     this.item.show();
   }
 
-  /** Ask how the engine is, and go on asking until it is ready: of what comes after, the server shows a message. */
-  async follow(client: Client): Promise<void> {
-    clearTimeout(this.timer);
-    if (!client.isRunning()) return;
-    try {
-      this.show(await client.execute<News>("lacuna.status"));
-    } catch {
-      return; // the server has gone meanwhile, which is told by the client
-    }
-    clearTimeout(this.timer);
-    if (this.news.state !== "ready") this.timer = setTimeout(() => void this.follow(client), ASK_AGAIN_MS);
-  }
-
   show(news: News): void {
     const { enabled, automatic } = vscode.workspace.getConfiguration("lacuna");
     this.news = news;
     const icon = news.state === "ready" && !enabled ? "circle-slash" : ICONS[news.state];
-    const share = news.state === "loading" ? ` ${Math.round(100 * news.fraction)} %` : "";
+    const share = news.state === "loading" ? ` ${Math.round(100 * (news.fraction ?? 0))} %` : "";
     this.item.text = `$(${icon}) Lacuna${share}`;
     const how = enabled ? (automatic ? "suggesting while you type" : "suggesting on request") : "not suggesting";
-    this.item.tooltip = `Lacuna: ${[news.state, news.detail, how].filter(Boolean).join(", ")}`;
+    this.item.tooltip = `Lacuna: ${[news.state, news.message, how].filter(Boolean).join(", ")}`;
     this.item.backgroundColor =
       ICONS[news.state] === "error" ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
   }
@@ -83,7 +67,6 @@ export class Status implements vscode.Disposable {
   }
 
   dispose(): void {
-    clearTimeout(this.timer);
     this.item.dispose();
   }
 }

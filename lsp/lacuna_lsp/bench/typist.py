@@ -82,7 +82,7 @@ class Typist:
         """Wait for the model; raises LacunaError where it cannot be had."""
         while (status := await self.status())["state"] != "ready":
             if status["state"] == "failed":
-                raise LacunaError(f"no engine: {status['detail']}")
+                raise LacunaError(f"no engine: {status['message']}")
             await asyncio.sleep(LOADING_POLL_S)
 
     async def counts(self) -> dict[str, int]:

@@ -1,5 +1,7 @@
 """``lacuna context``: what the model would read of other files beside the open one, and why."""
 
+import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,12 +33,13 @@ def context(
     budget: Annotated[
         int, typer.Option("--budget", min=1, max=MAX_BUDGET, help="Most tokens to read.")
     ] = DEFAULT_BUDGET,
+    stdin: Annotated[bool, typer.Option("--stdin", help="FILE's text comes on stdin, as an editor has it.")] = False,
     json_output: JsonOption = False,
     model: ModelOption = DEFAULT_MODEL,
     language: LanguageOption = "",
 ) -> None:
     """Show what would be read of other files for a fill at LINE:COL of FILE, and why, with scores and token counts."""
-    document = files.read(file)
+    document = files.read(file) if not stdin else _unsaved(file)
     offset = files.offset_at(document, at)
     path = file.resolve()
     root = workspace.resolve() if workspace else find_root(path) or path.parent
@@ -59,6 +62,10 @@ def context(
         output.print_json(_report(chosen, tokens, workspace=root, budget=budget))
     else:
         Console().print(_shown(chosen, tokens), f"{sum(tokens)} of {budget} tokens, from {root}", sep="\n")
+
+
+def _unsaved(file: Path) -> files.Document:
+    return files.Document(file, files.decoded(file, sys.stdin.buffer.read()), os.fstat(sys.stdin.fileno()))
 
 
 def _report(chosen: Sequence[Snippet], tokens: Sequence[int], *, workspace: Path, budget: int) -> dict[str, object]:

@@ -18,7 +18,7 @@ from lacuna_server.refactor.apply import apply as write
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.gather import gather, known_language
 from lacuna_server.refactor.plan import Plan
-from lacuna_server.refactor.recipes import by_recipe, recipes
+from lacuna_server.refactor.recipes import by_recipe, described, recipes
 from lacuna_server.refactor.refactoring import Refactoring, by_place, by_structure, by_syntax, places
 
 FAILED = 1
@@ -130,16 +130,7 @@ def extent(plan: Plan) -> str:
 def print_recipes(*, json_output: bool) -> None:
     """The recipes with their languages and settings."""
     if json_output:
-        described = [
-            {
-                "name": name,
-                "summary": recipe.summary,
-                "languages": sorted(recipe.languages),
-                "settings": dict(recipe.settings),
-            }
-            for name, recipe in recipes().items()
-        ]
-        output.print_json({"recipes": described})
+        output.print_json({"recipes": [described(name) for name in recipes()]})
         return
     from rich.table import Table
 

@@ -85,6 +85,12 @@ def load_damaged(setup: Setup, report: Report) -> ScriptedEngine:
     raise WeightsError("the weights are damaged")
 
 
+def load_when_mended(setup: Setup, report: Report) -> ScriptedEngine:
+    if not os.path.exists(os.environ["SCRIPTED_MENDED"]):
+        raise WeightsError("the weights are damaged")
+    return load(setup, report)
+
+
 def load_crashing(setup: Setup, report: Report) -> ScriptedEngine:
     count("L")
     os._exit(11)

@@ -124,13 +124,55 @@ commands.refactor = {
       end
       return go({ recipe = recipe, settings = settings })
     end
+    local language = vim.bo.filetype
     vim.ui.input({ prompt = 'Rewrite places like: ' }, function(pattern)
       if not pattern or pattern == '' then
         return
       end
       vim.ui.input({ prompt = 'to: ', default = pattern }, function(template)
         if template then
-          go({ pattern = pattern, template = template })
+          go({ pattern = pattern, template = template, language = language })
+        end
+      end)
+    end)
+  end,
+}
+
+--- Ask for the settings of a recipe, one after the other; `done` hears of them as `name=value`.
+local function ask(names, meanings, given, done)
+  local name = names[1]
+  if not name then
+    return done(given)
+  end
+  vim.ui.input({ prompt = ('%s (%s): '):format(name, meanings[name]) }, function(value)
+    if value then
+      local more = value ~= '' and { ('%s=%s'):format(name, value) } or {}
+      ask(vim.list_slice(names, 2), meanings, vim.list_extend(given, more), done)
+    end
+  end)
+end
+
+commands.recipes = {
+  run = function(command)
+    server.execute('recipes', { textDocument = document() }, function(answer)
+      if #answer.recipes == 0 then
+        return server.say('there are no recipes for files like this one')
+      end
+      local options = {
+        prompt = 'Lacuna: which recipe?',
+        kind = 'lacuna',
+        format_item = function(recipe)
+          local there = type(recipe.places) == 'number' and (' (%d here)'):format(recipe.places) or ''
+          return ('%s: %s%s'):format(recipe.name, recipe.summary, there)
+        end,
+      }
+      vim.ui.select(answer.recipes, options, function(recipe)
+        if recipe then
+          local names = vim.tbl_keys(recipe.settings)
+          table.sort(names)
+          ask(names, recipe.settings, { recipe.name }, function(arguments)
+            commands.refactor.run(command, arguments)
+          end)
         end
       end)
     end)
@@ -160,7 +202,7 @@ commands.status = {
       server.say(
         ('%s, %s; suggestions wanted %d, cached %d, asked %d'):format(
           answer.state,
-          answer.detail,
+          answer.message,
           counts.wanted,
           counts.cached,
           counts.asked
@@ -197,7 +239,7 @@ commands.restart = { run = server.restart }
 --- Run `:Lacuna`.
 function M.run(command)
   local arguments = vim.deepcopy(command.fargs)
-  local name = table.remove(arguments, 1)
+  local name = table.remove(arguments, 1) or 'status'
   local found = commands[name]
   if not found then
     return server.say(('there is no command %s'):format(name), vim.log.levels.ERROR)

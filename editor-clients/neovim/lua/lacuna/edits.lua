@@ -87,13 +87,15 @@ local function preview(label, edit, encoding, done)
   })
 end
 
---- The first document that is not as it was when the edits were made.
-local function stale(edit)
+--- What keeps edits from being made, nil where nothing does.
+local function obstacle(edit)
   for _, change in ipairs(edit.documentChanges) do
     local version = change.textDocument.version
     local buf = vim.uri_to_bufnr(change.textDocument.uri)
     if type(version) == 'number' and vim.lsp.util.buf_versions[buf] ~= version then
-      return name(change)
+      return name(change) .. ' has changed meanwhile'
+    elseif not vim.bo[buf].modifiable then
+      return name(change) .. ' is not modifiable'
     end
   end
 end
@@ -117,12 +119,12 @@ function M.apply(_, params, context)
       return #change.edits > 0
     end, edit.documentChanges)
     if #edit.documentChanges == 0 then
-      return { applied = false, failureReason = 'you left all changes out' }
+      return { applied = false }
     end
   end
-  local changed = stale(edit)
-  if changed then
-    return { applied = false, failureReason = changed .. ' has changed meanwhile' }
+  local reason = obstacle(edit)
+  if reason then
+    return { applied = false, failureReason = reason }
   end
   vim.lsp.util.apply_workspace_edit(edit, client.offset_encoding)
   return { applied = true }

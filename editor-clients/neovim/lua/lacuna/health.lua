@@ -14,7 +14,10 @@ function M.check()
   end
   local problem = server.problem()
   if problem then
-    health.error(problem)
+    health.error(problem, {
+      'install it: pip install . in a clone of Lacuna',
+      "or say where it is: vim.lsp.config('lacuna', { cmd = { '/path/to/lacuna-lsp' } })",
+    })
   else
     health.ok('the language server is there: ' .. vim.inspect(vim.lsp.config.lacuna.cmd))
   end

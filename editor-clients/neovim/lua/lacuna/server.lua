@@ -34,7 +34,7 @@ end
 function M.problem()
   local cmd = vim.lsp.config.lacuna.cmd
   if type(cmd) == 'table' and vim.fn.executable(cmd[1]) == 0 then
-    return ('%s is not found. Install it with: pip install lacuna-code'):format(cmd[1])
+    return ('%s is not found'):format(cmd[1])
   end
 end
 
@@ -42,8 +42,14 @@ end
 function M.check()
   local problem = M.problem()
   if problem then
-    M.say(problem, vim.log.levels.WARN)
+    M.say(problem .. ', see :checkhealth lacuna', vim.log.levels.WARN)
   end
+end
+
+--- Why the current buffer has no client.
+---@return string
+function M.absence()
+  return M.problem() or 'no language server is running for this file'
 end
 
 --- The current buffer's client; where there is none it is said why.
@@ -51,7 +57,7 @@ end
 local function wanted_client()
   local client = M.client()
   if not client then
-    M.say(M.problem() or 'no language server is running for this file', vim.log.levels.WARN)
+    M.say(M.absence(), vim.log.levels.WARN)
   end
   return client
 end

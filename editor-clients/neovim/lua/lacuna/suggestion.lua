@@ -99,8 +99,12 @@ end
 function M.request(kind, step)
   kind = kind or INVOKED
   local client, buf, asked = server.client(), vim.api.nvim_get_current_buf(), here()
+  local function nothing(why) -- said at the cursor, where a message would be overwritten by the mode
+    local row, col = cursor()
+    ghost.draw(row, col, '', (' nothing to suggest here (%s)'):format(why))
+  end
   if not client then
-    return
+    return nothing(server.absence())
   end
   cancel()
   place = asked
@@ -121,9 +125,8 @@ function M.request(kind, step)
       show({ client = client, buf = buf, row = row, col = col, items = items, index = index, taken = 0, kind = kind })
     elseif kind == AUTOMATIC then
       M.hide()
-    elseif not shown then -- said at the cursor, where a message would be overwritten by the mode
-      local why = err and err.message or require('lacuna.status').line(client)
-      ghost.draw(row, col, '', (' nothing to suggest here (%s)'):format(why))
+    elseif not shown then
+      nothing(err and err.message or require('lacuna.status').line(client))
     end
   end
   pending = mine
@@ -160,6 +163,14 @@ function M.follow()
     M.hide()
   end
   M.request(kind)
+end
+
+--- The engine is there now: what was asked for before had no answer.
+function M.again()
+  if not shown then
+    place = ''
+    M.follow()
+  end
 end
 
 --- Put text in at the cursor, as a change that is undone by itself.

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from lacuna_model.errors import RequestError
 from lacuna_server.refactor.recipes import annotations, arms, logging_calls, parameter
@@ -35,6 +36,17 @@ def recipes() -> dict[str, Recipe]:
     }
     known |= {name: Recipe(rules.summary, rules.languages, rules.find) for name, rules in rule_sets().items()}
     return dict(sorted(known.items()))
+
+
+def described(name: str) -> dict[str, Any]:
+    """A recipe as JSON has it."""
+    recipe = recipes()[name]
+    return {
+        "name": name,
+        "summary": recipe.summary,
+        "languages": sorted(recipe.languages),
+        "settings": dict(recipe.settings),
+    }
 
 
 def by_recipe(name: str, settings: Mapping[str, str]) -> Refactoring:

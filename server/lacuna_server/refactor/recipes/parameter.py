@@ -31,7 +31,7 @@ def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Fou
     """The definition and its callers; raises RequestError where there is not exactly one such definition."""
     wanted, declared = settings.get("function", ""), settings.get("parameter", "")
     if not wanted or not declared:
-        raise RequestError("the recipe parameter needs --set function=NAME and --set parameter='NAME: TYPE'")
+        raise RequestError("the recipe parameter needs the settings function=NAME and parameter='NAME: TYPE'")
     parameter, has_default = _declared(declared)
     source, function = _definition(sources, wanted)
     yield source, _widened(source, function, declared, parameter, has_default)

@@ -84,7 +84,7 @@ def test_callers_that_cannot_be_updated_are_named(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "needs --set function=NAME"),
+        ({}, "needs the settings function=NAME"),
         (add("1x"), "parameter=1x is no Python parameter"),
         (add("a, b"), "is no single Python parameter"),
         (add("x, **k"), "is no single Python parameter"),
