@@ -3,11 +3,10 @@
 import heapq
 import math
 import re
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import accumulate, chain, count, islice
+from itertools import accumulate, chain, count
 
 from lacuna_model.constraint import GapView
 from lacuna_model.syntax.closing import Closer
@@ -114,18 +113,6 @@ class GapText:
         known = self._closer.open_ends(self.vocabulary.text(before.tokens[: before.prefix]))
         return [before.closing] if known == self._closer.open_ends(text) else []
 
-    def repairs(self, tokens: tuple[int, ...]) -> Iterator[bytes]:
-        """Completions by the grammar, where a valid fill is known; what is open in a string is closed first."""
-        if self._closer is None or self._repair is None:
-            return
-        text = self.vocabulary.text(tokens)
-        ends = self._token_ends(self._closer, text)
-        if b"**/" in ends and self._closer.ends_inside:
-            yield b"*"
-        for start in ends:
-            for closing in self._repair(text + start):
-                yield start + closing
-
     def reads(self, tokens: tuple[int, ...]) -> bool:
         """Whether the grammar reads a fill's beginning behind what stands in front of the gap."""
         if self._closer is None or self._reads is None:
@@ -139,37 +126,33 @@ class GapText:
         half = finish_token(text, inside)
         return dict.fromkeys([half, inside, b""] if half else [inside, b""])
 
-    @property
-    def num_first_guesses(self) -> int:
-        """How many guesses come before the grammar is asked, which knows little of blocks that are columns."""
-        return 4 if self._closer is not None and self._closer.columns else 1
-
     def due(self, tokens: tuple[int, ...]) -> bytes:
         """What of the prefix is still to come behind these tokens."""
         text = self.vocabulary.text(tokens)
         return self.prefix[len(text) :] if self.prefix.startswith(text) else b""
 
-    def completions(self, tokens: tuple[int, ...]) -> Iterator[bytes]:
-        """Completions that the rules ask for, then those that the syntax does."""
+    def completions(self, tokens: tuple[int, ...], *, is_drafted: bool = False) -> Iterator[bytes]:
+        """Completions that the rules ask for, then the grammar's, which has some where a valid fill is known; guesses.
+
+        What is merely drafted is most often wrong somewhere, which the grammar takes long to find out.
+        """
         due = self.due(tokens)
         text = self.vocabulary.text(tokens) + due
-        for closing in self.rules.completions(text[len(self.prefix) :]):
+        repairs: Iterable[bytes] = () if is_drafted else self._repairs(text)
+        guesses = self._closer.completions(text) if self._closer is not None else (b"",)
+        for closing in chain(self.rules.completions(text[len(self.prefix) :]), repairs, guesses):
             yield due + closing
-        if self._closer is None:
-            yield due
+
+    def _repairs(self, text: bytes) -> Iterator[bytes]:
+        """Completions by the grammar, where a valid fill is known; what is open in a string is closed first."""
+        if self._closer is None or self._repair is None:
             return
-        for closing in self._closer.completions(text):
-            yield due + closing
-
-
-def _in_turns(*sources: Iterator[bytes]) -> Iterator[bytes]:
-    """One of each source after the other, none asked before its turn."""
-    waiting = deque(sources)
-    while waiting:
-        source = waiting.popleft()
-        for found in islice(source, 1):
-            yield found
-            waiting.append(source)
+        ends = self._token_ends(self._closer, text)
+        if b"**/" in ends and self._closer.ends_inside:
+            yield b"*"
+        for start in ends:
+            for closing in self._repair(text + start):
+                yield start + closing
 
 
 class Candidates:
@@ -221,24 +204,10 @@ class Candidates:
     def _add_completions(
         self, base: float, prefix: tuple[int, ...], before: Fill | None, *, is_drafted: bool = False
     ) -> None:
+        """Queues a prefix with what served before, and then with all its completions."""
         if len(prefix) < self._capacity:
-            closings = self._closings(prefix, before, is_drafted=is_drafted)
+            closings = chain(self._gap.tails(before, prefix), self._gap.completions(prefix, is_drafted=is_drafted))
             heapq.heappush(self._heap, _Entry(base, next(self._serial), prefix, source=closings))
-
-    def _closings(self, prefix: tuple[int, ...], before: Fill | None, *, is_drafted: bool) -> Iterator[bytes]:
-        """What served before, unless nothing is lacking any more, and then all completions.
-
-        What is merely drafted is most often wrong somewhere, which the grammar takes long to find out.
-        """
-        completions = self._gap.completions(prefix)
-        first = next(completions, None)
-        if first == b"":
-            yield first
-        yield from self._gap.tails(before, prefix)
-        guesses = chain([first] if first else [], completions)
-        repairs = self._gap.repairs(prefix) if not is_drafted else iter(())
-        yield from islice(guesses, self._gap.num_first_guesses)
-        yield from _in_turns(repairs, repairs, guesses)  # each knows what the other does not
 
     def _plausible_ends(self, draft: Draft) -> list[int]:
         """Positions behind the fixed part where the draft ends a line or the model gives end-of-gap some chance."""

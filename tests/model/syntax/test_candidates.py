@@ -9,7 +9,7 @@ import pytest
 
 from lacuna_model.constraint import GapView
 from lacuna_model.params import Region
-from lacuna_model.syntax.candidates import MAX_REFUSED, Candidates, GapText, _in_turns
+from lacuna_model.syntax.candidates import MAX_REFUSED, Candidates, GapText
 from lacuna_model.syntax.draft import lay_out
 from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.vocabulary import vocabulary_of
@@ -59,7 +59,7 @@ def test_where_there_is_no_room_no_completion_is_looked_for(
 ) -> None:
     asked: list[int] = []
 
-    def completions(_gap: GapText, prefix: tuple[int, ...]) -> Iterator[bytes]:
+    def completions(_gap: GapText, prefix: tuple[int, ...], *, is_drafted: bool) -> Iterator[bytes]:
         asked.append(len(prefix))
         return iter(())
 
@@ -155,28 +155,6 @@ def test_no_fill_before_no_tail(tokens: SmallTokens) -> None:
     assert gap_in_script(tokens).tails(None, ids(tokens, "f(")) == []
 
 
-def counted(name: bytes, size: int, asked: list[bytes]) -> Iterator[bytes]:
-    for number in range(size):
-        asked.append(name)
-        yield name + str(number).encode()
-
-
-def test_sources_take_turns_and_are_not_asked_before() -> None:
-    asked: list[bytes] = []
-    turns = _in_turns(counted(b"a", 2, asked), counted(b"b", 3, asked), counted(b"c", 0, asked))
-    assert asked == []
-    assert next(turns) == b"a0"
-    assert asked == [b"a"]
-    assert list(islice(turns, 2)) == [b"b0", b"a1"]
-    assert asked == [b"a", b"b", b"a"]
-    assert list(turns) == [b"b1", b"b2"]
-
-
-def test_a_source_may_have_two_turns_of_three() -> None:
-    twice = iter([b"a0", b"a1", b"a2"])
-    assert list(_in_turns(twice, twice, iter([b"b0", b"b1"]))) == [b"a0", b"a1", b"b0", b"a2", b"b1"]
-
-
 @pytest.mark.parametrize(
     ("text", "completed"),
     [
@@ -191,25 +169,34 @@ def test_the_grammar_is_asked_with_strings_closed_and_tokens_whole(
     tokens: SmallTokens, text: str, completed: list[str]
 ) -> None:
     asked: list[bytes] = []
-    found = list(gap_in_script(tokens, asked).repairs(ids(tokens, text)))
+    expected = [one.encode() + closing for one in completed for closing in (b")", b"))", b")))")]
+    found = islice(gap_in_script(tokens, asked).completions(ids(tokens, text)), len(expected))
+    assert list(found) == expected
     assert asked == [(text + one).encode() for one in completed]
-    assert found == [one.encode() + closing for one in completed for closing in (b")", b"))", b")))")]
 
 
 def test_a_gap_of_no_language_has_no_repairs(tokens: SmallTokens) -> None:
     gap = GapText(vocabulary_of(tokens), RegionRules(Region(0, 0), b""), None, lambda text: iter([b")"]))
-    assert list(gap.repairs(ids(tokens, "f("))) == []
+    assert list(gap.completions(ids(tokens, "f("))) == [b""]
 
 
-def test_the_grammar_is_asked_behind_the_first_guess_and_of_no_mere_draft(tokens: SmallTokens) -> None:
+def test_the_grammar_is_asked_before_any_guess_and_of_no_mere_draft(tokens: SmallTokens) -> None:
     asked: list[bytes] = []
     gap = gap_in_script(tokens, asked)
-    queue = Candidates(view(tokens, [[b"a", b"b"]]), gap)
-    closings = queue._closings(ids(tokens, "f(g"), None, is_drafted=False)
-    assert next(closings) == b")"
+    found = gap.completions(ids(tokens, "f(g"))
     assert asked == []
-    assert list(islice(closings, 2)) == [b")", b"))"]
+    assert list(islice(found, 3)) == [b")", b"))", b")))"]
     assert asked == [b"f(g"]
+    guesses = list(found)
     asked.clear()
-    list(queue._closings(ids(tokens, "f(g"), None, is_drafted=True))
+    assert list(gap.completions(ids(tokens, "f(g"), is_drafted=True)) == guesses
     assert asked == []
+
+
+def test_what_the_rules_ask_for_comes_first_and_the_rest_of_the_prefix_before_all(tokens: SmallTokens) -> None:
+    asked: list[bytes] = []
+    gap = gap_in_script(tokens, asked)
+    gap.rules, gap.prefix = RegionRules(Region(0, 0, must_contain=("g",)), b""), b"f("
+    found = list(islice(gap.completions(ids(tokens, "f")), 3))
+    assert found == [b"(g", b"((g)", b"()"]
+    assert asked == [b"f("]
