@@ -7,28 +7,37 @@ close what is open and open what the text behind the gap closes. Guesses are ran
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from itertools import islice, tee
+from dataclasses import replace
+from functools import cache, partial
+from itertools import islice, product, tee
 from operator import itemgetter
+from typing import NamedTuple
 
-from lacuna_model.syntax.balance import Sides
-from lacuna_model.syntax.bridges import MOST_BRIDGES, Bridge, bridges
-from lacuna_model.syntax.column_lines import ColumnLines
+from lacuna_model.syntax.balance import Sides, open_behind
+from lacuna_model.syntax.bridges import MOST_BRIDGES
+from lacuna_model.syntax.column_lines import NEWLINE_RANK, WHOLE_LINES_RANK
 from lacuna_model.syntax.conditionals import continued, count_open, settling
 from lacuna_model.syntax.naming import heads_behind, with_heads
 from lacuna_model.syntax.operands import Operands
-from lacuna_model.syntax.right_side import STATEMENT
 from lacuna_model.syntax.scan import Scan, scan
 from lacuna_model.syntax.vocabulary import finish_character
+from lacuna_model.syntax.way import Way
 
 LIMIT = 96
 REOPENED_RANK = 1.0
-OPENINGS = 6
-# What stands in front of a block's brace, and what is at the end of a statement or in front of one.
-BEFORE_BLOCKS = frozenset({b"", b")", b"else", b"do", b"try", b"finally"})
-NO_STATEMENT = frozenset({b"", b";", b"{", b"}", b":"})
+# To turn the rest of a line into a comment is right where it was one, and else the very last resort.
+COMMENT_RANK = 8.0
+PROSE_BONUS = 7.5
 
 Source = Callable[[], Iterable[tuple[float, bytes]]]
+
+
+class _End(NamedTuple):
+    """A text that a completion may end with, its rank, and the way to what is behind the gap then, once asked for."""
+
+    rank: float
+    text: bytes
+    way: Callable[[], Way]
 
 
 class Closer:
@@ -42,9 +51,30 @@ class Closer:
         self.ends_inside = bool(sides.right.inside)
         self._heads = heads_behind(sides.right)
         self._operands = Operands(sides)
-        self._lines = ColumnLines(sides, self._operands)
+        # a gap that begins a line and ends before code holds whole lines
+        self._whole_lines = not sides.text[sides.text.rfind(b"\n") + 1 :].strip() and not self._right.blank
+        self._ends = list(self._find_ends())
         self._known: dict[bytes, Iterator[bytes]] = {}
         self._scanned: dict[bytes, Scan] = {}
+
+    def _find_ends(self) -> Iterator[_End]:
+        lexicon, right = self._lexicon, self._right
+        yield _End(0.0, b"", self._way(lambda: self._sides))
+        if lexicon.columns and right.margin > 1:
+            # What follows is a line of its own: the fill may end as it would at a line's end, with a newline behind it.
+            newline = self._operands.newline
+            below = self._way(lambda: replace(self._sides, right=right.without(0, newline)))
+            yield _End(WHOLE_LINES_RANK, newline, below)
+        if lexicon.line_comment and not right.blank:
+            yield _End(COMMENT_RANK - PROSE_BONUS * right.prose, lexicon.line_comment[0], self._way(self._behind_line))
+
+    def _way(self, sides: Callable[[], Sides]) -> Callable[[], Way]:
+        return cache(lambda: Way(sides(), whole_lines=self._whole_lines))
+
+    def _behind_line(self) -> Sides:
+        """The sides, were the rest of the line behind the gap not there."""
+        behind = self._right.without(len(self._right.rest))
+        return replace(self._sides, right=behind, target=open_behind(self._sides.left, behind))
 
     def open_ends(self, fill: bytes) -> tuple[tuple[bytes, ...], bytes]:
         """The closers of the brackets and of the string that are open behind the beginning of a fill."""
@@ -81,11 +111,14 @@ class Closer:
     def _sources(self, state: Scan, fill: bytes) -> list[tuple[float, Source]]:
         """Where completions come from, each with the least rank that it has, in the order of these."""
         sources: list[tuple[float, Source]] = [(0.0, lambda: [(0.0, b"")] if state.inside == b"\n" else [])]
-        for extra in range(MOST_BRIDGES):
-            rank = REOPENED_RANK * extra
-            sources.append((rank - 1.0, partial(self._inline, state, fill, extra)))
+        below = (WHOLE_LINES_RANK if self._whole_lines else NEWLINE_RANK) - 0.5
+        for end, extra in product(self._ends, range(MOST_BRIDGES)):
+            rank = end.rank + REOPENED_RANK * extra
+            inline = partial(Way.inline, state=state, fill=fill, extra=extra)
+            sources.append((rank - 1.0, partial(_ended, end, rank, inline)))
             if self._lexicon.columns:
-                sources.append((rank + self._lines.least_rank, partial(self._on_new_line, state, fill, extra)))
+                lines = partial(Way.on_new_line, state=state, fill=fill, extra=extra)
+                sources.append((rank + below, partial(_ended, end, rank, lines)))
         return sorted(sources, key=itemgetter(0))
 
     def _settled(self, text: bytes, lines: bytes) -> list[bytes]:
@@ -100,68 +133,11 @@ class Closer:
         split = [text[:count] + lines + newline + text[count:] for count in range(closers) if text[count:]]
         return [*split, text + lines + below] if split else [lines + newline + text, text + lines + below]
 
-    def _inline(self, state: Scan, fill: bytes, extra: int) -> Iterator[tuple[float, bytes]]:
-        """Completions that go on in the line behind the gap, over the bridge of this rank."""
-        right = self._right
-        if not extra and state.inside and right.inside and (state.inside == right.inside or len(right.inside) == 1):
-            yield -1.0, b""
-        for way in self._bridges(state)[extra : extra + 1]:
-            for rank, text in self._over(way, state, fill):
-                yield rank + REOPENED_RANK * extra, text
 
-    def _on_new_line(self, state: Scan, fill: bytes, extra: int) -> Iterator[tuple[float, bytes]]:
-        """Completions that end the statement, and lead over on lines of their own."""
-        for way in self._bridges(state, statement=True)[extra : extra + 1]:
-            for rank, text in self._lines.over(way, state, fill):
-                yield rank + REOPENED_RANK * extra, text
-
-    def _bridges(self, state: Scan, *, statement: bool = False) -> list[Bridge]:
-        stack, kept = self._sides.target
-        stale = state.stack[kept : kept + 1] == self._sides.left.stack[kept : kept + 1]
-        most = kept if stale else len(stack)
-        return bridges(state.stack, stack, self._lexicon, most=most, statement=statement)
-
-    def _over(self, way: Bridge, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
-        right, lexicon = self._right, self._lexicon
-        openings = right.openings(way.openers, outside=not way.kept)
-        if lexicon.columns:  # a statement begins a line of its own
-            openings = [one for one in openings if not STATEMENT.match(one)]
-        if not openings:
-            return
-        opening = openings[0]
-        for rank, operand in enumerate(self._operands.choices(state, fill)):
-            body = operand + state.inside + way.closers
-            if self._unended(state, operand, way):
-                ended = operand + state.inside + way.closers.replace(b"}", lexicon.terminator + b"}", 1)
-                yield rank - 0.25, ended + opening
-            for tail_rank, tail in enumerate(self._tails(state, way)):
-                for place, start in enumerate(openings[:OPENINGS]):
-                    yield rank + tail_rank + 0.5 * place, body + tail + start
-            if right.inside or way.openers:
-                yield rank + 0.5, body + (b", " if right.inside else b" ") + opening
-            elif lexicon.braces:  # an element of a list that goes on behind the gap
-                yield rank + 1.5, body + b","
-
-    def _unended(self, state: Scan, operand: bytes, way: Bridge) -> bool:
-        """Whether a completion closes the block of a statement that has no terminator yet."""
-        closed = [bracket for bracket in state.stack[way.kept :] if bracket.closer == b"}"]
-        if not (self._lexicon.terminator and closed and closed[-1].words[1] in BEFORE_BLOCKS):
-            return False
-        in_brackets = state.stack[-1].closer != b"}"
-        return in_brackets or bool(operand or state.inside or state.last not in NO_STATEMENT)
-
-    def _tails(self, state: Scan, way: Bridge) -> list[bytes]:
-        """What ends the statement; the text behind the gap may do so itself."""
-        lexicon, in_brackets = self._lexicon, self._lexicon.columns and way.kept  # where no header ends
-        end = lexicon.terminator or (b"" if lexicon.columns else self._operands.newline)
-        tails = [b"", end] if end else [b""]
-        if state.header_open and not self._right.header and not in_brackets and lexicon.body:
-            block_follows = lexicon.columns and self._operands.block_follows(state)
-            bodies = [b":", lexicon.body] if lexicon.columns else [lexicon.body]
-            tails = (bodies if block_follows else bodies[::-1]) + tails
-        if lexicon.choice and self._right.follows_choice and (state.stack or not lexicon.columns):
-            tails = [lexicon.choice, lexicon.terminator + b" " + lexicon.operand + lexicon.choice, *tails]
-        return tails
+def _ended(
+    end: _End, rank: float, complete: Callable[[Way], Iterator[tuple[float, bytes]]]
+) -> list[tuple[float, bytes]]:
+    return [(rank + own, text + end.text) for own, text in complete(end.way())]
 
 
 def unseen(texts: Iterable[bytes], seen: set[bytes]) -> Iterator[bytes]:

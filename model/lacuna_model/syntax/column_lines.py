@@ -6,7 +6,6 @@ The grammar's tables say little of columns. Which blocks the text behind a gap n
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from lacuna_model.syntax.balance import Sides
 from lacuna_model.syntax.blocks import Line, Needs, lay_lines, open_lines, render
 from lacuna_model.syntax.bridges import Bridge
 from lacuna_model.syntax.left_side import DECORATED, DEFINITION
@@ -22,16 +21,9 @@ REACH = 4000
 class ColumnLines:
     """The ways from the beginning of a gap's fill over line breaks to the text behind the gap, each with its rank."""
 
-    def __init__(self, sides: Sides, operands: Operands) -> None:
-        self._right, self._lexicon, self._operands = sides.right, sides.right.lexicon, operands
-        # a gap that begins a line and ends before code holds whole lines
-        line = sides.text[sides.text.rfind(b"\n") + 1 :]
-        self._whole_lines = not line.strip() and not self._right.blank
-
-    @property
-    def least_rank(self) -> float:
-        """No way has a lower one."""
-        return (WHOLE_LINES_RANK if self._whole_lines else NEWLINE_RANK) - 0.5
+    def __init__(self, right: RightSide, operands: Operands, *, whole_lines: bool) -> None:
+        self._right, self._lexicon, self._operands = right, right.lexicon, operands
+        self._whole_lines = whole_lines
 
     def over(self, way: Bridge, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
         """Completions that end the statement and begin another one, which the text behind the gap goes on with."""

@@ -14,6 +14,7 @@ STATEMENT = re.compile(
     rb"\s*(?:@|(?:async|await|assert|break|class|continue|def|del|for|from|global|if|import|nonlocal|pass|raise|return|"
     rb"try|while|with|yield)\b)"
 )
+PROSE = re.compile(rb" ?[\w'`,.()-]+ [a-z'`-]+ [a-z'`,.-]+(?: [a-z]|\Z)")
 BINARY = re.compile(rb"\s*(?:[-+*/%&|^<>=!?]|(?:and|or|in|is|not in|if|instanceof|as)\b)")
 CHOICE = re.compile(rb"\s*:(?!:)")
 CHOICE_OF_WORDS = re.compile(rb"\s*(?::(?!:)|else\b)")
@@ -82,6 +83,7 @@ class RightSide:
         self.text = text
         self.to_the_end = to_the_end
         self.rest = text.split(b"\n", 1)[0]
+        self._before = before
         if to_the_end:
             self.inside = open_comment(text, lexicon) or open_quote(text, lexicon)
         else:
@@ -113,6 +115,10 @@ class RightSide:
         self.coming = coming_lines(self.after_statement)
         self.needs = needs(window)
 
+    def without(self, start: int, newline: bytes = b"") -> "RightSide":
+        """The same side, were its first ``start`` bytes not there, or ``newline`` in their place."""
+        return RightSide(newline + self.text[start:], self.lexicon, self._before, to_the_end=self.to_the_end)
+
     @property
     def statement(self) -> bool:
         """Whether the rest of the line begins as only a statement does."""
@@ -133,6 +139,11 @@ class RightSide:
         """Which of its first closers without an opener end a value that another one follows."""
         closers = enumerate(self.unmatched[:MOST_LISTED])
         return frozenset(index for index, closer in closers if closer.closer == b"}" and NEXT.match(self.behind(index)))
+
+    @property
+    def prose(self) -> bool:
+        """Whether the rest of the line reads like the end of a comment."""
+        return bool(PROSE.match(self.rest)) and not self.inside and not self.statement
 
     @property
     def margin(self) -> int:
