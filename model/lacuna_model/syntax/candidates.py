@@ -132,7 +132,7 @@ class GapText:
         return self.prefix[len(text) :] if self.prefix.startswith(text) else b""
 
     def completions(self, tokens: tuple[int, ...], *, is_drafted: bool = False) -> Iterator[bytes]:
-        """Completions that the rules ask for, then the grammar's, which has some where a valid fill is known; guesses.
+        """Completions that the rules ask for, then the grammar's, if a valid fill is known, and then guesses.
 
         What is merely drafted is most often wrong somewhere, which the grammar takes long to find out.
         """

@@ -202,9 +202,7 @@ class SyntaxConstraint:
         In the end it may leave what is broken around the gaps.
         """
         bare = self._attempts <= BARE_ATTEMPTS
-        if self._attempts == BARE_ATTEMPTS:  # what no guess leads to the grammar may know
-            self._search.hard(gaps, held)
-        elif self._attempts > 1:
+        if self._attempts > 1:
             self._search.in_turn(gaps, proposal, held, bare=bare)
         if self._attempts == BARE_ATTEMPTS and None in held and self._judge.widen():
             self._search.in_turn(gaps, proposal, held, bare=bare)
