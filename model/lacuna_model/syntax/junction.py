@@ -155,9 +155,11 @@ class Junction(Closer):
         for begin, end in find_literals(text, self._lexicon).spans:
             bare[begin:end] = bare[begin:end].replace(b"\n", b" ")
         line = text.rpartition(b"\n")[2]
-        starts = [self._mark * opened.column for opened in reversed(open_lines(bytes(bare), self._unit))]
+        starts = [
+            self._operands.mark * opened.column for opened in reversed(open_lines(bytes(bare), self._operands.unit))
+        ]
         if line.strip():
-            return [self._newline + start for start in starts]
+            return [self._operands.newline + start for start in starts]
         return [start[len(line) :] if start.startswith(line) else None for start in starts]
 
 

@@ -16,15 +16,14 @@ class Lexicon:
     ``filler`` a statement that may stand anywhere at the top level, ``body`` what turns an open
     compound header into a statement, ``links`` what an unfinished expression of several words
     may lack. ``heads`` are what may stand in front of a block's brace, ``outer`` the one of them
-    to stand where no bare block may, outside of all others, ``loop`` the head of a block that may be left with
-    ``break``, ``blocks`` the blocks that are words: what
+    to stand where no bare block may, outside of all others, ``blocks`` the blocks that are words: what
     opens them, what closes them, and the shortest head of one. ``atoms`` are patterns of literals that no quote
     tells: regular expressions, characters. ``raw`` are strings with an opener and a closer of their own.
     ``function`` is the head of an anonymous function, ``choice`` what comes before the second half of a choice
     between two values, ``field`` a field of a value whose brace ``record`` stands in front of. ``tails`` are what must
-    follow the block of a word where it ends, unless its line begins so. ``union`` is what comes before a
-    type that may be one of several, ``groups`` what comes before parentheses that hold declarations, ``macro`` before
-    those that may hold anything. ``conditionals`` says that there are lines as ``#if`` and ``#endif``.
+    follow the block of a word where it ends, unless its line begins so. ``groups`` are what comes before parentheses
+    that hold declarations, ``macro`` before those that may hold anything. ``conditionals`` says that there are lines as
+    ``#if`` and ``#endif``.
     """
 
     line_comment: tuple[bytes, ...] = (b"//",)
@@ -40,14 +39,12 @@ class Lexicon:
     blocks: tuple[tuple[bytes, bytes, bytes], ...] = ()
     heads: tuple[bytes, ...] = (b"",)
     outer: bytes = b""
-    loop: bytes = b""
     links: tuple[bytes, ...] = ()
     atoms: tuple[bytes, ...] = ()
     raw: tuple[tuple[bytes, bytes], ...] = ()
     field: bytes = b""
     record: bytes = b""
     tails: tuple[tuple[bytes, bytes, tuple[bytes, ...]], ...] = ()
-    union: bytes = b""
     groups: tuple[bytes, ...] = ()
     macro: bytes = b""
     conditionals: bool = False
@@ -142,7 +139,6 @@ _JAVA = Lexicon(
     headers=_C_HEADERS,
     heads=_JAVA_BLOCKS,
     outer=b"class x ",
-    loop=b"while (x) ",
     links=_JAVA_LINKS,
     choice=_CHOICE,
     function=b"() -> ",
@@ -160,7 +156,6 @@ _CPP = Lexicon(
     choice=_CHOICE,
 )
 _SCRIPT = Lexicon(
-    loop=b"while (x) ",
     links=(b" = x", b" x = x", b" x() {}", b": x", b" {}"),
     heads=(
         b"",
@@ -185,7 +180,6 @@ _SCRIPT = Lexicon(
 )
 _TYPED = replace(
     _SCRIPT,
-    union=b"type x = x",
     tails=(*_SCRIPT.tails, (b"<", b">()", (b"type", b"export", b"interface"))),
 )
 _GO = Lexicon(
@@ -215,7 +209,6 @@ _GO = Lexicon(
 )
 _RUST = Lexicon(
     outer=b"fn x() ",
-    loop=b"while x ",
     links=(b" fn x()", b": x", b" {}", b" x = x", b" fn x() {}", b"x,"),
     function=b"|| ",
     macro=b"x!",

@@ -20,7 +20,6 @@ CHOICE = re.compile(rb"\s*:(?!:)")
 CHOICE_OF_WORDS = re.compile(rb"\s*(?::(?!:)|else\b)")
 ARROW = re.compile(rb"\s*(?::[^\n=]*)?=>")
 BODY = re.compile(rb"\s*(?:\{|:|->|(?:throws|where|const|override|noexcept)\b|[\w*.\[\]]+ \{|\([^)\n]*\) \{)")
-ARM = rb",?\s*(?://[^\n]*\s+)*[^\n;{}]+ => "  # of a match
 HEAD_OF = {
     rb"\s*(?:catch|finally)\b": b"try",
     rb"\s*else\b": b"if",
@@ -31,7 +30,7 @@ HEAD_OF = {
     rb"\{\{": b"x := []struct ",
     rb"\{": b"x: struct ",
     rb",[ \t]*\n\s*(?:\w+(?:: |,)|\})": b"x: x ",
-    ARM: b"x => ",
+    rb",?\s*(?://[^\n]*\s+)*[^\n;{}]+ => ": b"x => ",
 }
 MOST_LISTED = 8
 NEXT = re.compile(rb",[ \t]*(?:\{|\r?\n)")
@@ -54,24 +53,12 @@ CONTINUES = re.compile(
     rb"\s*(?:\?\.|\.(?=[\w(])|\?(?=\s)|&&|\|\||[-+*%^|](?=\s)|/(?=\s)|[=!]=|<<|>>|(?:as|instanceof)\b)"
 )
 CONTINUES_IN_BRACKETS = re.compile(CONTINUES.pattern + rb"|\s*(?:and|or|in|is|if|else|for)\b")
-UNION = re.compile(rb"\s*\| *[\w{\"']")
 # A value with a name in quotes, which only a macro takes where these are names in code.
 KEYED = re.compile(rb"[{,\n]\s*\"[^\"\n]*\": ")
 # What stands behind a condition in its line: a jump, a call, an assignment.
 ON_CONDITION = re.compile(rb"[ \t]+(?:(?:return|throw|break|continue|goto)\b|\w+(?:(?:\.|->)\w+)*(?:\(| [-+*/|&]?= ))")
-# The second line of a macro.
-UNENDED = re.compile(rb"\r?\n[ \t]+[^\s#/}][^\n]*[^;{},:\s]\r?\n(?:[ \t]*\r?\n)*#")
-# The bounds on the types of what a block belongs to, and the first line of that.
-WHERE = re.compile(
-    rb"\s*(?:(?P<word>where)\b|(?:[A-Z]\w*(?:::\w+)*: (?:\w+::)*[A-Z?'][^\n{;]*\n\s*)+(?=\{))"
-    rb"(?:[^{;]*\{\s*(?:(?://|#)[^\n]*\s+)*(?P<body>[^\n]*))?"
-)
-HEAD = re.compile(rb"[^=:]*[\w)] |\w+ ")  # of a block that is a statement, not a value
+CLAUSE_OF = {b"else": b"if", b"catch": b"try", b"finally": b"try"}
 CLAUSE = re.compile(rb"\s*(else|catch|finally)\b")
-WORD_OF = {b"else": b"if", b"catch": b"try", b"finally": b"try", b"while": b"do"}
-JUMP = re.compile(rb"\b(?:break|continue)\b")
-OWN_BLOCK = re.compile(rb"\s*\n([ \t]*)\{(?:[ \t]*\n(?:.*\n){0,40}?\1)?\}\s*(?=(\w+))")
-OUTER_BLOCK = re.compile(rb"[ \t]*\r?\n\{[ \t]*\r?\n")
 CASE = re.compile(rb"\s*(?:case|default)\b")
 
 
@@ -190,21 +177,17 @@ class RightSide:
                 parts.append(head)
             elif mark == b"{" and self.lexicon.field and head.startswith(self.lexicon.field):
                 parts.append(self.lexicon.record)
-            elif openers[place : place + 2] == [b"{", b"{"] and self._ends_arm(len(openers) - 2 - place):
-                parts.append(b"match x ")
             elif mark == b"{" and place and openers[place - 1] == b"(":
                 parts.append(self.lexicon.function)  # of an argument that goes on with calls
             elif mark == b"{" and (likely := self._likely(len(openers) - 1 - place, outside=outside and not place)):
                 parts.append(next((one for one in self.lexicon.heads if one.startswith(likely)), b""))
-            elif mark == b"{" and self.lexicon.loop and self._jumps(len(openers) - 1 - place):
-                parts.append(self.lexicon.loop)
             parts.append(mark + (b"\n" if len(mark) > 1 else b""))
         if self.cases and openers[-1:] == [b"{"] and not CASE.match(self.text):
             parts.append(b"case x:")
         if openers and not self.inside and (self.rest[:1] == b"," or BINARY.match(self.rest) or self._continues):
             parts.append(operand)
         else:
-            parts.append(self.leads[0])
+            parts.append(self.clause_head)
         return b"".join(parts) + self.lexicon.opener_of(self.inside)
 
     def openings(self, openers: Sequence[bytes], *, outside: bool = False) -> list[bytes]:
@@ -216,8 +199,7 @@ class RightSide:
 
     def _all_openings(self, openers: Sequence[bytes], *, outside: bool) -> list[bytes]:
         if not openers:
-            closing = self.lexicon.opener_of(self.inside)
-            return [lead + closing for lead in dict.fromkeys([b"", *self.leads])]  # the text in front may be enough
+            return [head + self.lexicon.opener_of(self.inside) for head in dict.fromkeys([b"", self.clause_head])]
         callers: list[bytes | None] = list(self._callers(openers)) if b"(" in openers else [None]
         heads = self._heads(openers) if b"{" in openers else [b""]
         found = [self.opening(openers, caller, head, outside=outside) for head in heads for caller in callers]
@@ -253,10 +235,6 @@ class RightSide:
         likely = self._likely(len(openers) - 1 - place)
         if likely or self.cases:
             heads.sort(key=lambda head: not head.startswith(likely or b"switch"))
-        if b"match x " in heads and re.match(ARM, self.text):
-            heads.insert(0, b"x => match x " if self._ends_arm(0) else b"match x ")
-        if self.lexicon.loop and self._jumps(0):
-            heads.insert(0, self.lexicon.loop)
         within = place and openers[place - 1] == b"("
         if within and self.lexicon.function and not self.fields:
             heads.insert(0, self.lexicon.function)
@@ -274,10 +252,6 @@ class RightSide:
         found = next((head for pattern, head in HEAD_OF.items() if re.match(pattern, behind)), b"")
         return found or (self.lexicon.outer if outermost else b"")
 
-    def _ends_arm(self, index: int) -> bool:
-        """Whether a closer ends an arm of a match, by the arm that follows."""
-        return b"match x " in self.lexicon.heads and self._likely(index) == b"x => "
-
     def behind(self, index: int) -> bytes:
         """What follows a closer that has no opener."""
         return self.text[self._start + self.unmatched[index].end :] if index < len(self.unmatched) else b""
@@ -286,14 +260,6 @@ class RightSide:
         """Where the text closes the outermost of its openers."""
         return self.unmatched[min(len(openers), len(self.unmatched)) - 1].end if self.unmatched else 0
 
-    def _jumps(self, index: int) -> bool:
-        """Whether the block that a closer without an opener ends may be left with a jump, as only a loop's can."""
-        if index > len(self.unmatched):  # it is behind another gap
-            return False
-        begin = self._start + self.unmatched[index - 1].end if index else self._start
-        stop = self._start + self.unmatched[index].end if index < len(self.unmatched) else len(self.text)
-        return JUMP.search(self.text, begin, stop) is not None
-
     @cached_property
     def _continues(self) -> bool:
         """Whether the text goes on with an expression, where a line break means nothing."""
@@ -301,70 +267,9 @@ class RightSide:
         return bool(pattern.match(self.text))
 
     @cached_property
-    def leads(self) -> list[bytes]:
-        """What must stand directly in front of the text: an operand, the head of its block, or nothing."""
-        if self.inside or self.lexicon.columns or not self.lexicon.braces:
-            return [b""]
-        if self.lexicon.union and UNION.match(self.text):
-            return [self.lexicon.union]
-        if self._continues:
-            return [self.lexicon.operand]
-        heads = [head for head in self.lexicon.heads if HEAD.fullmatch(head)]
-        if clause := CLAUSE.match(self.text):
-            return [*(head + b"{}" for head in heads if head.startswith(WORD_OF[clause.group(1)])), b""]
-        if where := WHERE.match(self.text):
-            found = sorted(heads, key=lambda head: not head.startswith(_owner(where.group("body") or b"")))
-            return found if where.group("word") else [head + b"where" for head in found]
-        if self.lexicon.outer and OUTER_BLOCK.match(self.text):
-            return [self.lexicon.outer, *heads]
-        if block := OWN_BLOCK.match(self.text):
-            if word := WORD_OF.get(block.group(2)):
-                return sorted(heads, key=lambda head: not head.startswith(word))
-            return [b"", *heads]
-        if self.lexicon.conditionals and UNENDED.match(self.text):
-            return [b"", b"#define x \\"]
-        return [b""]
-
-    def heads(self, openers: Sequence[bytes], *, outside: bool = False) -> list[bytes]:
-        """Beginnings of a statement that the rest of the line may complete, likeliest first."""
-        operand = self.lexicon.operand
-        if self.blank:
-            return self.openings(openers, outside=outside)
-        rest, opening = self.rest, self.opening(openers, outside=outside)
-        if self.header:
-            return _header_heads(rest, opening, operand)
-        if opening:
-            return [*self.openings(openers, outside=outside), operand + b" = " + opening]
-        if BINARY.match(rest):
-            return [operand, operand + b" = " + operand]
-        if rest[:1] in b"([.,:":
-            return [operand, b""]
-        if rest[:1].isspace():
-            return [operand + b" =", operand, b"from " + operand, operand + b"."]
-        return [b"", operand + b" = ", b"from " + operand + b" ", b"raise "]
-
-
-def _owner(line: bytes) -> bytes:
-    """What has a block that begins with this line, by the word that it begins with."""
-    if re.search(rb"\bfn\b|\btype\b", line):
-        return b"impl"
-    return b"struct" if FIELD.match(line + b"\n") else b"fn"
-
-
-def _header_heads(rest: bytes, opening: bytes, operand: bytes) -> list[bytes]:
-    """Compound headers that end as this line does."""
-    word = rest.lstrip()
-    if word.startswith(b":"):
-        return [b"if " + operand, b"else", b"try"]
-    if opening:
-        return [b"def " + opening, b"if " + opening, b"for x in " + opening, b"class " + opening]
-    if word.startswith((b"in ", b"in(")):
-        return [b"for " + operand + b" "[len(rest) - len(word) :]]
-    if word.startswith((b"as ", b"->")):
-        return [b"with " + operand, b"def " + operand + b"()"]
-    if word.startswith(b"("):
-        return [b"def " + operand, b"if " + operand, b"class " + operand]
-    space = b"" if rest[:1].isspace() else b" "
-    if BINARY.match(rest):
-        return [b"if " + operand]
-    return [b"if" + space, b"for x in" + space, b"except" + space, b"class" + space, b"with" + space, b"def" + space]
+    def clause_head(self) -> bytes:
+        """A whole block that the clause may belong to that the text begins with; "" where it begins with none."""
+        clause = CLAUSE.match(self.text)
+        if clause is None or self.inside or not self.lexicon.braces:
+            return b""
+        return next((head + b"{}" for head in self.lexicon.heads if head.startswith(CLAUSE_OF[clause[1]])), b"")

@@ -66,6 +66,43 @@ JOINED = {
         "\n      : e(b.f), g(1) {}\n};\n",
     ),
     "c: the ends of a chain": ("c", "int f() {\n" + "  if (a) b(); else\n" * 6 + "  if (a)\n", ""),
+    "rust: bounds of a structure": (
+        "rust",
+        "struct A<P>\nwhere\n    P: B,\n{\n    x: P,\n",
+        "\nwhere\n    P: B,\n{\n    y: P,\n    z: u8,\n}\n",
+    ),
+    "rust: bounds of methods": (
+        "rust",
+        "impl<P> A<P> {\n",
+        "\nwhere\n    P: B,\n{\n    fn f(&self) -> &P {\n        &self.x\n    }\n}\n",
+    ),
+    "c: block that a clause follows": (
+        "c",
+        "void f(int x) {\n  if (x) {\n    x++;\n    if (x > 1)\n",
+        "\n  {\n    x--;\n    return;\n  }\n  else if (x)\n  {\n    x++;\n  }\n}\n",
+    ),
+    "typescript: union": (
+        "typescript",
+        'import { A } from "a"\n\n',
+        '\n    | { b: "c"; d: string }\n    | A<unknown>\n\n',
+    ),
+    "java: end of a loop": ("java", "class A {\n  void f() {\n", "\n      break;\n    }\n  }\n}\n"),
+    "rust: arms of a match in an arm": (
+        "rust",
+        "fn f(a: A) {\n    for b in c {\n",
+        "\n                Some(d) => e.push(d),\n                None => {\n                    g = 1;\n"
+        "                }\n            },\n            H => break,\n        }\n    }\n}\n",
+    ),
+    "rust: block of an arm": (
+        "rust",
+        "fn f(a: A) {\n",
+        "\n            let b = 1;\n            g(b);\n        }\n        B(c) => h(c),\n    }\n}\n",
+    ),
+    "rust: bounds with a path": (
+        "rust",
+        "impl A for B {\n    fn f() {\n        g()\n",
+        "\n    G: A + B,\n    H: a::B,\n{\n    fn g(&self) {\n        h()\n    }\n}\n",
+    ),
     "java: a string that is open": ("java", 'class A {\n  String a = "b', "\n  int c;\n}\n"),
 }
 

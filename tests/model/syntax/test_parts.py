@@ -170,12 +170,6 @@ def test_the_first_completion(before: str, fill: str, after: str, completion: st
             id="docstring of a function",
         ),
         pytest.param(
-            "rust",
-            "impl A for B {\n    fn f() {\n        g()\n",
-            "\n    G: A + B,\n    H: a::B,\n{\n    fn g(&self) {\n        h()\n    }\n}\n",
-            id="bounds with a path",
-        ),
-        pytest.param(
             "go",
             "package a\n\nfunc f() {\n",
             "\n\t\ta: 1,\n\t}, {\n\t\ta: 2,\n\t}}\n}\n",

@@ -72,7 +72,7 @@ def test_a_gap_is_filled_beside_what_those_before_it_hold(tokens: SmallTokens) -
 
     def listening(gap: int, closer: Callable[[], Closer] | None = None) -> Candidates:
         if closer is not None:
-            asked.append(closer()._left_text)
+            asked.append(closer()._sides.text)
         return queue(gap, closer)
 
     held: list[Fill | None] = [None, None]
