@@ -26,16 +26,16 @@ HEAD_OF = {
     rb"\s*while\b": b"do ",
     rb"\s*from\s*[\"']": b"import ",
     rb"[ \t]*//[ \t]*(?:end )?(?:anonymous |unnamed )?namespace\b": b"namespace x ",
-    rb"\s*(?:(?://|#\[)[^\n]*\s+)*(?:pub )?fn\b": b"fn x() ",
+    rb"\s*(?:(?://[^\n]*\n|#\[[^\]\n]*\])\s*)*(?:pub )?fn\b": b"fn x() ",
     rb"\{\{": b"x := []struct ",
     rb"\{": b"x: struct ",
     rb",[ \t]*\n\s*(?:\w+(?:: |,)|\})": b"x: x ",
-    rb",?\s*(?://[^\n]*\s+)*[^\n;{}]+ => ": b"x => ",
+    rb",?\s*(?://[^\n]*\n\s*)*[^\n;{}]+ => ": b"x => ",
 }
 MOST_LISTED = 8
 NEXT = re.compile(rb",[ \t]*(?:\{|\r?\n)")
 METHOD = re.compile(rb"\n[ \t]+(?:pub )?fn \w+[^\n;{]*\((?:\s*&)?(?:mut )?self\b")
-FIELD = re.compile(rb"\s*(?://[^\n]*\s+)*(?!default\b)\w+: [^\n]*,? *\n")
+FIELD = re.compile(rb"\s*(?://[^\n]*\n\s*)*(?!default\b)\w+: [^\n]*,? *\n")
 STATEMENT_LINE = re.compile(
     rb"\s*\n\s*(?:[\w.]+(?:, [\w.]+)* :?= |return\b|(?:if|for|while|switch)\b[^\n:]*\{[ \t]*\n)"
 )

@@ -121,3 +121,16 @@ def test_a_block_outside_of_all_has_a_head_whatever_closes_it(name: str, outer: 
     right = RightSide(b"\n  g()\n", require(name).lexicon, to_the_end=False)
     assert right.openings([b"{", b"{"], outside=True)[0] == outer + b"{"
     assert right.openings([b"{", b"{"])[0] == b"{{"
+
+
+@pytest.mark.parametrize("name", ["rust", "go"])
+def test_a_comment_full_of_marks_of_comments_is_read_in_one_way_only(name: str) -> None:
+    marks = b" // a" * 60  # what may be split in more than one way takes 2^60 steps
+    right = RightSide(b"\n}\n" + marks + b"\n" + marks + b"\n" + b" #[a]" * 60 + b";\n", require(name).lexicon)
+    assert right.openings([b"{"])
+    assert not RightSide(marks + b"\n;", require(name).lexicon).fields
+
+
+def test_what_follows_a_block_is_told_behind_comments_and_attributes() -> None:
+    right = RightSide(b"\n}\n\n// a\n#[b] pub fn c() {}\n", require("rust").lexicon)
+    assert right.openings([b"{"])[0] == b"fn x() {"
