@@ -108,7 +108,7 @@ class Inline:
             request.document,
             [region],
             id=id,
-            options=DecodeOptions(deadline_ms=settings.deadline_ms, forks=0),  # while typing, what comes soon counts
+            options=DecodeOptions(deadline_ms=settings.deadline_ms),
             candidates=settings.candidates if request.invoked else 1,
             snippets=request.above,
             typed=typed,

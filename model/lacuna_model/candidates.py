@@ -168,7 +168,7 @@ class Candidates:
         if forked.outcome == "cancelled":
             return forked
         if forked.outcome == "ok":
-            found = likeliest_first([*self.found, *others.constraint.found], lambda fills: likelihood(fills).total)
+            found = likeliest_first([*self.found, *others.constraint.found], lambda fills: likelihood(fills).score)
             self.found = found[: self._wanted]
             ending = Ending("ok", Verdict("ok", self.found[0]), ending.counts)
         return ending

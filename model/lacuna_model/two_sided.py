@@ -1,5 +1,6 @@
 """Reads canvases over a two-sided context: the adapted weights draft, the base's own weights guide."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -52,9 +53,13 @@ class Reading:
 
 
 class Likelihood(NamedTuple):
-    """The base's log-probability of fills and the text behind their gaps, and that of a token of the fills alone."""
+    """What the base makes of fills: a ``score`` to compare them by, and the log-probability of a token of theirs.
 
-    total: float
+    The score is the log-probability of the fills and the text behind their gaps over the root of the number of tokens:
+    without it short fills win and empty ones most of all, with the number itself long ones do.
+    """
+
+    score: float
     per_token: float
 
 
@@ -179,12 +184,13 @@ class TwoSidedModel:
     def likelihood(self, fills: Sequence[Sequence[int]]) -> Likelihood:
         """What the base makes of all fills and, given them, of the text behind each gap."""
         self.counts.base += len(fills)
-        total, own = 0.0, 0.0
+        total, own, length = 0.0, 0.0, 0
         for (gap, behind), fill in zip(self._behind.items(), fills, strict=True):
             said = self._base_side.log_probabilities(gap, [*fill, *behind])
             total += sum(said)
+            length += len(said)
             own += sum(said[: len(fill)])
-        return Likelihood(total, own / max(sum(map(len, fills)), 1))
+        return Likelihood(total / math.sqrt(length), own / max(sum(map(len, fills)), 1))
 
     def draft(self, opened: Sequence[Canvas]) -> list[Tensor]:
         """The canvas side's logits [B, V] of every open canvas, from one pass over all of them."""

@@ -27,7 +27,6 @@ async def test_a_suggestion_stands_at_the_cursor_in_every_encoding(
     assert request["regions"][0]["start"] == request["regions"][0]["end"] == len(editor.before.encode())
     assert request["path"] == "/work/code.py"
     assert request["language"] == "python"
-    assert request["options"]["forks"] == 0
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)

@@ -134,7 +134,7 @@ def ask(engine: Engine, candidates: int = 1, **options: int) -> InfillResult:
 
 
 def test_what_is_found_alone_is_among_several_and_all_differ(model: LoadedModel) -> None:
-    alone, several = ask(Engine(model), forks=0), ask(Engine(model), 4)
+    alone, several = ask(Engine(model)), ask(Engine(model), 4)
     fills = (several.fills, *several.alternatives)
     assert alone.fills in fills
     assert 2 <= len(set(fills)) == len(fills) <= 4
@@ -164,7 +164,7 @@ def test_a_doubtful_fill_is_forked_and_the_likeliest_delivered(
     monkeypatch.setattr(module, "RIVAL", 100.0)
     several = ask(engine, 3)
     best = ask(engine, forks=2)
-    assert best.fills == several.fills != ask(engine, forks=0).fills
+    assert best.fills == several.fills != ask(engine).fills
     assert best.alternatives == ()
 
 
@@ -184,7 +184,7 @@ def test_several_gaps_are_not_forked_unless_several_fills_are_wanted(
 def test_a_fill_that_is_not_doubtful_is_delivered_as_it_is(model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Engine(model)
     monkeypatch.setattr(module, "DOUBTFUL", 1000.0)
-    alone, best = ask(engine, forks=0), ask(engine, forks=2)
+    alone, best = ask(engine), ask(engine, forks=2)
     assert (best.fills, best.stats.steps) == (alone.fills, alone.stats.steps)
 
 
@@ -193,22 +193,22 @@ def test_a_long_fill_is_not_forked_unless_several_are_wanted(
 ) -> None:
     monkeypatch.setattr(module, "RIVAL", 100.0)
     engine = Engine(model)
-    assert ask(engine).stats.steps > ask(engine, forks=0).stats.steps
+    assert ask(engine, forks=2).stats.steps > ask(engine).stats.steps
     monkeypatch.setattr(module, "LONGEST", 4)
-    assert ask(engine).stats.steps == ask(engine, forks=0).stats.steps < ask(engine, 2).stats.steps
+    assert ask(engine, forks=2).stats.steps == ask(engine).stats.steps < ask(engine, 2).stats.steps
 
 
 def test_what_has_no_close_rival_is_not_forked(model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Engine(model)
     monkeypatch.setattr(module, "RIVAL", 0.0)
-    assert ask(engine, forks=2).stats.steps == ask(engine, forks=0).stats.steps
+    assert ask(engine, forks=2).stats.steps == ask(engine).stats.steps
 
 
 @pytest.mark.parametrize("outcome", ["deadline", "cancelled"])
 def test_a_first_fill_outlives_the_deadline_of_its_forks_but_no_cancel(
     model: LoadedModel, monkeypatch: pytest.MonkeyPatch, outcome: Outcome
 ) -> None:
-    alone = ask(Engine(model), forks=0)
+    alone = ask(Engine(model))
     turns = 0
 
     def once(*args: Any, **options: Any) -> Generator[Snapshot, None, Ending]:

@@ -28,7 +28,7 @@ def request(text: str, *, options: DecodeOptions | None = None, path: str = "", 
     while (start := data.find(MARK.encode(), at)) >= 0:
         at = start + len(MARK)
         regions.append(Region(start, at, **region))
-    return InfillRequest(text, tuple(regions), path=path, options=options or DecodeOptions(syntax=False, forks=0))
+    return InfillRequest(text, tuple(regions), path=path, options=options or DecodeOptions(syntax=False))
 
 
 def run(engine: Engine, asked: InfillRequest, last: int = 1000) -> tuple[list[Snapshot], InfillResult]:
@@ -85,7 +85,7 @@ THREE = "import <<fill>>\n\n\ndef total(values):\n    x = <<fill>>\n    return x
 @pytest.mark.parametrize("guidance", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("text", [ONE, THREE], ids=["one-gap", "three-gaps"])
 def test_the_result_is_the_text_with_its_fills(engine: Engine, text: str, guidance: float, schedule: str) -> None:
-    asked = request(text, options=DecodeOptions(syntax=False, forks=0, guidance=guidance, schedule=schedule))
+    asked = request(text, options=DecodeOptions(syntax=False, guidance=guidance, schedule=schedule))
     snapshots, result = run(engine, asked)
     assert result.status == "ok"
     assert len(result.fills) == len(asked.regions)
@@ -121,7 +121,7 @@ def test_stats_add_up(engine: Engine, model: LoadedModel) -> None:
 
 
 def test_steps_of_one_fill_in_one_pass(engine: Engine) -> None:
-    result = engine.fill(request(THREE, options=DecodeOptions(syntax=False, forks=0, steps=1)))
+    result = engine.fill(request(THREE, options=DecodeOptions(syntax=False, steps=1)))
     assert (result.stats.steps, result.stats.nfe) == (1, 2)
 
 
@@ -178,9 +178,7 @@ def test_whole_lines_end_with_the_newline_that_the_file_has(
 def test_the_text_before_a_gap_is_no_part_of_its_fill(
     engine: Engine, model: LoadedModel, before: str, guidance: float
 ) -> None:
-    asked = request(
-        f"{before}<<fill>>\n", min_tokens=6, options=DecodeOptions(syntax=False, forks=0, guidance=guidance)
-    )
+    asked = request(f"{before}<<fill>>\n", min_tokens=6, options=DecodeOptions(syntax=False, guidance=guidance))
     snapshots, result = run(engine, asked)
     assert result.text == f"{before}{result.fills[0]}\n"
     # What was healed away is written again first and left out of every text that is shown.
@@ -211,7 +209,7 @@ def test_more_regions_than_a_window_takes(engine: Engine) -> None:
 
 @pytest.mark.parametrize("last", [0, 1, 3])
 def test_cancelling_leaves_the_text_as_it_was(engine: Engine, last: int) -> None:
-    asked = request(THREE, options=DecodeOptions(syntax=False, forks=0, schedule="single"))
+    asked = request(THREE, options=DecodeOptions(syntax=False, schedule="single"))
     snapshots, result = run(engine, asked, last)
     assert len(snapshots) == last
     assert (result.status, result.text, result.fills) == ("cancelled", THREE, (MARK,) * 3)
@@ -246,7 +244,7 @@ def test_a_long_context_is_encoded_in_steps_of_its_own(engine: Engine) -> None:
 
 def test_a_deadline_returns_what_there_is(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     clock(monkeypatch, engine, seconds_a_pass=0.1)
-    options = DecodeOptions(syntax=False, forks=0, schedule="single", guidance=0.0, deadline_ms=450)
+    options = DecodeOptions(syntax=False, schedule="single", guidance=0.0, deadline_ms=450)
     asked = request(THREE, options=options, max_tokens=30, min_tokens=30)
     snapshots, result = run(engine, asked)
     assert (result.status, len(snapshots)) == ("deadline", 5)
@@ -257,7 +255,7 @@ def test_a_deadline_returns_what_there_is(engine: Engine, monkeypatch: pytest.Mo
 def test_a_deadline_leaves_later_groups_as_they_were(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     clock(monkeypatch, engine, seconds_a_pass=0.1)
     text = f"a = <<fill>>\n{'x = 1' * 1000}\nb = <<fill>>\n"
-    options = DecodeOptions(syntax=False, forks=0, schedule="single", guidance=0.0, deadline_ms=250)
+    options = DecodeOptions(syntax=False, schedule="single", guidance=0.0, deadline_ms=250)
     result = engine.fill(request(text, options=options, max_tokens=30, min_tokens=30))
     assert (result.status, result.fills[1]) == ("deadline", MARK)
     assert result.stats.steps == 3
@@ -272,14 +270,14 @@ def test_a_group_is_checked_as_if_later_gaps_were_filled(engine: Engine, monkeyp
 
     monkeypatch.setattr(engine_module, "constraint_for", constraint_for)
     text = "a = <<fill>>\n" + "x = 1\n" * 1000 + "b = (<<fill>>\nc = 2\n"
-    engine.fill(request(text, path="a.py", options=DecodeOptions(forks=0)))
+    engine.fill(request(text, path="a.py", options=DecodeOptions()))
     compile(checked[0].replace(MARK.encode(), b"1"), "<checked>", "exec")
     assert checked[1].endswith(b"\nb = (<<fill>>\nc = 2\n")
 
 
 def test_a_seed_reproduces_a_drawn_fill(engine: Engine) -> None:
     def drawn(seed: int) -> tuple[str, ...]:
-        options = DecodeOptions(syntax=False, forks=0, temperature=1.5, seed=seed)
+        options = DecodeOptions(syntax=False, temperature=1.5, seed=seed)
         return engine.fill(request(ONE, options=options, min_tokens=8)).fills
 
     assert drawn(1) == drawn(1)
@@ -347,7 +345,7 @@ def test_a_file_of_20000_lines(engine: Engine) -> None:
 
 
 def test_python_stays_valid(engine: Engine) -> None:
-    result = engine.fill(request(ONE, path="a.py", options=DecodeOptions(forks=0), max_tokens=8))
+    result = engine.fill(request(ONE, path="a.py", options=DecodeOptions(), max_tokens=8))
     assert result.stats.constrained
     if result.status == "ok":
         compile(result.text, "a.py", "exec")
@@ -393,9 +391,7 @@ def test_the_text_outside_the_gaps_survives_byte_for_byte(shared: Engine, texts:
     for text in texts[:-1]:
         at += len(text.encode())
         regions.append(Region(at, at, max_tokens=5))
-    asked = InfillRequest(
-        "".join(texts), tuple(regions), options=DecodeOptions(syntax=False, forks=0, guidance=guidance)
-    )
+    asked = InfillRequest("".join(texts), tuple(regions), options=DecodeOptions(syntax=False, guidance=guidance))
     result = shared.fill(asked)
     woven = [piece for pair in zip(texts, [*result.fills, ""], strict=True) for piece in pair]
     assert result.text == "".join(woven)

@@ -47,7 +47,7 @@ def request(text: str, root: Path | None, *, prior: bool = True) -> InfillReques
         (Region(at, at, max_tokens=40),),
         path=str((root or Path("/nowhere")) / "other.py"),
         workspace=str(root or ""),
-        options=DecodeOptions(syntax=False, forks=0, prior=prior),
+        options=DecodeOptions(syntax=False, prior=prior),
     )
 
 
@@ -90,7 +90,7 @@ def test_the_file_on_disk_does_not_tell_what_is_missing_in_it(engine: Engine, ro
 @pytest.mark.parametrize("guidance", [0.0, 0.6])
 def test_a_kept_context_with_snippets_changes_no_fill(model: LoadedModel, root: Path, guidance: float) -> None:
     snippets = (Snippet("account.py", KNOWN),)
-    options = DecodeOptions(syntax=False, forks=0, guidance=guidance)
+    options = DecodeOptions(syntax=False, guidance=guidance)
     asked = [
         msgspec.structs.replace(request(text, root), snippets=snippets, options=options)
         for text in ("", "x = 1\n", "x = 1\ny = 2\n", "x = 1\n")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
@@ -82,8 +81,6 @@ class _Run:
         if exchange.ready is not None:
             return None
         asked = exchange.question.request()
-        if exchange.stream:  # what is told of the first fill cannot be taken back
-            asked = replace(asked, options=replace(asked.options, forks=0))
         limit = self._service.config.max_document_bytes
         if len(asked.text.encode()) > limit:
             raise ServiceError("too_large", f"prefix and suffix together have more than {limit} bytes")

@@ -22,14 +22,6 @@ async def test_a_client_that_leaves_cancels_its_request(stream: bool) -> None:
                 await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-async def test_only_what_is_not_streamed_may_be_forked(stream: bool) -> None:
-    script = Script()
-    async with serving(script) as client:
-        await client.post("/v1/completions", json=ASKED | {"stream": stream})
-    assert (script.asked[0].options.forks == 0) == stream
-
-
 @pytest.mark.parametrize("count", [1, 2])
 async def test_a_fill_is_streamed_in_pieces_where_it_is_the_only_one(count: int) -> None:
     script = Script(fills=("a\nb\nc", "d"))
