@@ -14,6 +14,7 @@ from lacuna_model.errors import RequestError
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
 from lacuna_model.params import MAX_CANDIDATES, DecodeOptions, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_model.two_sided import Likelihood, TwoSidedModel
 
 from . import tiny
 
@@ -162,6 +163,13 @@ def test_a_doubtful_fill_is_forked_and_the_likeliest_delivered(
 ) -> None:
     engine = Engine(model)
     monkeypatch.setattr(module, "RIVAL", 100.0)
+    (first,) = ask(engine).fills
+
+    def likelihood(_self: TwoSidedModel, fills: Sequence[Sequence[int]]) -> Likelihood:
+        """The first fill is the least likely."""
+        return Likelihood(-float(model.tokenizer.decode(fills[0]).endswith(first)), -9.0)
+
+    monkeypatch.setattr(TwoSidedModel, "likelihood", likelihood)
     several = ask(engine, 3)
     best = ask(engine, forks=2)
     assert best.fills == several.fills != ask(engine).fills
