@@ -341,16 +341,16 @@ class SyntaxConstraint:
         """The witness without the names that were made up where fills were to end, as far as it is valid without."""
         if self._witness is None:
             return
-        texts = [fill.text for fill in self._witness]
+        whole = [fill.text for fill in self._witness]
+        texts = list(whole)
         for gap, head in enumerate(committed):
             self._overruled.note(gap, head, texts[gap])  # the loop may have ended it
             for cut in self._overruled.cuts(gap, texts[gap], self._text[self._ends[gap] :]):
                 shorter = [*texts[:gap], cut, *texts[gap + 1 :]]
-                if self._gaps[gap].holds(cut) and not self._refusal(tuple(shorter)):
+                if self._gaps[gap].holds(cut) and not self._refusal(tuple(shorter), final=False):
                     texts = shorter
                     break
-            else:
-                continue
+        if texts != whole:
             yield tuple(texts)
 
     def _refusal(self, texts: tuple[bytes, ...], *, final: bool = True) -> str:

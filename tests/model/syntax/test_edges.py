@@ -8,7 +8,8 @@ from tree_sitter import Parser
 
 from lacuna_model.constraint import GapView
 from lacuna_model.params import Region
-from lacuna_model.syntax import SyntaxConstraint, constraint_for, language_for
+from lacuna_model.syntax import SyntaxConstraint, constraint_for, language_for, witness
+from lacuna_model.syntax.beam import Effort
 from lacuna_model.syntax.document import Document, parses
 from lacuna_model.syntax.error_set import Splice, carried_over, tree_faults
 from lacuna_model.syntax.indentation import indentation_faults
@@ -180,6 +181,14 @@ def test_a_fill_goes_on_behind_what_its_tokens_say_anew(tokens: SmallTokens) -> 
         assert parses((before + verdict.fills[0] + after).encode(), language)
 
 
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches end with their checks, never with their time: on a busy machine other fills are found."""
+    monkeypatch.setattr(Effort, "late", False)
+    monkeypatch.setattr(witness, "INSIST_SECONDS_ALL", 60.0)
+
+
+@pytest.mark.usefixtures("unhurried")
 def test_no_name_is_made_up_where_the_fill_may_end_before_it(tokens: SmallTokens) -> None:
     before, after = "def f():\n    for a in b:\n", "\n        c()\n"
     text = (before + after).encode()
@@ -187,6 +196,17 @@ def test_no_name_is_made_up_where_the_fill_may_end_before_it(tokens: SmallTokens
     model = certain([tokens.encode("        d()\n    return 1")], tokens.eog_id)
     assert fill(constraint, model, [40], tokens.eog_id).fills == ("        d()",)
     assert constraint.stats.swaps > 0
+
+
+@pytest.mark.usefixtures("unhurried")
+def test_no_gap_keeps_a_name_that_another_one_is_rid_of(tokens: SmallTokens) -> None:
+    piece, after = "def f():\n    for a in b:\n", "\n        c()\n\n\n"
+    text = ((piece + after) * 2).encode()
+    places = len(piece), 2 * len(piece) + len(after)
+    regions = [Region(place, place, max_tokens=40) for place in places]
+    constraint = SyntaxConstraint(text, regions, require("python"), tokens)
+    model = certain([tokens.encode("        d()\n    return 1")] * 2, tokens.eog_id)
+    assert fill(constraint, model, [40, 40], tokens.eog_id).fills == ("        d()",) * 2
 
 
 def test_brackets_said_anew_stand_in_front_of_their_gaps(tokens: SmallTokens) -> None:
