@@ -9,6 +9,7 @@ from torch import Tensor
 from lacuna_model.canvas import Canvas, Key
 from lacuna_model.context import Gap, Layout
 from lacuna_model.kv_cache import ContextCache
+from lacuna_model.rows import said_of
 from lacuna_model.transformer import Transformer
 
 # The candidate that the first probe is; further ones count down.
@@ -101,8 +102,7 @@ class BaseSide:
     def log_probabilities(self, gap: Gap, tokens: Sequence[int]) -> list[float]:
         """The log-probability of each of ``tokens`` as what stands in a gap and goes on behind it."""
         (rows,) = self.continuations(gap, (), [tokens])
-        said = rows.log_softmax(-1).gather(1, torch.tensor(tokens, device=rows.device)[:, None])
-        found: list[float] = said[:, 0].tolist()
+        found: list[float] = said_of(rows.log_softmax(-1), tokens).tolist()
         return found
 
     def finish_block(self, canvases: Sequence[Canvas], *, guided: bool) -> None:

@@ -1,6 +1,14 @@
 """What a pass says of a block of slots, row by row, with other rows in place of some."""
 
+from collections.abc import Sequence
+
+import torch
 from torch import Tensor
+
+
+def said_of(rows: Tensor, tokens: Sequence[int]) -> Tensor:
+    """What rows [N, V] of log-probabilities say of N tokens [N]."""
+    return rows.gather(1, torch.tensor(tokens, device=rows.device)[:, None])[:, 0]
 
 
 class Rows:

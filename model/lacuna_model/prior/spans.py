@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -17,6 +16,7 @@ from lacuna_model.ending import FLOOR
 from lacuna_model.prior.index import Segment
 from lacuna_model.prior.matching import Allowed
 from lacuna_model.prior.suffix_array import MAX_MATCH, Places
+from lacuna_model.rows import said_of
 
 # Longest span (tokens), and the most tokens behind it that are compared with the text behind the gap.
 MAX_SPAN, MAX_RIGHT = 64, 16
@@ -86,7 +86,7 @@ class Spoken:
         if not tokens:
             return cls(0.0, 0.0)
         rows = logits.log_softmax(-1)
-        said = rows.gather(1, torch.tensor([tokens], device=rows.device).T)[:, 0]
+        said = said_of(rows, tokens)
         return cls(float(said.mean()), float((said - rows.amax(-1)).min()))
 
     def features(self, log_odds: float) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from lacuna_model.syntax.closing import Closer, unseen
 from lacuna_model.syntax.insertions import COST_NEWLINE, WORD
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.literals import find_literals, finish_token
-from lacuna_model.syntax.meeting import Meeting, Start
+from lacuna_model.syntax.meeting import PAIRS, Meeting, Start
 from lacuna_model.syntax.naming import with_heads
 from lacuna_model.syntax.parse_table import END, START, ParseTable, Stack, Terminal, leaves
 from lacuna_model.syntax.piece_cache import pieces_of, ways_of
@@ -32,7 +32,6 @@ MOST_OPENED = 6
 CONTINUING = b",.:;*%><=[(?^|&/"
 ENDING = b"}"  # what a statement may end in front of, without a semicolon
 TAKEN_APART = re.compile(rb"=>|->|\$\w+")  # where the parser can make nothing of the text around
-PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 OPENERS = {closer: opener for opener, closer in PAIRS.items()}
 
 Brackets = tuple[bytes, ...]

@@ -27,7 +27,8 @@ MOST_READ = 2000  # steps of one reading
 # What a bracket is taken to cost that is opened for one that is closed behind the gap. That is more than it costs at
 # least: else all that is cheap is assumed in front of the first of them before anything is in front of the last.
 COST_DUE = 4.0
-OPENING, CLOSING = (b"(", b"[", b"{", b"${"), (b")", b"]", b"}")
+PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
+OPENING, CLOSING = frozenset({*PAIRS, b"${"}), frozenset(PAIRS.values())
 
 
 class Start(NamedTuple):

@@ -27,6 +27,11 @@ local function outcome(answer)
   end
 end
 
+--- Let the user choose one of some items, as `line` shows them; `done` hears of it, of nil where none was chosen.
+local function choose(question, items, line, done)
+  vim.ui.select(items, { prompt = 'Lacuna: ' .. question, kind = 'lacuna', format_item = line }, done)
+end
+
 local commands = {} ---@type table<string, { run: fun(command: table, arguments: string[]), words?: string[] }>
 
 commands.fill = {
@@ -80,14 +85,10 @@ commands.regenerate = {
       if #answer.alternatives == 0 then
         return server.say('nothing else was found that fits')
       end
-      local options = {
-        prompt = 'Lacuna: which one?',
-        kind = 'lacuna',
-        format_item = function(text)
-          return (text:gsub('%s*\n%s*', ' ⏎ '))
-        end,
-      }
-      vim.ui.select(answer.alternatives, options, function(text)
+      local function in_a_line(text)
+        return (text:gsub('%s*\n%s*', ' ⏎ '))
+      end
+      choose('which one?', answer.alternatives, in_a_line, function(text)
         if text and vim.b[buf].changedtick ~= tick then
           server.say('the text has changed meanwhile', vim.log.levels.WARN)
         elseif text then
@@ -158,15 +159,11 @@ commands.recipes = {
       if #answer.recipes == 0 then
         return server.say('there are no recipes for files like this one')
       end
-      local options = {
-        prompt = 'Lacuna: which recipe?',
-        kind = 'lacuna',
-        format_item = function(recipe)
-          local there = type(recipe.places) == 'number' and (' (%d here)'):format(recipe.places) or ''
-          return ('%s: %s%s'):format(recipe.name, recipe.summary, there)
-        end,
-      }
-      vim.ui.select(answer.recipes, options, function(recipe)
+      local function in_words(recipe)
+        local there = type(recipe.places) == 'number' and (' (%d here)'):format(recipe.places) or ''
+        return ('%s: %s%s'):format(recipe.name, recipe.summary, there)
+      end
+      choose('which recipe?', answer.recipes, in_words, function(recipe)
         if recipe then
           local names = vim.tbl_keys(recipe.settings)
           table.sort(names)
