@@ -21,8 +21,9 @@ from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.literals import find_literals, finish_token
 from lacuna_model.syntax.meeting import PAIRS, Meeting, Start
 from lacuna_model.syntax.naming import with_heads
-from lacuna_model.syntax.parse_table import END, START, ParseTable, Stack, Terminal, leaves
+from lacuna_model.syntax.parse_table import END, Stack, Terminal, leaves
 from lacuna_model.syntax.piece_cache import pieces_of, ways_of
+from lacuna_model.syntax.reading import PrefixReader
 from lacuna_model.syntax.repair import spelled
 from lacuna_model.syntax.scan import scan, scan_brackets
 
@@ -44,13 +45,13 @@ class Junction(Closer):
     the completion is an ending.
     """
 
-    def __init__(self, sides: Sides, language: Language, table: ParseTable, front: bytes) -> None:
+    def __init__(self, sides: Sides, language: Language, reader: PrefixReader, front: bytes) -> None:
         super().__init__(replace(sides, text=front))
-        self._front = front
+        self._front, self._reader = front, reader
         self._side = sides.right
-        self._language, self._table = language, table
-        self._insertions, self._pieces = pieces_of(language, table)
-        self._steps = ways_of(language, table)
+        self._language, self._table = language, reader.table
+        self._insertions, self._pieces = pieces_of(language, reader.table)
+        self._steps = ways_of(language, reader.table)
         self._name = language.grammar().id_for_node_kind("identifier", True)
 
     def completions(self, fill: bytes) -> Iterator[bytes]:
@@ -75,13 +76,14 @@ class Junction(Closer):
         return b" " if written and written[-1][-1:].isalnum() and self._side.text[:1].isalnum() else b""
 
     def _stacks(self, text: bytes) -> list[Stack]:
-        stacks, end = [START], 0
-        root = Parser(self._language.grammar()).parse(text).root_node
-        for leaf in leaves(root, 0):
-            on_new_line = b"\n" in text[end : leaf.start_byte]
-            stacks = self._table.read_any(stacks, self._terminal(text, leaf, on_new_line=on_new_line))
+        return self._reader.stacks(self._terminals(text))
+
+    def _terminals(self, text: bytes) -> Iterator[Terminal]:
+        """The terminals of the text in front."""
+        end = 0
+        for leaf in leaves(Parser(self._language.grammar()).parse(text).root_node, 0):
+            yield self._terminal(text, leaf, on_new_line=b"\n" in text[end : leaf.start_byte])
             end = leaf.end_byte
-        return stacks
 
     def _behind(self, opener: bytes) -> list[Terminal]:
         """The terminals of the text behind the gap: read as it is, or behind the brackets that it closes."""

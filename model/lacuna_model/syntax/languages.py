@@ -184,7 +184,7 @@ _TYPED = replace(
 )
 _GO = Lexicon(
     outer=b"func x() ",
-    tails=((b"struct", b"{}", (b"type",)),),
+    tails=((b"struct", b"{}", (b"type",)), (b"defer", b"()", ()), (b"go", b"()", ())),
     links=(b" x()", b" := x", b" x() {}", b" x", b"case x:", b"x,"),
     field=b"x: x",
     record=b"x",

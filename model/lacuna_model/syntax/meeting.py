@@ -4,7 +4,7 @@ In front all is known: the parser's stacks there, what ends what is open in them
 to a state by writing. From behind nothing is known but what is to be read: it is read with a stack of which only the
 top is assumed. Where a reduction needs more of the stack, the states that may be below are assumed one by one, and what
 leads from such a state to the one above is text to write, until one is the last state of a stack in front (substring
-parsing: Rekers and Koorn, 1991; the search is A*).
+parsing, ``reading``; the search is A*).
 """
 
 import heapq
@@ -14,16 +14,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, count
 from typing import NamedTuple
 
-from lacuna_model.syntax.grammar_tables import ACCEPT, REDUCE, SHIFT
 from lacuna_model.syntax.insertions import Pieces
-from lacuna_model.syntax.parse_table import MOST_HIDDEN, ParseTable, Stack, Terminal
+from lacuna_model.syntax.parse_table import ParseTable, Stack, Terminal
+from lacuna_model.syntax.reading import NOTHING_REDUCED, Demand, suffix_reader
 from lacuna_model.syntax.shortest import Ways
 
 MOST_ENDED = 400  # stacks that the front may become by ending what is open
 MOST_ASSUMED = 8000
 MOST_BELOW = 40  # states tried below another one
 MOST_FRONTS = 4  # stacks with the same last state
-MOST_READ = 2000  # steps of one reading
 # What a bracket is taken to cost that is opened for one that is closed behind the gap. That is more than it costs at
 # least: else all that is cheap is assumed in front of the first of them before anything is in front of the last.
 COST_DUE = 4.0
@@ -48,25 +47,6 @@ class _Front(NamedTuple):
     text: tuple[bytes, ...]
 
 
-class _Place(NamedTuple):
-    """Where a reading stands: in front of a terminal, maybe with the symbol that is read there already chosen."""
-
-    number: int
-    symbol: int | None = None
-    hidden: int = 0
-
-
-class _Demand(NamedTuple):
-    """A reduction to a symbol, ``below`` states of the stack down from the last one that is assumed."""
-
-    below: int
-    symbol: int
-    place: _Place
-
-
-_START = _Demand(0, 0, _Place(0))  # nothing is reduced yet
-
-
 class _Step(NamedTuple):
     """A state that is assumed, what is demanded of those below it, and the text to write behind it.
 
@@ -78,7 +58,7 @@ class _Step(NamedTuple):
     serial: int
     cost: float
     state: int
-    demand: _Demand | None
+    demand: Demand | None
     text: tuple[bytes, ...]
 
 
@@ -86,15 +66,15 @@ class Meeting:
     """The texts that lead from some stacks to what stands behind a gap."""
 
     def __init__(
-        self, table: ParseTable, pieces: Pieces, ways: Ways, fronts: Iterable[Start], behind: Sequence[Terminal]
+        self, table: ParseTable, pieces: Pieces, ways: Ways, fronts: Iterable[Start], terminals: Sequence[Terminal]
     ) -> None:
-        self._table, self._pieces, self._ways, self._behind = table, pieces, ways, behind
+        self._table, self._pieces, self._ways = table, pieces, ways
+        self._terminals, self._behind = terminals, suffix_reader(table, tuple(terminals))
         self._fronts = self._ended(fronts)
         self._costs = ways.reach({state: fronts[0].cost for state, fronts in self._fronts.items()})
-        depth = accumulate(((one.word in OPENING) - (one.word in CLOSING) for one in behind), initial=0)
+        depth = accumulate(((one.word in OPENING) - (one.word in CLOSING) for one in terminals), initial=0)
         lowest = list(accumulate(depth, min))
         self._due = [COST_DUE * (low - lowest[-1]) for low in lowest]  # from each terminal on
-        self._known: dict[tuple[int, _Place], list[_Demand | None]] = {}
 
     def _ended(self, starts: Iterable[Start]) -> Mapping[int, list[_Front]]:
         """What the front may become by ending what is open, by its last state."""
@@ -118,13 +98,17 @@ class Meeting:
 
     def texts(self) -> Iterator[tuple[bytes, ...]]:
         """The terminals to write, about the cheapest first."""
-        if not self._behind:
+        if not self._terminals:
             yield from (front.text for front in sorted(chain.from_iterable(self._fronts.values())))
             return
-        waiting = [_Step(self._costs[state] + self._due[0], 0, 0.0, state, _START, ()) for state in self._firsts()]
+        waiting = [
+            _Step(self._costs[state] + self._due[0], 0, 0.0, state, NOTHING_REDUCED, ())
+            for state in self._behind.firsts
+            if self._costs[state] < math.inf
+        ]
         heapq.heapify(waiting)
         serial = count(1)
-        seen: set[tuple[int, _Demand | None]] = set()
+        seen: set[tuple[int, Demand | None]] = set()
         while waiting and len(seen) < MOST_ASSUMED:
             step = heapq.heappop(waiting)
             if (step.state, step.demand) in seen:
@@ -136,23 +120,16 @@ class Meeting:
                     rank = cost + self._costs[state] + (self._due[demand.place.number] if demand else 0.0)
                     heapq.heappush(waiting, _Step(rank, next(serial), cost, state, demand, text + step.text))
 
-    def _firsts(self) -> Iterator[int]:
-        """The states in which the first terminal is read, and not only something reduced."""
-        for state in self._ways.states:
-            known = (self._table.actions(state, symbol) for symbol in self._symbols(state, _Place(0)))
-            if self._costs[state] < math.inf and any(one.kind != REDUCE for actions in known for one in actions):
-                yield state
-
     def _joined(self, step: _Step) -> Iterator[tuple[bytes, ...]]:
         """The texts that lead from the front to what is assumed, if all behind the gap is read then."""
         if step.demand is None:  # whatever is below
             yield self._way_to(step.state) + step.text
             return
         for front in self._fronts.get(step.state, ()):
-            if self._meets(front.stack, step.demand):
+            if self._behind.meets(front.stack, step.demand):
                 yield front.text + step.text
 
-    def _next(self, step: _Step) -> Iterator[tuple[float, int, _Demand | None, tuple[bytes, ...]]]:
+    def _next(self, step: _Step) -> Iterator[tuple[float, int, Demand | None, tuple[bytes, ...]]]:
         """What may be assumed after this: a state below, or what is demanded once the reduction is done."""
         state, demand = step.state, step.demand
         if demand is None:
@@ -163,29 +140,7 @@ class Meeting:
                 if self._costs[below] < math.inf:
                     yield step.cost + piece.cost, below, after, piece.text
         else:
-            yield from ((step.cost, state, after, ()) for after in self._demands(state, demand))
-
-    def _demands(self, state: int, demand: _Demand) -> list[_Demand | None]:
-        """What is needed to read on behind a reduction in some state."""
-        above = state if demand is _START else self._table.goes(state, demand.symbol)
-        if above is None:
-            return []
-        found = self._known.get((above, demand.place))
-        if found is None:
-            found = self._known[above, demand.place] = list(dict.fromkeys(self._read((above,), demand.place)))
-        if demand is _START:  # the state that is assumed is the last itself
-            return [one and one._replace(below=one.below + 1) for one in found]
-        return found
-
-    def _meets(self, stack: Stack, demand: _Demand) -> bool:
-        """Whether all is read where a whole stack is known."""
-        if demand is not _START:
-            base = stack[: len(stack) - demand.below]
-            above = self._table.goes(base[-1], demand.symbol) if base else None
-            if not above:
-                return False
-            stack = (*base, above)
-        return None in self._read(stack, demand.place)
+            yield from ((step.cost, state, after, ()) for after in self._behind.demands(state, demand))
 
     def _way_to(self, state: int) -> tuple[bytes, ...]:
         """The cheapest text that leads from the front to a state."""
@@ -195,46 +150,3 @@ class Meeting:
             state, piece = min(ways, key=lambda way: self._costs[way[0]] + way[1].cost)
             text = piece.text + text
         return fronts[0].text + text
-
-    def _symbols(self, state: int, place: _Place) -> list[int]:
-        """What may be read in a state at a place: the terminal there, or a hidden one in front of it."""
-        terminal = self._behind[place.number]
-        known = ([one for one in choice if self._table.actions(state, one)] for choice in terminal.choices)
-        found = next(filter(None, known), [])
-        if terminal.unsure and not found and (lexed := self._table.token(state, terminal.word)) is not None:
-            found = [lexed]
-        hidden = self._table.hidden_in(state) if place.hidden < MOST_HIDDEN else []
-        if terminal.on_new_line:
-            return [*found, *hidden]
-        return found or [one for one in hidden if one not in self._table.semicolons]
-
-    def _read(self, stack: Stack, place: _Place) -> Iterator[_Demand | None]:
-        """Reads on up to where more of the stack must be known; None where all is read."""
-        waiting = [(stack, place)]
-        seen: set[tuple[Stack, _Place]] = set()
-        while waiting and len(seen) < MOST_READ:
-            stack, place = waiting.pop()
-            if (stack, place) in seen:
-                continue
-            seen.add((stack, place))
-            if place.number == len(self._behind):
-                yield None
-                continue
-            for symbol in [place.symbol] if place.symbol is not None else self._symbols(stack[-1], place):
-                here = place._replace(symbol=symbol)
-                for action in self._table.actions(stack[-1], symbol):
-                    if action.kind == REDUCE and action.pops >= len(stack):
-                        yield _Demand(action.pops - len(stack), action.to, here)
-                    elif action.kind == REDUCE and (reduced := self._table.reduce(stack, action)):
-                        waiting.append((reduced, here))
-                    elif action.kind == ACCEPT:
-                        yield None
-                    elif action.kind == SHIFT:
-                        waiting.append((stack if action.extra else (*stack, action.to), self._behind_of(here)))
-
-    def _behind_of(self, place: _Place) -> _Place:
-        """The place behind the symbol that is read."""
-        choices = self._behind[place.number].choices
-        if place.symbol in self._table.hidden and not any(place.symbol in choice for choice in choices):
-            return _Place(place.number, None, place.hidden + 1)
-        return _Place(place.number + 1)

@@ -20,6 +20,7 @@ from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.oracle import LARGEST, PROGRAM, SYNTAX, Oracle, next_code_line
 from lacuna_model.syntax.parse_table import parse_table
 from lacuna_model.syntax.placement import Placement
+from lacuna_model.syntax.reading import PrefixReader
 from lacuna_model.syntax.repair import Repair, repair_for
 from lacuna_model.syntax.reparse import advance
 
@@ -259,9 +260,14 @@ class Window:
 
     def junction(self, sides: Sides, fills: Sequence[bytes]) -> Junction | None:
         """The completions by the grammar of the gap behind some that hold these fills; None without its tables."""
-        table = parse_table(self._language)
         front = b"".join(part for pair in zip(self.pieces, [*fills, b""], strict=False) for part in pair)
-        return Junction(sides, self._language, table, front) if table is not None else None
+        return Junction(sides, self._language, self._reader, front) if self._reader is not None else None
+
+    @cached_property
+    def _reader(self) -> PrefixReader | None:
+        """Reads what the first gaps and the text between them may become; None without the grammar's tables."""
+        table = parse_table(self._language)
+        return PrefixReader(table) if table is not None else None
 
     def _repair(self, gap: int) -> Repair | None:
         """A gap's repair by the tree of the base; what is known of the text in front of it is not found again."""

@@ -69,6 +69,12 @@ def test_the_first_completion(before: str, fill: str, after: str, completion: st
     assert found.strip() == completion.encode()
 
 
+@pytest.mark.parametrize("word", ["defer", "go"])
+def test_a_function_that_must_be_called_is(word: str) -> None:
+    _, closer = between(f"package a\n\nfunc f() {{\n\t{word} func() {{\n\t\tg()\n", "\n}\n", require("go"))
+    assert next(closer.completions(b"")) == b"}()"
+
+
 @pytest.mark.parametrize(
     ("name", "before", "after"),
     [
