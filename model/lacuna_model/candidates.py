@@ -7,14 +7,14 @@ canvases of candidate c are those from ``c * num_gaps`` on. They read the same c
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from typing import Protocol
 
 from msgspec.structs import replace as replace_fields
 
-from lacuna_model.canvas import Canvas
+from lacuna_model.canvas import Canvas, Likelihood, PassCounts
 from lacuna_model.constraint import Commit, Constraint, ConstraintStats, GapView, Remask, TokenText, Verdict
-from lacuna_model.denoise import Ending, denoise
+from lacuna_model.denoise import CanvasModel, Ending, denoise
 from lacuna_model.params import DecodeOptions, Snapshot
-from lacuna_model.two_sided import Likelihood, PassCounts, TwoSidedModel
 
 # A fill that costs the base more than this (nats a token) is doubtful. Of 497 problems 103 pass without forks, 118 with
 # two for the fills that are doubtful so, and 130 with two for all.
@@ -105,11 +105,24 @@ class SideBySide:
         return gaps[index * self._num_gaps : (index + 1) * self._num_gaps]
 
 
+class Reader(CanvasModel, Protocol):
+    """A model that reads canvases, and can tell which of several fills is the likeliest."""
+
+    @property
+    def counts(self) -> PassCounts:
+        """The passes made so far."""
+        ...
+
+    def likelihood(self, fills: Sequence[Sequence[int]]) -> Likelihood:
+        """What it makes of fills of all gaps, given as tokens, and of the text behind them."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """Candidates that are denoised together: the model that reads them, their canvases and constraints."""
 
-    model: TwoSidedModel
+    model: Reader
     canvases: Sequence[Canvas]
     constraint: SideBySide
 

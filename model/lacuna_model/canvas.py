@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,25 @@ class Marginals:
     logp: NDArray[np.float32]
     entropy: NDArray[np.float32]
     exact: int = 0
+
+
+class Likelihood(NamedTuple):
+    """What the base makes of fills: a ``score`` to compare them by, and the log-probability of a token of theirs.
+
+    The score is the log-probability of the fills and the text behind their gaps over the root of the number of tokens:
+    without it short fills win and empty ones most of all, with the number itself long ones do.
+    """
+
+    score: float
+    per_token: float
+
+
+@dataclass(slots=True)
+class PassCounts:
+    """Forward passes over open slots, by the side that made them."""
+
+    canvas: int = 0
+    base: int = 0
 
 
 @dataclass(slots=True)

@@ -3,24 +3,22 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from lacuna_kernels import unmask
 from lacuna_model.base_side import BaseSide
-from lacuna_model.canvas import Canvas, Key, Marginals
+from lacuna_model.canvas import Canvas, Key, Likelihood, Marginals, PassCounts
 from lacuna_model.context import Layout
-from lacuna_model.ending import END_SHARE, RULED_OUT, best_others, best_tokens, end_odds, with_ends
+from lacuna_model.ending import RULED_OUT, best_others, best_tokens, end_odds, with_ends
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
+from lacuna_model.open_slots import restrict, summary
 from lacuna_model.prior.canvas_prior import CanvasPrior, Draft, beside, settle
 from lacuna_model.prior.spans import Spoken
 from lacuna_model.prior.weights import MixtureWeights, fitted
 from lacuna_model.rows import Rows
 
-NUM_CANDIDATES = 12
 # So many tokens behind a gap tell how well a fill leads over to them; with 4 and 16 fills are told apart as well.
 NUM_BEHIND = 8
 # The canvas side's share in a guided row halves with every mask in front of the slot: it sees those, the base does not.
@@ -50,25 +48,6 @@ class Reading:
     marginals: Marginals
     start: int
     frontier: int
-
-
-class Likelihood(NamedTuple):
-    """What the base makes of fills: a ``score`` to compare them by, and the log-probability of a token of theirs.
-
-    The score is the log-probability of the fills and the text behind their gaps over the root of the number of tokens:
-    without it short fills win and empty ones most of all, with the number itself long ones do.
-    """
-
-    score: float
-    per_token: float
-
-
-@dataclass(slots=True)
-class PassCounts:
-    """Forward passes over open slots, by the side that made them."""
-
-    canvas: int = 0
-    base: int = 0
 
 
 class TwoSidedModel:
@@ -126,17 +105,12 @@ class TwoSidedModel:
         # One call over all gaps: the vocabulary is wide, neither a launch nor a copy is free.
         changed = [(index, slot) for index, draft in enumerate(drafts) for slot in draft.rows.changed]
         if changed:
-            fresh = self._summary(torch.stack([drafts[index].rows[slot] for index, slot in changed]))
+            fresh = summary(torch.stack([drafts[index].rows[slot] for index, slot in changed]), self._eog_id)
             for row, (index, slot) in enumerate(changed):
                 marginals = found[index]
                 marginals.ids[slot], marginals.logp[slot] = fresh.ids[row], fresh.logp[row]
                 marginals.entropy[slot] = fresh.entropy[row]
         return found
-
-    def _summary(self, rows: Tensor) -> Marginals:
-        """The marginals of ``rows`` [R, V], which are not to be used any more."""
-        ids, logp, entropy = unmask(self._end_if_likely(rows), NUM_CANDIDATES)
-        return Marginals(ids.numpy(force=True), logp.numpy(force=True), entropy.numpy(force=True))
 
     def _age(self, canvas: Canvas) -> int:
         """How many tokens were committed since the canvas side read a canvas; too many if it never did."""
@@ -153,7 +127,7 @@ class TwoSidedModel:
         rows = self.restrict(canvas, logits).log_softmax(-1)
         ends = rows[:, self._eog_id].clone()
         rows = with_ends(rows, self._eog_id, end_odds(self._weights.drafted_end, ends))
-        best, marginals = best_others(rows, self._eog_id), self._summary(rows.clone())
+        best, marginals = best_others(rows, self._eog_id), summary(rows.clone(), self._eog_id)
         reading = Reading(rows, ends, best, marginals, len(canvas.done), canvas.frontier)
         self._readings[canvas.key] = reading
 
@@ -234,30 +208,8 @@ class TwoSidedModel:
         return mask.to(self._mask_embedding.device)
 
     def restrict(self, canvas: Canvas, logits: Tensor) -> Tensor:
-        """Rule out what cannot stand: tokens that are no text, a start without the healed text, an end too early."""
-        healed = bool(canvas.gap.prefix) and not canvas.done
-        logits.index_fill_(1, self._prefixes.specials_but(self._eog_id), RULED_OUT)
-        early = canvas.least - len(canvas.done)
-        if early > 0:
-            logits[:early, self._eog_id] = RULED_OUT
-        if healed:
-            allowed = self._prefixes.starting_with(canvas.gap.prefix)
-            kept = logits[0, allowed].clone()
-            logits[0] = RULED_OUT
-            logits[0, allowed] = kept
-        return logits
-
-    def _end_if_likely(self, rows: Tensor) -> Tensor:
-        """Let end-of-gap be the best candidate where its probability is over ``END_SHARE``, and only there.
-
-        It competes with all tokens together, not with the best of them: many ways to go on are no reason to end.
-        """
-        end = rows[:, self._eog_id].clone()
-        rows[:, self._eog_id] = RULED_OUT
-        best = rows.amax(-1)
-        likely = end.exp() > END_SHARE
-        rows[:, self._eog_id] = torch.where(likely, torch.maximum(end, best + 1e-3), torch.minimum(end, best - 1e-3))
-        return rows
+        """Rule out what cannot stand in a block [B, V]."""
+        return restrict(canvas, logits, self._prefixes, self._eog_id)
 
     def _sharpen(self, canvas: Canvas) -> Draft:
         """The canvas side's draft with the prior mixed in, where there is one."""

@@ -5,7 +5,7 @@ import pytest
 
 from lacuna_model import candidates as module
 from lacuna_model.candidates import SideBySide, forks, likeliest_first
-from lacuna_model.canvas import Canvas
+from lacuna_model.canvas import Canvas, Likelihood
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, Verdict
 from lacuna_model.context import Gap, heal, lay_out
 from lacuna_model.denoise import Ending, Outcome, denoise
@@ -14,7 +14,7 @@ from lacuna_model.errors import RequestError
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
 from lacuna_model.params import MAX_CANDIDATES, DecodeOptions, InfillRequest, InfillResult, Region, Snapshot
-from lacuna_model.two_sided import Likelihood, TwoSidedModel
+from lacuna_model.two_sided import TwoSidedModel
 
 from . import tiny
 

@@ -6,14 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuna_model import engine as engine_module
-from lacuna_model.canvas import Marginals
+from lacuna_model.canvas import Marginals, PassCounts
 from lacuna_model.constraint import Constraint, Unconstrained
 from lacuna_model.engine import Engine
 from lacuna_model.errors import RequestError
 from lacuna_model.loader import LoadedModel
 from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Region, Snapshot, Snippet
 from lacuna_model.regions import MAX_SPAN_BYTES, splice
-from lacuna_model.two_sided import PassCounts
 
 from . import tiny
 from .scripted import Scripted, Strict

@@ -14,11 +14,12 @@ from lacuna_model.engine import never
 from lacuna_model.evaluate.base_stream import BaseStream
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
+from lacuna_model.open_slots import NUM_CANDIDATES
 from lacuna_model.params import DecodeOptions
 from lacuna_model.prior.weights import fitted
 from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.transformer import NoStore
-from lacuna_model.two_sided import NUM_CANDIDATES, TwoSidedModel
+from lacuna_model.two_sided import TwoSidedModel
 
 from . import tiny
 

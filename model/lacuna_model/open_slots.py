@@ -1,0 +1,45 @@
+"""What logits over open slots come to: what cannot stand is ruled out, the rest is summed up as candidates."""
+
+import torch
+from torch import Tensor
+
+from lacuna_kernels import unmask
+from lacuna_model.canvas import Canvas, Marginals
+from lacuna_model.ending import END_SHARE, RULED_OUT
+from lacuna_model.prefixes import PrefixTable
+
+NUM_CANDIDATES = 12
+
+
+def restrict(canvas: Canvas, logits: Tensor, prefixes: PrefixTable, eog_id: int) -> Tensor:
+    """Rule out what cannot stand in a block [B, V]: no text, a start without the healed text, an end too early."""
+    healed = bool(canvas.gap.prefix) and not canvas.done
+    logits.index_fill_(1, prefixes.specials_but(eog_id), RULED_OUT)
+    early = canvas.least - len(canvas.done)
+    if early > 0:
+        logits[:early, eog_id] = RULED_OUT
+    if healed:
+        allowed = prefixes.starting_with(canvas.gap.prefix)
+        kept = logits[0, allowed].clone()
+        logits[0] = RULED_OUT
+        logits[0, allowed] = kept
+    return logits
+
+
+def summary(rows: Tensor, eog_id: int) -> Marginals:
+    """The marginals of log-probabilities ``rows`` [R, V], which are not to be used any more."""
+    ids, logp, entropy = unmask(_end_if_likely(rows, eog_id), NUM_CANDIDATES)
+    return Marginals(ids.numpy(force=True), logp.numpy(force=True), entropy.numpy(force=True))
+
+
+def _end_if_likely(rows: Tensor, eog_id: int) -> Tensor:
+    """Let end-of-gap be the best candidate where its probability is over ``END_SHARE``, and only there.
+
+    It competes with all tokens together, not with the best of them: many ways to go on are no reason to end.
+    """
+    end = rows[:, eog_id].clone()
+    rows[:, eog_id] = RULED_OUT
+    best = rows.amax(-1)
+    likely = end.exp() > END_SHARE
+    rows[:, eog_id] = torch.where(likely, torch.maximum(end, best + 1e-3), torch.minimum(end, best - 1e-3))
+    return rows
