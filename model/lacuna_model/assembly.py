@@ -24,7 +24,7 @@ State = Mapping[str, Tensor]
 
 def fuse(state: State, config: ModelConfig) -> dict[str, Tensor]:
     """The tensors of a checkpoint with the projections of each layer stacked as :data:`FUSED` says."""
-    fused = {name: tensor for name, tensor in state.items() if "proj" not in name}
+    fused = {name: state[name] for name in state if "proj" not in name}
     for layer in range(config.num_layers):
         for name, parts in FUSED.items():
             for suffix in ("", ".bias"):

@@ -19,13 +19,15 @@ class Marginals:
     """What a pass says of every slot of a block: candidates [B, K] best first, their log-probabilities, entropy [B].
 
     ``exact`` counts the leading open slots whose candidates hold beside each other: the base has read the tokens in
-    front of each, so that they may be committed in one go.
+    front of each, so that they may be committed in one go. Else that is the first open slot alone, or, where the model
+    reads ``anywhere`` equally well, the surest.
     """
 
     ids: NDArray[np.int64]
     logp: NDArray[np.float32]
     entropy: NDArray[np.float32]
     exact: int = 0
+    anywhere: bool = False
 
 
 class Likelihood(NamedTuple):

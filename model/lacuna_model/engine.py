@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Generator, Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -13,14 +12,14 @@ from lacuna_model.context import Layout, heal, lay_out
 from lacuna_model.denoise import Ending
 from lacuna_model.errors import RequestError
 from lacuna_model.kv_cache import UpdateCounts
-from lacuna_model.loader import LoadedModel, load_model
+from lacuna_model.models import DEFAULT_MODEL
 from lacuna_model.params import MAX_CANDIDATES, FillStats, InfillRequest, InfillResult, Region, SlotView, Snapshot
-from lacuna_model.prior.canvas_prior import CanvasPrior
 from lacuna_model.prior.encoding import LineEncoder
 from lacuna_model.prior.index import Documents, Segment, Tokens
+from lacuna_model.readers import Loaded, load, reader
 from lacuna_model.sessions import CACHE_BYTES, Session, Sessions
+from lacuna_model.snippets.format import join
 from lacuna_model.syntax import constraint_for, language_for, stand_ins
-from lacuna_model.two_sided import TwoSidedModel
 from lacuna_model.window import Window, WindowOptions
 from lacuna_model.workspace.workspaces import Workspaces
 
@@ -38,7 +37,7 @@ class Engine:
 
     def __init__(
         self,
-        model: LoadedModel,
+        model: Loaded,
         *,
         window: WindowOptions | None = None,
         cache_bytes: int = CACHE_BYTES,
@@ -53,14 +52,13 @@ class Engine:
     @classmethod
     def load(
         cls,
-        model: str = "smollm2-135m",
+        model: str = DEFAULT_MODEL,
         *,
         threads: int = 0,
-        path: Path | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> "Engine":
-        """Load a model by name, or a GGUF file at ``path``; raises ModelNotFoundError or WeightsError."""
-        return cls(load_model(model, threads=threads, path=path), cache_bytes=cache_bytes)
+        """Load a model by name, or the checkpoint in a folder; raises ModelNotFoundError or WeightsError."""
+        return cls(load(model, threads=threads), cache_bytes=cache_bytes)
 
     def fill(self, request: InfillRequest) -> InfillResult:
         """Fill every region and return the result."""
@@ -160,7 +158,7 @@ class _GroupFill:
 
     def __init__(
         self,
-        model: LoadedModel,
+        model: Loaded,
         session: Session,
         request: InfillRequest,
         text: bytes,
@@ -179,7 +177,7 @@ class _GroupFill:
             model.tokenizer,
             reserve=lambda num_before: session.reserve(num_before, needed),
             hole=needed,
-            snippets=model.join_snippets(request.snippets),
+            snippets=join(request.snippets),
         )
         _check_room(layout, needed, model.config.max_positions)
         self._encoding = session.cache.updating(layout)
@@ -198,9 +196,8 @@ class _GroupFill:
                 for candidate, beginning in enumerate(begins)
                 for gap, region, rule, begin in zip(layout.gaps, regions, rules, beginning, strict=True)
             ]
-            prior = CanvasPrior(known, layout, eog_id=model.tokenizer.eog_id) if options.prior else None
-            reader = TwoSidedModel(model, session.cache, layout, guidance=options.guidance, prior=prior)
-            return Attempt(reader, canvases, SideBySide(constraints, len(regions)))
+            reads = reader(model, session.cache, layout, known, options)
+            return Attempt(reads, canvases, SideBySide(constraints, len(regions)))
 
         self._candidates = Candidates(attempt, len(regions), model.tokenizer, options, candidates)
         self._tokenizer = model.tokenizer
@@ -297,7 +294,7 @@ def _check_room(layout: Layout, needed: int, max_positions: int) -> None:
         )
 
 
-def _segments(text: bytes, regions: Sequence[Region], window: Window, model: LoadedModel) -> list[str]:
+def _segments(text: bytes, regions: Sequence[Region], window: Window, model: Loaded) -> list[str]:
     """The texts between the gaps, the first and the last cut to the window."""
     texts = region_groups.pieces(text, regions)
     texts[0] = window.before(texts[0], model.tokenizer)

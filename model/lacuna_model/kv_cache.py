@@ -59,6 +59,16 @@ class ContextCache:
         """A stream as it is cached."""
         return self._streams[name]
 
+    @property
+    def num_bytes(self) -> int:
+        """Memory that the keys and values hold."""
+        return self.arena.num_bytes
+
+    def left_behind(self, num_before: int) -> int:
+        """How many positions lie between the first ``num_before`` and those of *after*; 0 as long as that is empty."""
+        after = self._streams["after"].stream
+        return after.positions[0] - num_before if after.ids else 0
+
     def update(self, layout: Layout) -> UpdateCounts:
         """Encode what ``layout`` has and the cache lacks; everything else is reused exactly."""
         pieces = self.updating(layout)

@@ -10,7 +10,6 @@ import hashlib
 import inspect
 import os
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,11 +23,10 @@ from lacuna_kernels import attention_dtype, native
 from lacuna_model import denoise, models
 from lacuna_model.adapter import load_adapter, merge_adapter
 from lacuna_model.assembly import State, build_transformer, fuse, quantize
+from lacuna_model.checkpoint import Checkpoint
 from lacuna_model.config import ModelConfig
-from lacuna_model.params import Snippet
 from lacuna_model.prefixes import PrefixTable
 from lacuna_model.smoothing import measure, smooth
-from lacuna_model.snippets.format import join
 from lacuna_model.tokenizer import Tokenizer, Vocabulary
 from lacuna_model.transformer import Transformer
 from lacuna_model.weights import GgufFile
@@ -53,10 +51,6 @@ class LoadedModel:
     mask_embedding: Tensor
     prefixes: PrefixTable
     cache_dtype: torch.dtype = torch.float32
-
-    def join_snippets(self, snippets: Sequence[Snippet]) -> str:
-        """Other files' text as one stream."""
-        return join(snippets)
 
 
 class Preparation(msgspec.Struct, frozen=True):
@@ -116,7 +110,9 @@ def _reuse_freed_memory() -> None:
 
 
 def load_tokenizer(name: str) -> Tokenizer:
-    """The tokenizer of a model alone."""
+    """The tokenizer of a model alone: of the registry, or of the checkpoint in a folder."""
+    if Path(name).is_dir():
+        return Checkpoint(Path(name)).tokenizer()
     return Tokenizer(GgufFile(models.path(models.find(name))).vocabulary())
 
 

@@ -89,13 +89,19 @@ def known() -> tuple[ModelInfo, ...]:
     return MODELS
 
 
+def require(name: str) -> None:
+    """Raise ModelNotFoundError or WeightsError where a model is not here: one of the registry, or a folder with one."""
+    if not (Path(name).is_dir() and (Path(name) / "config.json").is_file()):
+        path(find(name))
+
+
 def find(name: str) -> ModelInfo:
     """The model of that name; raises ModelNotFoundError that lists the known ones."""
     for info in known():
         if info.name == name:
             return info
     names = ", ".join(info.name for info in known())
-    raise ModelNotFoundError(f"unknown model {name!r}; known: {names}")
+    raise ModelNotFoundError(f"unknown model {name!r}; known: {names}, and any folder with an open checkpoint")
 
 
 def cache_dir() -> Path:

@@ -23,7 +23,7 @@ def draw(seen: Marginals, frontier: int, temperature: float, generator: np.rando
     drawn = np.take_along_axis(seen.ids, order, axis=1)
     unchanged = drawn[frontier : frontier + seen.exact, 0] == seen.ids[frontier : frontier + seen.exact, 0]
     exact = min(seen.exact, int(np.cumprod(unchanged).sum()) + 1)
-    return Marginals(drawn, np.take_along_axis(seen.logp, order, axis=1), seen.entropy, exact)
+    return Marginals(drawn, np.take_along_axis(seen.logp, order, axis=1), seen.entropy, exact, seen.anywhere)
 
 
 def without_loop(seen: Marginals, canvas: Canvas) -> Marginals:
@@ -35,7 +35,7 @@ def without_loop(seen: Marginals, canvas: Canvas) -> Marginals:
     order = np.argsort(ids[canvas.frontier] == token, kind="stable")
     ids[canvas.frontier], logp[canvas.frontier] = ids[canvas.frontier, order], logp[canvas.frontier, order]
     logp[canvas.frontier, -1] = logp[canvas.frontier].min()
-    return Marginals(ids, logp, seen.entropy, min(seen.exact, 1))
+    return Marginals(ids, logp, seen.entropy, min(seen.exact, 1), seen.anywhere)
 
 
 def propose(
@@ -58,15 +58,18 @@ def propose(
 def _choose(canvas: Canvas, seen: Marginals, options: DecodeOptions, steps_left: int) -> list[tuple[float, int]]:
     """Slots of one gap with their cost, cheapest first.
 
-    The frontier slot, or as many slots from it on as are exact, costs nothing: what stands in front of it is known.
+    The frontier slot, or as many slots from it on as are exact, costs nothing: what stands in front of it is known. To
+    a model that reads anywhere equally well no slot comes first but the surest.
     """
     opened = [slot for slot, token in enumerate(canvas.slots) if token is None]
-    free = 1 if options.schedule == "single" else max(seen.exact, 1)
+    free = 0 if seen.anywhere else 1 if options.schedule == "single" else max(seen.exact, 1)
     frontier = canvas.frontier
     costs = sorted(
         (0.0 if slot < frontier + free else float(seen.entropy[slot]) + DISTANCE_COST * (slot - frontier), slot)
         for slot in opened
     )
+    if seen.anywhere and costs:
+        costs[0] = 0.0, costs[0][1]
     at_least = -(-len(opened) // steps_left) if options.steps else 1
     if options.schedule == "single":
         return costs[:at_least]

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lacuna_model.errors import RequestError
-from lacuna_model.kv_cache import ContextCache
-from lacuna_model.loader import LoadedModel
+from lacuna_model.readers import Cache, Loaded, new_cache
 from lacuna_model.window import Window, WindowOptions
 
 # Free positions kept in front of *after*, and behind every further gap beyond what its fill may take.
@@ -19,21 +18,20 @@ CACHE_BYTES = 256 * 1024 * 1024
 class Session:
     """What the engine remembers of one document: its window and its context's keys and values."""
 
-    def __init__(self, model: LoadedModel, options: WindowOptions) -> None:
+    def __init__(self, cache: Cache, options: WindowOptions) -> None:
         self.window = Window(options)
-        self.cache = ContextCache(model.base, dtype=model.cache_dtype)
+        self.cache = cache
 
     def reserve(self, num_before: int, needed: int) -> int:
         """Free positions behind *before*: what is left of those in use, while that is enough."""
-        after = self.cache.stream("after").stream
-        left = after.positions[0] - num_before if after.ids else 0
+        left = self.cache.left_behind(num_before)
         return left if needed <= left <= MAX_RESERVE else max(RESERVE, needed)
 
 
 class Sessions:
     """The documents used last, as many as ``budget`` bytes of keys and values hold and the last one in any case."""
 
-    def __init__(self, model: LoadedModel, options: WindowOptions, budget: int) -> None:
+    def __init__(self, model: Loaded, options: WindowOptions, budget: int) -> None:
         self._model = model
         self._options = options
         self._budget = budget
@@ -46,7 +44,7 @@ class Sessions:
     @property
     def num_bytes(self) -> int:
         """Memory that the keys and values of all documents hold."""
-        return sum(session.cache.arena.num_bytes for session in self._sessions.values())
+        return sum(session.cache.num_bytes for session in self._sessions.values())
 
     @contextmanager
     def running(self, key: str) -> Iterator[Session]:
@@ -57,7 +55,7 @@ class Sessions:
         if key in self._running:
             raise RequestError("another fill of this document is under way")
         if key not in self._sessions:
-            self._sessions[key] = Session(self._model, self._options)
+            self._sessions[key] = Session(new_cache(self._model), self._options)
         self._sessions.move_to_end(key)
         self._running.add(key)
         self._make_room()

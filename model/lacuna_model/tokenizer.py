@@ -1,4 +1,4 @@
-"""Byte-level BPE over plain text, built from a GGUF file's metadata; its ids equal llama.cpp's."""
+"""Byte-level BPE over plain text, of a GGUF file (its ids equal llama.cpp's) or of a checkpoint's own tokenizer."""
 
 import hashlib
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from tokenizers import models, pre_tokenizers
 
 
 class Vocabulary(msgspec.Struct, frozen=True):
-    """What a GGUF file says of its tokenizer: token strings by id, merges in order, special ids."""
+    """What a model's files say of its tokenizer: token strings by id, merges in order, special ids."""
 
     tokens: tuple[str, ...]
     merges: tuple[tuple[str, str], ...]
@@ -19,7 +19,7 @@ class Vocabulary(msgspec.Struct, frozen=True):
     eog_id: int
 
 
-def _byte_alphabet() -> dict[str, int]:
+def byte_alphabet() -> dict[str, int]:
     """GPT-2's printable stand-in for every byte (openai/gpt-2, ``encoder.py``), as character -> byte."""
     kept = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     moved = [byte for byte in range(256) if byte not in set(kept)]
@@ -28,30 +28,36 @@ def _byte_alphabet() -> dict[str, int]:
     return alphabet
 
 
+def _smollm(vocabulary: Vocabulary) -> BpeTokenizer:
+    """llama.cpp's "smollm" tokenizer: single digits first, then GPT-2's pattern."""
+    ids = {token: i for i, token in enumerate(vocabulary.tokens)}
+    bpe = BpeTokenizer(models.BPE(vocab=ids, merges=list(vocabulary.merges)))
+    bpe.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    return bpe
+
+
 class Tokenizer:
     """Turns text into token ids and back, byte for byte.
 
     Special tokens are never produced from text, so a file that holds ``<|im_end|>`` is read as what it is.
-    ``document_id`` opens every stream, ``eog_id`` closes a canvas (end-of-gap).
+    ``document_id`` opens every stream, ``eog_id`` closes a canvas (end-of-gap). ``bpe`` splits text where that is not
+    to be worked out from the vocabulary.
     """
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, bpe: BpeTokenizer | None = None) -> None:
         self.document_id = vocabulary.document_id
         self.eog_id = vocabulary.eog_id
         self.special_ids = vocabulary.special_ids
         self.vocab_size = len(vocabulary.tokens)
         self._vocabulary = vocabulary
-        alphabet = _byte_alphabet()
+        alphabet = byte_alphabet()
         self._bytes = [
             b"" if i in vocabulary.special_ids else bytes(alphabet[c] for c in token)
             for i, token in enumerate(vocabulary.tokens)
         ]
-        ids = {token: i for i, token in enumerate(vocabulary.tokens)}
-        self._bpe = BpeTokenizer(models.BPE(vocab=ids, merges=list(vocabulary.merges)))
-        # llama.cpp's "smollm" pre-tokenizer: single digits first, then GPT-2's pattern.
-        self._bpe.pre_tokenizer = pre_tokenizers.Sequence(
-            [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
-        )
+        self._bpe = bpe or _smollm(vocabulary)
 
     def encode(self, text: str) -> list[int]:
         """Token ids of plain text."""

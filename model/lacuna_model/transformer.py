@@ -29,11 +29,15 @@ class KeyValueStore(Protocol):
 
 
 class NoStore:
-    """The rows see each other and nothing else."""
+    """The rows see each other and nothing else; ``dtype`` is that of attention, the rows' own where there is none."""
+
+    def __init__(self, dtype: torch.dtype | None = None) -> None:
+        self._dtype = dtype
 
     def exchange(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """The rows' own keys and values."""
-        return key, value
+        dtype = self._dtype or key.dtype
+        return key.to(dtype), value.to(dtype)
 
 
 @dataclass(frozen=True, slots=True)

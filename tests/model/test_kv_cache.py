@@ -39,7 +39,8 @@ class Editor:
     def __init__(self, model: LoadedModel, *segments: str, window: WindowOptions | None = None) -> None:
         self.segments = list(segments)
         self.snippets = ""
-        self.session = Session(model, window or WindowOptions())
+        self.cache = ContextCache(model.base, dtype=model.cache_dtype)
+        self.session = Session(self.cache, window or WindowOptions())
         self._model = model
         self.layout, self.counts = self.update()
 
@@ -56,7 +57,7 @@ class Editor:
             hole=20,
             snippets=self.snippets,
         )
-        self.counts = self.session.cache.update(self.layout)
+        self.counts = self.cache.update(self.layout)
         return self.layout, self.counts
 
     def type(self, text: str) -> None:
@@ -70,9 +71,9 @@ class Editor:
     def assert_exact(self) -> None:
         """Compare canvas and guided logits over the session with those over the same context encoded anew."""
         fresh = ContextCache(self._model.base)
-        assert fresh.update(self.layout).encoded == self.session.cache.length == fresh.length
+        assert fresh.update(self.layout).encoded == self.cache.length == fresh.length
         for lived, anew in zip(
-            read(self._model, self.session.cache, self.layout), read(self._model, fresh, self.layout), strict=True
+            read(self._model, self.cache, self.layout), read(self._model, fresh, self.layout), strict=True
         ):
             torch.testing.assert_close(lived, anew, atol=1e-4, rtol=1e-4)
 
@@ -110,7 +111,7 @@ def test_the_context_is_what_an_ordinary_causal_pass_gives(model: LoadedModel) -
     before = editor.layout.before
     alone = ContextCache(model.base)
     alone.update(Layout(before=before, after=type(before)(), gaps=()))
-    torch.testing.assert_close(stream_rows(editor.session.cache, "before"), context_rows(alone), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(stream_rows(editor.cache, "before"), context_rows(alone), atol=1e-5, rtol=1e-5)
 
 
 def test_what_was_encoded_is_kept_where_nobody_goes_on(model: LoadedModel) -> None:
@@ -159,15 +160,15 @@ def test_typing_encodes_only_the_tokens_that_changed(model: LoadedModel) -> None
     embed = model.base.embed
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(model.base, "embed", lambda ids: rows.append(ids.shape[1]) or embed(ids))
-        after = stream_rows(editor.session.cache, "after")
+        after = stream_rows(editor.cache, "after")
         for typed in ("v", "alue", " = ", "x"):
             old = editor.layout.before
             rows.clear()
             editor.type(typed)
             changed = len(editor.layout.before) - common(old.ids, editor.layout.before.ids)
             assert sum(rows) == editor.counts.encoded == changed <= len(typed) + 1
-    assert torch.equal(stream_rows(editor.session.cache, "after"), after)
-    assert editor.counts.total == editor.session.cache.length
+    assert torch.equal(stream_rows(editor.cache, "after"), after)
+    assert editor.counts.total == editor.cache.length
 
 
 def test_the_same_request_again_encodes_nothing(model: LoadedModel) -> None:
@@ -209,11 +210,11 @@ EDITS_AFTER = {
 @pytest.mark.parametrize("edit", EDITS_AFTER)
 def test_an_edit_after_the_gap(model: LoadedModel, edit: str) -> None:
     editor = Editor(model, BEFORE, AFTER)
-    old, rows = editor.layout.after, stream_rows(editor.session.cache, "after")
+    old, rows = editor.layout.after, stream_rows(editor.cache, "after")
     editor.replace(BEFORE, EDITS_AFTER[edit](AFTER))
     kept = common(old.ids, editor.layout.after.ids)
     assert editor.counts.encoded == len(editor.layout.after) - kept
-    assert torch.equal(stream_rows(editor.session.cache, "after")[..., :kept, :], rows[..., :kept, :])
+    assert torch.equal(stream_rows(editor.cache, "after")[..., :kept, :], rows[..., :kept, :])
     editor.assert_exact()
 
 
@@ -277,11 +278,11 @@ def test_a_window_that_moves(model: LoadedModel) -> None:
 
 def test_a_long_context_outgrows_the_first_arena(model: LoadedModel) -> None:
     editor = Editor(model, BEFORE, AFTER)
-    capacity = editor.session.cache.arena.keys.shape[2]
+    capacity = editor.cache.arena.keys.shape[2]
     editor.type(TYPED * 4)
     editor.assert_exact()
-    assert editor.session.cache.arena.keys.shape[2] > capacity
-    assert editor.session.cache.arena.num_bytes == 2 * editor.session.cache.arena.keys.numel() * 4
+    assert editor.cache.arena.keys.shape[2] > capacity
+    assert editor.cache.arena.num_bytes == 2 * editor.cache.arena.keys.numel() * 4
 
 
 PIECES = st.sampled_from(["x", "\n", "    ", "def f(x):\n", "value", " = total\n", "\U0001f600", "return x + 1\n" * 12])
@@ -319,7 +320,7 @@ def apply(editor: Editor, kind: str, what: str | int) -> None:
 def test_any_sequence_of_edits(model: LoadedModel, edits: list[tuple[str, str | int]]) -> None:
     editor = Editor(model, BEFORE, AFTER, window=WindowOptions(before=150, after=80))
     for kind, what in edits:
-        old = {name: editor.session.cache.stream(name).stream.ids for name in ("before", "after")}
+        old = {name: editor.cache.stream(name).stream.ids for name in ("before", "after")}
         apply(editor, kind, what)
         new = {name: getattr(editor.layout, name).ids for name in old}
         assert editor.counts.encoded >= sum(len(new[name]) - common(old[name], new[name]) for name in old)
@@ -347,10 +348,10 @@ def test_a_fill_leaves_the_context_as_it_was_and_is_the_same_on_a_fresh_one(
 
     editor = Editor(model, BEFORE, AFTER[:40], AFTER[40:])
     editor.type(TYPED[:30])
-    rows = context_rows(editor.session.cache)
-    fills = filled(editor.session.cache, editor.layout)
+    rows = context_rows(editor.cache)
+    fills = filled(editor.cache, editor.layout)
     assert [len(fill) for fill in fills] == [14, 14]
-    assert torch.equal(context_rows(editor.session.cache), rows)
+    assert torch.equal(context_rows(editor.cache), rows)
     fresh = ContextCache(model.base)
     fresh.update(editor.layout)
     assert filled(fresh, editor.layout) == fills

@@ -11,6 +11,7 @@ from lacuna_model.engine import Engine
 from lacuna_model.errors import ModelNotFoundError, WeightsError
 from lacuna_model.loader import LoadedModel, load_model
 from lacuna_model.params import InfillRequest, Region, Snippet
+from lacuna_model.snippets.format import join
 from lacuna_model.transformer import NoStore, Transformer
 
 from . import gguf_files, tiny
@@ -138,16 +139,16 @@ def test_an_unknown_model_is_refused() -> None:
 
 
 def test_an_engine_loads_and_fills(weights: Path, adapter: Path) -> None:
-    engine = Engine.load(NAME, path=weights)
+    engine = Engine(load_model(NAME, path=weights))
     result = engine.fill(InfillRequest("x = \n", (Region(4, 4, max_tokens=4),)))
     assert result.status == "ok"
     assert result.text == f"x = {result.fills[0]}\n"
 
 
-def test_snippets_are_read_under_their_paths(model: LoadedModel) -> None:
+def test_snippets_are_read_under_their_paths() -> None:
     snippets = (Snippet("a.py", "x = 1"), Snippet("b/c.py", "y = 2\n"))
-    assert model.join_snippets(snippets) == "# a.py\nx = 1\n# b/c.py\ny = 2\n"
-    assert model.join_snippets(()) == ""
+    assert join(snippets) == "# a.py\nx = 1\n# b/c.py\ny = 2\n"
+    assert join(()) == ""
 
 
 @pytest.mark.skipif(not native.supported(), reason="this CPU has none of the instructions")

@@ -8,8 +8,9 @@ from lacuna_model.engine import Engine
 from lacuna_model.evaluate.base_stream import BaseStream
 from lacuna_model.evaluate.baseline import Layout, LeftToRight, after_as_comment, before_only
 from lacuna_model.evaluate.runner import Filler
-from lacuna_model.loader import LoadedModel
 from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult
+from lacuna_model.readers import Loaded
+from lacuna_model.whole_sequence import LoadedCheckpoint
 
 # How many candidates the editor asks for on request, and so the engine that shows what they bring.
 CANDIDATES = 3
@@ -41,13 +42,12 @@ class EngineFiller:
         return self._engine.fill(msgspec.structs.replace(request, options=options, candidates=self._candidates))
 
 
-def available_engines(model: LoadedModel, options: DecodeOptions | None = None) -> dict[str, Callable[[], Filler]]:
-    """How to build every engine; each has caches of its own, and the weights are shared."""
+def available_engines(model: Loaded, options: DecodeOptions | None = None) -> dict[str, Callable[[], Filler]]:
+    """How to build every engine; each has caches of its own, and the weights are shared.
 
-    def left_to_right(name: str, layout: Layout) -> Filler:
-        return LeftToRight(name, BaseStream(model.base, dtype=model.cache_dtype), model.tokenizer, layout)
-
-    return {
+    An open checkpoint has no base to compare with.
+    """
+    engines: dict[str, Callable[[], Filler]] = {
         "lacuna": lambda: EngineFiller(Engine(model), options=options),
         "lacuna-unconstrained": lambda: EngineFiller(
             Engine(model), name="lacuna-unconstrained", options=DecodeOptions(syntax=False)
@@ -55,6 +55,15 @@ def available_engines(model: LoadedModel, options: DecodeOptions | None = None) 
         "lacuna-candidates": lambda: EngineFiller(
             Engine(model), name="lacuna-candidates", options=options, candidates=CANDIDATES
         ),
+    }
+    if isinstance(model, LoadedCheckpoint):
+        return engines
+    base, dtype = model.base, model.cache_dtype
+
+    def left_to_right(name: str, layout: Layout) -> Filler:
+        return LeftToRight(name, BaseStream(base, dtype=dtype), model.tokenizer, layout)
+
+    return engines | {
         "base-both-sides": lambda: left_to_right("base-both-sides", after_as_comment),
         "base-left": lambda: left_to_right("base-left", before_only),
     }

@@ -45,7 +45,7 @@ def context(
     root = workspace.resolve() if workspace else find_root(path) or path.parent
     if not path.is_relative_to(root):
         raise RequestError(f"{file} is not inside the workspace {root}")
-    models.path(models.find(model))  # the cheap questions first: what follows takes seconds
+    models.require(model)  # the cheap questions first: what follows takes seconds
     from rich.console import Console
 
     with Console(stderr=True).status(f"reading {root}"):

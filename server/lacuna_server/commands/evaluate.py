@@ -71,10 +71,11 @@ def evaluate(
         raise RequestError(f"{data}: no such file" if data else "what: --data FILE, --held-out SHARDS or --workspaces")
     from lacuna_model.evaluate.engines import COMPARED, available_engines
     from lacuna_model.evaluate.report import evaluate_main
-    from lacuna_model.loader import load_model
+    from lacuna_model.readers import load
 
-    available = available_engines(load_model(model))
-    evaluate_main(data, available, engines=wanted or COMPARED, limit=limit, records=records, as_json=json_output)
+    available = available_engines(load(model))
+    wanted = wanted or [name for name in COMPARED if name in available]
+    evaluate_main(data, available, engines=wanted, limit=limit, records=records, as_json=json_output)
 
 
 def _evaluate_workspaces(arms: str, limit: int, seed: int, records: Path | None, json_output: bool, model: str) -> None:

@@ -127,7 +127,7 @@ def run(
     """
     if workspace is not None and not workspace.is_dir():
         raise RequestError(f"{workspace} is not a folder")
-    models.path(models.find(model))  # the cheap questions first: torch takes seconds to load
+    models.require(model)  # the cheap questions first: torch takes seconds to load
     from rich.console import Console
 
     console = Console(stderr=True)

@@ -86,7 +86,7 @@ def propose(refactoring: Refactoring, paths: Sequence[str], options: DecodeOptio
     sources, unread = gather(paths, refactoring.languages, forced=forced)
     found, left_out = places(refactoring, sources)
     if any(rewrite.holes for _, rewrites in found for rewrite in rewrites):
-        models.path(models.find(model))  # the cheap question first: torch takes seconds to load
+        models.require(model)  # the cheap question first: torch takes seconds to load
     engine = cache(lambda: fill.load_engine(model))
     fills = [FileFill(source, rewrites, options) for source, rewrites in found]
     with output.counting("filling", sum(len(rewrites) for _, rewrites in found)) as advance:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lacuna_server import config, lifecycle, output
-from lacuna_server.commands.options import JsonOption
+from lacuna_server.commands.options import MODEL_HELP, JsonOption
 from lacuna_server.config import DEFAULT_PORT, ConfigError
 from lacuna_server.lifecycle import LifecycleError, Running
 
@@ -26,7 +26,7 @@ def serve(
         int | None, typer.Option(help=f"Port; by default {DEFAULT_PORT}, or a free one where that is taken.")
     ] = None,
     token_file: Annotated[Path | None, typer.Option(help="File with the token that clients have to send.")] = None,
-    model: Annotated[str | None, typer.Option(help="A model that `lacuna models list` shows.")] = None,
+    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
     threads: Annotated[int | None, typer.Option(help="CPU threads of the model; 0: as many as it takes.")] = None,
     idle_exit: Annotated[float | None, typer.Option(help="End after so many seconds without use; 0: never.")] = None,
     cert: Annotated[str | None, typer.Option(help="TLS certificate, PEM.")] = None,

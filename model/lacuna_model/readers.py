@@ -1,0 +1,57 @@
+"""The two kinds of models behind one door: what each keeps of a document's context, and what reads its canvases.
+
+Models that a two-sided context was made for keep it encoded; open checkpoints read the whole text anew in each pass.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from lacuna_model.assembly import build_transformer, fuse
+from lacuna_model.candidates import Reader
+from lacuna_model.checkpoint import Checkpoint
+from lacuna_model.context import Layout
+from lacuna_model.kv_cache import ContextCache
+from lacuna_model.loader import LoadedModel, load_model
+from lacuna_model.params import DecodeOptions
+from lacuna_model.prefixes import PrefixTable
+from lacuna_model.prior.canvas_prior import CanvasPrior
+from lacuna_model.prior.index import Segment
+from lacuna_model.two_sided import TwoSidedModel
+from lacuna_model.whole_sequence import LoadedCheckpoint, NoCache, WholeSequenceModel
+
+Loaded = LoadedModel | LoadedCheckpoint
+Cache = ContextCache | NoCache
+
+
+def load(model: str, *, threads: int = 0) -> Loaded:
+    """A model of the registry by its name, or the checkpoint in a folder; raises ModelNotFoundError or WeightsError."""
+    return load_checkpoint(Path(model)) if Path(model).is_dir() else load_model(model, threads=threads)
+
+
+def load_checkpoint(folder: Path) -> LoadedCheckpoint:
+    """The checkpoint in a folder: on a GPU in bfloat16 where there is one, else in float32."""
+    checkpoint = Checkpoint(folder)
+    config, tokenizer = checkpoint.config, checkpoint.tokenizer()
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+    transformer = build_transformer(config, fuse(checkpoint.state(device, dtype), config))
+    return LoadedCheckpoint(str(folder), config, tokenizer, transformer, PrefixTable(tokenizer), dtype)
+
+
+def new_cache(model: Loaded) -> Cache:
+    """What a model keeps of a document's context, as yet nothing."""
+    return NoCache() if isinstance(model, LoadedCheckpoint) else ContextCache(model.base, dtype=model.cache_dtype)
+
+
+def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment], options: DecodeOptions) -> Reader:
+    """What reads the canvases of a request; ``known`` is what the prior looks in, which checkpoints go without.
+
+    How the prior is mixed in was fitted to what the embedded model says, and its spans are verified by the base.
+    """
+    if isinstance(model, LoadedCheckpoint):
+        return WholeSequenceModel(model, layout)
+    assert isinstance(cache, ContextCache)
+    prior = CanvasPrior(known, layout, eog_id=model.tokenizer.eog_id) if options.prior else None
+    return TwoSidedModel(model, cache, layout, guidance=options.guidance, prior=prior)

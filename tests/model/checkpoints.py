@@ -1,0 +1,72 @@
+"""Folders with tiny checkpoints, as the Hugging Face hub has those of Dream, LLaDA and others."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from safetensors.torch import save_file
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
+
+from lacuna_model import checkpoint
+from lacuna_model.config import ModelConfig
+
+from . import tiny
+
+PLAIN = tuple(token for token in tiny.VOCABULARY.tokens if token not in tiny.SPECIALS)
+END, START, MASK, OTHER = range(len(PLAIN), len(PLAIN) + 4)
+SPECIALS = {"<|endoftext|>": END, "<|beginoftext|>": START, "<|mask|>": MASK, "<|other|>": OTHER}
+# Wider than the tokenizer, as those of Qwen2 are.
+CONFIG = msgspec.structs.replace(
+    tiny.CONFIG, vocab_size=len(PLAIN) + 10, tie_embeddings=False, attention="bidirectional", mask_id=MASK
+)
+KINDS: dict[str, ModelConfig] = {
+    "Dream": msgspec.structs.replace(CONFIG, attention_bias=True, rope_theta=1e6, rms_norm_eps=1e-6),
+    "llada": msgspec.structs.replace(CONFIG, shift=False),
+    "a2d-qwen3": msgspec.structs.replace(CONFIG, shift=False, qk_norm=True, tie_embeddings=True),
+}
+
+
+def write(folder: Path, kind: str, **about: Any) -> ModelConfig:
+    """Writes a checkpoint with random weights; ``about`` goes into its config.json."""
+    config, family = KINDS[kind], checkpoint.FAMILIES[kind]
+    folder.mkdir(parents=True, exist_ok=True)
+    values = {
+        "num_hidden_layers": config.num_layers,
+        "hidden_size": config.hidden_size,
+        "intermediate_size": config.intermediate_size,
+        "num_attention_heads": config.num_heads,
+        "num_key_value_heads": config.num_kv_heads,
+        "vocab_size": config.vocab_size,
+        "max_position_embeddings": config.max_positions,
+        "tie_word_embeddings": config.tie_embeddings,
+        "rope_theta": config.rope_theta,
+        "rms_norm_eps": config.rms_norm_eps,
+        "mask_token_id": MASK,
+        "eos_token_id": END,
+        "bos_token_id": START,
+    }
+    named = {family.keys.get(key, key): value for key, value in values.items()}
+    (folder / "config.json").write_text(json.dumps({"model_type": kind} | named | about))
+    tensors = {}
+    for name, tensor in tiny.state(config).items():
+        if name.startswith("layers."):
+            _, layer, part, *bias = name.split(".")
+            name = f"{family.prefix}.{layer}.{family.layer[part]}.{'bias' if bias else 'weight'}"
+        else:
+            name = f"{family.outside[name]}.weight"
+        tensors[name] = tensor
+    halves = sorted(tensors)[::2], sorted(tensors)[1::2]
+    for number, half in enumerate(halves, start=1):
+        save_file({name: tensors[name] for name in half}, folder / f"model-0000{number}-of-00002.safetensors")
+    write_tokenizer(folder)
+    return config
+
+
+def write_tokenizer(folder: Path) -> None:
+    """Writes tokenizer.json: bytes as GPT-2 spells them, special tokens behind those of text."""
+    merges = [pair for pair in tiny.VOCABULARY.merges if "".join(pair) in PLAIN]
+    bpe = Tokenizer(models.BPE(vocab={token: i for i, token in enumerate(PLAIN)}, merges=merges))
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.add_special_tokens([AddedToken(token, special=True) for token in SPECIALS])
+    bpe.save(str(folder / "tokenizer.json"))
