@@ -12,6 +12,7 @@ from lacuna_model.assembly import build_transformer, fuse
 from lacuna_model.candidates import Reader
 from lacuna_model.checkpoint import Checkpoint
 from lacuna_model.context import Layout
+from lacuna_model.devices import choose_device
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel, load_model
 from lacuna_model.params import DecodeOptions
@@ -34,7 +35,7 @@ def load_checkpoint(folder: Path) -> LoadedCheckpoint:
     """The checkpoint in a folder: on a GPU in bfloat16 where there is one, else in float32."""
     checkpoint = Checkpoint(folder)
     config, tokenizer = checkpoint.config, checkpoint.tokenizer()
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = choose_device()
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     transformer = build_transformer(config, fuse(checkpoint.state(device, dtype), config))
     return LoadedCheckpoint(str(folder), config, tokenizer, transformer, PrefixTable(tokenizer), dtype)
