@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuna_model import engine as engine_module
+from lacuna_model import readers
 from lacuna_model.canvas import Marginals, PassCounts
 from lacuna_model.constraint import Constraint, Unconstrained
 from lacuna_model.engine import Engine
@@ -72,7 +73,7 @@ class ScriptedModel(Scripted):
 @pytest.fixture
 def script(model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> type[ScriptedModel]:
     monkeypatch.setattr(ScriptedModel, "tokenizer", model.tokenizer, raising=False)
-    monkeypatch.setattr(engine_module, "TwoSidedModel", ScriptedModel)
+    monkeypatch.setattr(readers, "TwoSidedModel", ScriptedModel)
     return ScriptedModel
 
 
