@@ -20,7 +20,7 @@ from lacuna_model.syntax.window import Window
 ENDINGS = 3
 # What the grammar is searched for: a gap may be given this much time.
 JUNCTION_VERIFIES = 48
-JUNCTION_SECONDS = 0.4
+JUNCTION_SECONDS = 0.6
 
 # Candidates of a gap, with the completions that it has for itself or else with these.
 Queue = Callable[[int, Callable[[], Closer] | None], Candidates]
