@@ -24,6 +24,9 @@ MOST_ASSUMED = 8000
 MOST_BELOW = 40  # states tried below another one
 MOST_FRONTS = 4  # stacks with the same last state
 MOST_READ = 2000  # steps of one reading
+# States on the stacks of all readings together, about half a second: stacks may be as deep as a file is nested. In files
+# as people write them a tenth of it was the most.
+MOST_STATES = 2_000_000
 # What a bracket is taken to cost that is opened for one that is closed behind the gap. That is more than it costs at
 # least: else all that is cheap is assumed in front of the first of them before anything is in front of the last.
 COST_DUE = 4.0
@@ -95,6 +98,7 @@ class Meeting:
         lowest = list(accumulate(depth, min))
         self._due = [COST_DUE * (low - lowest[-1]) for low in lowest]  # from each terminal on
         self._known: dict[tuple[int, _Place], list[_Demand | None]] = {}
+        self._states_read = 0
 
     def _ended(self, starts: Iterable[Start]) -> Mapping[int, list[_Front]]:
         """What the front may become by ending what is open, by its last state."""
@@ -125,7 +129,7 @@ class Meeting:
         heapq.heapify(waiting)
         serial = count(1)
         seen: set[tuple[int, _Demand | None]] = set()
-        while waiting and len(seen) < MOST_ASSUMED:
+        while waiting and len(seen) < MOST_ASSUMED and self._states_read < MOST_STATES:
             step = heapq.heappop(waiting)
             if (step.state, step.demand) in seen:
                 continue
@@ -212,11 +216,12 @@ class Meeting:
         """Reads on up to where more of the stack must be known; None where all is read."""
         waiting = [(stack, place)]
         seen: set[tuple[Stack, _Place]] = set()
-        while waiting and len(seen) < MOST_READ:
+        while waiting and len(seen) < MOST_READ and self._states_read < MOST_STATES:
             stack, place = waiting.pop()
             if (stack, place) in seen:
                 continue
             seen.add((stack, place))
+            self._states_read += len(stack)
             if place.number == len(self._behind):
                 yield None
                 continue
