@@ -24,8 +24,8 @@ MOST_ASSUMED = 8000
 MOST_BELOW = 40  # states tried below another one
 MOST_FRONTS = 4  # stacks with the same last state
 MOST_READ = 2000  # steps of one reading
-# States on the stacks of all readings together, about half a second: stacks may be as deep as a file is nested. In files
-# as people write them a tenth of it was the most.
+# States on the stacks of all readings together, about half a second: stacks may be as deep as a file is nested. A tenth
+# of it was the most in files as people write them.
 MOST_STATES = 2_000_000
 # What a bracket is taken to cost that is opened for one that is closed behind the gap. That is more than it costs at
 # least: else all that is cheap is assumed in front of the first of them before anything is in front of the last.
