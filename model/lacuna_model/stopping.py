@@ -10,7 +10,6 @@ _EDGE = ("", " ", "\t", "\r", ")", "]", "}")
 # Shorter parts of a line between two gaps, a comma say, are no sign that the first one ends.
 LEAST_PART = 4
 LEAST_LOOPED, MOST_PERIOD = 16, 48
-_TRAILING_BLANK = re.compile(r"\s*\n\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ class StopRule:
         for index, line in enumerate(lines):
             whole = self.head + line if index == 0 else line
             if self._leaves_block(whole, opens=index > 0 or not self.head):
-                return self._last_line_closed(_TRAILING_BLANK.sub("\n", text[:position]))
+                return self._last_line_closed(_ended(text[:position], "\n"))
             if index < len(lines) - 1 or final:
                 kept = self._kept(line.rstrip(), whole.rstrip())
                 if kept is not None:
@@ -69,7 +68,7 @@ class StopRule:
 
     def _last_line_closed(self, text: str) -> str:
         """Whole lines, with the end of the last one left to the text after the gap where it has that."""
-        return _TRAILING_BLANK.sub("", text) if self.newline_follows else text
+        return _ended(text, "") if self.newline_follows else text
 
     def _leaves_block(self, line: str, *, opens: bool) -> bool:
         """Whether a line begins at the left edge where the gap lies further in; a closing bracket may stand there."""
@@ -84,6 +83,12 @@ class StopRule:
         if self.mid_line:
             return len(line) - len(self.resumes) if line.endswith(self.resumes) else None
         return 0 if whole == self.resumes or (self.broken and whole.startswith(self.resumes)) else None
+
+
+def _ended(text: str, newline: str) -> str:
+    """A text with ``newline`` in place of the white space at its end, if that has one."""
+    bare = text.rstrip()
+    return bare + newline if "\n" in text[len(bare) :] else text
 
 
 def looping(tokens: Sequence[int]) -> int | None:

@@ -115,3 +115,9 @@ def test_what_is_no_loop_is_left_alone(tokens: list[int]) -> None:
             tokens[-size:] == tokens[-2 * size : -size] == tokens[-3 * size : -2 * size] for size in range(1, 21)
         )
         assert token in tokens
+
+
+def test_a_gap_in_the_lines_beyond_number_is_read_once() -> None:
+    rule = StopRule.between(BODY, "")
+    fill = "    y = x" + "\n" * 30_000 + "    z = x\n"
+    assert rule.end(fill + "def g():", final=False) == fill

@@ -8,7 +8,9 @@ from pathlib import PurePosixPath
 
 _PYTHON_FROM = re.compile(r"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n;#]+)", re.MULTILINE)
 _PYTHON_IMPORT = re.compile(r"^[ \t]*import[ \t]+([^\n;#]+)", re.MULTILINE)
-_SCRIPT_FROM = re.compile(r"\b(?:import|export)\s+(?:type\s+)?([\w$*{},\s]+?)\s+from\s*['\"]([^'\"\n]+)['\"]")
+_SCRIPT_FROM = re.compile(
+    r"\b(?:import|export)\s+(?:type\s+)?([\w$*{},](?:[\w$*{},\s]*[\w$*{},])?)\s+from\s*['\"]([^'\"\n]+)['\"]"
+)
 _SCRIPT_REQUIRE = re.compile(
     r"\b(?:const|let|var)\s+([\w$]+|\{[^}]*\})\s*=\s*(?:await\s+)?(?:require|import)\(\s*['\"]([^'\"\n]+)['\"]\s*\)"
 )

@@ -180,11 +180,12 @@ def _brackets(kept: Brackets, written: Iterable[bytes]) -> tuple[Brackets, Brack
 
 def _amiss(node: Node) -> int:
     """How many bytes of a text the parser could make nothing of."""
-    return sum(
-        child.end_byte - child.start_byte if child.is_error else _amiss(child)
-        for child in node.children
-        if child.has_error
-    )
+    amiss, waiting = 0, [node]
+    while waiting:
+        broken = [child for child in waiting.pop().children if child.has_error]
+        amiss += sum(child.end_byte - child.start_byte for child in broken if child.is_error)
+        waiting += [child for child in broken if not child.is_error]
+    return amiss
 
 
 def _is_comment(leaf: Node) -> bool:

@@ -16,7 +16,7 @@ OPEN_TYPES = re.compile(rb"\w<[ \t]*\r?\n(?:[^\n;(){}]*\n)*\s*\Z")
 CHOICE_HEAD = re.compile(rb"\b(switch|match|macro_rules)\b[^\n;]*\{\s*(?://[^\n]*\n\s*)*\Z")
 CASES = {b"switch": [b"case x:"], b"match": [b"x => ", b"x => x,"], b"macro_rules": [b"() => "]}
 # The colon behind the parameters of a constructor in C++, and what it sets up.
-SETTING_UP = re.compile(rb"\)\s*:\s*(?:[^\n;{}]*,\s*)*\Z")
+SETTING_UP = re.compile(rb"\)\s*:\s*(?:(?:[^\s;{},][^\n;{},]*)?,\s*)*\Z")
 FIELDS = re.compile(rb"\n\s*[\w\"']+: [^\n]*,[ \t]*\n(?:[^\n]*\n){0,4}?\s*\Z")
 # The line above ends where an expression goes on.
 UNFINISHED = re.compile(rb"[\w)\]] ?(?:[-+*/%&|^<>=!]?=|[-+*/%^?&|]|&&|\|\|) *(?://[^\n]*)?\r?\n\s*\Z")

@@ -12,7 +12,7 @@ from lacuna_model.syntax.scan import MULTILINE_QUOTES, literal_pattern, scan, st
 STATEMENT = re.compile(
     rb"[ \t]*(?:[#)\]}]|[\w.\[\], ]+ [-+*/|&]?= |(?:return|import|raise|assert|yield|pass|break|continue|@)\b|[\w.]+\(|"
     rb"(?:if|for|while|try|else|elif|except|finally|with|def|class)\b.*:[ \t]*(?:#.*)?$|from \S+ import |"
-    rb"(?:async )?def \w+\(|\*{0,2}[\w.]+: \w[\w.]*(?:\[.*\])?(?: \| [\w.]+(?:\[.*\])?)*(?: = .*|,)$|"
+    rb"(?:async )?def \w+\(|\*{0,2}[\w.]+: \w[\w.]*(?: \| [\w.]+)*(?:\[.*\](?: \| [\w.]+)*)?(?: = .*|,)$|"
     rb".*(?:[\"'\]}],|[(\[{])$)"
 )
 WORDS = re.compile(rb"[\s*]*(?:[^\s;{}=]+ )*?[A-Za-z'`,-]+(?: [a-z'`,-]+){3}")

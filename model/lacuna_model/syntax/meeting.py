@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from lacuna_model.syntax.insertions import Pieces
 from lacuna_model.syntax.parse_table import ParseTable, Stack, Terminal
-from lacuna_model.syntax.reading import NOTHING_REDUCED, Demand, suffix_reader
+from lacuna_model.syntax.reading import MOST_STATES, NOTHING_REDUCED, Demand, suffix_reader
 from lacuna_model.syntax.shortest import Ways
 
 MOST_ENDED = 400  # stacks that the front may become by ending what is open
@@ -109,7 +109,8 @@ class Meeting:
         heapq.heapify(waiting)
         serial = count(1)
         seen: set[tuple[int, Demand | None]] = set()
-        while waiting and len(seen) < MOST_ASSUMED:
+        most = self._behind.states_read + MOST_STATES
+        while waiting and len(seen) < MOST_ASSUMED and self._behind.states_read < most:
             step = heapq.heappop(waiting)
             if (step.state, step.demand) in seen:
                 continue

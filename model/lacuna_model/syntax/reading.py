@@ -13,6 +13,9 @@ from lacuna_model.syntax.grammar_tables import ACCEPT, REDUCE, SHIFT
 from lacuna_model.syntax.parse_table import MOST_HIDDEN, START, ParseTable, Stack, Terminal
 
 MOST_READ = 2000  # steps of one reading
+# States on the stacks of one reading, or of all of a search, about half a second: stacks may be as deep as a file is
+# nested. A tenth of it was the most in files as people write them.
+MOST_STATES = 2_000_000
 MOST_KEPT = 64  # terminals, and texts behind gaps
 
 
@@ -62,6 +65,7 @@ class SuffixReader:
     def __init__(self, table: ParseTable, terminals: Sequence[Terminal]) -> None:
         self._table, self._terminals = table, terminals
         self._known: dict[tuple[int, Place], list[Demand | None]] = {}
+        self.states_read = 0  # on the stacks of all readings
 
     @property
     def firsts(self) -> Sequence[int]:
@@ -94,11 +98,13 @@ class SuffixReader:
         """Reads on up to where more of the stack must be known; None where all is read."""
         waiting = [(stack, place)]
         seen: set[tuple[Stack, Place]] = set()
-        while waiting and len(seen) < MOST_READ:
+        most = self.states_read + MOST_STATES
+        while waiting and len(seen) < MOST_READ and self.states_read < most:
             stack, place = waiting.pop()
             if (stack, place) in seen:
                 continue
             seen.add((stack, place))
+            self.states_read += len(stack)
             if place.number == len(self._terminals):
                 yield None
                 continue

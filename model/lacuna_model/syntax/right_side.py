@@ -35,9 +35,9 @@ HEAD_OF = {
 MOST_LISTED = 8
 NEXT = re.compile(rb",[ \t]*(?:\{|\r?\n)")
 METHOD = re.compile(rb"\n[ \t]+(?:pub )?fn \w+[^\n;{]*\((?:\s*&)?(?:mut )?self\b")
-FIELD = re.compile(rb"\s*(?://[^\n]*\n\s*)*(?!default\b)\w+: [^\n]*,? *\n")
+FIELD = re.compile(rb"\s*(?://[^\n]*\n\s*)*(?!default\b)\w+: [^\n]*\n")
 STATEMENT_LINE = re.compile(
-    rb"\s*\n\s*(?:[\w.]+(?:, [\w.]+)* :?= |return\b|(?:if|for|while|switch)\b[^\n:]*\{[ \t]*\n)"
+    rb"[^\S\n]*\n\s*(?:[\w.]+(?:, [\w.]+)* :?= |return\b|(?:if|for|while|switch)\b[^\n:]*\{[ \t]*\n)"
 )
 # A line that stands in no bracket, where blocks are columns.
 OUTSIDE = re.compile(
@@ -45,7 +45,7 @@ OUTSIDE = re.compile(
     rb"(?:if|for|else|async)\b[^\n]*:[ \t]*\n|[\w.]+ [-+*/|&]?= )"
 )
 # A line that names a module and nothing else.
-IMPORTED = re.compile(rb"\s*\n\s*(?:[\w.]+ )?\"[^\"\n]+\"[ \t]*\r?\n")
+IMPORTED = re.compile(rb"[^\S\n]*\n\s*(?:[\w.]+ )?\"[^\"\n]+\"[ \t]*\r?\n")
 SIGNATURE_END = re.compile(rb"\s*(?:->[^\n]*)?:")
 CAUSE = re.compile(rb"\s*from\b")
 # Code that goes on with what stands in front of it, be that on the line above.

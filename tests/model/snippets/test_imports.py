@@ -73,3 +73,8 @@ def test_other_languages_are_left_to_names() -> None:
 def test_imports_are_found_among_the_files(path: str, module: str, name: str, file: str | None) -> None:
     language = "python" if path.endswith(".py") else "typescript"
     assert module_file(Import(module, name), path, language, BY_STEM) == file
+
+
+def test_an_import_that_does_not_end_is_read_once() -> None:
+    text = "export a" + "\t" * 50_000 + ';\nimport { b } from "./c";\n'
+    assert list(imports(text, "typescript")) == ["b"]

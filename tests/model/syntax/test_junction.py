@@ -2,6 +2,7 @@
 
 import pytest
 
+from lacuna_model.syntax import meeting
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.junction import Junction
 
@@ -182,3 +183,15 @@ def test_a_comment_that_the_next_gap_begins_in_is_no_code() -> None:
     own = document.windows[0].junction(document.balance(0)[0].sides(0), ())
     assert own is not None
     assert b"" in own.completions(b"")
+
+
+def test_readings_of_deep_stacks_come_to_an_end_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, own = junction("lua", "local a = f(\n", "{" * 200 + "}" * 199 + "b\n")
+    whole = list(own.completions(b""))
+    monkeypatch.setattr(meeting, "MOST_STATES", 100_000)
+    assert 0 < len(list(own.completions(b""))) < len(whole)
+
+
+def test_a_tree_may_be_deeper_than_python_can_call() -> None:
+    _, own = junction("python", "a = 1\n", "[" * 1500 + "1 +" + "]" * 1500 + "\n")
+    assert any(own.completions(b""))

@@ -22,3 +22,9 @@ CASES = {
 def test_a_new_line_begins_with_what_the_text_in_front_asks_for(case: str) -> None:
     name, text, expected = CASES[case]
     assert beginnings(text.encode(), require(name).lexicon) == [text.encode() for text in expected]
+
+
+def test_a_long_list_in_front_is_read_once() -> None:
+    members = ", ".join(f"m_{number}(a_{number})" for number in range(40))
+    assert not beginnings(f"A(int x) : {members} {{".encode(), require("cpp").lexicon)
+    assert beginnings(f"A(int x) :\n  {members},\n".encode(), require("cpp").lexicon) == [b"x() {}"]

@@ -3,7 +3,7 @@
 import pytest
 
 from lacuna_model.syntax.languages import Lexicon
-from lacuna_model.syntax.literals import carried_quote, find_literals, finish_token
+from lacuna_model.syntax.literals import STATEMENT, carried_quote, find_literals, finish_token
 
 from .drive import require
 
@@ -86,3 +86,9 @@ def test_a_comment_that_does_not_end_goes_on() -> None:
 )
 def test_half_a_token_is_finished(text: str, inside: str, end: str) -> None:
     assert finish_token(text.encode(), inside.encode()) == end.encode()
+
+
+def test_a_line_of_many_types_is_read_in_one_way_only() -> None:
+    union = "a: " + " | ".join(["b[c]"] * 40)
+    assert STATEMENT.match(f"{union} = None".encode())
+    assert not STATEMENT.match(f"{union} is".encode())

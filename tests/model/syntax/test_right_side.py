@@ -134,3 +134,9 @@ def test_a_comment_full_of_marks_of_comments_is_read_in_one_way_only(name: str) 
 def test_what_follows_a_block_is_told_behind_comments_and_attributes() -> None:
     right = RightSide(b"\n}\n\n// a\n#[b] pub fn c() {}\n", require("rust").lexicon)
     assert right.openings([b"{"])[0] == b"fn x() {"
+
+
+def test_blank_lines_beyond_number_are_read_once() -> None:
+    after = b"\n" * 50_000
+    assert not RightSide(after + b"}\n", require("csharp").lexicon).begins_statement
+    assert RightSide(after + b"return 1;\n", require("csharp").lexicon).begins_statement
