@@ -1,7 +1,7 @@
 """The engine: a request in, snapshots and a result out."""
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -18,6 +18,7 @@ from lacuna_model.params import MAX_CANDIDATES, FillStats, InfillRequest, Infill
 from lacuna_model.prior.canvas_prior import CanvasPrior
 from lacuna_model.prior.encoding import LineEncoder
 from lacuna_model.prior.index import Documents, Segment, Tokens
+from lacuna_model.prior.statements import Statements
 from lacuna_model.sessions import CACHE_BYTES, Session, Sessions
 from lacuna_model.syntax import constraint_for, language_for, stand_ins
 from lacuna_model.two_sided import TwoSidedModel
@@ -187,6 +188,7 @@ class _GroupFill:
         self._encode_ms = 0.0
         self._prefixes = [gap.prefix for gap in layout.gaps]
         rules = list(region_groups.stop_rules(text, regions))
+        statements = list(_statements(text, regions, layout, request, model)) if options.prior else []
 
         def attempt(begins: Sequence[Begins]) -> Attempt:
             constraints = [
@@ -199,7 +201,9 @@ class _GroupFill:
                 for gap, region, rule, begin in zip(layout.gaps, regions, rules, beginning, strict=True)
             ]
             prior = CanvasPrior(known, layout, eog_id=model.tokenizer.eog_id) if options.prior else None
-            reader = TwoSidedModel(model, session.cache, layout, guidance=options.guidance, prior=prior)
+            reader = TwoSidedModel(
+                model, session.cache, layout, guidance=options.guidance, prior=prior, statements=statements
+            )
             return Attempt(reader, canvases, SideBySide(constraints, len(regions)))
 
         self._candidates = Candidates(attempt, len(regions), model.tokenizer, options, candidates)
@@ -303,6 +307,18 @@ def _segments(text: bytes, regions: Sequence[Region], window: Window, model: Loa
     texts[0] = window.before(texts[0], model.tokenizer)
     texts[-1] = window.after(texts[-1], model.tokenizer)
     return [text.decode() for text in texts]
+
+
+def _statements(
+    text: bytes, regions: Sequence[Region], layout: Layout, request: InfillRequest, model: LoadedModel
+) -> Iterator[Statements]:
+    """What the text around every gap says of its lines; in Python a name is new where it is first assigned."""
+    language = language_for(request.path, request.language)
+    assigned = language is not None and language.name == "python"
+    texts = [piece.decode() for piece in region_groups.pieces(text, regions)]
+    for index, gap in enumerate(layout.gaps):
+        before = "".join(texts[: index + 1]).removesuffix(gap.prefix.decode())
+        yield Statements(model.tokenizer, before, texts[index + 1], assigned=assigned)
 
 
 def _add(total: FillStats, part: FillStats) -> FillStats:
