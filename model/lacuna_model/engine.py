@@ -1,7 +1,7 @@
 """The engine: a request in, snapshots and a result out."""
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 import msgspec
 
@@ -16,6 +16,7 @@ from lacuna_model.models import DEFAULT_MODEL
 from lacuna_model.params import MAX_CANDIDATES, FillStats, InfillRequest, InfillResult, Region, SlotView, Snapshot
 from lacuna_model.prior.encoding import LineEncoder
 from lacuna_model.prior.index import Documents, Segment, Tokens
+from lacuna_model.prior.statements import Statements
 from lacuna_model.readers import Loaded, load, reader
 from lacuna_model.sessions import CACHE_BYTES, Session, Sessions
 from lacuna_model.snippets.format import join
@@ -185,6 +186,7 @@ class _GroupFill:
         self._encode_ms = 0.0
         self._prefixes = [gap.prefix for gap in layout.gaps]
         rules = list(region_groups.stop_rules(text, regions))
+        statements = list(_statements(text, regions, layout, request, model)) if options.prior else []
 
         def attempt(begins: Sequence[Begins]) -> Attempt:
             constraints = [
@@ -196,7 +198,7 @@ class _GroupFill:
                 for candidate, beginning in enumerate(begins)
                 for gap, region, rule, begin in zip(layout.gaps, regions, rules, beginning, strict=True)
             ]
-            reads = reader(model, session.cache, layout, known, options)
+            reads = reader(model, session.cache, layout, known, statements, options)
             return Attempt(reads, canvases, SideBySide(constraints, len(regions)))
 
         self._candidates = Candidates(attempt, len(regions), model.tokenizer, options, candidates)
@@ -300,6 +302,18 @@ def _segments(text: bytes, regions: Sequence[Region], window: Window, model: Loa
     texts[0] = window.before(texts[0], model.tokenizer)
     texts[-1] = window.after(texts[-1], model.tokenizer)
     return [text.decode() for text in texts]
+
+
+def _statements(
+    text: bytes, regions: Sequence[Region], layout: Layout, request: InfillRequest, model: Loaded
+) -> Iterator[Statements]:
+    """What the text around every gap says of its lines; in Python a name is new where it is first assigned."""
+    language = language_for(request.path, request.language)
+    assigned = language is not None and language.name == "python"
+    texts = [piece.decode() for piece in region_groups.pieces(text, regions)]
+    for index, gap in enumerate(layout.gaps):
+        before = "".join(texts[: index + 1]).removesuffix(gap.prefix.decode())
+        yield Statements(model.tokenizer, before, texts[index + 1], assigned=assigned)
 
 
 def _add(total: FillStats, part: FillStats) -> FillStats:

@@ -19,6 +19,7 @@ from lacuna_model.params import DecodeOptions
 from lacuna_model.prefixes import PrefixTable
 from lacuna_model.prior.canvas_prior import CanvasPrior
 from lacuna_model.prior.index import Segment
+from lacuna_model.prior.statements import Statements
 from lacuna_model.two_sided import TwoSidedModel
 from lacuna_model.whole_sequence import LoadedCheckpoint, NoCache, WholeSequenceModel
 
@@ -46,13 +47,21 @@ def new_cache(model: Loaded) -> Cache:
     return NoCache() if isinstance(model, LoadedCheckpoint) else ContextCache(model.base, dtype=model.cache_dtype)
 
 
-def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment], options: DecodeOptions) -> Reader:
-    """What reads the canvases of a request; ``known`` is what the prior looks in, which checkpoints go without.
+def reader(
+    model: Loaded,
+    cache: Cache,
+    layout: Layout,
+    known: Sequence[Segment],
+    statements: Sequence[Statements],
+    options: DecodeOptions,
+) -> Reader:
+    """What reads the canvases of a request; ``known`` is what the prior looks in.
 
-    How the prior is mixed in was fitted to what the embedded model says, and its spans are verified by the base.
+    Checkpoints go without it and without ``statements``: how these are mixed in was fitted to the embedded model, and
+    the base verifies what the prior says.
     """
     if isinstance(model, LoadedCheckpoint):
         return WholeSequenceModel(model, layout)
     assert isinstance(cache, ContextCache)
     prior = CanvasPrior(known, layout, eog_id=model.tokenizer.eog_id) if options.prior else None
-    return TwoSidedModel(model, cache, layout, guidance=options.guidance, prior=prior)
+    return TwoSidedModel(model, cache, layout, guidance=options.guidance, prior=prior, statements=statements)

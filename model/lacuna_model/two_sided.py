@@ -16,6 +16,7 @@ from lacuna_model.loader import LoadedModel
 from lacuna_model.open_slots import restrict, summary
 from lacuna_model.prior.canvas_prior import CanvasPrior, Draft, beside, settle
 from lacuna_model.prior.spans import Spoken
+from lacuna_model.prior.statements import Statements
 from lacuna_model.prior.weights import MixtureWeights, fitted
 from lacuna_model.rows import Rows
 
@@ -67,6 +68,7 @@ class TwoSidedModel:
         guidance: float,
         prior: CanvasPrior | None = None,
         weights: MixtureWeights | None = None,
+        statements: Sequence[Statements] = (),
         max_age: int = MAX_AGE,
     ) -> None:
         self.counts = PassCounts()
@@ -83,6 +85,7 @@ class TwoSidedModel:
         self._behind = {
             gap: beside(layout, index)[1][:NUM_BEHIND] or [layout.after.ids[0]] for index, gap in enumerate(layout.gaps)
         }
+        self._statements = dict(zip(layout.gaps, statements, strict=False))  # there may be none
         self._readings: dict[Key, Reading] = {}
         # The slots where the fill may end, as an aged reading says: they are decided by a new one.
         self._undecided: dict[Key, int] = {}
@@ -268,11 +271,12 @@ class TwoSidedModel:
 
     def _accept(self, canvas: Canvas, draft: Draft, tokens: Sequence[int], said: Tensor, age: int) -> int:
         """Put guided rows in place of drafted ones as long as the draft holds; returns how many."""
-        count = 0
+        count, committed = 0, canvas.tokens()
         for i in range(canvas.frontier, len(tokens)):
             if canvas.slots[i] is not None:
                 break
-            mixed = self._guided_row(canvas, i, said[i - canvas.frontier], age)
+            written = [*committed, *tokens[canvas.frontier : i]]
+            mixed = self._guided_row(canvas, i, said[i - canvas.frontier], age, written)
             proposal, surely_ends = draft.proposals[i], False
             if self._prior is not None and proposal is not None:
                 surely_ends = self._prior.guided(mixed, proposal) > SURE_END
@@ -288,13 +292,15 @@ class TwoSidedModel:
                 break
         return count
 
-    def _guided_row(self, canvas: Canvas, slot: int, base_row: Tensor, age: int) -> Tensor:
-        """The mixture [V] of what the canvas side and the base say of a slot."""
+    def _guided_row(self, canvas: Canvas, slot: int, base_row: Tensor, age: int, written: Sequence[int]) -> Tensor:
+        """The mixture [V] of what the canvas side and the base say of a slot behind the ``written`` tokens."""
         reading = self._readings[canvas.key]
         row = reading.rows[slot]
         if slot == 0 and canvas.gap.prefix and not canvas.done:
             base_row = base_row.masked_fill(row <= RULED_OUT / 2, RULED_OUT)
         mixed = self.mix(row, base_row, slot - canvas.frontier + age)
+        if statements := self._statements.get(canvas.gap):
+            statements.weigh(mixed, written)
         going_on = base_row.log_softmax(-1)[self._behind[canvas.gap][0]]
         return with_ends(mixed, self._eog_id, end_odds(self._weights.guided_end, reading.ends[slot], going_on))
 

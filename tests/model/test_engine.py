@@ -13,7 +13,9 @@ from lacuna_model.engine import Engine
 from lacuna_model.errors import RequestError
 from lacuna_model.loader import LoadedModel
 from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Region, Snapshot, Snippet
+from lacuna_model.prior.statements import Statements
 from lacuna_model.regions import MAX_SPAN_BYTES, splice
+from lacuna_model.tokenizer import Tokenizer
 
 from . import tiny
 from .scripted import Scripted, Strict
@@ -184,6 +186,23 @@ def test_the_text_before_a_gap_is_no_part_of_its_fill(
     # What was healed away is written again first and left out of every text that is shown.
     assert len(snapshots[-1].slots[0]) >= 6
     assert shown(snapshots[-1]) == result.fills
+
+
+@pytest.mark.parametrize(("path", "assigned"), [("a.py", True), ("a.js", False), ("", False)])
+def test_every_gap_is_read_with_the_text_around_it(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, path: str, assigned: bool
+) -> None:
+    seen: list[tuple[str, str, bool]] = []
+
+    class Recorded(Statements):
+        def __init__(self, tokenizer: Tokenizer, before: str, behind: str, *, assigned: bool) -> None:
+            seen.append((before, behind, assigned))
+            super().__init__(tokenizer, before, behind, assigned=assigned)
+
+    monkeypatch.setattr("lacuna_model.engine.Statements", Recorded)
+    engine.fill(request("if x:\n    <<fill>>\n\ny = <<fill>>\nz\n", path=path, options=DecodeOptions(syntax=False)))
+    # The healed blanks are the fills' own, and later gaps are empty.
+    assert seen == [("if x:\n   ", "\n\ny = ", assigned), ("if x:\n    \n\ny =", "\nz\n", assigned)]
 
 
 def test_far_regions_see_what_the_earlier_ones_became(engine: Engine) -> None:

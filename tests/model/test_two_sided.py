@@ -16,6 +16,7 @@ from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
 from lacuna_model.open_slots import NUM_CANDIDATES
 from lacuna_model.params import DecodeOptions
+from lacuna_model.prior.statements import Statements
 from lacuna_model.prior.weights import fitted
 from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.transformer import NoStore
@@ -295,3 +296,19 @@ def test_what_was_masked_again_leaves_no_trace(model: LoadedModel, steps: int) -
             pass
         fills.append([canvas.tokens() for canvas in canvases])
     assert fills[0] == fills[1]
+
+
+class Counting(Statements):
+    """Statements that want one token behind another, by how many are written."""
+
+    def weigh(self, row: torch.Tensor, written: Sequence[int]) -> None:
+        row[30 + len(written)] += 1e3
+
+
+@pytest.mark.parametrize("block_size", [3, 16])
+def test_what_is_known_of_statements_weighs_in_every_slot(model: LoadedModel, block_size: int) -> None:
+    cache, layout = context(model, "", "\n    return value\n")
+    (canvas,) = tiny.canvases(layout, block_size, budget=8, min_tokens=8)
+    statements = [Counting(model.tokenizer, "", "", assigned=True)]
+    decode(model, TwoSidedModel(model, cache, layout, guidance=0.5, statements=statements), [canvas])
+    assert canvas.tokens() == list(range(30, 38))
