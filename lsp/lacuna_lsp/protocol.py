@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Generator
+from inspect import isawaitable
 from typing import Any
 
 import attrs
@@ -111,6 +112,13 @@ class Protocol(LanguageServerProtocol):
         result = yield from super().lsp_initialize(params)
         result.capabilities.experimental = {STATUS_CAPABILITY: True}
         return result
+
+    @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
+    async def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Any:
+        """Run a command in the task that a cancel ends. pygls only drops the answer, and the command would still edit."""
+        command, args, kwargs = next(super().lsp_workspace__execute_command(params))
+        result = command(*args, **kwargs)
+        return await result if isawaitable(result) else result
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         """A message as its type. A request that is malformed is answered; pygls would leave its sender waiting."""
