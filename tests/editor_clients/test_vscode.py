@@ -17,7 +17,7 @@ from tests.lsp.test_feedback import counted
 from lacuna_lsp.commands import COMMANDS
 from lacuna_lsp.settings import Settings
 
-from .vscode import CLIENT, SERVER, VSCode, running
+from .vscode import CLIENT, SERVER, VSCode, running, server_in
 
 in_one_window = pytest.mark.asyncio(loop_scope="module")
 MANIFEST = json.loads((CLIENT / "package.json").read_text())
@@ -134,6 +134,19 @@ async def test_all_markers_are_filled_together(code: VSCode, daemon: Daemon) -> 
     await code.saved(file, "SIZE = 10\n\n\ndef area(width, height):\n    return width * height\n")
     (request,) = daemon.requests
     assert len(request["regions"]) == 2
+
+
+@in_one_window
+async def test_what_takes_long_is_shown_and_can_be_cancelled(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(steps=500, pause=0.02)
+    file = await code.open("long.py", "a = <<fill>>\n")
+    await code.press("Control+Alt+l", "f")
+    box = code.page.locator(".notification-toast", has_text="Lacuna: Filling")
+    await box.get_by_role("button", name="Cancel").click()
+    await until(lambda: "stopped" in [event["event"] for event in daemon.log])
+    await expect(code.page.locator(".notification-toast")).to_have_count(0)
+    assert await code.screen() == ["a = <<fill>>"]
+    assert file.read_text() == "a = <<fill>>\n"
 
 
 @in_one_window
@@ -382,8 +395,7 @@ async def test_the_readme_shows_the_screen(code: VSCode, daemon: Daemon) -> None
 
 @in_one_window
 async def test_the_real_model(code: VSCode, environment: Mapping[str, str]) -> None:  # noqa: F811 (the fixture)
-    own = [f"{name}={environment[name]}" for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "HOME")]
-    code.configure(command=["env", *own, *SERVER])
+    code.configure(command=server_in(environment))
     await until(Path(environment["XDG_RUNTIME_DIR"], "lacuna/service.json").exists)
     await code.status("ready")
     file = await code.open("real.py", "def area(width, height):\n    return width * <<fill>>\n")
