@@ -115,7 +115,7 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
     async def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Any:
-        """Run a command in the task that a cancel ends. pygls only drops the answer, and the command would still edit."""
+        """Run a command in a task that a cancel ends: pygls drops the answer alone, and the edits come all the same."""
         command, args, kwargs = next(super().lsp_workspace__execute_command(params))
         result = command(*args, **kwargs)
         return await result if isawaitable(result) else result
