@@ -334,8 +334,12 @@ async def test_a_server_that_is_not_found(code: VSCode, daemon: Daemon) -> None:
 
 @in_one_window
 async def test_a_server_that_is_none(code: VSCode, daemon: Daemon) -> None:
-    code.configure(command=["false"])
-    await code.says("false did not start as a language server")
+    code.configure(command=[*SERVER, "--nonsense"])
+    box = code.page.locator(".notification-toast")
+    await expect(box.filter(has_text="--nonsense did not start as a language server")).to_have_count(1)
+    await code.page.wait_for_timeout(500)  # another box comes at the same time
+    await expect(box).to_have_count(1)
+    await code.press("Escape")
     await code.status("stopped")
     code.configure()
     await code.status("ready")
@@ -351,7 +355,7 @@ async def test_an_engine_that_is_lost_and_comes_back(code: VSCode, own_daemon: D
     await code.type("a = ")
     await code.shows("a = «filled»")
     own_daemon.kill()
-    await code.says("Lacuna: The connection to the engine broke and is being made again (1).")
+    await code.says("Lacuna: The connection to the engine broke; it is tried again (1).")
     await code.status("lost")
     await code.type("b + ")
     await expect(code.page.locator(".notification-toast")).to_have_count(0)
