@@ -114,7 +114,9 @@ class Protocol(LanguageServerProtocol):
         return result
 
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
-    async def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Any:
+    async def lsp_workspace__execute_command(  # type: ignore[override]  # there it is a generator
+        self, params: types.ExecuteCommandParams
+    ) -> Any:
         """Run a command in a task that a cancel ends: pygls drops the answer alone, and the edits come all the same."""
         command, args, kwargs = next(super().lsp_workspace__execute_command(params))
         result = command(*args, **kwargs)
