@@ -263,6 +263,26 @@ async def test_what_applies_is_offered_as_a_code_action(code: VSCode, daemon: Da
 
 
 @in_one_window
+async def test_a_notebook_s_cells_are_filled_with_those_above_as_context(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=[["one", "two"]])
+    texts = ("import math", "a = <<fill>>\nb = <<fill>>")
+    cells = [dict(cell_type="code", execution_count=None, metadata={}, outputs=[], source=text) for text in texts]
+    metadata = {"language_info": {"name": "python"}}
+    file = code.folder / "book.ipynb"
+    file.write_text(json.dumps(dict(cells=cells, metadata=metadata, nbformat=4, nbformat_minor=5)))
+    await code.ask("Control+p", str(file))
+    await code.choices.filter(has_text="book.ipynb").first.click()
+    await code.page.locator(".notebook-editor .code-cell-row .monaco-editor").nth(1).click()
+    await code.press("Control+Alt+l", "f")
+    await until(lambda: daemon.requests)
+    await code.page.wait_for_selector('.tab.active.dirty[data-resource-name="book.ipynb"]')
+    await code.press("Control+s")
+    await until(lambda: "".join(json.loads(file.read_text())["cells"][1]["source"]) == "a = one\nb = two")
+    (request,) = daemon.requests
+    assert [(snippet["path"], snippet["text"]) for snippet in request["snippets"]] == [("book.ipynb", "import math")]
+
+
+@in_one_window
 async def test_what_is_refused_is_said_in_one_line(code: VSCode, daemon: Daemon) -> None:
     await code.open("nothing.py", "a = 1\n")
     await code.press("Control+Alt+l", "f")
