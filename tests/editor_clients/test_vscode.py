@@ -22,6 +22,7 @@ from .vscode import CLIENT, SERVER, VSCode, running, server_in
 in_one_window = pytest.mark.asyncio(loop_scope="module")
 MANIFEST = json.loads((CLIENT / "package.json").read_text())
 README = (CLIENT / "README.md").read_text()
+CLOSE = "View: Revert and Close Editor"
 AREA = "def area(width, height):\n    ¦\n"
 
 
@@ -29,6 +30,11 @@ AREA = "def area(width, height):\n    ¦\n"
 async def window(shared_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[VSCode]:
     async with running(tmp_path_factory.mktemp("vscode"), shared_daemon.environment) as code:
         await code.status("ready")
+        # VS Code makes the parts of its first editor when it is idle: on a busy machine typing would ask nobody yet.
+        await code.open("first.py", "a = ¦\n")
+        await code.press("Alt+\\")
+        await code.shows("a = «filled»")
+        await code.run(CLOSE)
         yield code
 
 
@@ -38,7 +44,7 @@ async def code(window: VSCode) -> AsyncIterator[VSCode]:
     await window.status("ready")
     yield window
     window.configure()
-    await window.run("View: Revert and Close Editor")
+    await window.run(CLOSE)
 
 
 def servers(mark: str) -> list[str]:
