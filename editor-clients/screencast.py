@@ -1,7 +1,8 @@
 """Records the README's picture: the real model in a real VS Code and in the playground, driven as the tests drive them.
 
 ``make screencast`` writes ``editor-clients/screencast.webp``. Nothing is staged but the files and what is typed: every
-suggestion is what the model said just then, and every frame is shown for as long as it was on the screen.
+suggestion is what the model said just then, and every frame is shown for as long as it was on the screen, the last one
+of a scene a little longer.
 """
 
 import asyncio
@@ -55,7 +56,7 @@ LOOK = {
 KEY_MS, SETTLING_S, READING_S, PICTURES_A_SECOND = 50, 0.6, 1.4, 15
 CAPTION_HEIGHT, CAPTION_SIZE = 44, 17
 GROUND, KEY, INK = "#131318", "#34343f", "#e8e8ef"
-FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"
+FONT = "DejaVuSans.ttf"  # of the system, as Pillow finds it
 
 EXTREMES = '''def minimum(values):
     """The smallest of some values, None where there are none."""
