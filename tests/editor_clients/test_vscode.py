@@ -31,6 +31,7 @@ async def window(shared_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory
     async with running(tmp_path_factory.mktemp("vscode"), shared_daemon.environment) as code:
         await code.status("ready")
         # VS Code makes the parts of its first editor when it is idle: on a busy machine typing would ask nobody yet.
+        shared_daemon.plan()
         await code.open("first.py", "a = ¦\n")
         await code.press("Alt+\\")
         await code.shows("a = «filled»")
