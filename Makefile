@@ -1,6 +1,7 @@
 # make demo   from a bare clone to filled gaps in a real file: installs, fetches the model, shows the denoising
 # make test   the same set-up with the test extras, then every check
 # make vscode the extension for VS Code, packaged in editor-clients/vscode/dist
+# make screencast   the README's picture, recorded anew
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,7 +14,7 @@ NPM_INSTALL := npm install --ignore-scripts --no-audit --no-fund
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check vscode clean
+.PHONY: demo test check vscode screencast clean
 
 demo: $(VENV)/.installed
 	$(BIN)/lacuna models pull
@@ -25,6 +26,10 @@ test: $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.vscode $(VSIX)
 	$(BIN)/pytest
 
 vscode: $(VSIX)
+
+screencast: $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.vscode $(VSIX)
+	$(BIN)/lacuna models pull
+	PYTHONPATH=. $(BIN)/python editor-clients/screencast.py
 
 check: $(VENV)/.installed-test $(VENV)/.stylua $(VSCODE)/node_modules
 	$(BIN)/ruff check

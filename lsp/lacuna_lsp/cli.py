@@ -7,9 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from importlib.metadata import version
 
 from lacuna_lsp import logs, transport
+from lacuna_lsp.engine import TOKEN_VARIABLE
 from lacuna_server.client import Address, find_or_start
-
-TOKEN_VARIABLE = "LACUNA_TOKEN"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -21,6 +21,7 @@ POLL_S = 0.2
 # A service closes larger documents, and would be sent the whole text again at every keystroke.
 MAX_DOCUMENT_BYTES = ServerConfig().max_document_bytes
 
+TOKEN_VARIABLE = "LACUNA_TOKEN"  # of an engine that was named by its address
 _STATES: dict[ModelState, State] = {"loading": "loading", "restarting": "loading", "ready": "ready", "failed": "failed"}
 Answer = Callable[[InfillRequest], Awaitable[InfillResult]]
 Send = Callable[[Client], Awaitable[None]]
@@ -58,9 +59,13 @@ class Engine:
                 async with await Client.connect(self._locate, name="lacuna-lsp", tell=self._broken) as client:
                     pause = FIRST_PAUSE_S
                     await self._serve(client)
-            except (ServiceError, OSError) as error:
+            except ServiceError as error:
                 log.warning("no engine: %s", error)
-                self._now(News("failed" if isinstance(error, ServiceError) else "unreachable", message=str(error)))
+                todo = f": set ${TOKEN_VARIABLE} for lacuna-lsp" if error.code == "unauthorized" else ""
+                self._now(News("failed", message=f"{error}{todo}"))
+            except OSError as error:
+                log.warning("no engine: %s", error)
+                self._now(News("unreachable", message=str(error)))
             self._client = None
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_PAUSE_S)

@@ -40,7 +40,7 @@ class Loading:
                 self._end(news)
             if news.state == "lost":
                 self._outages += 1
-                self._say_once(f"The connection to the engine broke and is being made again ({self._outages}).")
+                self._say_once(f"The connection to the engine broke; it is tried again ({self._outages}).")
             elif news.state in ("unreachable", "failed"):
                 self._say_once(f"No engine: {news.message}")
 

@@ -39,8 +39,9 @@ class Notebooks:
 
 def _snippets(cells: Sequence[types.NotebookCell], find: Callable[[str], Document | None]) -> list[Snippet]:
     found = [find(cell.document) for cell in cells]
+    # The model is told the notebook's name; what editors put behind it for a cell means nothing to it.
     return [
-        Snippet(document.path, document.text.decode(), reason="a cell above")
+        Snippet(document.path.partition("#")[0], document.text.decode(), reason="a cell above")
         for document in found
         if document is not None
     ]

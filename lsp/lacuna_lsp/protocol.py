@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Generator
+from inspect import isawaitable
 from typing import Any
 
 import attrs
@@ -111,6 +112,15 @@ class Protocol(LanguageServerProtocol):
         result = yield from super().lsp_initialize(params)
         result.capabilities.experimental = {STATUS_CAPABILITY: True}
         return result
+
+    @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
+    async def lsp_workspace__execute_command(  # type: ignore[override]  # there it is a generator
+        self, params: types.ExecuteCommandParams
+    ) -> Any:
+        """Run a command in a task that a cancel ends: pygls drops the answer alone, and the edits come all the same."""
+        command, args, kwargs = next(super().lsp_workspace__execute_command(params))
+        result = command(*args, **kwargs)
+        return await result if isawaitable(result) else result
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         """A message as its type. A request that is malformed is answered; pygls would leave its sender waiting."""

@@ -27,4 +27,4 @@ def offered(document: Document) -> list[dict[str, Any]]:
 
 def _count(name: str, source: Source) -> int:
     found, _ = places(by_recipe(name, {}), [source])
-    return sum(len(rewrites) for _, rewrites in found)
+    return sum(not rewrite.support for _, rewrites in found for rewrite in rewrites)

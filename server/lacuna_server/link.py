@@ -19,7 +19,10 @@ from lacuna_server.starting import Address
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 PATH = "/v1/ws"
-REFUSALS: dict[int, protocol.ErrorCode] = {401: "unauthorized", 403: "forbidden"}
+REFUSALS: dict[int, tuple[protocol.ErrorCode, str]] = {
+    401: ("unauthorized", "does not take the token"),
+    403: ("forbidden", "forbids it (403)"),
+}
 
 
 class Speaker(Protocol):
@@ -83,7 +86,9 @@ async def _open(address: Address) -> ClientConnection:
             proxy=None if is_loopback(host) else True,
         )
     except InvalidStatus as error:
-        status = error.response.status_code
-        if status in REFUSALS:
-            raise ServiceError(REFUSALS[status], f"{address.url} answered {status}") from None
-        raise
+        if (refusal := REFUSALS.get(error.response.status_code)) is None:
+            raise
+        code, what = refusal
+        if code == "unauthorized" and not address.token:
+            what = "asks for a token"
+        raise ServiceError(code, f"{address.url} {what}") from None

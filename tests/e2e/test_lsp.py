@@ -6,6 +6,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -24,14 +25,23 @@ def double(value):
 '''
 
 
+@contextmanager
+def without_service() -> Iterator[Mapping[str, str]]:
+    """An environment in which no service runs yet; one that is started in it ends with it."""
+    folder = Path(tempfile.mkdtemp(prefix="lsp"))
+    try:
+        yield os.environ | {"XDG_RUNTIME_DIR": str(folder), "XDG_STATE_HOME": str(folder)}
+    finally:
+        file = folder / "lacuna/service.json"
+        if file.exists():
+            os.kill(msgspec.json.decode(file.read_bytes(), type=Running).pid, signal.SIGTERM)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.fixture
 def environment(gguf_path: Path) -> Iterator[Mapping[str, str]]:
-    folder = Path(tempfile.mkdtemp(prefix="lsp"))
-    yield os.environ | {"XDG_RUNTIME_DIR": str(folder), "XDG_STATE_HOME": str(folder)}
-    file = folder / "lacuna/service.json"
-    if file.exists():
-        os.kill(msgspec.json.decode(file.read_bytes(), type=Running).pid, signal.SIGTERM)
-    shutil.rmtree(folder, ignore_errors=True)
+    with without_service() as variables:
+        yield variables
 
 
 async def test_two_editors_share_the_service_that_the_first_one_starts(environment: Mapping[str, str]) -> None:

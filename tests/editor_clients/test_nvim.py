@@ -291,7 +291,7 @@ async def test_a_recipe_is_told_more_by_name(nvim: Neovim) -> None:
 async def test_a_recipe_is_chosen_from_a_list_and_asks_for_what_it_needs(nvim: Neovim) -> None:
     file = await nvim.start("code.py", "def f(a):\n    return a\n\n\nf(1)\nprint(2)\n")
     await nvim.command("%Lacuna recipes")
-    await nvim.wait("logging: replace print by logging (2 here)")
+    await nvim.wait("logging: replace print by logging (1 here)")
     await nvim.wait("parameter: add a parameter to a function and pass it from its callers")
     screen = nvim.screen.splitlines()
     (number,) = (line.split(":")[0].strip() for line in screen if "parameter: add" in line)
@@ -314,7 +314,7 @@ async def test_edits_of_a_text_that_has_changed_are_not_made(nvim: Neovim) -> No
     await nvim.wait("@@")
     await nvim.keys("gtOx<Esc>gt")
     await nvim.command("w")
-    await nvim.wait("nothing was edited, code.py has changed meanwhile")
+    await nvim.wait("nothing was edited, code.py has changed …")
     assert await nvim.saved(file) == "x\nget(a)\nget(b)\n"
 
 
@@ -337,6 +337,18 @@ async def test_a_code_action_does_the_same(nvim: Neovim, daemon: Daemon) -> None
 
 
 # --- the server
+
+
+async def test_a_message_that_is_wider_than_the_screen_asks_for_no_key(nvim: Neovim) -> None:
+    name = "code-" + 60 * "x" + ".py"
+    file = await nvim.start(name, "a = <<fill>>\n")
+    await nvim.command("set nomodifiable")
+    await nvim.command("Lacuna fill")
+    await nvim.wait("Lacuna: Fill 1 place: nothing was edited, code-xxx")
+    await nvim.wait("…")
+    assert await nvim.request("nvim_get_mode") == {"mode": "n", "blocking": False}
+    assert f"{name} is not modifiable" in await nvim.lua("return vim.fn.execute('messages')")
+    assert await nvim.saved(file) == "a = <<fill>>\n"
 
 
 async def test_a_missing_server_is_told_once_with_what_to_do(daemon: Daemon, tmp_path: Path) -> None:
@@ -401,7 +413,7 @@ async def test_the_state_is_in_the_statusline_while_the_model_is_loaded(own_daem
         own_daemon.kill()
         await nvim.wait("Lacuna: lost")
         await nvim.keys("<Esc>")  # a message would not be seen in insert mode
-        await nvim.wait("The connection to the engine broke and is being made again (1).")
+        await nvim.wait("The connection to the engine broke; it is tried again (1).")
 
 
 async def test_the_server_is_started_again(nvim: Neovim, daemon: Daemon) -> None:

@@ -17,11 +17,12 @@ from tests.lsp.test_feedback import counted
 from lacuna_lsp.commands import COMMANDS
 from lacuna_lsp.settings import Settings
 
-from .vscode import CLIENT, SERVER, VSCode, running
+from .vscode import CLIENT, SERVER, VSCode, running, server_in
 
 in_one_window = pytest.mark.asyncio(loop_scope="module")
 MANIFEST = json.loads((CLIENT / "package.json").read_text())
 README = (CLIENT / "README.md").read_text()
+CLOSE = "View: Revert and Close Editor"
 AREA = "def area(width, height):\n    ¦\n"
 
 
@@ -29,6 +30,12 @@ AREA = "def area(width, height):\n    ¦\n"
 async def window(shared_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[VSCode]:
     async with running(tmp_path_factory.mktemp("vscode"), shared_daemon.environment) as code:
         await code.status("ready")
+        # VS Code makes the parts of its first editor when it is idle: on a busy machine typing would ask nobody yet.
+        shared_daemon.plan()
+        await code.open("first.py", "a = ¦\n")
+        await code.press("Alt+\\")
+        await code.shows("a = «filled»")
+        await code.run(CLOSE)
         yield code
 
 
@@ -38,7 +45,7 @@ async def code(window: VSCode) -> AsyncIterator[VSCode]:
     await window.status("ready")
     yield window
     window.configure()
-    await window.run("View: Revert and Close Editor")
+    await window.run(CLOSE)
 
 
 def servers(mark: str) -> list[str]:
@@ -134,6 +141,19 @@ async def test_all_markers_are_filled_together(code: VSCode, daemon: Daemon) -> 
     await code.saved(file, "SIZE = 10\n\n\ndef area(width, height):\n    return width * height\n")
     (request,) = daemon.requests
     assert len(request["regions"]) == 2
+
+
+@in_one_window
+async def test_what_takes_long_is_shown_and_can_be_cancelled(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(steps=500, pause=0.02)
+    file = await code.open("long.py", "a = <<fill>>\n")
+    await code.press("Control+Alt+l", "f")
+    box = code.page.locator(".notification-toast", has_text="Lacuna: Filling")
+    await box.get_by_role("button", name="Cancel").click()
+    await until(lambda: "stopped" in [event["event"] for event in daemon.log])
+    await expect(code.page.locator(".notification-toast")).to_have_count(0)
+    assert await code.screen() == ["a = <<fill>>"]
+    assert file.read_text() == "a = <<fill>>\n"
 
 
 @in_one_window
@@ -250,6 +270,26 @@ async def test_what_applies_is_offered_as_a_code_action(code: VSCode, daemon: Da
 
 
 @in_one_window
+async def test_a_notebook_s_cells_are_filled_with_those_above_as_context(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=[["one", "two"]])
+    texts = ("import math", "a = <<fill>>\nb = <<fill>>")
+    cells = [dict(cell_type="code", execution_count=None, metadata={}, outputs=[], source=text) for text in texts]
+    metadata = {"language_info": {"name": "python"}}
+    file = code.folder / "book.ipynb"
+    file.write_text(json.dumps(dict(cells=cells, metadata=metadata, nbformat=4, nbformat_minor=5)))
+    await code.ask("Control+p", str(file))
+    await code.choices.filter(has_text="book.ipynb").first.click()
+    await code.page.locator(".notebook-editor .code-cell-row .monaco-editor").nth(1).click()
+    await code.press("Control+Alt+l", "f")
+    await until(lambda: daemon.requests)
+    await code.page.wait_for_selector('.tab.active.dirty[data-resource-name="book.ipynb"]')
+    await code.press("Control+s")
+    await until(lambda: "".join(json.loads(file.read_text())["cells"][1]["source"]) == "a = one\nb = two")
+    (request,) = daemon.requests
+    assert [(snippet["path"], snippet["text"]) for snippet in request["snippets"]] == [("book.ipynb", "import math")]
+
+
+@in_one_window
 async def test_what_is_refused_is_said_in_one_line(code: VSCode, daemon: Daemon) -> None:
     await code.open("nothing.py", "a = 1\n")
     await code.press("Control+Alt+l", "f")
@@ -321,8 +361,12 @@ async def test_a_server_that_is_not_found(code: VSCode, daemon: Daemon) -> None:
 
 @in_one_window
 async def test_a_server_that_is_none(code: VSCode, daemon: Daemon) -> None:
-    code.configure(command=["false"])
-    await code.says("false did not start as a language server")
+    code.configure(command=[*SERVER, "--nonsense"])
+    box = code.page.locator(".notification-toast")
+    await expect(box.filter(has_text="--nonsense did not start as a language server")).to_have_count(1)
+    await code.page.wait_for_timeout(500)  # another box comes at the same time
+    await expect(box).to_have_count(1)
+    await code.press("Escape")
     await code.status("stopped")
     code.configure()
     await code.status("ready")
@@ -338,7 +382,7 @@ async def test_an_engine_that_is_lost_and_comes_back(code: VSCode, own_daemon: D
     await code.type("a = ")
     await code.shows("a = «filled»")
     own_daemon.kill()
-    await code.says("Lacuna: The connection to the engine broke and is being made again (1).")
+    await code.says("Lacuna: The connection to the engine broke; it is tried again (1).")
     await code.status("lost")
     await code.type("b + ")
     await expect(code.page.locator(".notification-toast")).to_have_count(0)
@@ -382,8 +426,7 @@ async def test_the_readme_shows_the_screen(code: VSCode, daemon: Daemon) -> None
 
 @in_one_window
 async def test_the_real_model(code: VSCode, environment: Mapping[str, str]) -> None:  # noqa: F811 (the fixture)
-    own = [f"{name}={environment[name]}" for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "HOME")]
-    code.configure(command=["env", *own, *SERVER])
+    code.configure(command=server_in(environment))
     await until(Path(environment["XDG_RUNTIME_DIR"], "lacuna/service.json").exists)
     await code.status("ready")
     file = await code.open("real.py", "def area(width, height):\n    return width * <<fill>>\n")

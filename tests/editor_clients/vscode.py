@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Locator, Page, TimeoutError, async_playwright, expect
+from playwright.async_api import Locator, Page, TimeoutError, ViewportSize, async_playwright, expect
 from tests.lsp.editor import until
 from tests.server.playground.browser import CHROMIUM
 
@@ -43,23 +43,30 @@ SCREEN = """() => {
   while (shown.at(-1) === '') shown.pop();
   return shown;
 }"""
+WINDOW: ViewportSize = {"width": 1200, "height": 800}
 PATIENCE_MS = 30_000
 SERVER = [sys.executable, "-I", "-m", "lacuna_lsp"]
+
+
+def server_in(environment: Mapping[str, str]) -> list[str]:
+    """The language server where it finds no service but this environment's; VS Code itself has another home."""
+    return ["env", *(f"{name}={environment[name]}" for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "HOME")), *SERVER]
 
 
 class VSCode:
     """One window with a folder of files."""
 
-    def __init__(self, page: Page, folder: Path, data: Path) -> None:
+    def __init__(self, page: Page, folder: Path, data: Path, settings: Mapping[str, object]) -> None:
         self.page = page
         self.folder = folder
-        self._settings = data / "Machine/settings.json"
+        self._settings = {"lacuna.command": SERVER, "lacuna.debounce": False} | QUIET | settings
+        self._file = data / "Machine/settings.json"
 
     def configure(self, **settings: object) -> None:
-        """Set settings under ``lacuna`` beside what keeps VS Code quiet."""
-        own = {f"lacuna.{name}": value for name, value in ({"command": SERVER, "debounce": False} | settings).items()}
-        self._settings.parent.mkdir(parents=True, exist_ok=True)
-        self._settings.write_text(json.dumps(QUIET | own))
+        """Set settings under ``lacuna`` beside those that VS Code was started with."""
+        own = {f"lacuna.{name}": value for name, value in settings.items()}
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        self._file.write_text(json.dumps(self._settings | own))
 
     @property
     def choices(self) -> Locator:
@@ -77,6 +84,10 @@ class VSCode:
             await self.page.wait_for_function(f"lines => `${{({SCREEN})()}}` === `${{lines}}`", arg=lines)
         except TimeoutError:
             pytest.fail(f"the screen shows {await self.screen()}, not {list(lines)}")
+
+    async def contains(self, text: str) -> None:
+        """Wait until the editor shows this somewhere."""
+        await self.page.wait_for_function(f"text => ({SCREEN})().join('\\n').includes(text)", arg=text)
 
     async def status(self, state: str) -> None:
         """Wait until the status bar says how the engine is."""
@@ -139,8 +150,10 @@ class VSCode:
 
 
 @asynccontextmanager
-async def running(folder: Path, environment: Mapping[str, str]) -> AsyncIterator[VSCode]:
-    """VS Code with the extension, from its start to its end."""
+async def running(
+    folder: Path, environment: Mapping[str, str], *, settings: Mapping[str, object] = {}, size: ViewportSize = WINDOW
+) -> AsyncIterator[VSCode]:
+    """VS Code with the extension, from its start to its end; ``settings`` are beside those that keep it quiet."""
     if not (NODE.exists() and EXTENSION.exists()):
         missing = "make test installs VS Code and packages the extension"
         pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
@@ -162,9 +175,9 @@ async def running(folder: Path, environment: Mapping[str, str]) -> AsyncIterator
     try:
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-            page = await browser.new_page(viewport={"width": 1200, "height": 800})
+            page = await browser.new_page(viewport=size)
             page.set_default_timeout(PATIENCE_MS)
-            code = VSCode(page, workspace, data)
+            code = VSCode(page, workspace, data, settings)
             code.configure()
             await until(lambda: "HTTP server listening" in (folder / "code-server.log").read_text())
             await page.goto(f"http://{address}/?folder={workspace}")

@@ -49,9 +49,11 @@ class Daemon:
         """What it was asked."""
         return [event["request"] for event in self.log if event["event"] == "start"]
 
-    def start(self, port: int = 0) -> None:
+    def start(self, port: int = 0, token: str = "") -> None:
         config = self.folder / "lacuna.toml"
-        config.write_text(f'engine = "scripted_engine:load"\nport = {port}\nshutdown_grace_s = 0.2\n')
+        config.write_text(
+            f'engine = "scripted_engine:load"\nport = {port}\ntoken = "{token}"\nshutdown_grace_s = 0.2\n'
+        )
         command = [sys.executable, "-P", "-m", "lacuna_server", "serve", "--config", str(config)]
         with (self.folder / "daemon.log").open("ab") as log:
             self.process = subprocess.Popen(command, env=self.environment, stdout=log, stderr=log)

@@ -7,7 +7,7 @@ import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from .editor import Editor, started, until
+from .editor import Editor, launched, started, until
 from .service import Daemon
 
 AT_ONCE = {"debounce": False}
@@ -54,7 +54,7 @@ async def test_a_lost_engine_is_told_once_and_found_again(own_daemon: Daemon) ->
             assert await editor.suggest() == []
         assert (await editor.command("lacuna.status"))["state"] == "lost"
         assert (editor.statuses[-1].state, editor.statuses[-1].health) == ("lost", "warning")
-        assert editor.messages == ["Lacuna: The connection to the engine broke and is being made again (1)."]
+        assert editor.messages == ["Lacuna: The connection to the engine broke; it is tried again (1)."]
         own_daemon.start(int(port))
         await editor.ready()
         own_daemon.plan(fills=["back"])
@@ -124,6 +124,18 @@ async def test_an_engine_that_is_nowhere_is_told_once(own_daemon: Daemon) -> Non
         await editor.ready()
         assert await editor.suggest() == ["filled"]
         assert len(editor.messages) == 1
+
+
+async def test_what_to_do_about_a_token_is_said(own_daemon: Daemon) -> None:
+    own_daemon.kill()
+    own_daemon.start(token="secret")
+    url = own_daemon.running.url
+    async with started(own_daemon, "--engine", url) as editor:
+        await editor.initialize(AT_ONCE, ready=False)
+        await until(lambda: editor.messages)
+        assert editor.messages == [f"Lacuna: No engine: {url} asks for a token: set $LACUNA_TOKEN for lacuna-lsp"]
+    async with launched(own_daemon.environment | {"LACUNA_TOKEN": "secret"}, "--engine", url) as editor:
+        await editor.initialize(AT_ONCE)
 
 
 async def test_the_state_is_told_only_to_who_asks_for_it(editor: Editor, daemon: Daemon) -> None:

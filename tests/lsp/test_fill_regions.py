@@ -1,7 +1,10 @@
+import asyncio
+
 import pytest
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
-from .editor import Editor
+from .editor import Editor, until
 from .service import Daemon
 
 
@@ -29,6 +32,22 @@ async def test_several_cursors_are_filled_together(editor: Editor, daemon: Daemo
     ranges = places((1, 4, 1, 7), (0, 4, 0, 4))
     await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri, "version": 1}, "ranges": ranges})
     assert editor.edited() == "a = one\nb = two\n"
+
+
+async def test_a_request_that_the_client_cancels_edits_nothing(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(steps=500, pause=0.02)
+    await editor.initialize()
+    editor.open("a = <<fill>>\n")
+    where = {"textDocument": {"uri": editor.uri}, "select": "markers"}
+    params = types.ExecuteCommandParams("lacuna.fillRegions", [where])
+    answer = editor.client.protocol.send_request(types.WORKSPACE_EXECUTE_COMMAND, params, msg_id="mine")
+    await until(lambda: daemon.requests)
+    editor.client.cancel_request(types.CancelParams("mine"))
+    with pytest.raises(JsonRpcException) as refused:
+        await asyncio.wrap_future(answer)
+    assert refused.value.code == types.LSPErrorCodes.RequestCancelled
+    await until(lambda: daemon.log[-1]["event"] == "stopped")
+    assert editor.applied == []
 
 
 CLASS = '''class Stack:

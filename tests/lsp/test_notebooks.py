@@ -40,6 +40,7 @@ async def test_the_cells_above_are_context(editor: Editor, daemon: Daemon) -> No
     assert request["text"] == "c = "
     assert [snippet["text"] for snippet in request["snippets"]] == ["import a", "b = 2"]
     assert request["snippets"][0]["reason"] == "a cell above"
+    assert {snippet["path"] for snippet in request["snippets"]} == {"book.ipynb"}
 
 
 async def test_cells_come_and_go_and_are_typed_in(editor: Editor, daemon: Daemon) -> None:

@@ -190,9 +190,10 @@ async def test_an_edit_that_does_not_fit_is_refused_here_and_there() -> None:
 
 async def test_a_wrong_token_is_an_error_at_once() -> None:
     async with live(token="secret") as (_, address):
-        with pytest.raises(ServiceError) as caught:
-            await Client.connect(Address(f"http://{address}", "wrong"))
-        assert caught.value.code == "unauthorized"
+        for token, said in (("wrong", "does not take the token"), ("", "asks for a token")):
+            with pytest.raises(ServiceError, match=said) as caught:
+                await Client.connect(Address(f"http://{address}", token))
+            assert caught.value.code == "unauthorized"
         async with await Client.connect(Address(f"http://{address}", "secret")) as client:
             await client.status()
 

@@ -1,7 +1,7 @@
 /** The server's commands, by the names it gives them, with arguments from the editor where the caller gave none. */
 
 import * as vscode from "vscode";
-import type { Range } from "vscode-languageclient";
+import { LSPErrorCodes, type Range, ResponseError } from "vscode-languageclient";
 import type { Client } from "./client";
 import type { ContextPage } from "./context";
 import { Progress } from "./progress";
@@ -53,7 +53,7 @@ export class Commands {
     try {
       await own(vscode.window.activeTextEditor, given[0] as Argument | undefined);
     } catch (error) {
-      if (!(error instanceof vscode.CancellationError)) say(error instanceof Error ? error.message : `${error}`);
+      if (!cancelled(error)) say(error instanceof Error ? error.message : `${error}`);
     }
     return undefined;
   }
@@ -108,6 +108,12 @@ export class Commands {
 
 function identifier(document: vscode.TextDocument): { uri: string; version: number } {
   return { uri: document.uri.toString(), version: document.version };
+}
+
+/** Whether the user has ended it; nothing has to be said of that. */
+function cancelled(error: unknown): boolean {
+  const answered = error instanceof ResponseError && error.code === LSPErrorCodes.RequestCancelled;
+  return answered || error instanceof vscode.CancellationError;
 }
 
 /** One line for the user. */

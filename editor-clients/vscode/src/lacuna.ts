@@ -17,6 +17,7 @@ export class Lacuna implements vscode.Disposable {
   private readonly commands = new Commands(() => this.client as Client, this.contextPage);
   private client: Client | undefined;
   private watching: vscode.Disposable | undefined;
+  private ran = false;
   private turn: Promise<void> = Promise.resolve();
 
   /** Starts the server, after it has been ended where it runs; calls take turns. */
@@ -68,6 +69,7 @@ export class Lacuna implements vscode.Disposable {
       void offer(message, "Open Log", "lacuna.showLog");
     });
     this.client = client;
+    this.ran = false;
     this.watching = client.onDidChangeState(({ newState }) => this.changed(newState));
     try {
       await client.start();
@@ -82,11 +84,13 @@ export class Lacuna implements vscode.Disposable {
 
   private changed(state: State): void {
     void vscode.commands.executeCommand("setContext", "lacuna.running", state === State.Running);
+    this.ran ||= state === State.Running;
     if (state === State.Starting) this.status.show({ state: "starting" });
     else if (state !== State.Running)
       this.status.show({ state: "stopped", message: "the language server does not run" });
-    // It was started again by itself before, but stops each time.
-    if (state === State.Stopped) void offer("Lacuna: the language server stopped.", "Restart", "lacuna.restart");
+    // It was started again by itself before, but stops each time. Of one that never ran, `start` tells.
+    if (state === State.Stopped && this.ran)
+      void offer("Lacuna: the language server stopped.", "Restart", "lacuna.restart");
   }
 
   private async end(): Promise<void> {

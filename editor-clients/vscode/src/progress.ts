@@ -5,7 +5,11 @@ import type { HandleWorkDoneProgressSignature, ProgressToken } from "vscode-lang
 
 type Report = Parameters<HandleWorkDoneProgressSignature>[1];
 
+/** What takes no longer needs no box that comes and goes. */
+const AT_ONCE_MS = 500;
+
 export class Progress {
+  private busy = false;
   private shown: vscode.Progress<{ message?: string; increment?: number }> | undefined;
   private end = (): void => {};
   private percentage = 0;
@@ -13,30 +17,40 @@ export class Progress {
   /** Shows progress until the work is done, or the server says so: a preview is then for the user to end. */
   around<T>(title: string, work: (token: vscode.CancellationToken) => Promise<T>): Promise<T> {
     const options = { location: vscode.ProgressLocation.Notification, title: `Lacuna: ${title}`, cancellable: true };
-    return new Promise<T>((resolve, reject) => {
+    const source = new vscode.CancellationTokenSource();
+    const working = work(source.token);
+    const over = new Promise<void>((resolve) => {
+      this.end = resolve;
+      working.then(
+        () => resolve(),
+        () => resolve(),
+      );
+    });
+    const waiting = setTimeout(() => {
       void vscode.window.withProgress(options, (progress, token) => {
-        const working = work(token);
-        working.then(resolve, reject);
+        token.onCancellationRequested(() => source.cancel());
         this.shown = progress;
         this.percentage = 0;
-        return new Promise<void>((end) => {
-          this.end = () => {
-            this.shown = undefined;
-            end();
-          };
-          working.then(this.end, this.end);
-        });
+        return over;
       });
+    }, AT_ONCE_MS);
+    this.busy = true;
+    void over.then(() => {
+      clearTimeout(waiting);
+      this.busy = false;
+      this.shown = undefined;
     });
+    return working;
   }
 
   /** Middleware: what the server reports of a command that runs here is shown here; all else by the client itself. */
   readonly handle = (token: ProgressToken, report: Report, next: HandleWorkDoneProgressSignature): void => {
     if (report.kind === "end") this.end();
-    if (!this.shown || report.kind === "end") {
+    if (!this.busy || report.kind === "end") {
       next(token, report);
       return;
     }
+    if (!this.shown) return;
     const percentage = report.percentage ?? this.percentage;
     this.shown.report({ message: report.message ?? "", increment: percentage - this.percentage });
     this.percentage = percentage;

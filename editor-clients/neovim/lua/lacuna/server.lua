@@ -9,12 +9,21 @@ function M.client(buf)
   return vim.lsp.get_clients({ name = 'lacuna', bufnr = buf or 0 })[1]
 end
 
---- Show a line, after insert mode: there the mode is drawn over it at once.
+--- Show a line, after insert mode: there the mode is drawn over it at once. What is wider than the screen would ask for
+--- a key: its beginning is shown, and all of it is in :messages.
 ---@param line string
 ---@param level integer
 function M.show(line, level)
   local function show()
+    local room, how = vim.v.echospace, vim.o.messagesopt
+    if vim.fn.strdisplaywidth(line) <= room then
+      return vim.notify(line, level)
+    end
+    vim.o.messagesopt = how:gsub('hit%-enter', 'wait:0')
     vim.notify(line, level)
+    vim.cmd.redraw()
+    vim.o.messagesopt = how
+    vim.api.nvim_echo({ { vim.fn.printf(('%%.%dS…'):format(room - 1), line) } }, false, {})
   end
   if vim.api.nvim_get_mode().mode:sub(1, 1) == 'i' then
     vim.api.nvim_create_autocmd('InsertLeave', { once = true, callback = vim.schedule_wrap(show) })
