@@ -5,6 +5,7 @@ LacunaError
 ├── ModelNotFoundError  no model of that name, or its files are not here
 ├── WeightsError        a weight file is damaged or of another model
 ├── DownloadError       a download failed or was cut off
+├── DeviceError         the device asked for is not here
 └── CorpusError         a corpus or a shard is damaged (in ``lacuna_model.train.corpus``)
 
 Every message is one line that says what to do next where there is something to do.
@@ -29,3 +30,7 @@ class WeightsError(LacunaError):
 
 class DownloadError(LacunaError):
     """A download that failed or was cut off; running it again resumes."""
+
+
+class DeviceError(LacunaError):
+    """The device that was asked for is unknown or not on this machine."""
