@@ -57,10 +57,11 @@ class Engine:
         *,
         threads: int = 0,
         path: Path | None = None,
+        device: str = "",
         cache_bytes: int = CACHE_BYTES,
     ) -> "Engine":
-        """Load a model by name, or a GGUF file at ``path``; raises ModelNotFoundError or WeightsError."""
-        return cls(load_model(model, threads=threads, path=path), cache_bytes=cache_bytes)
+        """Load a model by name, or a GGUF file at ``path``; raises as :func:`load_model` does."""
+        return cls(load_model(model, threads=threads, path=path, device=device), cache_bytes=cache_bytes)
 
     def fill(self, request: InfillRequest) -> InfillResult:
         """Fill every region and return the result."""
