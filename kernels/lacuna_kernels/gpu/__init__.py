@@ -7,11 +7,14 @@ tensor on a GPU asks for it.
 
 import functools
 import importlib
+import os
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
+# Triton 3.9 warns where nobody says whether a product and a sum may be one rounding. They may.
+os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 # The first GPUs that flash-attn is written for.
 AMPERE = (8, 0)
 
