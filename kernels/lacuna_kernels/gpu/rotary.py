@@ -1,4 +1,4 @@
-"""Rotary position embedding of all heads of a row, in one launch instead of six a layer."""
+"""Rotary position embedding of all heads of a row, in one launch a layer, where plain torch needs five."""
 
 import torch
 import triton
@@ -42,7 +42,7 @@ def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     if whole.stride(-1) != 1:
         whole = whole.contiguous()
     # An expanded view repeats nothing in memory: what is missing has a stride of 0.
-    cos, sin = (part.contiguous().expand(whole.shape) for part in (cos, sin))
+    cos, sin = (angles.contiguous().expand(whole.shape) for angles in (cos, sin))
     batch, heads, rows, width = whole.shape
     out = torch.empty(whole.shape, device=x.device, dtype=torch.promote_types(x.dtype, cos.dtype))
     tile = min(triton.next_power_of_2(heads), 16)

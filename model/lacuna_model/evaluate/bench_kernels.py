@@ -13,7 +13,7 @@ import torch
 from rich.table import Table
 from torch import Tensor
 
-from lacuna_kernels import FoldedMask, attention, attention_dtype, empty_keys, fold_mask, gpu, reference
+from lacuna_kernels import attention, attention_dtype, empty_keys, fold_mask, gpu, reference
 from lacuna_model.errors import RequestError
 
 # The shapes of SmolLM2-135M's passes, over the context of a large file.
@@ -98,7 +98,7 @@ def _cases(rows: int, device: torch.device) -> Iterator[Case]:
     query, value = random(1, HEADS, rows, WIDTH).to(dtype), random(1, GROUPS, CONTEXT + rows, WIDTH).to(dtype)
     key = empty_keys(tuple(value.shape), device, dtype).copy_(random(*value.shape))
     mask = torch.ones((rows, CONTEXT + rows), dtype=torch.bool, device=device).tril(CONTEXT)
-    folded: FoldedMask = fold_mask(mask, HEADS // GROUPS, dtype)
+    folded = fold_mask(mask, HEADS // GROUPS, dtype)
 
     def plain(mask: Tensor | None = None) -> Kernel:
         return lambda: reference.attention(query, key, value, mask)

@@ -15,7 +15,7 @@ def bench_kernels(
     runs: Annotated[int, typer.Option(min=1, help="Runs of each, of 20 calls.")] = 50,
     json_output: JsonOption = False,
 ) -> None:
-    """Time every kernel beside its plain-torch reference; on a CPU, only see that it is right; else exits with 1."""
+    """See that every kernel is right, and on a GPU how fast beside plain torch; exits with 1 where one is not right."""
     from lacuna_kernels import gpu
     from lacuna_model.devices import choose_device
     from lacuna_model.evaluate import bench_kernels as benchmark

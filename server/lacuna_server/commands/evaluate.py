@@ -114,7 +114,7 @@ def bench(
     from lacuna_model.evaluate.engines import available_engines
     from lacuna_model.loader import load_model
 
-    loaded = load_model(model, threads=threads)
+    loaded = load_model(model, threads=threads, device="cpu")  # where llama.cpp runs as well
     bench_main(
         available_engines(loaded)["lacuna"](),
         loaded.tokenizer.encode,
