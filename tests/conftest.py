@@ -2,10 +2,15 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import settings
 
 from lacuna_model import models
 from lacuna_model.errors import LacunaError
+
+# Without a GPU Triton's kernels are interpreted; it looks at this when it is first imported.
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"
 
 # No test asserts a time, on a machine that may be busy with anything.
 settings.register_profile("lacuna", deadline=None)

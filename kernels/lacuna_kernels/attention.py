@@ -4,11 +4,14 @@ Query heads that share a key head are laid side by side as rows, so that each ke
 that form once a pass (``fold_mask``), not once a layer.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from lacuna_kernels import gpu
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,9 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: FoldedMask | None
 
     Shapes as in :func:`lacuna_kernels.reference.attention`, but for the mask, which is of :func:`fold_mask`'s form.
     """
+    if mask is None and (flash := _flash(query, key, value)):
+        # Its order is [B, R, H, D], of any strides but the last.
+        return flash(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)).transpose(1, 2)
     batch, heads, rows, width = query.shape
     groups = key.shape[1]
     folded = query.reshape(batch, groups, heads // groups * rows, width)
@@ -60,6 +66,13 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: FoldedMask | None
     else:
         out = F.scaled_dot_product_attention(folded, key, value, attn_mask=None if mask is None else mask.added)
     return out.reshape(batch, heads, rows, width)
+
+
+def _flash(query: Tensor, key: Tensor, value: Tensor) -> Callable[..., Tensor] | None:
+    """flash-attn's function where there is one and it takes these: half precision, heads of at most 256."""
+    if not gpu.reads(query, key, value) or query.shape[-1] > 256:
+        return None
+    return gpu.flash_attention() if query.dtype in (torch.bfloat16, torch.float16) else None
 
 
 def _multiplies(device: torch.device, dtype: torch.dtype) -> bool:

@@ -10,6 +10,12 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps)).to(x.dtype) * weight
 
 
+def add_rms_norm(x: Tensor, update: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """The sum ``s = x + update`` and its norm, ``rms_norm(s)``."""
+    total = x + update
+    return total, rms_norm(total, weight, eps)
+
+
 def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotary position embedding of ``x`` [..., T, D] by ``cos`` and ``sin`` [T, D] (arXiv 2104.09864, half-split).
 

@@ -3,6 +3,8 @@
 import torch.nn.functional as F
 from torch import Tensor
 
+from lacuna_kernels import gpu
+
 BLOCK = 128
 
 
@@ -12,6 +14,10 @@ def unmask(logits: Tensor, num_candidates: int) -> tuple[Tensor, Tensor, Tensor]
     The same as :func:`lacuna_kernels.reference.unmask`. The vocabulary is cut into blocks: the best C tokens lie in
     the C blocks with the best maxima, so that most of it is read for its maximum alone.
     """
+    if gpu.takes(logits):
+        from lacuna_kernels.gpu.unmask import unmask as fused
+
+        return fused(logits, num_candidates)
     logits = logits.float()
     missing = -logits.shape[1] % BLOCK
     whole = F.pad(logits, (0, missing), value=float("-inf")) if missing else logits

@@ -50,6 +50,14 @@ def quantize(fused: State) -> dict[str, Tensor]:
     return quantized
 
 
+def narrow(fused: State) -> dict[str, Tensor]:
+    """The same with every linear in bfloat16; embedding and norms stay as they are."""
+    return {
+        name: tensor.bfloat16() if tensor.ndim == 2 and name != "embedding" else tensor
+        for name, tensor in fused.items()
+    }
+
+
 def linear_from(tensors: State, name: str, kernels: NativeKernels | None = None) -> Linear:
     """The linear ``name`` in the form its tensors have; 8 bit by ``kernels`` where there are some and they take it."""
     weight, scale, bias = tensors[name], tensors.get(name + ".scale"), tensors.get(name + ".bias")

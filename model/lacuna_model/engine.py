@@ -56,10 +56,11 @@ class Engine:
         model: str = DEFAULT_MODEL,
         *,
         threads: int = 0,
+        device: str = "",
         cache_bytes: int = CACHE_BYTES,
     ) -> "Engine":
-        """Load a model by name, or the checkpoint in a folder; raises ModelNotFoundError or WeightsError."""
-        return cls(load(model, threads=threads), cache_bytes=cache_bytes)
+        """Load a model by name, or the checkpoint in a folder; raises as :func:`lacuna_model.readers.load` does."""
+        return cls(load(model, threads=threads, device=device), cache_bytes=cache_bytes)
 
     def fill(self, request: InfillRequest) -> InfillResult:
         """Fill every region and return the result."""

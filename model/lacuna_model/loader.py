@@ -22,9 +22,10 @@ from torch import Tensor
 from lacuna_kernels import attention_dtype, native
 from lacuna_model import denoise, models
 from lacuna_model.adapter import load_adapter, merge_adapter
-from lacuna_model.assembly import State, build_transformer, fuse, quantize
+from lacuna_model.assembly import State, build_transformer, fuse, narrow, quantize
 from lacuna_model.checkpoint import Checkpoint
 from lacuna_model.config import ModelConfig
+from lacuna_model.devices import choose_device
 from lacuna_model.prefixes import PrefixTable
 from lacuna_model.smoothing import measure, smooth
 from lacuna_model.tokenizer import Tokenizer, Vocabulary
@@ -60,26 +61,31 @@ class Preparation(msgspec.Struct, frozen=True):
     vocabulary: Vocabulary
 
 
-def load_model(name: str, *, threads: int = 0, path: Path | None = None, precision: str = "") -> LoadedModel:
+def load_model(
+    name: str, *, threads: int = 0, path: Path | None = None, precision: str = "", device: str = ""
+) -> LoadedModel:
     """Load ``name`` from the cache, or the GGUF at ``path``.
 
-    ``threads`` 0 leaves the choice to :func:`choose_threads`; ``precision`` "" takes 8 bit where the CPU has the
-    instructions, by our own kernels or torch's, and float32 elsewhere. Raises ModelNotFoundError or WeightsError.
+    ``threads`` 0 leaves the choice to :func:`choose_threads`, ``device`` "" to :func:`choose_device`. ``precision`` ""
+    takes bfloat16 on a GPU, 8 bit on a CPU that has the instructions, by our own kernels or torch's, and float32
+    elsewhere. Raises DeviceError, ModelNotFoundError or WeightsError.
     """
+    place = choose_device(device)
     threads = threads or choose_threads()
     torch.set_num_threads(threads)
     _reuse_freed_memory()
     info = models.find(name)
     weights = path or models.path(info)
     adapter = models.adapter_path(info)
-    kernels = native.load(models.kernels_dir(), threads) if precision != "float32" else None
-    precision = precision or ("int8" if kernels else default_precision())
+    own = place.type == "cpu" and precision in ("", "int8")
+    kernels = native.load(models.kernels_dir(), threads) if own else None
+    precision = precision or ("int8" if kernels else default_precision(place))
     prepared = _prepared_path(weights, adapter, precision)
     found = _read_prepared(prepared)
     if found is None:
         found = _prepare(weights, adapter, precision)
         _write_prepared(prepared, *found)
-    tensors, about = found
+    tensors, about = {n: t.to(place) for n, t in found[0].items()}, found[1]
     shared = ("embedding", "head", "head.scale")
     base_side = {n.removeprefix("base."): t for n, t in tensors.items() if not n.startswith("canvas.")}
     canvas_side = {n.removeprefix("canvas."): t for n, t in tensors.items() if n.startswith("canvas.") or n in shared}
@@ -96,8 +102,8 @@ def load_model(name: str, *, threads: int = 0, path: Path | None = None, precisi
         base,
         canvas,
         tensors["mask_embedding"],
-        PrefixTable(tokenizer),
-        cache_dtype=torch.bfloat16 if kernels else cache_dtype(precision),
+        PrefixTable(tokenizer, place),
+        cache_dtype=torch.bfloat16 if kernels else cache_dtype(precision, place),
     )
 
 
@@ -126,6 +132,8 @@ def _prepare(weights: Path, adapter_file: Path, precision: str) -> tuple[dict[st
         ids = Tokenizer(file.vocabulary()).encode(inspect.getsource(denoise))[:CALIBRATION_TOKENS]
         peaks = measure(base, file.config(), ids)
         sides = [quantize(smooth(side, file.config(), peaks)) for side in sides]
+    elif precision == "bfloat16":
+        sides = [narrow(side) for side in sides]
     shared = ("embedding", "head")
     tensors = {name if name.startswith(shared) else f"base.{name}": tensor for name, tensor in sides[0].items()}
     tensors |= {f"canvas.{name}": tensor for name, tensor in sides[1].items() if not name.startswith(shared)}
@@ -169,14 +177,16 @@ def _write_prepared(path: Path, tensors: dict[str, Tensor], about: Preparation) 
             temporary.unlink(missing_ok=True)
 
 
-def default_precision() -> str:
-    """``int8`` on CPUs where torch's own 8-bit products are fast (AVX2 and up), else ``float32``."""
+def default_precision(device: torch.device) -> str:
+    """``bfloat16`` on a GPU, ``int8`` on CPUs where torch's own 8-bit products are fast (AVX2 and up), or float32."""
+    if device.type == "cuda":
+        return "bfloat16"
     return "int8" if torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512") else "float32"
 
 
-def cache_dtype(precision: str) -> torch.dtype:
-    """What keys and values are kept in beside weights of ``precision``: bfloat16 where 8 bit goes with instructions."""
-    return attention_dtype(torch.device("cpu")) if precision == "int8" else torch.float32
+def cache_dtype(precision: str, device: torch.device) -> torch.dtype:
+    """What keys and values are kept in: float32 beside such weights, else bfloat16 where the device is fast in it."""
+    return torch.float32 if precision == "float32" else attention_dtype(device)
 
 
 def choose_threads() -> int:

@@ -14,12 +14,12 @@ NUM_CANDIDATES = 12
 def restrict(canvas: Canvas, logits: Tensor, prefixes: PrefixTable, eog_id: int) -> Tensor:
     """Rule out what cannot stand in a block [B, V]: no text, a start without the healed text, an end too early."""
     healed = bool(canvas.gap.prefix) and not canvas.done
-    logits.index_fill_(1, prefixes.specials_but(eog_id).to(logits.device), RULED_OUT)
+    logits.index_fill_(1, prefixes.specials_but(eog_id), RULED_OUT)
     early = canvas.least - len(canvas.done)
     if early > 0:
         logits[:early, eog_id] = RULED_OUT
     if healed:
-        allowed = prefixes.starting_with(canvas.gap.prefix).to(logits.device)
+        allowed = prefixes.starting_with(canvas.gap.prefix)
         kept = logits[0, allowed].clone()
         logits[0] = RULED_OUT
         logits[0, allowed] = kept

@@ -8,11 +8,14 @@ from torch import Tensor
 
 from lacuna_model.tokenizer import Tokenizer
 
+CPU = torch.device("cpu")
+
 
 class PrefixTable:
-    """The vocabulary in byte order, so that tokens with a common prefix are neighbours."""
+    """The vocabulary in byte order, so that tokens with a common prefix are neighbours; ids are on ``device``."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer, device: torch.device = CPU) -> None:
+        self._device = device
         texts = ((tokenizer.token_bytes(i), i) for i in range(tokenizer.vocab_size) if i not in tokenizer.special_ids)
         self._sorted = sorted(texts)
         self._special_ids = tokenizer.special_ids
@@ -32,8 +35,8 @@ class PrefixTable:
             if not text.startswith(prefix):
                 break
             found.append(token)
-        return torch.tensor(found, dtype=torch.long)
+        return torch.tensor(found, dtype=torch.long, device=self._device)
 
     def _specials_but(self, kept: int) -> Tensor:
         """Ids [N] of the special tokens other than ``kept``: none of them is text."""
-        return torch.tensor(sorted(self._special_ids - {kept}), dtype=torch.long)
+        return torch.tensor(sorted(self._special_ids - {kept}), dtype=torch.long, device=self._device)

@@ -27,19 +27,23 @@ Loaded = LoadedModel | LoadedCheckpoint
 Cache = ContextCache | NoCache
 
 
-def load(model: str, *, threads: int = 0) -> Loaded:
-    """A model of the registry by its name, or the checkpoint in a folder; raises ModelNotFoundError or WeightsError."""
-    return load_checkpoint(Path(model)) if Path(model).is_dir() else load_model(model, threads=threads)
+def load(model: str, *, threads: int = 0, device: str = "") -> Loaded:
+    """A model of the registry by its name, or the checkpoint in a folder.
+
+    Raises ModelNotFoundError, WeightsError or, where the ``device`` is not here, DeviceError.
+    """
+    if Path(model).is_dir():
+        return load_checkpoint(Path(model), choose_device(device))
+    return load_model(model, threads=threads, device=device)
 
 
-def load_checkpoint(folder: Path) -> LoadedCheckpoint:
-    """The checkpoint in a folder: on a GPU in bfloat16 where there is one, else in float32."""
+def load_checkpoint(folder: Path, device: torch.device) -> LoadedCheckpoint:
+    """The checkpoint in a folder: on a GPU in bfloat16, else in float32."""
     checkpoint = Checkpoint(folder)
     config, tokenizer = checkpoint.config, checkpoint.tokenizer()
-    device = choose_device()
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     transformer = build_transformer(config, fuse(checkpoint.state(device, dtype), config))
-    return LoadedCheckpoint(str(folder), config, tokenizer, transformer, PrefixTable(tokenizer), dtype)
+    return LoadedCheckpoint(str(folder), config, tokenizer, transformer, PrefixTable(tokenizer, device), dtype)
 
 
 def new_cache(model: Loaded) -> Cache:

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lacuna_kernels import FoldedMask, attention, fold_mask, rms_norm, rotary
+from lacuna_kernels import FoldedMask, add_rms_norm, attention, fold_mask, rms_norm, rotary
 from lacuna_kernels.native import WIDTH, LayerParts, NativeKernels, NativeLayers
 from lacuna_model.arena import Arena
 from lacuna_model.config import ModelConfig
@@ -165,8 +165,9 @@ def finish(layer: Layer, x: Tensor, query: Tensor, keys: Tensor, values: Tensor,
     """The layer's output [B, R, H] once its rows' keys and values stand among those they may see."""
     batch, rows, _ = x.shape
     mixed = attention(query.to(keys.dtype), keys, values, mask)
-    x = x + layer.output(mixed.transpose(1, 2).reshape(batch, rows, -1).to(x.dtype))
-    gate, up = layer.gate_up(rms_norm(x, layer.mlp_norm, layer.config.rms_norm_eps)).chunk(2, dim=-1)
+    update = layer.output(mixed.transpose(1, 2).reshape(batch, rows, -1).to(x.dtype))
+    x, normed = add_rms_norm(x, update, layer.mlp_norm, layer.config.rms_norm_eps)
+    gate, up = layer.gate_up(normed).chunk(2, dim=-1)
     return x + layer.down(F.silu(gate) * up)
 
 

@@ -32,8 +32,9 @@ class Check(msgspec.Struct, frozen=True):
 
 
 def run_all() -> list[Check]:
-    """Every check, in the order they are shown."""
-    return [check() for check in CHECKS]
+    """Every check, in the order they are shown; those of a GPU where the model would run on one."""
+    found = [check() for check in CHECKS]
+    return found + [check() for check in GPU_CHECKS] if _has_gpu() else found
 
 
 def python() -> Check:
@@ -85,6 +86,26 @@ def device() -> Check:
     if module.cuda.is_available():
         return Check("device", "ok", f"cuda: {module.cuda.get_device_name(0)}")
     return Check("device", "ok", f"cpu, {module.backends.cpu.get_cpu_capability()}")
+
+
+def triton() -> Check:
+    """Whether Triton compiles our kernels for the GPU."""
+    failure: str = importlib.import_module("lacuna_kernels.gpu").triton_failure()
+    if failure:
+        mend = "pip install triton, and a C compiler such as gcc"
+        return Check("triton", "warn", f"fills are slower without its kernels: {failure}", mend)
+    return Check("triton", "ok", f"triton {importlib.metadata.version('triton')}")
+
+
+def flash_attn() -> Check:
+    """Whether flash-attn is there and takes the GPU."""
+    found = _package("flash-attn", "flash_attn")
+    if found.state != "ok":
+        mend = "pip install flash-attn --no-build-isolation, which needs a CUDA compiler"
+        return Check("flash-attn", "warn", f"torch's own attention does its work: {found.detail}", mend)
+    if importlib.import_module("lacuna_kernels.gpu").flash_attention() is None:
+        return Check("flash-attn", "ok", f"{found.detail}, which does not take this GPU: torch's own attention does")
+    return found
 
 
 def instructions() -> Check:
@@ -164,6 +185,14 @@ def cache() -> Check:
     return Check("cache", "ok", detail)
 
 
+def _has_gpu() -> bool:
+    try:
+        found: bool = importlib.import_module("torch").cuda.is_available()
+    except (ImportError, OSError):
+        return False
+    return found
+
+
 def _package(name: str, module: str, *, distribution: str = "") -> Check:
     try:
         importlib.import_module(module)
@@ -186,3 +215,4 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     adapter,
     cache,
 )
+GPU_CHECKS: tuple[Callable[[], Check], ...] = (triton, flash_attn)

@@ -26,10 +26,11 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """Everything the service can be told. Times are seconds, sizes bytes of UTF-8.
 
     ``port`` None takes 8377, or a free port where that is taken; 0 takes any free one. ``token`` is asked of
-    every client where it is not "". ``threads`` 0 leaves the choice to the engine. ``idle_exit_s`` 0 never exits.
-    ``engine`` names the factory that the model worker calls, as ``module:function``; ``cache_bytes`` bounds what it
-    remembers of documents, and ``max_active`` requests are worked on step by step in turn. A worker that has work and
-    says nothing for ``worker_timeout_s`` is ended and started again (0: never).
+    every client where it is not "". ``threads`` 0 leaves the choice to the engine; ``device`` is cpu, cuda or "", which
+    takes a GPU where there is one. ``idle_exit_s`` 0 never exits. ``engine`` names the factory that the model worker
+    calls, as ``module:function``; ``cache_bytes`` bounds what it remembers of documents, and ``max_active`` requests
+    are worked on step by step in turn. A worker that has work and says nothing for ``worker_timeout_s`` is ended and
+    started again (0: never).
     """
 
     host: str = "127.0.0.1"
@@ -42,6 +43,7 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
     model: str = DEFAULT_MODEL
     threads: Annotated[int, Meta(ge=0)] = 0
+    device: str = ""
     engine: str = "lacuna_server.worker:load_engine"
     cache_bytes: Positive = 256 * 1024 * 1024
 

@@ -25,6 +25,7 @@ class Setup(Frame, frozen=True):
     engine: str
     model: str
     threads: int
+    device: str
     cache_bytes: int
     log_code: bool
 

@@ -35,7 +35,8 @@ class Service:
         self.feedback: Counter[str] = Counter()
         self.accepted_bytes = 0
         self.worker = WorkerProcess(
-            Setup(config.engine, config.model, config.threads, config.cache_bytes, config.log_code), self.scheduler
+            Setup(config.engine, config.model, config.threads, config.device, config.cache_bytes, config.log_code),
+            self.scheduler,
         )
         self._started = self._active = time.monotonic()
         self._watch: asyncio.Task[None] | None = None

@@ -37,7 +37,7 @@ def load_engine(setup: Setup, report: Report) -> StepwiseEngine:
     from lacuna_model.engine import Engine
 
     report(0.4, f"loading {setup.model}")
-    return Engine.load(setup.model, threads=setup.threads, cache_bytes=setup.cache_bytes)
+    return Engine.load(setup.model, threads=setup.threads, device=setup.device, cache_bytes=setup.cache_bytes)
 
 
 @dataclass(slots=True)

@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from lacuna_kernels import native
+from lacuna_kernels import attention_dtype, native
 from lacuna_model import loader, models
 from lacuna_model.adapter import save_adapter
 from lacuna_model.engine import Engine
-from lacuna_model.errors import ModelNotFoundError, WeightsError
+from lacuna_model.errors import DeviceError, ModelNotFoundError, WeightsError
 from lacuna_model.loader import LoadedModel, load_model
 from lacuna_model.params import InfillRequest, Region, Snippet
 from lacuna_model.snippets.format import join
@@ -77,7 +77,22 @@ def test_8_bit_is_close_to_float32(weights: Path, adapter: Path) -> None:
         assert (got - expected).norm() / expected.norm() < 0.05
 
 
-@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_bfloat16_is_close_to_float32(weights: Path, adapter: Path) -> None:
+    exact, narrow = (
+        load_model(NAME, path=weights, precision=precision, device="cpu") for precision in ("float32", "bfloat16")
+    )
+    assert narrow.cache_dtype is attention_dtype(torch.device("cpu"))
+    for side in ("base", "canvas"):
+        expected, got = (logits(getattr(model, side)) for model in (exact, narrow))
+        assert (got - expected).norm() / expected.norm() < 0.02
+
+
+def test_a_device_that_is_not_here_is_refused(weights: Path, adapter: Path) -> None:
+    with pytest.raises(DeviceError, match="gpu"):
+        load_model(NAME, path=weights, device="gpu")
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8", "bfloat16"])
 def test_the_second_load_only_reads_what_the_first_prepared(
     weights: Path, adapter: Path, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,12 +168,13 @@ def test_snippets_are_read_under_their_paths() -> None:
 
 @pytest.mark.skipif(not native.supported(), reason="this CPU has none of the instructions")
 def test_8_bit_is_taken_where_our_kernels_run(weights: Path, adapter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loader, "default_precision", lambda: "float32")
+    monkeypatch.setattr(loader, "default_precision", lambda device: "float32")
     assert load_model(NAME, path=weights).cache_dtype is torch.bfloat16
     monkeypatch.setattr(native, "load", lambda folder, threads: None)
     assert load_model(NAME, path=weights).cache_dtype is torch.float32
 
 
 def test_precision_and_threads_suit_the_machine() -> None:
-    assert loader.default_precision() in ("int8", "float32")
+    assert loader.default_precision(torch.device("cpu")) in ("int8", "float32")
+    assert loader.default_precision(torch.device("cuda")) == "bfloat16"
     assert 1 <= loader.choose_threads() <= 8

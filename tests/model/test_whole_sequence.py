@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> LoadedCheckpoint:
-    return load_checkpoint(folder)
+    return load_checkpoint(folder, torch.device("cpu"))
 
 
 def laid_out(model: LoadedCheckpoint, *segments: str) -> Layout:
@@ -49,7 +49,7 @@ def opened(layout: Layout, size: int = 4, candidate: int = 0) -> list[Canvas]:
 @pytest.mark.parametrize("kind", checkpoints.KINDS)
 def test_slots_are_read_as_transformers_reads_the_whole_text(tmp_path: Path, kind: str) -> None:
     config = checkpoints.write(tmp_path, kind)
-    model = load_checkpoint(tmp_path)
+    model = load_checkpoint(tmp_path, torch.device("cpu"))
     layout = laid_out(model, *SEGMENTS)
     canvases = opened(layout)
     canvases[1].slots[0] = token = model.tokenizer.encode("x")[0]

@@ -1,9 +1,12 @@
 import os
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+import torch
 
-from lacuna_kernels import native
+from lacuna_kernels import gpu, native
 from lacuna_model import models
 from lacuna_server import checks
 
@@ -16,7 +19,36 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_every_check_has_a_name_of_its_own(cache: Path) -> None:
     names = [check.name for check in checks.run_all()]
-    assert len(names) == len(set(names)) == len(checks.CHECKS)
+    assert len(names) == len(set(names)) >= len(checks.CHECKS)
+
+
+@pytest.fixture
+def has_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: "H100")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
+
+
+@pytest.mark.usefixtures("has_gpu")
+def test_a_gpu_has_checks_of_its_own(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "triton_failure", lambda: "RuntimeError: Failed to find C compiler")
+    found = {check.name: check for check in checks.run_all()}
+    assert list(found)[-2:] == ["triton", "flash-attn"]
+    assert found["device"].detail == "cuda: H100"
+    assert (found["triton"].state, "find C compiler" in found["triton"].detail) == ("warn", True)
+    assert "gcc" in found["triton"].mend
+    assert (found["flash-attn"].state, "pip install flash-attn" in found["flash-attn"].mend) == ("warn", True)
+
+
+@pytest.mark.usefixtures("has_gpu")
+@pytest.mark.parametrize("takes", [True, False])
+def test_flash_attn_may_not_take_the_gpu(takes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "flash_attn", ModuleType("flash_attn"))
+    monkeypatch.setattr(checks.importlib.metadata, "version", lambda name: "2.8.3")
+    monkeypatch.setattr(gpu, "flash_attention", lambda: print if takes else None)
+    check = checks.flash_attn()
+    assert (check.state, "does not take this GPU" in check.detail) == ("ok", not takes)
+    assert "2.8.3" in check.detail
 
 
 def test_an_absent_model_fails_with_the_command_that_gets_it(cache: Path) -> None:

@@ -3,10 +3,11 @@ from collections.abc import Callable
 
 import pytest
 
+from lacuna_model.engine import Engine
 from lacuna_model.params import DecodeOptions, InfillRequest, Region
 from lacuna_server import frames
-from lacuna_server.frames import Done, FromWorker, Refused, Start, Stepped, Stop, Stopped, ToWorker
-from lacuna_server.worker import Worker
+from lacuna_server.frames import Done, FromWorker, Refused, Setup, Start, Stepped, Stop, Stopped, ToWorker
+from lacuna_server.worker import Worker, load_engine
 
 from .scripted.scripted_engine import ScriptedEngine, expected
 
@@ -95,3 +96,10 @@ def test_a_fault_ends_its_own_request_only(text: str, code: str, capfd: pytest.C
     assert [message.id for message in said if isinstance(message, Done)] == [2]
     assert "secret" not in refused[0].message
     assert "secret" not in capfd.readouterr().err  # no code in the log unless asked for
+
+
+def test_the_engine_is_loaded_as_the_setup_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, object] = {}
+    monkeypatch.setattr(Engine, "load", lambda model, **options: asked.update(options, model=model))
+    load_engine(Setup("", "m", 2, "cuda:1", 10, log_code=False), lambda fraction, detail: None)
+    assert asked == {"model": "m", "threads": 2, "device": "cuda:1", "cache_bytes": 10}

@@ -49,7 +49,7 @@ class Listener:
 @asynccontextmanager
 async def worker(factory: str) -> AsyncIterator[tuple[WorkerProcess, Listener]]:
     listener = Listener()
-    process = WorkerProcess(Setup(f"scripted_engine:{factory}", "m", 0, 1, log_code=False), listener)
+    process = WorkerProcess(Setup(f"scripted_engine:{factory}", "m", 0, "", 1, log_code=False), listener)
     process.start()
     try:
         yield process, listener

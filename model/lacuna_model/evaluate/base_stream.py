@@ -48,7 +48,7 @@ class BaseStream:
         if self._last is None:
             raise RequestError("a left-to-right stream needs a prompt before it can predict")
         with torch.inference_mode():
-            row: NDArray[np.float32] = self._transformer.head(self._last)[0, 0].float().numpy()
+            row: NDArray[np.float32] = self._transformer.head(self._last)[0, 0].float().numpy(force=True)
         return row
 
     def append(self, token: int) -> None:
@@ -60,9 +60,10 @@ class BaseStream:
         if start + rows > self._capacity:
             raise RequestError(f"a left-to-right stream of {start + rows} tokens exceeds its {self._capacity}")
         with torch.inference_mode():
-            positions = torch.arange(start, start + rows)
-            visible = torch.arange(start + rows) <= positions[:, None] if rows > 1 else None
-            x = self._transformer.embed(torch.tensor([list(tokens)]))
+            device = self._transformer.final_norm.device
+            positions = torch.arange(start, start + rows, device=device)
+            visible = torch.arange(start + rows, device=device) <= positions[:, None] if rows > 1 else None
+            x = self._transformer.embed(torch.tensor([list(tokens)], device=device))
             self._last = self._transformer.hidden(x, positions, self._arena, visible)[:, -1:]
         self._arena.tail += rows
         self._tokens.extend(tokens)

@@ -8,8 +8,9 @@ import torch
 
 from lacuna_kernels import attention_dtype
 from lacuna_model.adapter import TrainableCanvas, load_adapter
-from lacuna_model.assembly import State, build_transformer, fuse
+from lacuna_model.assembly import build_transformer, fuse, narrow
 from lacuna_model.config import ModelConfig
+from lacuna_model.devices import choose_device
 from lacuna_model.errors import WeightsError
 from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.train.batches import BatchSource
@@ -36,7 +37,7 @@ class Base:
     """The frozen base side in bfloat16, on the device that training runs on."""
 
     def __init__(self, weights: Path) -> None:
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = choose_device()
         file = GgufFile(weights)
         self.config: ModelConfig = file.config()
         self.tokenizer = Tokenizer(file.vocabulary())
@@ -125,11 +126,3 @@ def score_held_out(
     source = base.source(held_out_shards(shards, language), VALIDATION, VALIDATION_BATCH, seed=0)
     dtype = attention_dtype(base.device)
     return validate(base.transformer, canvas, source, num_samples=num_samples, dtype=dtype)
-
-
-def narrow(fused: State) -> dict[str, torch.Tensor]:
-    """The linears in bfloat16; embedding and norms stay as they are."""
-    return {
-        name: tensor.bfloat16() if tensor.ndim == 2 and name != "embedding" else tensor
-        for name, tensor in fused.items()
-    }

@@ -9,7 +9,7 @@ from lacuna_model import models
 from lacuna_model.errors import RequestError
 from lacuna_model.models import DEFAULT_MODEL
 from lacuna_server import output
-from lacuna_server.commands import bench_lsp, bench_serve
+from lacuna_server.commands import bench_kernels, bench_lsp, bench_serve
 from lacuna_server.commands.options import JsonOption, ModelOption
 
 RecordsOption = Annotated[Path | None, typer.Option("--records", help="Write every single result to this JSONL file.")]
@@ -115,7 +115,7 @@ def bench(
     from lacuna_model.evaluate.engines import available_engines
     from lacuna_model.loader import load_model
 
-    loaded = load_model(model, threads=threads)
+    loaded = load_model(model, threads=threads, device="cpu")  # where llama.cpp runs as well
     bench_main(
         available_engines(loaded)["lacuna"](),
         loaded.tokenizer.encode,
@@ -277,6 +277,7 @@ def source_texts(paths: list[Path], lines: int) -> dict[str, list[bytes]]:
 def add_to(app: typer.Typer) -> None:
     """Adds both commands."""
     app.command()(evaluate)
+    bench_kernels.add_to(bench_app)
     bench_lsp.add_to(bench_app)
     bench_serve.add_to(bench_app)
     app.add_typer(bench_app)

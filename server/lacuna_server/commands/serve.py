@@ -28,6 +28,9 @@ def serve(
     token_file: Annotated[Path | None, typer.Option(help="File with the token that clients have to send.")] = None,
     model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
     threads: Annotated[int | None, typer.Option(help="CPU threads of the model; 0: as many as it takes.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Where the model runs: cpu, cuda or cuda:1; by default a GPU where there is one.")
+    ] = None,
     idle_exit: Annotated[float | None, typer.Option(help="End after so many seconds without use; 0: never.")] = None,
     cert: Annotated[str | None, typer.Option(help="TLS certificate, PEM.")] = None,
     key: Annotated[str | None, typer.Option(help="TLS key, PEM.")] = None,
@@ -40,6 +43,7 @@ def serve(
         "port": port,
         "model": model,
         "threads": threads,
+        "device": device,
         "idle_exit_s": idle_exit,
         "cert": cert,
         "key": key,

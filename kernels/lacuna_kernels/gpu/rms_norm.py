@@ -1,0 +1,51 @@
+"""RMSNorm, alone or with the addition in front of it, in one launch.
+
+Plain torch needs six launches, seven with the addition, and a layer has two norms.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+
+@triton.jit
+def rms_norm_kernel(p_x, p_update, p_weight, p_sum, p_out, eps, width, ADDS: tl.constexpr, BD: tl.constexpr):
+    """``s = x (+ update)``, ``out = s / sqrt(mean(s^2) + eps) * weight``; a program a row."""
+    i_row = tl.program_id(0).to(tl.int64)
+    o_d = tl.arange(0, BD)
+    m_d = o_d < width
+    # [BD]
+    b_x = tl.load(p_x + i_row * width + o_d, mask=m_d, other=0.0)
+    if ADDS:
+        b_update = tl.load(p_update + i_row * width + o_d, mask=m_d, other=0.0)
+        b_x = (b_x.to(tl.float32) + b_update.to(tl.float32)).to(b_x.dtype)
+        tl.store(p_sum + i_row * width + o_d, b_x, mask=m_d)
+    b_wide = b_x.to(tl.float32)
+    b_normed = b_wide * tl.rsqrt(tl.sum(b_wide * b_wide, axis=0) / width + eps)
+    # Rounded as the reference does, before the weight.
+    b_normed = b_normed.to(b_x.dtype).to(tl.float32)
+    b_weight = tl.load(p_weight + o_d, mask=m_d, other=0.0).to(tl.float32)
+    tl.store(p_out + i_row * width + o_d, (b_normed * b_weight).to(p_out.dtype.element_ty), mask=m_d)
+
+
+def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """As :func:`lacuna_kernels.reference.rms_norm`."""
+    x = x.contiguous()
+    return _launch(x, x, weight, x, eps, adds=False)
+
+
+def add_rms_norm(x: Tensor, update: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """As :func:`lacuna_kernels.reference.add_rms_norm`; ``x`` and ``update`` are of one shape and dtype."""
+    total = torch.empty_like(x, memory_format=torch.contiguous_format)
+    return total, _launch(x.contiguous(), update.contiguous(), weight, total, eps, adds=True)
+
+
+def _launch(x: Tensor, update: Tensor, weight: Tensor, total: Tensor, eps: float, *, adds: bool) -> Tensor:
+    width = x.shape[-1]
+    out = torch.empty(x.shape, device=x.device, dtype=torch.promote_types(x.dtype, weight.dtype))
+    with torch.cuda.device_of(x):
+        rms_norm_kernel[(x.numel() // width,)](
+            x, update, weight.contiguous(), total, out, eps, width, ADDS=adds, BD=triton.next_power_of_2(width)
+        )
+    return out

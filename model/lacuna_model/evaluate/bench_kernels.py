@@ -1,0 +1,157 @@
+"""``lacuna bench kernels``: every kernel beside its plain-torch reference, in one run on the device at hand.
+
+Without a GPU Triton interprets its kernels, which says whether they are right and nothing of how fast they are.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+import torch
+from rich.table import Table
+from torch import Tensor
+
+from lacuna_kernels import attention, attention_dtype, empty_keys, fold_mask, gpu, reference
+from lacuna_model.errors import RequestError
+
+# The shapes of SmolLM2-135M's passes, over the context of a large file.
+HIDDEN, HEADS, GROUPS, WIDTH, VOCAB, CONTEXT = 576, 9, 3, 64, 49152, 1090
+ROWS = (1, 16, 64, 200)
+# The interpreter takes seconds for more.
+INTERPRETED_ROWS = (1, 4)
+CANDIDATES = 12
+# So many calls are timed together: what a pass pays for a call is the longer of its launch and its work.
+CALLS = 20
+# How far a kernel may be off, next to the greatest value: two places of a bfloat16 where it works in one.
+CLOSE = {torch.float32: 1e-4, torch.bfloat16: 1.6e-2}
+
+Result = Tensor | tuple[Tensor, ...]
+Kernel = Callable[[], Result]
+
+
+class KernelCost(msgspec.Struct, frozen=True):
+    """A kernel beside its reference: microseconds a call, None where nothing is timed, and the largest difference.
+
+    The difference is relative to the greatest value; ``right`` says whether it is as small as it has to be.
+    """
+
+    kernel: str
+    rows: int
+    p50_us: float | None
+    p95_us: float | None
+    reference_p50_us: float | None
+    difference: float
+    right: bool
+
+
+class Case(msgspec.Struct, frozen=True):
+    """A call of a kernel and the same of its reference."""
+
+    name: str
+    rows: int
+    dtype: torch.dtype
+    kernel: Kernel
+    plain: Kernel
+
+
+@torch.inference_mode()
+def bench_kernels(device: torch.device, *, runs: int) -> list[KernelCost]:
+    """The cost of every kernel at several numbers of rows, and how far it is from its reference.
+
+    On a CPU nothing is timed. Raises RequestError where Triton's kernels cannot be had.
+    """
+    on_gpu = device.type == "cuda"
+    if not on_gpu:
+        os.environ["TRITON_INTERPRET"] = "1"  # looked at when Triton is first imported
+    if failure := gpu.triton_failure():
+        raise RequestError(f"Triton's kernels cannot be had, see `lacuna doctor`: {failure}")
+    rows = ROWS if on_gpu else INTERPRETED_ROWS
+    return [_cost(case, runs if on_gpu else 0, device) for count in rows for case in _cases(count, device)]
+
+
+def _cases(rows: int, device: torch.device) -> Iterator[Case]:
+    from lacuna_kernels.gpu.rms_norm import add_rms_norm, rms_norm
+    from lacuna_kernels.gpu.rotary import rotary
+    from lacuna_kernels.gpu.unmask import unmask
+
+    generator = torch.Generator().manual_seed(0)
+
+    def random(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=generator).to(device)
+
+    x, update, weight = random(1, rows, HIDDEN), random(1, rows, HIDDEN), random(HIDDEN)
+    turned = random(1, rows, HEADS + GROUPS, WIDTH).transpose(1, 2)
+    cos, sin = random(1, rows, WIDTH), random(1, rows, WIDTH)
+    logits = 5 * random(rows, VOCAB)
+
+    def case(kernel: Callable[..., Result], plain: Callable[..., Result], *arguments: object) -> Case:
+        name = kernel.__name__
+        return Case(name, rows, torch.float32, lambda: kernel(*arguments), lambda: plain(*arguments))
+
+    yield case(rms_norm, reference.rms_norm, x, weight, 1e-5)
+    yield case(add_rms_norm, reference.add_rms_norm, x, update, weight, 1e-5)
+    yield case(rotary, reference.rotary, turned, cos, sin)
+    yield case(unmask, reference.unmask, logits, CANDIDATES)
+    dtype = attention_dtype(device)
+    query, value = random(1, HEADS, rows, WIDTH).to(dtype), random(1, GROUPS, CONTEXT + rows, WIDTH).to(dtype)
+    key = empty_keys(tuple(value.shape), device, dtype).copy_(random(*value.shape))
+    mask = torch.ones((rows, CONTEXT + rows), dtype=torch.bool, device=device).tril(CONTEXT)
+    folded = fold_mask(mask, HEADS // GROUPS, dtype)
+
+    def plain(mask: Tensor | None = None) -> Kernel:
+        return lambda: reference.attention(query, key, value, mask)
+
+    yield Case("attention", rows, dtype, lambda: attention(query, key, value), plain())
+    yield Case("attention, masked", rows, dtype, lambda: attention(query, key, value, folded), plain(mask))
+
+
+def _cost(case: Case, runs: int, device: torch.device) -> KernelCost:
+    difference = _difference(case.kernel(), case.plain())
+    right = difference <= CLOSE[case.dtype]
+    if not runs:
+        return KernelCost(case.name, case.rows, None, None, None, difference, right)
+    # In turn, so that a clock that changes changes for both.
+    times = np.array([[_time(call, device) for call in (case.kernel, case.plain)] for _ in range(runs)])
+    (p50, plain), (p95, _) = np.percentile(times, [50, 95], axis=0).tolist()
+    return KernelCost(case.name, case.rows, p50, p95, plain, difference, right)
+
+
+def _time(call: Kernel, device: torch.device) -> float:
+    """Microseconds that a call takes, among several one behind the other."""
+    _wait(device)
+    began = time.perf_counter()
+    for _ in range(CALLS):
+        call()
+    _wait(device)
+    return (time.perf_counter() - began) / CALLS * 1e6
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def _difference(got: Result, expected: Result) -> float:
+    """The largest difference of two results relative to the greatest value; ids, which ties may change, are left."""
+    gots, expecteds = ((part,) if isinstance(part, Tensor) else part for part in (got, expected))
+    return max(
+        float((one.double() - other.double()).abs().max() / other.double().abs().max())
+        for one, other in zip(gots, expecteds, strict=True)
+        if one.is_floating_point()
+    )
+
+
+def table(costs: Sequence[KernelCost], title: str) -> Table:
+    """The costs as a table."""
+    grid = Table(title=title)
+    for name in ("kernel", "rows", "p50 µs", "p95 µs", "reference p50 µs", "times as fast", "difference", "right"):
+        grid.add_column(name, justify="left" if name == "kernel" else "right")
+    for cost in costs:
+        times = ["-"] * 4
+        if cost.p50_us and cost.p95_us and cost.reference_p50_us:
+            ratio = cost.reference_p50_us / cost.p50_us
+            times = [*(f"{us:.1f}" for us in (cost.p50_us, cost.p95_us, cost.reference_p50_us)), f"{ratio:.2f}"]
+        grid.add_row(cost.kernel, str(cost.rows), *times, f"{cost.difference:.1e}", "yes" if cost.right else "NO")
+    return grid

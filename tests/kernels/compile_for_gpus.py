@@ -1,0 +1,29 @@
+"""Compiles every kernel for GPUs that need not be here; says what it compiled. Not to be run in the interpreter."""
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from lacuna_kernels.gpu.rms_norm import rms_norm_kernel
+from lacuna_kernels.gpu.rotary import rotary_kernel
+from lacuna_kernels.gpu.unmask import blocks_kernel, rows_kernel
+
+CAPABILITIES = (80, 90)
+WARP = 32
+F32, F16, BF16, I64 = "*fp32", "*fp16", "*bf16", "*i64"
+# Kernels with the types of their arguments, what follows being constants.
+CASES = [
+    *((rms_norm_kernel, [of, of, F32, of, F32, "fp32", "i32"], (adds, 1024)) for of in (F32, BF16) for adds in (0, 1)),
+    *((rotary_kernel, [of, F32, F32, F32, *["i32"] * 9], (16, 32)) for of in (F32, F16, BF16)),
+    *((blocks_kernel, [of, I64, F32, *["i32"] * 3], (1024, 16)) for of in (F32, F16, BF16)),
+    (rows_kernel, [I64, F32, I64, F32, F32, "i32", "i32"], (64, 1024, 16)),
+]
+
+for capability in CAPABILITIES:
+    for kernel, types, constants in CASES:
+        names = kernel.arg_names
+        signature = dict(zip(names, [*types, *["constexpr"] * len(constants)], strict=True))
+        values = {(len(types) + i,): value for i, value in enumerate(constants)}
+        target = GPUTarget("cuda", capability, WARP)
+        compiled = triton.compile(ASTSource(kernel, signature, constexprs=values), target=target)
+        print(capability, kernel.__name__, types[0], len(compiled.asm["cubin"]))

@@ -1,0 +1,130 @@
+"""Which form of a kernel is taken: those for GPUs by the same public functions, where they can be had."""
+
+import sys
+from types import ModuleType
+
+import pytest
+import torch
+from torch import Tensor
+
+import lacuna_kernels
+from lacuna_kernels import attention, empty_keys, fold_mask, gpu, reference
+
+
+@pytest.fixture
+def on_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tensors pass for those on a GPU."""
+    monkeypatch.setattr(gpu, "reads", lambda *tensors: True)
+
+
+@pytest.fixture
+def flash(monkeypatch: pytest.MonkeyPatch) -> list[tuple[torch.Size, ...]]:
+    """A stand-in for flash-attn, in its own layout [B, R, H, D]; the shapes that it was called with."""
+    calls: list[tuple[torch.Size, ...]] = []
+
+    def flash_attn_func(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        assert {part.stride(-1) for part in (q, k, v)} == {1}  # all that it asks of strides
+        calls.append((q.shape, k.shape, v.shape))
+        return reference.attention(*(part.transpose(1, 2) for part in (q, k, v))).transpose(1, 2)
+
+    module = ModuleType("flash_attn")
+    module.flash_attn_func = flash_attn_func  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "flash_attn", module)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
+    monkeypatch.setattr(gpu, "flash_attention", gpu.flash_attention.__wrapped__)
+    return calls
+
+
+def states(dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    query = torch.randn((1, 6, 5, 16), generator=generator).to(dtype)
+    key, value = torch.randn((2, 1, 2, 40, 16), generator=generator).to(dtype)
+    return query, key, value
+
+
+@pytest.mark.usefixtures("on_gpu")
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_open_attention_in_half_precision_goes_to_flash_attn(dtype: torch.dtype, flash: list[object]) -> None:
+    query, key, value = states(dtype)
+    got = attention(query, key, value)
+    assert flash == [((1, 5, 6, 16), (1, 40, 2, 16), (1, 40, 2, 16))]
+    torch.testing.assert_close(got, reference.attention(query, key, value))
+
+
+@pytest.mark.usefixtures("on_gpu")
+def test_what_flash_attn_does_not_take_stays_with_torch(flash: list[object]) -> None:
+    query, key, value = states(torch.float32)
+    torch.testing.assert_close(attention(query, key, value), reference.attention(query, key, value))
+    mask = torch.ones((5, 40), dtype=torch.bool).tril(3)
+    narrow = [part.bfloat16() for part in (query, key, value)]
+    got = attention(*narrow, fold_mask(mask, 3, torch.bfloat16))
+    torch.testing.assert_close(got.float(), reference.attention(query, key, value, mask), atol=0.05, rtol=0.05)
+    wide = torch.randn((1, 1, 2, 264), generator=torch.Generator().manual_seed(0)).bfloat16()
+    attention(wide, wide, wide)
+    assert flash == []
+
+
+def test_a_cpu_goes_without(flash: list[object]) -> None:
+    attention(*states(torch.bfloat16))
+    assert flash == []
+
+
+def test_an_old_gpu_and_a_machine_without_it_go_without_flash_attn(
+    flash: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert gpu.flash_attention() is not None
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (7, 5))
+    assert gpu.flash_attention() is None
+    monkeypatch.setitem(sys.modules, "flash_attn", None)
+    assert gpu.flash_attention() is None
+
+
+class Pretended:
+    """As much of a tensor as the choice looks at."""
+
+    def __init__(self, *, is_cuda: bool = True, requires_grad: bool = False) -> None:
+        self.is_cuda, self.requires_grad = is_cuda, requires_grad
+
+
+def test_learning_and_compilers_get_the_plain_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    weight = Pretended(requires_grad=True)
+    assert gpu.reads(Pretended(), Pretended())
+    assert not gpu.reads(Pretended(is_cuda=False))
+    assert not gpu.reads(Pretended(), weight)
+    with torch.inference_mode():
+        assert gpu.reads(Pretended(), weight)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    assert not gpu.reads(Pretended())
+
+
+@pytest.mark.usefixtures("on_gpu")
+def test_without_triton_the_plain_form_does_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "triton_failure", gpu.triton_failure.__wrapped__)
+    monkeypatch.setitem(sys.modules, "lacuna_kernels.gpu.rms_norm", None)
+    assert gpu.triton_failure().startswith("ModuleNotFoundError: ")
+    x, weight = torch.ones((2, 8)), torch.ones(8)
+    assert torch.equal(lacuna_kernels.rms_norm(x, weight, 1e-5), reference.rms_norm(x, weight, 1e-5))
+
+
+@pytest.mark.usefixtures("on_gpu")
+@pytest.mark.parametrize("name", ["rms_norm", "add_rms_norm", "rotary", "unmask"])
+def test_public_functions_take_the_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("triton")
+    assert gpu.triton_failure() == ""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    x = torch.randn((3, 8), generator=torch.Generator().manual_seed(0)).to(device)
+    arguments = {
+        "rms_norm": (x, x[0], 1e-5), "add_rms_norm": (x, x, x[0], 1e-5), "rotary": (x, x, x), "unmask": (x, 4)
+    }[name]  # fmt: skip
+    expected = getattr(reference, name)(*arguments)
+    monkeypatch.setattr(reference, name, None)  # whoever calls it now fails
+    got = getattr(lacuna_kernels, name)(*arguments)
+    pairs = [(got, expected)] if isinstance(got, Tensor) else zip(got, expected, strict=True)
+    for one, other in pairs:
+        torch.testing.assert_close(one, other)
+
+
+def test_keys_lie_by_row_on_a_gpu() -> None:
+    with torch.device("meta"):
+        keys = empty_keys((2, 3, 40, 16), torch.device("meta"), torch.bfloat16)
+    assert keys.stride() == (3 * 40 * 16, 40 * 16, 16, 1)

@@ -1,0 +1,51 @@
+"""Rotary in Triton: on a GPU where there is one, else interpreted."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("triton")
+
+from lacuna_kernels import reference
+from lacuna_kernels.gpu.rotary import rotary
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE, dtype)
+
+
+@settings(max_examples=15)
+@given(
+    st.integers(1, 3),
+    st.integers(1, 40),
+    st.integers(1, 64),
+    st.integers(1, 50),
+    st.sampled_from([torch.float32, torch.float16, torch.bfloat16]),
+    st.sampled_from([torch.float32, torch.bfloat16]),
+)
+def test_equals_the_reference(
+    batch: int, heads: int, rows: int, half: int, dtype: torch.dtype, angles: torch.dtype
+) -> None:
+    # As a layer has it: rows first, heads apart; angles of every row, for all heads.
+    x = random(batch, rows, heads, 2 * half, dtype=dtype).transpose(1, 2)
+    cos, sin = random(2, batch, 1, rows, 2 * half, dtype=angles, seed=1)
+    # The reference rounds between its steps, the interpreter at the end, where it cuts off.
+    close = 1e-5 if angles is torch.float32 else 0.1
+    torch.testing.assert_close(rotary(x, cos, sin), reference.rotary(x, cos, sin), atol=close, rtol=close)
+
+
+@pytest.mark.parametrize("shape", [(16,), (5, 16), (1, 5, 16)], ids=["D16", "R5-D16", "B1-R5-D16"])
+def test_angles_are_those_of_all_rows_that_have_none_of_their_own(shape: tuple[int, ...]) -> None:
+    x = random(3, 2, 5, 16)
+    cos, sin = random(*shape, seed=1), random(*shape, seed=2)
+    torch.testing.assert_close(rotary(x, cos, sin), reference.rotary(x, cos, sin))
+
+
+def test_takes_a_stretch_of_an_arena() -> None:
+    keys = random(3, 2, 40, 16)[:, :, 7:19]
+    cos, sin = random(2, 16, seed=1)
+    torch.testing.assert_close(rotary(keys, cos, sin), reference.rotary(keys, cos, sin))
+    torch.testing.assert_close(rotary(keys[0, 0], cos, sin), reference.rotary(keys[0, 0], cos, sin))

@@ -1,0 +1,68 @@
+"""Unmask in Triton: on a GPU where there is one, else interpreted."""
+
+import pytest
+import torch
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("triton")
+
+from lacuna_kernels import reference
+from lacuna_kernels.gpu.unmask import BLOCK, unmask
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+# A failing example of many blocks takes minutes to shrink.
+WITHOUT_SHRINKING = tuple(phase for phase in Phase if phase is not Phase.shrink)
+
+
+def random(rows: int, vocab: int, dtype: torch.dtype = torch.float32, scale: float = 5.0) -> torch.Tensor:
+    return (scale * torch.randn((rows, vocab), generator=torch.Generator().manual_seed(0))).to(DEVICE, dtype)
+
+
+def assert_like_the_reference(logits: torch.Tensor, count: int) -> None:
+    ids, logp, entropy = unmask(logits, count)
+    assert entropy.dtype == logp.dtype == torch.float32
+    _, expected, uncertainty = reference.unmask(logits, count)
+    torch.testing.assert_close(logp, expected, atol=1e-4, rtol=1e-5)
+    # The reference's own error grows with the logits, as it subtracts what is nearly alike.
+    close = 1e-4 * (1 + float(logits.abs().max()))
+    torch.testing.assert_close(entropy, uncertainty, atol=close, rtol=1e-4)
+    # Which of several tokens alike are taken, the reference leaves open; here it is those with the smaller ids.
+    values = logits.float()
+    best = torch.stack([row.sort(descending=True, stable=True).indices[:count] for row in values])
+    assert torch.equal(ids, best)
+
+
+@settings(max_examples=15, phases=WITHOUT_SHRINKING)
+@given(
+    st.integers(1, 64),
+    st.integers(1, BLOCK + 500),
+    st.integers(1, 13),
+    st.sampled_from([torch.float32, torch.float16, torch.bfloat16]),
+    st.sampled_from([0.0, 0.1, 5.0, 40.0]),
+)
+def test_equals_the_reference(rows: int, vocab: int, count: int, dtype: torch.dtype, scale: float) -> None:
+    # In half precision many logits are alike; with a scale of 0 all are.
+    assert_like_the_reference(random(rows, vocab, dtype, scale), min(count, vocab))
+
+
+@pytest.mark.parametrize("vocab", [BLOCK - 1, BLOCK, BLOCK + 1, 49152])
+def test_blocks_need_not_be_full(vocab: int) -> None:
+    assert_like_the_reference(random(2, vocab), 12)
+
+
+def test_tokens_that_are_ruled_out_leave_the_entropy_finite() -> None:
+    for ruled_out in (-1e4, float("-inf")):
+        logits = torch.full((2, BLOCK + 9), ruled_out, device=DEVICE)
+        logits[0, 7], logits[1, 3], logits[1, BLOCK + 2] = 1.0, 2.0, 2.0
+        ids, logp, entropy = unmask(logits, 3)
+        assert ids.tolist() == [[7, 0, 1], [3, BLOCK + 2, 0]]
+        torch.testing.assert_close(entropy, torch.tensor([1.0, 2.0], device=DEVICE).log(), atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(logp[1, :2].exp(), torch.full((2,), 0.5, device=DEVICE))
+        assert not logp.isnan().any()
+
+
+def test_takes_rows_that_lie_apart() -> None:
+    logits = random(4, 700)
+    assert_like_the_reference(logits[::2], 5)
+    assert_like_the_reference(logits.t()[:300].contiguous().t(), 5)
