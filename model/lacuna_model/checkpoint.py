@@ -249,7 +249,7 @@ class Tensors(Mapping[str, Tensor]):
         with safe_open(path, framework="pt", device=str(self._device)) as file:
             tensor: Tensor = file.get_tensor(self.names[name])
         # norms are reduced in float32, and take no room
-        return tensor.to(self._dtype if tensor.ndim == 2 else torch.float32)
+        return tensor.to(torch.float32 if "norm" in name else self._dtype)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)

@@ -37,11 +37,11 @@ def load(model: str, *, threads: int = 0, device: str = "") -> Loaded:
     return load_model(model, threads=threads, device=device)
 
 
-def load_checkpoint(folder: Path, device: torch.device) -> LoadedCheckpoint:
-    """The checkpoint in a folder: on a GPU in bfloat16, else in float32."""
+def load_checkpoint(folder: Path, device: torch.device, dtype: torch.dtype | None = None) -> LoadedCheckpoint:
+    """The checkpoint in a folder; without a ``dtype`` in bfloat16 on a GPU, else in float32."""
     checkpoint = Checkpoint(folder)
     config, tokenizer = checkpoint.config, checkpoint.tokenizer()
-    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+    dtype = dtype or (torch.bfloat16 if device.type == "cuda" else torch.float32)
     transformer = build_transformer(config, fuse(checkpoint.state(device, dtype), config))
     return LoadedCheckpoint(str(folder), config, tokenizer, transformer, PrefixTable(tokenizer, device), dtype)
 

@@ -40,7 +40,8 @@ def test_every_weight_is_read_under_our_name(folder: Path, kind: str) -> None:
 def test_linears_are_narrowed_and_norms_are_not(folder: Path) -> None:
     checkpoints.write(folder, "Dream")
     state = Checkpoint(folder).state(torch.device("cpu"), torch.bfloat16)
-    assert state["layers.0.q_proj"].dtype is state["embedding"].dtype is torch.bfloat16
+    assert state["layers.0.q_proj"].dtype is state["layers.0.q_proj.bias"].dtype is torch.bfloat16
+    assert state["embedding"].dtype is torch.bfloat16
     assert state["layers.0.attn_norm"].dtype is torch.float32
 
 

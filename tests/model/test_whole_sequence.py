@@ -80,6 +80,15 @@ def test_slots_are_read_as_transformers_reads_the_whole_text(tmp_path: Path, kin
             np.testing.assert_allclose(marginals.logp[slot][others], said[best].numpy(), atol=1e-3)
 
 
+def test_bfloat16_says_about_the_same(folder: Path, model: LoadedCheckpoint) -> None:
+    narrow = load_checkpoint(folder, torch.device("cpu"), torch.bfloat16)
+    layout = laid_out(model, *SEGMENTS)
+    for one, other in zip(*(WholeSequenceModel(m, layout).read(opened(layout)) for m in (model, narrow)), strict=True):
+        assert one is not None
+        assert other is not None
+        np.testing.assert_allclose(one.entropy, other.entropy, atol=0.1)
+
+
 def test_a_closed_canvas_is_text_and_is_not_read(model: LoadedCheckpoint) -> None:
     layout = laid_out(model, *SEGMENTS)
     canvases = opened(layout)

@@ -10,7 +10,7 @@ from lacuna_model.errors import RequestError
 from lacuna_model.models import DEFAULT_MODEL
 from lacuna_server import output
 from lacuna_server.commands import bench_kernels, bench_lsp, bench_serve
-from lacuna_server.commands.options import JsonOption, ModelOption
+from lacuna_server.commands.options import JsonOption, ListedModelOption, ModelOption
 
 RecordsOption = Annotated[Path | None, typer.Option("--records", help="Write every single result to this JSONL file.")]
 bench_app = typer.Typer(name="bench", help="Measure speed beside a peer.", invoke_without_command=True)
@@ -106,7 +106,7 @@ def bench(
     threads: Annotated[int, typer.Option(min=1, help="Threads of either engine.")] = 2,
     busy: Annotated[bool, typer.Option("--busy", help="Keep a core busy meanwhile.")] = False,
     json_output: JsonOption = False,
-    model: ModelOption = DEFAULT_MODEL,
+    model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
     """Time this engine and llama.cpp on the same weights, in one run, a fill of 16, 32 and 64 tokens."""
     if context.invoked_subcommand is not None:
@@ -133,7 +133,7 @@ def bench_passes(
     threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
     runs: Annotated[int, typer.Option(min=1, help="Runs of each.")] = 15,
     json_output: JsonOption = False,
-    model: ModelOption = DEFAULT_MODEL,
+    model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
     """Time single forward passes over 4 to 32 slots, and the encoding of 1,024 tokens of context."""
     from lacuna_model.evaluate import bench_passes as benchmark
@@ -152,7 +152,7 @@ def bench_workspace(
     places: Annotated[int, typer.Option(min=1, help="Places that the index is asked at, 24 steps each.")] = 40,
     seed: Annotated[int, typer.Option(help="Other places for another number.")] = 0,
     json_output: JsonOption = False,
-    model: ModelOption = DEFAULT_MODEL,
+    model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
     """Index a folder and ask the index as the denoise loop does: time and memory."""
     import torch
@@ -183,7 +183,7 @@ def bench_syntax(
     engine: Annotated[bool, typer.Option("--engine", help="Fill with the model instead of one made of noise.")] = False,
     by_language: Annotated[bool, typer.Option("--by-language", help="A row for every language.")] = False,
     json_output: JsonOption = False,
-    model: ModelOption = DEFAULT_MODEL,
+    model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
     """Fill gaps with a model that knows little, with and without the constraint: validity, cost and oracles."""
     from lacuna_model.engine import Engine
@@ -225,7 +225,7 @@ def bench_refactor(
     alone: Annotated[int, typer.Option(min=0, help="Places to fill one by one for comparison; 0: all.")] = 0,
     threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
     json_output: JsonOption = False,
-    model: ModelOption = DEFAULT_MODEL,
+    model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
     """Refactor a whole package in a scratch folder, in batches and place by place, and check every file."""
     import tempfile

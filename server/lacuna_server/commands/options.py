@@ -12,8 +12,10 @@ MAX_SEED = 2**63 - 1
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The source file, in UTF-8.", show_default=False)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-MODEL_HELP = "A model that `lacuna models list` shows, or a folder with an open checkpoint."
+LISTED_HELP = "A model that `lacuna models list` shows."
+MODEL_HELP = f"{LISTED_HELP[:-1]}, or a folder with an open checkpoint."
 ModelOption = Annotated[str, typer.Option("--model", help=MODEL_HELP)]
+ListedModelOption = Annotated[str, typer.Option("--model", help=LISTED_HELP)]
 WatchOption = Annotated[bool, typer.Option("--watch", help="Show the denoising live, on stderr.")]
 StepsOption = Annotated[
     int, typer.Option("--steps", min=0, help="At most this many passes per block of slots; 0: as many as it needs.")

@@ -10,7 +10,7 @@ import typer
 from lacuna_model import models
 from lacuna_model.models import DEFAULT_MODEL
 from lacuna_server import output
-from lacuna_server.commands.options import JsonOption, ModelOption
+from lacuna_server.commands.options import JsonOption, ListedModelOption
 
 app = typer.Typer(name="train", help="Train the canvas side of a model.", invoke_without_command=True)
 CORPUS = models.cache_dir() / "corpus"
@@ -33,7 +33,7 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in --out.")] = False,
     start_from: Annotated[Path | None, typer.Option("--from", help="Begin with this adapter's weights.")] = None,
     threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: torch's choice.")] = 0,
-    model: ModelOption = DEFAULT_MODEL,
+    model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
     """Adapt the canvas side until the minutes are used up; Ctrl-C or SIGTERM checkpoints first."""
     if context.invoked_subcommand is not None:
@@ -71,7 +71,7 @@ def validate(
     samples: Annotated[int, typer.Option(min=1, help="Stretches of held-out text.")] = 64,
     language: Annotated[str, typer.Option("--language", help="Which held-out files.")] = "python",
     json_output: JsonOption = False,
-    model: ModelOption = DEFAULT_MODEL,
+    model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
     """Score an adapter on held-out files: masked slots, frontier, end-of-gap, self-correction."""
     import msgspec
@@ -125,7 +125,7 @@ def pack(
     corpus: Annotated[Path, typer.Option("--corpus", help="The folder that `lacuna train corpus` made.")] = CORPUS,
     out: Annotated[Path, typer.Option("--out", help="The folder for the shards.")] = SHARDS,
     megabytes: Annotated[float, typer.Option(min=0.1, max=55, help="Largest shard.")] = 4,
-    model: ModelOption = DEFAULT_MODEL,
+    model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
     """Tokenise a corpus into the shards that training reads."""
     from rich.console import Console
@@ -155,7 +155,7 @@ def prior(
     cases: Annotated[int, typer.Option(min=1, help="Cases of one to four gaps, over all held-out packages.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Which gaps are drawn.")] = 0,
     threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
-    model: ModelOption = DEFAULT_MODEL,
+    model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
     """Fit how much canvas side, base and workspace prior count, on the held-out Python files of a corpus."""
     from lacuna_model.loader import load_model
