@@ -5,7 +5,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-DEMO_FILE := tests/data/demo/ledger.py
+DEMO_FILE := tests/data/demo/vector.py
 
 VSCODE := editor-clients/vscode
 VSIX := $(VSCODE)/dist/lacuna.vsix
@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 demo: $(VENV)/.installed
 	$(BIN)/lacuna models pull
-	$(BIN)/lacuna fill $(DEMO_FILE) --watch
+	$(BIN)/lacuna fill $(DEMO_FILE) --watch --no-workspace
 
 test: $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.vscode $(VSIX)
 	$(BIN)/lacuna models pull

@@ -70,20 +70,8 @@ EXTREMES = '''def minimum(values):
 
 
 ¦'''
-VECTORS = """class Vector:
-    def __init__(self, x, y):
-        self.x = x
-        «»
-
-    def __add__(self, other):
-        return Vector(self.x + other.x, «»)
-
-    def __sub__(self, other):
-        return Vector(self.x - other.x, «»)
-
-    def __neg__(self):
-        return Vector(«»)
-"""
+MARK = "<<fill>>"
+VECTORS = (Path(__file__).parents[1] / "tests/data/demo/vector.py").read_text()
 
 
 @dataclass
@@ -179,7 +167,7 @@ async def suggested(code: VSCode, recording: Recording) -> None:
 
 async def filled(code: VSCode, recording: Recording) -> None:
     """All gaps of a file."""
-    await code.open("vectors.py", "¦" + VECTORS.replace("«»", "<<fill>>"))
+    await code.open("vectors.py", "¦" + VECTORS)
     recording.caption = "A file with four gaps"
     async with recording.scene(code.page):
         await asyncio.sleep(READING_S)
@@ -192,9 +180,9 @@ async def denoised(page: Page, recording: Recording) -> None:
     """The same gaps in the playground, where every step is seen."""
     await page.click("#clear")
     await page.check("input[value=edit]", force=True)
-    await page.fill("#code", VECTORS.replace("«»", ""))
-    for index, match in enumerate(re.finditer("«»", VECTORS)):
-        start = match.start() - 2 * index
+    await page.fill("#code", VECTORS.replace(MARK, ""))
+    for index, match in enumerate(re.finditer(MARK, VECTORS)):
+        start = match.start() - len(MARK) * index
         await page.evaluate("at => document.getElementById('code').setSelectionRange(at, at)", start)
         await page.click("#mark")
     await page.locator("#sheet").evaluate("sheet => scrollTo(0, sheet.offsetTop - 12)")

@@ -15,7 +15,7 @@ from . import tiny
 
 ROOT = Path(__file__).parents[2]
 TORCH = Path(torch.__file__).parent  # pinned, and it ships sources of several languages
-FILES = [ROOT / name for name in ("pyproject.toml", "Makefile", "LICENSE", "tests/data/demo/ledger.py")]
+FILES = [ROOT / name for name in ("pyproject.toml", "Makefile", "LICENSE", "tests/data/demo/vector.py")]
 FILES += [Path(__file__), Path(json.__file__)]
 FILES += [TORCH / f"utils/model_dump/{name}" for name in ("code.js", "skeleton.html")]
 FILES += [TORCH / "include/c10/util/Optional.h", TORCH / "functional.py"]
