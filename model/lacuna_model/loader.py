@@ -117,8 +117,9 @@ def _reuse_freed_memory() -> None:
 
 def load_tokenizer(name: str) -> Tokenizer:
     """The tokenizer of a model alone: of the registry, or of the checkpoint in a folder."""
-    if Path(name).is_dir():
-        return Checkpoint(Path(name)).tokenizer()
+    folder = models.folder(name)
+    if folder is not None:
+        return Checkpoint(folder).tokenizer()
     return Tokenizer(GgufFile(models.path(models.find(name))).vocabulary())
 
 

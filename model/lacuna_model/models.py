@@ -89,9 +89,15 @@ def known() -> tuple[ModelInfo, ...]:
     return MODELS
 
 
+def folder(name: str) -> Path | None:
+    """The folder with the open checkpoint that ``name`` stands for; None where it is a model of the registry, or none."""
+    file = Path(name) / "config.json"
+    return file.parent if file.is_file() and all(info.name != name for info in known()) else None
+
+
 def require(name: str) -> None:
     """Raise ModelNotFoundError or WeightsError where a model is not here: one of the registry, or a folder with one."""
-    if not (Path(name).is_dir() and (Path(name) / "config.json").is_file()):
+    if folder(name) is None:
         path(find(name))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from lacuna_model import models
 from lacuna_model.assembly import build_transformer, fuse
 from lacuna_model.candidates import Reader
 from lacuna_model.checkpoint import Checkpoint
@@ -32,8 +33,9 @@ def load(model: str, *, threads: int = 0, device: str = "") -> Loaded:
 
     Raises ModelNotFoundError, WeightsError or, where the ``device`` is not here, DeviceError.
     """
-    if Path(model).is_dir():
-        return load_checkpoint(Path(model), choose_device(device))
+    folder = models.folder(model)
+    if folder is not None:
+        return load_checkpoint(folder, choose_device(device))
     return load_model(model, threads=threads, device=device)
 
 

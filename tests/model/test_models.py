@@ -29,6 +29,19 @@ def put(info: ModelInfo, data: bytes) -> Path:
     return file
 
 
+def test_a_folder_with_a_checkpoint_is_a_model_but_never_in_place_of_a_known_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("dreamon", models.DEFAULT_MODEL):
+        (tmp_path / name).mkdir()
+        assert models.folder(name) is None
+        (tmp_path / name / "config.json").write_text("{}")
+    assert models.folder("dreamon") == Path("dreamon")
+    assert models.folder(models.DEFAULT_MODEL) is None
+    models.require("dreamon")
+
+
 def test_the_registry_names_each_model_once_and_pins_it() -> None:
     names = [info.name for info in models.known()]
     assert len(set(names)) == len(names)
