@@ -90,7 +90,7 @@ def known() -> tuple[ModelInfo, ...]:
 
 
 def folder(name: str) -> Path | None:
-    """The folder with the open checkpoint that ``name`` stands for; None where it is a model of the registry, or none."""
+    """The folder with the open checkpoint that a name stands for; None where it is a model of the registry, or none."""
     file = Path(name) / "config.json"
     return file.parent if file.is_file() and all(info.name != name for info in known()) else None
 
