@@ -142,9 +142,12 @@ class Canvas:
         """Whether no slot of the block is open."""
         return None not in self.slots
 
-    def stop_at_repeat(self, tokens: TokenText) -> None:
-        """Close the fill where it goes on with what stands behind the gap: a fill never repeats that."""
-        if self.stop is None:
+    def close_by_rule(self, tokens: TokenText) -> None:
+        """Close the fill where its rule ends it: it never repeats what stands behind the gap.
+
+        Not at tokens that may yet be taken back: what is closed can be nothing else any more.
+        """
+        if self.stop is None or self.tentative:
             return
         prefix = self.gap.prefix.decode()
         text = tokens.decode_bytes(self.tokens()).decode("utf-8", errors="ignore").removeprefix(prefix)

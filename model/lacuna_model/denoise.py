@@ -94,7 +94,7 @@ def denoise(
             break  # there is no witness, and another pass would see the same: the constraint has the last word
         _apply(canvases, marginals, admitted, tokens.eog_id, counts)
         for canvas in canvases:
-            canvas.stop_at_repeat(tokens)
+            canvas.close_by_rule(tokens)
         counts.steps += 1
         step_in_block += 1
         yield snapshot(counts, canvases, marginals, tokens)

@@ -7,7 +7,7 @@ import msgspec
 
 from lacuna_model.errors import RequestError
 from lacuna_model.params import Region
-from lacuna_model.stopping import StopRule
+from lacuna_model.stopping import LineLimit, StopRule
 
 # Regions of one window: no more than training had, and no further apart than the window can show.
 MAX_GAPS = 8
@@ -116,9 +116,10 @@ def splice(text: bytes, regions: Sequence[Region], fills: Sequence[str]) -> byte
 
 
 def stop_rules(text: bytes, regions: Sequence[Region]) -> Iterator[StopRule]:
-    """Where the fill of each region ends because the text behind it would be repeated."""
+    """Where the fill of each region ends: as the text behind it would be repeated, or with the last line it takes."""
     for index, region in enumerate(regions):
         after = text[region.end :].decode()
         following = regions[index + 1 : index + 2]
         until = len(text[region.end : following[0].start].decode()) if following else None
-        yield StopRule.between(text[: region.start].decode(), after, until)
+        limit = LineLimit.of(region, text[region.end :])
+        yield StopRule.between(text[: region.start].decode(), after, until, limit)

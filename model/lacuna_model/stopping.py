@@ -5,11 +5,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from lacuna_model.params import Region
+
 # What a line within a block may begin with at the left edge: nothing, white space, a closing bracket.
 _EDGE = ("", " ", "\t", "\r", ")", "]", "}")
 # Shorter parts of a line between two gaps, a comma say, are no sign that the first one ends.
 LEAST_PART = 4
 LEAST_LOOPED, MOST_PERIOD = 16, 48
+
+
+@dataclass(frozen=True, slots=True)
+class LineLimit:
+    """How many ``lines`` a region takes; ``keeps_newline`` says that the newline of the last one is the fill's own."""
+
+    lines: int
+    keeps_newline: bool
+
+    @classmethod
+    def of(cls, region: Region, after: bytes) -> Self | None:
+        """The limit of a region that ``after`` follows; None where it takes any number."""
+        lines = 1 if region.single_line else region.max_lines
+        return cls(lines, not region.single_line and not after.startswith((b"\n", b"\r"))) if lines else None
+
+    def cut(self, fill: bytes) -> bytes:
+        """The fill without what lies beyond."""
+        lines = fill.split(b"\n", self.lines)
+        if len(lines) <= self.lines:
+            return fill
+        kept = b"\n".join(lines[: self.lines])
+        return kept + b"\n" if self.keeps_newline else kept.removesuffix(b"\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +45,7 @@ class StopRule:
     lies in (``in_block``), since what follows then belongs to something else. ``head`` is what stands before the gap
     on its own line; ``mid_line`` says that ``resumes`` is the rest of a line, so that a line may end with it,
     ``broken`` that another gap goes on with that line, and ``newline_follows`` that the text after the gap ends the
-    fill's last line.
+    fill's last line. A fill also ends with the last line that its region takes (``limit``).
     """
 
     head: str
@@ -30,9 +54,10 @@ class StopRule:
     in_block: bool
     newline_follows: bool
     broken: bool = False
+    limit: LineLimit | None = None
 
     @classmethod
-    def between(cls, before: str, after: str, until: int | None = None) -> Self:
+    def between(cls, before: str, after: str, until: int | None = None, limit: LineLimit | None = None) -> Self:
         """The rule for the gap between two texts; ``until`` the next gap so many characters of ``after`` follow."""
         head = before.rpartition("\n")[2]
         first = next((line for line in after.split("\n") if line.strip()), "")
@@ -46,13 +71,16 @@ class StopRule:
         mid_line = bool(resumes) and not opens_line and (bool(head.strip()) or (in_block and not resumes[0].isspace()))
         below = after.partition("\n")[2] if mid_line else after
         next_line = next((line for line in below.split("\n") if line.strip()), " ")
-        return cls(head, resumes, mid_line, in_block and next_line[0].isspace(), newline_follows, broken)
+        return cls(head, resumes, mid_line, in_block and next_line[0].isspace(), newline_follows, broken, limit)
 
     def end(self, text: str, *, final: bool) -> str | None:
         """The fill where ``text`` has reached its end, else None; ``final`` says that no more text will come.
 
         A line is judged once it is complete: ``return x`` may still become ``return x + 1``.
         """
+        kept = self.limit.cut(text.encode()).decode() if self.limit else text
+        if kept != text:
+            return self.end(kept, final=True)
         position = 0
         lines = text.split("\n")
         for index, line in enumerate(lines):
@@ -60,9 +88,9 @@ class StopRule:
             if self._leaves_block(whole, opens=index > 0 or not self.head):
                 return self._last_line_closed(_ended(text[:position], "\n"))
             if index < len(lines) - 1 or final:
-                kept = self._kept(line.rstrip(), whole.rstrip())
-                if kept is not None:
-                    return self._last_line_closed(text[: position + kept])
+                length = self._kept(line.rstrip(), whole.rstrip())
+                if length is not None:
+                    return self._last_line_closed(text[: position + length])
             position += len(line) + 1
         return text if final else None
 

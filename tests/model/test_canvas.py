@@ -4,7 +4,8 @@ import pytest
 from lacuna_model.canvas import Canvas
 from lacuna_model.constraint import fill_text, fill_tokens
 from lacuna_model.context import Gap
-from lacuna_model.stopping import StopRule
+from lacuna_model.params import Region
+from lacuna_model.stopping import LineLimit, StopRule
 from lacuna_model.tokenizer import Tokenizer
 
 from .scripted import SECOND, sure
@@ -89,7 +90,7 @@ def test_a_fill_ends_where_it_repeats_what_follows(
     for slot, token in enumerate(tokenizer.encode(text)):
         canvas.commit(slot, token, EOG)
     canvas.closed = closed
-    canvas.stop_at_repeat(tokenizer)
+    canvas.close_by_rule(tokenizer)
     assert tokenizer.decode(canvas.tokens()) == (text if kept is None else kept)
     assert canvas.closed is (closed or kept is not None)
 
@@ -101,9 +102,37 @@ def test_a_repeat_is_found_behind_the_healed_text(tokenizer: Tokenizer) -> None:
     canvas.open_block()
     for slot, token in enumerate(tokenizer.encode("    x = 1\n    y = 1\n")):
         canvas.commit(slot, token, EOG)
-    canvas.stop_at_repeat(tokenizer)
+    canvas.close_by_rule(tokenizer)
     assert tokenizer.decode(canvas.tokens()) == "    x = 1"
     assert canvas.closed
+
+
+def limited(tokenizer: Tokenizer, text: str, after: str, region: Region) -> Canvas:
+    """A canvas with a text on it, of a region that takes so many lines."""
+    rule = StopRule.between("def f(x):\n    ", after, None, LineLimit.of(region, after.encode()))
+    canvas = opened(100, 200, stop=rule)
+    for slot, token in enumerate(tokenizer.encode(text)):
+        canvas.commit(slot, token, EOG)
+    return canvas
+
+
+def test_a_fill_ends_with_the_last_line_that_its_region_takes(tokenizer: Tokenizer) -> None:
+    for region, after, kept in (
+        (Region(0, 0, single_line=True), "\n    return y\n", "y = x"),
+        (Region(0, 0, max_lines=2), "\n    return y\n", "y = x\n    z = y"),
+        (Region(0, 0, max_lines=2), "    return y\n", "y = x\n    z = y\n"),
+    ):
+        canvas = limited(tokenizer, "y = x\n    z = y\n    a = 1", after, region)
+        canvas.close_by_rule(tokenizer)
+        assert tokenizer.decode(canvas.tokens()) == kept
+        assert canvas.closed
+
+
+def test_a_fill_does_not_end_at_what_may_be_taken_back(tokenizer: Tokenizer) -> None:
+    canvas = limited(tokenizer, "y = (x\n", "\n    return y\n", Region(0, 0, single_line=True))
+    canvas.tentative = {2, 3}
+    canvas.close_by_rule(tokenizer)
+    assert not canvas.closed
 
 
 def test_no_repeat_ends_a_fill_before_its_least_length(tokenizer: Tokenizer) -> None:
@@ -111,7 +140,7 @@ def test_no_repeat_ends_a_fill_before_its_least_length(tokenizer: Tokenizer) -> 
     canvas = opened(100, 100, min_tokens=40, stop=StopRule.between("def f(x):\n", "    return y\n"))
     for slot, token in enumerate(tokenizer.encode(text)):
         canvas.commit(slot, token, EOG)
-    canvas.stop_at_repeat(tokenizer)
+    canvas.close_by_rule(tokenizer)
     assert not canvas.closed
     assert tokenizer.decode(canvas.tokens()) == text
 

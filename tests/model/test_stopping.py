@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.stopping import LEAST_LOOPED, StopRule, looping, trim_overlap
+from lacuna_model.stopping import LEAST_LOOPED, LineLimit, StopRule, looping, trim_overlap
 
 BODY = "def f(x):\n"
 
@@ -57,6 +57,15 @@ def test_the_last_text_is_judged_as_complete() -> None:
     rule = StopRule.between(BODY, "    return y\n")
     assert rule.end("    y = x\n    return y", final=True) == "    y = x\n"
     assert rule.end("    y = x\n    return z", final=True) == "    y = x\n    return z"
+
+
+LIMITED = StopRule.between("x = ", "\n", None, LineLimit(1, keeps_newline=False))
+
+
+@pytest.mark.parametrize("text", ["f(1)\n", "f(1)\r\n", "f(1)\ny = 2", "f(1)\n\n\n"])
+def test_a_fill_ends_with_the_last_line_of_its_limit(text: str) -> None:
+    assert LIMITED.end(text, final=False) == "f(1)"
+    assert LIMITED.end("f(1)", final=False) is None
 
 
 TEXTS = st.text(alphabet="ab: \n)", max_size=40)

@@ -192,6 +192,7 @@ class Candidates:
         self._serial = count()
         self._costs: dict[tuple[tuple[int, ...], bytes], float] = {}
         self._current: _Entry | None = None
+        self._tried: set[bytes] = set()
         self._free: frozenset[int] = frozenset()
         self._capacity = 0
         self._known: dict[int, list[tuple[int, float]]] = {}
@@ -268,7 +269,11 @@ class Candidates:
             heapq.heappush(self._heap, _Entry(cost, next(self._serial), prefix, closing))
 
     def pop(self, late: Callable[[], bool] = lambda: False) -> Fill | None:
-        """The cheapest fill that fits and keeps the region's rules; None when none is within reach, or in time."""
+        """The cheapest fill that fits and keeps the region's rules; None when none is within reach, or in time.
+
+        Other tokens for a text that was tried are left out, and their neighbours with them: behind the last line that a
+        region takes any token leaves the text as it is.
+        """
         refused = 0
         while self._heap and refused < MAX_REFUSED and not (refused and late()):
             entry = heapq.heappop(self._heap)
@@ -281,6 +286,9 @@ class Candidates:
             refused += 1
             if not self._gap.rules.least_tokens <= len(fill.tokens) <= self._capacity:
                 continue
+            if fill.text in self._tried:
+                continue
+            self._tried.add(fill.text)
             self._current = entry
             if self._gap.begins(fill.tokens) and self._gap.accepts(fill.text):
                 return fill

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from lacuna_model.params import Region
+from lacuna_model.stopping import LineLimit
 from lacuna_model.syntax.byte_grammar import ByteGrammar, json_schema_grammar, regex_grammar
 
 
@@ -11,8 +12,7 @@ class RegionRules:
 
     def __init__(self, region: Region, after: bytes) -> None:
         self.least_tokens = region.min_tokens
-        self._line_limit = 1 if region.single_line else region.max_lines
-        self._keep_last_newline = not region.single_line and not after.startswith((b"\n", b"\r"))
+        self._limit = LineLimit.of(region, after)
         self._wanted = tuple(word.encode() for word in region.must_contain)
         self._banned = tuple(word.encode() for word in region.must_not_contain)
         grammars = []
@@ -25,17 +25,11 @@ class RegionRules:
     @property
     def empty(self) -> bool:
         """Whether there is no rule."""
-        return not (self._line_limit or self._wanted or self._banned or self._grammars)
+        return not (self._limit or self._wanted or self._banned or self._grammars)
 
     def cut(self, fill: bytes) -> bytes:
         """The fill without the lines beyond the limit: a model that goes on simply is not read further."""
-        if not self._line_limit:
-            return fill
-        lines = fill.split(b"\n", self._line_limit)
-        if len(lines) <= self._line_limit:
-            return fill
-        kept = b"\n".join(lines[: self._line_limit])
-        return kept + b"\n" if self._keep_last_newline else kept.removesuffix(b"\r")
+        return self._limit.cut(fill) if self._limit else fill
 
     def accepts(self, fill: bytes) -> bool:
         """Whether a complete fill (already cut) keeps every rule."""

@@ -25,9 +25,11 @@ class Tentative:
     def takes(self, commit: Commit, view: GapView, witness: Fill) -> bool:
         """Whether a token may be committed that the witness of its gap does not have.
 
-        It is the first open slot's, and not the block's last: what is finished cannot be taken back.
+        It is the first open slot's, and not the block's last: what is finished cannot be taken back. Behind the lines
+        that the region takes no token completes what was begun in them.
         """
-        committed, failed = fill_tokens(view, self._eog_id), self._failed[commit.gap]
+        gap, failed = self._gaps[commit.gap], self._failed[commit.gap]
+        committed = fill_tokens(view, self._eog_id)
         place = len(view.done) + commit.slot
         if commit.token == self._eog_id or place != len(committed) or view.slots.count(None) < 2:
             return False
@@ -35,7 +37,7 @@ class Tentative:
         first = self._first(tokens, witness)
         if place - first >= MOST_AHEAD or len(failed) >= MOST_FAILED or tokens[: first + 1] in failed:
             return False
-        return self._gaps[commit.gap].reads(tokens)
+        return gap.text(tokens) == gap.written(tokens) and gap.reads(tokens)
 
     def take_back(self, gap: int, view: GapView, witness: Fill) -> Remask:
         """Masks what went ahead of a gap's witness."""

@@ -116,6 +116,19 @@ def test_tokens_of_every_rank_are_tried_where_a_fault_is(tokens: SmallTokens) ->
     assert tried >= {b"a", b"b", b"c"}
 
 
+def test_a_text_is_tried_once_whatever_tokens_say_it(tokens: SmallTokens) -> None:
+    """Behind the only line of a region, tokens may be swapped without end: a step took minutes so."""
+    letters = [b"a", b"b", b"c", b"d"]
+    seen = view(tokens, [letters, [b"\n"] * 4, *[letters] * 10])
+    queue = queue_of(tokens, seen, RegionRules(Region(0, 0, single_line=True), b""))
+    found = []
+    for fill in islice(iter(queue.pop, None), 200):
+        found.append(fill.text)
+        queue.blame(0)
+    assert set(found) >= {b"a", b"b", b"c", b"d"}
+    assert len(set(found)) == len(found)
+
+
 def gap_in_script(
     tokens: SmallTokens, asked: list[bytes] | None = None, left: str = "a();\n", right: str = "\nb();\n"
 ) -> GapText:

@@ -56,6 +56,17 @@ def test_what_the_grammar_does_not_read_goes_nowhere(
     assert ahead.takes(Commit(0, 1, 8), view(5), WITNESS)
 
 
+def test_nothing_goes_ahead_behind_the_lines_that_a_region_takes(
+    tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gap = GapText(vocabulary_of(tokens), RegionRules(Region(0, 0, single_line=True), b""))
+    monkeypatch.setattr(gap, "reads", lambda written: True)
+    newline, letter = tokens.encode("\n")[0], tokens.encode("a")[0]
+    ahead = Tentative([gap], tokens.eog_id)
+    assert ahead.takes(Commit(0, 1, letter), view(5), WITNESS)
+    assert not ahead.takes(Commit(0, 1, newline), view(5), WITNESS)
+
+
 def test_what_came_to_nothing_is_masked_and_not_tried_again(gap: GapText, tokens: SmallTokens) -> None:
     ahead = Tentative([gap], tokens.eog_id)
     assert ahead.take_back(0, view(6, 9, 9, done=(5,)), WITNESS) == Remask(0, 1)
