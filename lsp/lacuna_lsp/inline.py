@@ -51,11 +51,15 @@ class Item:
 
 @dataclass(slots=True)
 class Counts:
-    """How often suggestions were wanted where one helps, served from the cache, and asked of the engine."""
+    """How often suggestions were wanted where one helps, served from the cache, asked of the engine, and kept back.
+
+    Those that are ``unsure`` are not shown unasked.
+    """
 
     wanted: int = 0
     cached: int = 0
     asked: int = 0
+    unsure: int = 0
 
 
 class Inline:
@@ -85,7 +89,7 @@ class Inline:
             return []
         self.counts.wanted += 1
         match = self._suggestions.at(place)
-        if match is None or (request.invoked and not match.suggestion.several):
+        if match is None or self._is_outdated(match.suggestion, request, place):
             if settings.debounce and not request.invoked:
                 await asyncio.sleep(
                     self._debounce.delay(cursor.head, cursor.tail, at_end=not place.after.strip()) / 1e3
@@ -94,7 +98,19 @@ class Inline:
             match = await self._ask(request, place, multiline=wanted == "block")
         else:
             self.counts.cached += 1
+        if self._is_unsure(match.suggestion, request):
+            self.counts.unsure += 1
+            match = Match(match.suggestion, ())
         return self._items(request, place, match)
+
+    def _is_outdated(self, suggestion: Suggestion, request: Request, place: Place) -> bool:
+        """Whether to ask again: for several, or as the user has typed on where nothing could be shown."""
+        if request.invoked:
+            return not suggestion.several
+        return self._is_unsure(suggestion, request) and suggestion.place != place
+
+    def _is_unsure(self, suggestion: Suggestion, request: Request) -> bool:
+        return not request.invoked and suggestion.confidence < self._settings().min_confidence
 
     async def _ask(self, request: Request, place: Place, *, multiline: bool) -> Match:
         settings, id = self._settings(), uuid.uuid4().hex
@@ -117,7 +133,8 @@ class Inline:
         fills = [filled.fills[0], *(fill[0] for fill in filled.alternatives)] if filled.status in USABLE else []
         habits = Habits.of(place.before + place.after, request.document.newline)
         texts = tuple(polish.clean(fill, habits, max_lines=region.max_lines) for fill in fills)
-        suggestion = Suggestion(place, texts, id, several=request.invoked, constrained=filled.stats.constrained)
+        confidence = next((lines[0] for lines in filled.confidence if lines), 1.0)  # an older engine tells nothing
+        suggestion = Suggestion(place, texts, id, request.invoked, filled.stats.constrained, confidence)
         self._suggestions.keep(suggestion)
         return Match(suggestion, tuple(enumerate(texts)))
 

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 Count = Annotated[int, Meta(ge=1, le=8)]
 Milliseconds = Annotated[int, Meta(ge=0, le=60_000)]
+Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class Settings(msgspec.Struct, frozen=True, rename="camel"):
@@ -15,7 +16,8 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
 
     ``automatic`` suggests while typing; without it only on request. ``multiline`` says whether a suggestion may have
     several lines: where a block begins, always or never. ``debounce`` waits for a pause that fits the rhythm of
-    typing. ``candidates`` is the number of suggestions on request. ``deadline_ms`` ends a suggestion early with what
+    typing. ``min_confidence`` is how likely the first line of a suggestion must be for it to be shown unasked.
+    ``candidates`` is the number of suggestions on request. ``deadline_ms`` ends a suggestion early with what
     is valid by then (0: never). ``disabled_languages`` are LSP language ids.
     """
 
@@ -23,6 +25,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
     automatic: bool = True
     multiline: Literal["auto", "always", "never"] = "auto"
     debounce: bool = True
+    min_confidence: Share = 0.2
     candidates: Count = 3
     max_tokens: Annotated[int, Meta(ge=1, le=512)] = 96
     max_lines: Annotated[int, Meta(ge=1, le=100)] = 12

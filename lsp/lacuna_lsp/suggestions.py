@@ -27,7 +27,8 @@ class Suggestion:
     """What a request of the engine came to: texts for one place, best first.
 
     ``request`` names the fill to the engine, for feedback; ``several`` says that the engine was asked for
-    several candidates; ``constrained`` that it kept the file valid.
+    several candidates; ``constrained`` that it kept the file valid. ``confidence`` is how likely the first line of the
+    first text is the wanted one, in 0..1.
     """
 
     place: Place
@@ -35,6 +36,7 @@ class Suggestion:
     request: str
     several: bool
     constrained: bool
+    confidence: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

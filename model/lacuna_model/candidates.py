@@ -11,6 +11,7 @@ from typing import Protocol
 
 from msgspec.structs import replace as replace_fields
 
+from lacuna_model import confidence
 from lacuna_model.canvas import Canvas, Likelihood, PassCounts
 from lacuna_model.constraint import Commit, Constraint, ConstraintStats, GapView, Remask, TokenText, Verdict
 from lacuna_model.denoise import CanvasModel, Ending, denoise
@@ -62,12 +63,15 @@ def total(stats: Iterable[ConstraintStats]) -> ConstraintStats:
 
 
 class SideBySide:
-    """The constraints of all candidates as one; its verdict is that of the first candidate that found a fill."""
+    """The constraints of all candidates as one; its verdict is that of the first candidate that found a fill.
+
+    ``found`` are the fills of all that did, each with the first candidate that has them.
+    """
 
     def __init__(self, constraints: Sequence[Constraint], num_gaps: int) -> None:
         self._constraints = constraints
         self._num_gaps = num_gaps
-        self.found: tuple[Fills, ...] = ()
+        self.found: dict[Fills, int] = {}
 
     @property
     def active(self) -> bool:
@@ -90,12 +94,14 @@ class SideBySide:
         return admitted
 
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
-        """The first verdict with fills; those of all candidates go to ``found``."""
+        """The first verdict with fills."""
         verdicts = [
             constraint.finish(self._views(gaps, index), truncate=truncate)
             for index, constraint in enumerate(self._constraints)
         ]
-        self.found = tuple(verdict.fills for verdict in verdicts if verdict.fills is not None)
+        for index, verdict in enumerate(verdicts):
+            if verdict.fills is not None:
+                self.found.setdefault(verdict.fills, index)
         return next((verdict for verdict in verdicts if verdict.fills is not None), verdicts[0])
 
     def _of(self, commit: Commit) -> int:
@@ -130,7 +136,8 @@ class Attempt:
 class Candidates:
     """Finds the fills of a request: a first one, and forks of it where several are wanted or it is doubtful.
 
-    ``attempt`` makes what is denoised, for candidates that begin so. ``found`` has the fills, likeliest first.
+    ``attempt`` makes what is denoised, for candidates that begin so. ``found`` has the fills, likeliest first, and
+    ``confidence`` for each how likely every line of every gap is, as :mod:`lacuna_model.confidence` has it.
     """
 
     def __init__(
@@ -147,6 +154,7 @@ class Candidates:
         self._options = options
         self._wanted = wanted
         self.found: list[Fills] = []
+        self.confidence: dict[Fills, tuple[tuple[float, ...], ...]] = {}
         self._shown: Snapshot | None = None
 
     @property
@@ -206,6 +214,13 @@ class Candidates:
         texts = [prefix + fill for prefix, fill in zip(prefixes, fills, strict=True)]
         return first.model.likelihood([self._tokens.encode(text) for text in texts])
 
+    def _sure(self, fills: Fills, canvases: Sequence[Canvas], candidate: int) -> tuple[tuple[float, ...], ...]:
+        own = (canvas for canvas in canvases if canvas.candidate == candidate)
+        return tuple(
+            confidence.of_lines(fill, canvas.tokens(), canvas.said, canvas.gap.prefix, self._tokens)
+            for fill, canvas in zip(fills, own, strict=True)
+        )
+
     def _turns(
         self, attempt: Attempt, cancelled: Callable[[], bool], deadline: float | None
     ) -> Generator[Snapshot, None, Ending]:
@@ -225,6 +240,8 @@ class Candidates:
                 seen = next(loop)
             except StopIteration as end:
                 ending: Ending = end.value
+                for fills, candidate in attempt.constraint.found.items():
+                    self.confidence.setdefault(fills, self._sure(fills, attempt.canvases, candidate))
                 return ending
             self._shown = replace_fields(left, step=left.step + seen.step) if left else seen
             passes, checks = self.passes, self.checks

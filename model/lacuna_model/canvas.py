@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lacuna_model.confidence import UNSAID
 from lacuna_model.constraint import EMPTY_IDS, EMPTY_LOGP, GapView, TokenText
 from lacuna_model.context import Gap
 from lacuna_model.stopping import StopRule
@@ -56,7 +57,8 @@ class Canvas:
     ``done`` are the tokens of finished blocks, ``slots`` the current block (None: open). ``budget`` is how many
     tokens may follow behind this block. Of several candidates for one gap each has a canvas, which begins with the
     tokens of ``begin``. The ``tentative`` slots may yet be open again. ``rivals`` has for places, counted over all
-    blocks, the next best token and by how many nats it was behind the one that stands there.
+    blocks, the next best token and by how many nats it was behind the one that stands there, and ``said`` the
+    log-probability that the model gave the token there.
     """
 
     gap: Gap
@@ -70,6 +72,7 @@ class Canvas:
     slots: list[int | None] = field(default_factory=list)
     tentative: set[int] = field(default_factory=set)
     rivals: dict[int, tuple[float, int]] = field(default_factory=dict)
+    said: dict[int, float] = field(default_factory=dict)
     closed: bool = False
 
     def open_block(self) -> None:
@@ -120,8 +123,10 @@ class Canvas:
             self.closed = True
 
     def remember(self, slot: int, token: int, seen: Marginals) -> None:
-        """Keep the rival of the token that a slot receives, where that is the best and no constraint swapped it."""
+        """Keep what was said of the token that a slot receives, and its rival, where it is the best one."""
         place = len(self.done) + slot
+        offered = np.flatnonzero(seen.ids[slot] == token)
+        self.said[place] = max(float(seen.logp[slot, offered[0]]), UNSAID) if len(offered) else UNSAID
         self.rivals.pop(place, None)
         if seen.ids[slot, 0] == token:
             self.rivals[place] = float(seen.logp[slot, 0] - seen.logp[slot, 1]), int(seen.ids[slot, 1])

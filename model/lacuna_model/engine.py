@@ -93,6 +93,7 @@ class Engine:
         newlines = region_groups.newlines(text, request.regions)
         spaced, regions = region_groups.spaced(text, request.regions, newlines)
         fills: list[str] = []
+        confidence: list[tuple[float, ...]] = []
         ending: Ending | None = None
         project = self.workspaces.follow(request.workspace) if request.workspace else None
         if project is not None and self._snippet_budget and not request.snippets:
@@ -121,6 +122,7 @@ class Engine:
                 if ending.verdict.fills is None:
                     break
                 fills += ending.verdict.fills
+                confidence += fill.confidence(ending.verdict.fills)
                 if ending.outcome == "deadline":
                     break
         assert ending is not None
@@ -131,9 +133,11 @@ class Engine:
         fills = list(region_groups.closed(fills, newlines))
         others = tuple(region_groups.closed(other, newlines) for other in others)
         # A deadline may leave later groups untouched: they keep what they had.
+        confidence += [()] * (len(request.regions) - len(fills))
         fills += [text[region.start : region.end].decode() for region in request.regions[len(fills) :]]
         filled = region_groups.splice(text, request.regions, fills).decode()
-        return InfillResult(ending.outcome, filled, tuple(fills), stats, ending.verdict.message, others)
+        told = ending.verdict.message
+        return InfillResult(ending.outcome, filled, tuple(fills), stats, told, others, tuple(confidence))
 
     def _stand_ins(self, request: InfillRequest, text: bytes, regions: Sequence[Region]) -> list[str]:
         """What gaps hold for the constraint until they are filled; nothing where it knows no syntax."""
@@ -253,6 +257,10 @@ class _GroupFill:
     def others(self) -> tuple[tuple[str, ...], ...]:
         """The fills of the further candidates, once the loop has ended."""
         return tuple(self._candidates.found[1:])
+
+    def confidence(self, fills: tuple[str, ...]) -> tuple[tuple[float, ...], ...]:
+        """How likely every line of these fills is the wanted one."""
+        return self._candidates.confidence[fills]
 
     def stats(self, ending: Ending) -> FillStats:
         """What this group took."""

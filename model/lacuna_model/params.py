@@ -157,7 +157,8 @@ class InfillResult(msgspec.Struct, frozen=True):
 
     Where ``status`` is not ok, ``message`` says why. ``stats`` are what it took.
     ``alternatives`` are further sets of fills, next best first, where the request asked for several candidates; there
-    may be fewer than asked for.
+    may be fewer than asked for. ``confidence`` has for every line of each of the ``fills`` how likely the fill is the
+    wanted one up to the end of that line, in 0..1; nothing for regions that were left as they were.
     """
 
     status: Status
@@ -166,3 +167,4 @@ class InfillResult(msgspec.Struct, frozen=True):
     stats: FillStats
     message: str = ""
     alternatives: tuple[tuple[str, ...], ...] = ()
+    confidence: tuple[tuple[float, ...], ...] = ()

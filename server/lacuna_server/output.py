@@ -65,6 +65,8 @@ def report(result: InfillResult, file: Path, model: str) -> dict[str, object]:
         "status": result.status,
         "text": result.text,
         "fills": list(result.fills),
+        "alternatives": result.alternatives,
+        "confidence": result.confidence,
         "stats": result.stats,
         "message": result.message,
         "file": str(file),

@@ -2,8 +2,8 @@
 
 Both files lie in the folder that ``LSP_SCRIPT`` names. ``script.json`` has the ``fills`` (a list of candidates, each
 one text for every region or a list with one for each), the number of ``steps`` and their length in seconds (``pause``),
-whether the file was ``constrained``, and the ``status``; while it says ``hold``, the model is being loaded.
-``log.jsonl`` has a line for each start, step and end.
+whether the file was ``constrained``, the ``confidence`` in every line, and the ``status``; while it says ``hold``, the
+model is being loaded. ``log.jsonl`` has a line for each start, step and end.
 """
 
 import json
@@ -25,6 +25,7 @@ SCRIPT: dict[str, Any] = {
     "steps": 1,
     "pause": 0.0,
     "constrained": True,
+    "confidence": 0.9,
     "status": "ok",
     "hold": False,
 }
@@ -65,7 +66,8 @@ class ScriptedEngine:
         sets = sets[: request.candidates]
         stats = FillStats(nfe=plan["steps"], steps=plan["steps"], tokens=4, constrained=plan["constrained"])
         text = splice(request.text.encode(), request.regions, sets[0]).decode()
-        return InfillResult(plan["status"], text, sets[0], stats, plan.get("message", ""), tuple(sets[1:]))
+        sure = tuple((plan["confidence"],) * len(fill.splitlines()) for fill in sets[0])
+        return InfillResult(plan["status"], text, sets[0], stats, plan.get("message", ""), tuple(sets[1:]), sure)
 
 
 def load(setup: Setup, report: Callable[[float, str], None]) -> ScriptedEngine:

@@ -58,6 +58,36 @@ async def test_one_candidate_while_typing(editor: Editor, daemon: Daemon) -> Non
     assert await editor.suggest() == ["one"]
 
 
+async def test_what_is_unlikely_is_shown_only_on_request(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["unlikely(words)"], confidence=0.1)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == []
+    assert await editor.suggest() == []
+    assert len(daemon.requests) == 1
+    assert await editor.suggest(invoked=True) == ["unlikely(words)"]
+
+
+async def test_what_was_unlikely_is_asked_again_as_the_user_types_it(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["unlikely(words)"], confidence=0.1)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == []
+    daemon.plan(fills=["likely(words)"], confidence=0.6)
+    editor.type("un")
+    assert await editor.suggest() == ["likely(words)"]
+    assert len(daemon.requests) == 2
+    status = await editor.command("lacuna.status")
+    assert status["suggestions"]["unsure"] == 1
+
+
+async def test_everything_is_shown_where_that_is_wanted(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["unlikely(words)"], confidence=0.1)
+    await editor.initialize(AT_ONCE | {"minConfidence": 0})
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == ["unlikely(words)"]
+
+
 async def test_a_suggestion_is_served_again_while_it_is_typed(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["total(first, second)"])
     await editor.initialize()

@@ -60,13 +60,13 @@ def recorded(*fills: tuple[str, ...] | None) -> list[Recorded]:
 def test_the_first_that_found_a_fill_speaks_for_all() -> None:
     both = SideBySide(recorded(None, ("a",), ("b",)), 1)
     assert both.finish(views(3), truncate=False).fills == ("a",)
-    assert both.found == (("a",), ("b",))
+    assert both.found == {("a",): 1, ("b",): 2}
 
 
 def test_where_none_found_a_fill_the_first_says_why() -> None:
     both = SideBySide(recorded(None, None), 1)
     assert both.finish(views(2), truncate=False).fills is None
-    assert both.found == ()
+    assert both.found == {}
 
 
 def test_fills_come_likeliest_first_and_once() -> None:

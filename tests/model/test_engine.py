@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from lacuna_model import engine as engine_module
 from lacuna_model import readers
 from lacuna_model.canvas import Marginals, PassCounts
+from lacuna_model.confidence import UNSAID, fitted
 from lacuna_model.constraint import Constraint, Unconstrained
 from lacuna_model.engine import Engine
 from lacuna_model.errors import RequestError
@@ -139,6 +140,14 @@ def test_a_scripted_fill_arrives_as_it_is(engine: Engine, script: type[ScriptedM
         )
 
 
+def test_every_line_of_a_fill_has_a_confidence(engine: Engine, script: type[ScriptedModel]) -> None:
+    script.script = ("math", "0\n    x = x + 1", " + 1")
+    first, second, third = engine.fill(request(THREE)).confidence
+    assert (len(first), len(second), len(third)) == (1, 2, 1)
+    assert 0 < second[1] <= second[0] < 1
+    assert second[0] > fitted().probability(UNSAID)
+
+
 def test_an_empty_fill_is_one(engine: Engine, script: type[ScriptedModel]) -> None:
     script.script = ("",)
     _, result = run(engine, request("x = [1, <<fill>>]\n"))
@@ -217,6 +226,7 @@ def test_far_regions_see_what_the_earlier_ones_became(engine: Engine) -> None:
     assert seen[0][1:] == ("", "")
     assert seen[-1] == result.fills
     assert any(fills[0] == result.fills[0] and fills[2] == "" for fills in seen)
+    assert [len(lines) for lines in result.confidence] == [max(len(fill.splitlines()), 1) for fill in result.fills]
 
 
 def test_more_regions_than_a_window_takes(engine: Engine) -> None:
@@ -277,6 +287,7 @@ def test_a_deadline_leaves_later_groups_as_they_were(engine: Engine, monkeypatch
     options = DecodeOptions(syntax=False, schedule="single", guidance=0.0, deadline_ms=250)
     result = engine.fill(request(text, options=options, max_tokens=30, min_tokens=30))
     assert (result.status, result.fills[1]) == ("deadline", MARK)
+    assert [len(lines) for lines in result.confidence] == [1, 0]
     assert result.stats.steps == 3
 
 

@@ -46,14 +46,7 @@ def sample_cases(documents: Sequence[Document], num_cases: int, seed: int) -> li
 
     The documents parse; a file too short or too long is passed over. Raises LacunaError where none is left.
     """
-    usable = [
-        document
-        for document in documents
-        if document.text.count("\n") >= _MIN_LINES and len(document.text) <= _MAX_BYTES
-    ]
-    usable = [document for document in usable if len(_candidates(document)) >= _MIN_LINES]
-    if not usable:
-        raise LacunaError("the held-out corpus has no file long enough to cut gaps into")
+    usable = long_enough(documents)
     rng = Random(seed)
     cases: list[Case] = []
     for i in range(num_cases):
@@ -61,7 +54,20 @@ def sample_cases(documents: Sequence[Document], num_cases: int, seed: int) -> li
     return cases
 
 
-def _candidates(document: Document) -> list[int]:
+def long_enough(documents: Sequence[Document]) -> list[Document]:
+    """The documents that gaps can be cut into; raises LacunaError where there are none."""
+    usable = [
+        document
+        for document in documents
+        if document.text.count("\n") >= _MIN_LINES and len(document.text) <= _MAX_BYTES
+    ]
+    usable = [document for document in usable if len(code_lines(document)) >= _MIN_LINES]
+    if not usable:
+        raise LacunaError("the held-out corpus has no file long enough to cut gaps into")
+    return usable
+
+
+def code_lines(document: Document) -> list[int]:
     """Indices of the lines that are worth a gap: code, neither blank nor prose nor a lone bracket."""
     prose = _prose(parser_of(document.language).parse(document.text.encode()).root_node)
     return [i for i, line in enumerate(document.text.split("\n")) if len(line.strip()) >= 4 and i not in prose]
@@ -87,7 +93,7 @@ def _prose(root: tree_sitter.Node) -> set[int]:
 
 def _cut(document: Document, shape: Shape, rng: Random) -> Case:
     lines = document.text.split("\n")
-    spans = sorted(_spans(_candidates(document), shape, rng))
+    spans = sorted(_spans(code_lines(document), shape, rng))
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)

@@ -20,6 +20,7 @@ from lacuna_model.prior.proposal import END_TOKENS
 from lacuna_model.prior.spans import log_odds
 from lacuna_model.prior.weights import MixtureWeights
 from lacuna_model.train.documents import Document, read_documents
+from lacuna_model.train.logistic import fewest_nats
 from lacuna_model.train.observations import Choice, Seen, observe
 from lacuna_model.train.packages import CorpusError
 
@@ -28,8 +29,6 @@ DEFAULT_CASES = 200
 # Every rate begins with half an observation of one end in ten, every probability with this least one.
 PRIOR_COUNT, PRIOR_RATE = 0.5, 0.1
 LEAST = 1e-6
-# A pull towards zero on all coefficients but the constant.
-SHRINKAGE = 1e-3
 
 
 def held_out_documents(corpus: Path) -> list[Document]:
@@ -123,7 +122,7 @@ def _ends(seen: Sequence[Seen], said: Sequence[tuple[float, ...]]) -> tuple[floa
     inputs = torch.tensor([(1.0, *(max(each, FLOOR) for each in one)) for one in said], dtype=torch.float64)
     wanted = torch.tensor([float(one.is_end) for one in seen], dtype=torch.float64)
     loss = torch.nn.functional.binary_cross_entropy_with_logits
-    return _maximise(inputs.shape[1], lambda coefficients: loss(inputs @ coefficients, wanted))
+    return fewest_nats(inputs.shape[1], lambda coefficients: loss(inputs @ coefficients, wanted))
 
 
 def _coefficients(found: Sequence[tuple[NDArray[np.float64], float]], model: Sequence[float]) -> tuple[float, ...]:
@@ -135,7 +134,7 @@ def _coefficients(found: Sequence[tuple[NDArray[np.float64], float]], model: Seq
         weights = (inputs @ coefficients).sigmoid()
         return -((1 - weights) * own + weights * prior + LEAST).log().mean()
 
-    return _maximise(inputs.shape[1], loss)
+    return fewest_nats(inputs.shape[1], loss)
 
 
 def _spoken(choice: Choice, coefficients: Sequence[float]) -> list[NDArray[np.float64]]:
@@ -155,19 +154,4 @@ def _choosing(choices: Sequence[Choice], features: Sequence[Sequence[NDArray[np.
         total = torch.ones(len(choices), dtype=torch.float64).index_add(0, owner, odds.exp())
         return (total.log().sum() - odds[right].sum()) / len(choices)
 
-    return _maximise(inputs.shape[1], loss)
-
-
-def _maximise(size: int, loss: Callable[[Tensor], Tensor]) -> tuple[float, ...]:
-    """Coefficients of which the first is a constant, at the least ``loss``."""
-    coefficients = torch.zeros(size, dtype=torch.float64, requires_grad=True)
-    optimizer = torch.optim.LBFGS([coefficients], max_iter=200, line_search_fn="strong_wolfe")
-
-    def step() -> Tensor:
-        optimizer.zero_grad()
-        value = loss(coefficients) + SHRINKAGE * coefficients[1:].square().sum()
-        value.backward()  # type: ignore[no-untyped-call]  # torch leaves it so
-        return value
-
-    optimizer.step(step)  # type: ignore[no-untyped-call]  # torch leaves it so
-    return tuple(round(value, 4) for value in coefficients.tolist())
+    return fewest_nats(inputs.shape[1], loss)

@@ -167,6 +167,29 @@ def prior(
     output.say(f"the weights are in {out}; what ships is model/lacuna_model/prior/weights.json")
 
 
+@app.command()
+def confidence(
+    corpus: Annotated[Path, typer.Option("--corpus", help="The folder that `lacuna train corpus` made.")] = CORPUS,
+    out: Annotated[Path, typer.Option("--out", help="Where the numbers go.")] = Path("confidence.json"),
+    cases: Annotated[int, typer.Option(min=1, help="Cursors in lines of held-out files.")] = 800,
+    seed: Annotated[int, typer.Option(min=0, help="Which cursors are drawn.")] = 0,
+    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
+    model: ListedModelOption = DEFAULT_MODEL,
+) -> None:
+    """Fit how likely suggestions are on half of the held-out packages, and tell what that comes to on the others."""
+    from lacuna_model.evaluate.engines import available_engines
+    from lacuna_model.evaluate.typed import table
+    from lacuna_model.loader import load_model
+    from lacuna_model.train.confidence import fit_main, held_out_documents
+
+    documents = held_out_documents(corpus)
+    filler = available_engines(load_model(model, threads=threads))["lacuna"]()
+    with output.counting("suggestions", cases) as advance:
+        found = fit_main(filler, documents, out, num_cases=cases, seed=seed, advance=advance)
+    output.print_table(table(found))
+    output.say(f"the numbers are in {out}; what ships is model/lacuna_model/confidence.json")
+
+
 def add_to(app_above: typer.Typer) -> None:
     """Adds the commands as a group."""
     app_above.add_typer(app)
