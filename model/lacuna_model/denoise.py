@@ -134,10 +134,11 @@ def _apply(
             canvas.remask(commit.slot)
         elif canvas.closed or commit.slot >= len(canvas.slots):
             continue  # an end-of-gap of this very step has cut the slot off
-        elif commit.edit:
+        elif seen is not None and commit.edit:
+            canvas.remember(commit.slot, commit.token, seen)
             canvas.slots[commit.slot] = commit.token
             counts.corrections += 1
-        elif canvas.slots[commit.slot] is None and seen is not None:
+        elif seen is not None and canvas.slots[commit.slot] is None:
             canvas.remember(commit.slot, commit.token, seen)
             canvas.commit(commit.slot, commit.token, eog_id, tentative=commit.tentative)
 
@@ -157,16 +158,22 @@ def _next_block(model: CanvasModel, canvases: Sequence[Canvas]) -> None:
 def snapshot(
     counts: Counts, canvases: Sequence[Canvas], marginals: Sequence[Marginals | None], tokens: TokenText
 ) -> Snapshot:
-    """What stands on the canvases now: committed tokens, and the best draft of every open slot."""
+    """What stands on the canvases now: committed tokens, and the best draft of every open slot.
+
+    The confidence of a token is the probability that the model gave it last.
+    """
     fills, slots = [], []
     for canvas, seen in zip(canvases, marginals, strict=True):
-        views = [SlotView(_text(tokens, token), "committed", 1.0) for token in canvas.done]
+        said = [float(np.exp(canvas.said.get(place, 0.0))) for place in range(len(canvas.done) + len(canvas.slots))]
+        views = [
+            SlotView(_text(tokens, token), "committed", sure) for token, sure in zip(canvas.done, said, strict=False)
+        ]
         ids = list(canvas.done)
         for slot, token in enumerate(canvas.slots):
             if token is not None:
                 ids.append(token)
                 state: SlotState = "draft" if slot in canvas.tentative else "committed"
-                views.append(SlotView(_text(tokens, token), state, 1.0))
+                views.append(SlotView(_text(tokens, token), state, said[len(canvas.done) + slot]))
             elif seen is not None and seen.ids[slot, 0] != tokens.eog_id:
                 ids.append(int(seen.ids[slot, 0]))
                 views.append(SlotView(_text(tokens, ids[-1]), "draft", float(np.exp(seen.logp[slot, 0]))))

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from lacuna_model.canvas import Canvas
+from lacuna_model.confidence import UNSAID
 from lacuna_model.constraint import fill_text, fill_tokens
 from lacuna_model.context import Gap
 from lacuna_model.params import Region
@@ -59,6 +60,13 @@ def test_a_nearer_end_of_gap_cuts_again() -> None:
     canvas.commit(2, EOG, EOG)
     canvas.commit(0, EOG, EOG)
     assert (canvas.slots, canvas.closed, canvas.tokens()) == ([], True, [])
+
+
+def test_what_was_said_of_a_token_is_kept() -> None:
+    canvas, seen = opened(), sure([7, 8, 9, 10])
+    canvas.remember(1, 8, seen)
+    canvas.remember(2, 11, seen)  # a token that the model did not offer
+    assert canvas.said == {1: float(seen.logp[1, 0]), 2: UNSAID}
 
 
 def test_a_view_shows_what_a_constraint_needs() -> None:

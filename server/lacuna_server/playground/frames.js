@@ -42,12 +42,11 @@ export class Story {
   }
 }
 
-// What a slot is, what has just become of it, and how sure the model was when it was committed.
+// What a slot is, and what has just become of it.
 function told(slot, before) {
   if (slot.state !== "committed") return { ...slot, event: "" };
-  const known = before?.state === "committed";
-  const event = !known ? "now" : before.text !== slot.text ? "changed" : "";
-  return { ...slot, confidence: known ? before.confidence : (before?.confidence ?? 1), event };
+  const event = before?.state !== "committed" ? "now" : before.text !== slot.text ? "changed" : "";
+  return { ...slot, event };
 }
 
 const MASKS = 6; // at least so many stand for a gap before anything is known of it
