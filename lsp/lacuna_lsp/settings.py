@@ -25,7 +25,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
     automatic: bool = True
     multiline: Literal["auto", "always", "never"] = "auto"
     debounce: bool = True
-    min_confidence: Share = 0.2
+    min_confidence: Share = 0.3
     candidates: Count = 3
     max_tokens: Annotated[int, Meta(ge=1, le=512)] = 96
     max_lines: Annotated[int, Meta(ge=1, le=100)] = 12
