@@ -14,6 +14,7 @@ from lacuna_model.syntax.frontier import Frontier
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.oracle import COMPILES, LINE, PROGRAM, next_code_line
+from lacuna_model.syntax.original import Original
 from lacuna_model.syntax.placement import placement_in
 from lacuna_model.syntax.reparse import advance
 from lacuna_model.syntax.window import Window
@@ -45,10 +46,13 @@ class Document:
     the gaps themselves: at first only those apart from the gaps' windows, if there are any when the windows are taken
     out; after ``widen`` the same, checked in the whole file; after ``displace`` nothing more is said of what is merely
     out of place, until there are valid fills: then they say what may be; after ``relax`` those in the windows may
-    stay too.
+    stay too. Where every fill is ``in_line``, what is broken without its line as well may stay from the beginning: a
+    line is not to mend what a macro looks like in another.
     """
 
-    def __init__(self, text: bytes, gaps: Sequence[tuple[int, int]], language: Language) -> None:
+    def __init__(
+        self, text: bytes, gaps: Sequence[tuple[int, int]], language: Language, *, in_line: bool = False
+    ) -> None:
         self._text = text
         self._gaps = tuple(gaps)
         self._language = language
@@ -59,10 +63,12 @@ class Document:
         self._placement = placement_in(language, rest)
         self._extents = extents
         self._windows = [self._window(extent) for extent in extents]
-        self._near = [(extent.begin, extent.stop) for extent in extents] or [(0, len(text) + 1)]
         self._relaxed = False
         self._suited: set[tuple[bytes, ...]] = set()
         self._balance = Balance(text, gaps, language.lexicon)
+        self._before = Original(
+            text, gaps, language, extents, apart=self._sound_elsewhere, in_line=in_line, insides=self._insides
+        )
 
     @property
     def windows(self) -> Sequence[Window]:
@@ -77,10 +83,15 @@ class Document:
                     return window.balance, gap - window.extent.first
         return self._balance, gap
 
+    def _insides(self) -> list[bytes]:
+        """For each gap what ends the comment or string that it begins in."""
+        sides = (balance.sides(index) for balance, index in map(self.balance, range(len(self._gaps))))
+        return [one.left.inside.strip() for one in sides]
+
     @property
     def idle(self) -> bool:
         """Whether what is broken around the gaps is tolerated, so that to fill nothing would be valid."""
-        return self._relaxed and bool(self._faults)
+        return self._relaxed and bool(self._before.faults)
 
     def frontier(self, gap: int, offset: int) -> Frontier | None:
         """What may follow the first ``offset`` bytes of a gap's fill, by the tree of the fills last found valid."""
@@ -108,34 +119,6 @@ class Document:
 
     def _window(self, extent: Extent) -> Window:
         return Window(self._text, self._gaps, self._original, extent, self._language, self._placement)
-
-    @cached_property
-    def _original_tree(self) -> Tree:
-        return Parser(self._language.grammar()).parse(self._text)
-
-    @cached_property
-    def _faults(self) -> frozenset[Fault]:
-        return tree_faults(self._original_tree)
-
-    @cached_property
-    def _independent(self) -> frozenset[Fault]:
-        """The original's faults that stay when the comments and strings that gaps stand in are ended there.
-
-        One that goes on far behind its gap breaks what stands where it ends, which is for the fill to mend.
-        """
-        sides = (balance.sides(index) for balance, index in map(self.balance, range(len(self._gaps))))
-        ends = [one.left.inside.strip() for one in sides]
-        if not any(ends):
-            return self._faults
-        fills = [text + end for text, end in zip(self._original, ends, strict=True)]
-        tree = Parser(self._language.grammar()).parse(self.assemble(fills))
-        splices = [Splice(*gap, len(fill)) for gap, fill in zip(self._gaps, fills, strict=True)]
-        stay = tree_faults(tree)
-        return frozenset(fault for fault in self._faults if carried_over({fault}, splices) & stay)
-
-    @cached_property
-    def _indent_faults(self) -> frozenset[Fault]:
-        return indentation_faults(self._original_tree, self._text) if self._language.columns else frozenset()
 
     @cached_property
     def _around(self) -> list[tuple[bytes, int]]:
@@ -173,7 +156,7 @@ class Document:
 
     def relax(self) -> bool:
         """From now on tolerates the original's faults near the gaps too; False if that changes nothing."""
-        changed = not self._relaxed and bool(self._faults)
+        changed = not self._relaxed and bool(self._before.faults)
         self._relaxed = True
         return self.displace() or changed
 
@@ -182,7 +165,7 @@ class Document:
 
         A window may reject fills that are valid in the whole document; a ``thorough`` check then asks that.
         """
-        if not self._windows:
+        if not self._windows or self._before.is_spoilt:
             return self._check_whole(fills)
         found: list[tuple[int, int]] = []
         parsed: list[tuple[Window, Tree]] = []
@@ -295,22 +278,10 @@ class Document:
         """The faults that the original does not have, or has only near the gaps, where they are to be repaired."""
         if not faults:
             return Check(())
-        # finding those of the original's indentation walks its whole tree
-        indents = self._indent_faults if any(fault.kind == "INDENT" for fault in faults) else frozenset()
-        near = frozenset(fault for fault in self._faults | indents if self._is_near(fault))
-        far = frozenset() if self._sound_elsewhere else (self._independent | indents) - near
-        lasting = frozenset(fault for fault in far if not self._is_half(fault))
-        known = far | near if self._relaxed else lasting
+        known = self._before.known(columns=any(fault.kind == "INDENT" for fault in faults), near=self._relaxed)
         splices = [Splice(*gap, len(fill)) for gap, fill in zip(self._gaps, fills, strict=True)]
         known = frozenset(fault for fault in carried_over(known, splices) if not self._at_fill(fault, fills))
         return Check(tuple(nearest(self._whole, fills, faults - known)))
-
-    def _is_near(self, fault: Fault) -> bool:
-        return any(fault.end >= begin and fault.start < stop for begin, stop in self._near)
-
-    def _is_half(self, fault: Fault) -> bool:
-        """Whether a closer is missing or has no opener: even far from the gaps it is what they lack."""
-        return fault.kind.startswith("MISSING") or self._text[fault.start : fault.end] in (b"}", b")", b"]")
 
     def _at_fill(self, fault: Fault, fills: Sequence[bytes]) -> bool:
         """Whether a fault begins or ends at a fill, which is then to blame whatever stood there before."""

@@ -19,8 +19,16 @@ SMALL = 3000
 GROWTHS = 4
 # A line that begins like this goes on with the statement above it.
 CONTINUATION = re.compile(
-    rb"(?:else|elif|except|finally|catch|case|default|then|do|done|fi|esac|end|while)\b|[)\]{}\"'`#.&|?:*/+-]"
+    rb"(?:else|elif|except|finally|catch|case|default|then|do|done|fi|esac|end|while)\b|[)\]{}\"'`.&|?:*/+-]"
+    rb"|#(?![ \t]*(?:include|define|undef|pragma)\b)"  # the others have ends, and in other languages it is a comment
     rb"|(?!try\b)\w+:\s*\Z"  # a label
+)
+# A line that begins like this belongs to the statement below it.
+LEADING = re.compile(rb"[ \t]*(?:@|template\b[^;{]*\Z)")
+# Around whole declarations these change nothing of how they are read: an include guard, a namespace, `extern "C"`.
+TRANSPARENT = frozenset(
+    [f"preproc_{name}" for name in ("if", "ifdef", "elif", "elifdef", "else")]
+    + ["linkage_specification", "namespace_definition", "declaration_list"]
 )
 
 
@@ -119,16 +127,26 @@ def _in_whole_lines(text: bytes, extent: Extent, begin: int, stop: int) -> Exten
 
 
 def _stands(root: Node, start: int, end: int, *, nested: bool) -> bool:
-    """Whether a statement of its own covers exactly these bytes, at the top level or, if ``nested``, in a block."""
+    """Whether a statement of its own covers exactly these bytes, at the top level or, if ``nested``, in a block.
+
+    What stands between ``#if`` and ``#endif``, or in a namespace, is at the top level if these are.
+    """
     node = root.descendant_for_byte_range(start, end)
     while node is not None and node.parent is not None and node.parent.start_byte == start:
-        if node.parent == root or node.parent.type == "block":
+        if _top(node.parent) == root or node.parent.type == "block":
             break
         node = node.parent
     if node is None or node.start_byte != start or node.end_byte > end + 1 or node.has_error:
         return False
     parent = node.parent
-    return parent is not None and (parent == root or (nested and parent.type == "block")) and not parent.is_error
+    return parent is not None and (_top(parent) == root or (nested and parent.type == "block")) and not parent.is_error
+
+
+def _top(node: Node) -> Node:
+    """The innermost node around that is not transparent; one that lacks its end is none: what ends it was cut out."""
+    while node.type in TRANSPARENT and node.parent is not None and not node.children[-1].is_missing:
+        node = node.parent
+    return node
 
 
 def _top_level(root: Node, place: int) -> Node | None:
@@ -185,6 +203,7 @@ class _Borders:
                 if _indent(current) < column:
                     return found
                 if _indent(current) == column and not CONTINUATION.match(current, column):
+                    line = self._led_in(line, column)
                     if found is not None:
                         return line
                     found = line
@@ -192,11 +211,21 @@ class _Borders:
                 return found
             line = text.rfind(b"\n", 0, line - 1) + 1
 
+    def _led_in(self, line: int, column: int) -> int:
+        """Where the statement starts that begins with a line, the lines above it that belong to it included."""
+        while line:
+            above = self._text.rfind(b"\n", 0, line - 1) + 1
+            text = self._text[above : line - 1]
+            if _indent(text) != column or not LEADING.match(text) or self._literals.hold(above):
+                break
+            line = above
+        return line
+
     def _behind(self, position: int, column: int) -> int:
         """Where the first whole statement behind a position ends."""
         text = self._text
         statements = 0
-        decorators: int | None = None
+        leading: int | None = None
         while (newline := text.find(b"\n", position)) >= 0:
             position = newline + 1
             stop = text.find(b"\n", position)
@@ -205,13 +234,13 @@ class _Borders:
                 continue
             if _indent(line) < column:
                 return position
-            if line.lstrip().startswith(b"@"):
-                decorators = position if decorators is None else decorators
+            if LEADING.match(line):
+                leading = position if leading is None else leading
             elif not CONTINUATION.match(line, column):
                 statements += 1
                 if statements == 2:
-                    return position if decorators is None else decorators
-                decorators = None
+                    return position if leading is None else leading
+                leading = None
         return len(text)
 
 

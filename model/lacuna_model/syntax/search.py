@@ -75,9 +75,11 @@ class Search:
         queue = partial(self.candidates, gaps, (), known=None, bare=True)
         solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS, by_grammar=True)
 
-    def exhaustive(self, gaps: Sequence[GapView], *, hard: bool) -> Iterator[tuple[bytes, ...]]:
+    def exhaustive(
+        self, gaps: Sequence[GapView], *, hard: bool, drafts_only: bool = False
+    ) -> Iterator[tuple[bytes, ...]]:
         """All that a long search finds, without the drafts at first; ``hard`` where that was not tried before."""
-        for bare in (True, False):
+        for bare in (False,) if drafts_only else (True, False):
             effort = Effort(LAST_VERIFIES // 2 * len(gaps), LAST_SECONDS / 2 * len(gaps))
             yield from self._all(gaps, effort, bare=bare, hard=hard and bare)
 

@@ -67,7 +67,8 @@ class SyntaxConstraint:
         self._vocabulary = vocabulary_of(tokens)
         self._text = text
         spans = [(region.start, region.end) for region in regions]
-        self._document = Document(text, spans, language) if language is not None else None
+        in_line = all(region.single_line or region.max_lines == 1 for region in regions)
+        self._document = Document(text, spans, language, in_line=in_line) if language is not None else None
         self._judge = Judge(self._document, self.stats)
         self._gaps: list[GapText] = []
         for index, region in enumerate(regions):
@@ -334,8 +335,8 @@ class SyntaxConstraint:
         hard = self._attempts < ATTEMPTS  # nor would what the last attempt has tried
         if self._judge.displace():
             yield from self._search.exhaustive(views, hard=hard)
-        if not self._strict and self._judge.relax():
-            yield from self._search.exhaustive(views, hard=hard)
+        if not self._strict and self._judge.relax():  # of what mends nothing, only the model's own is of use
+            yield from self._search.exhaustive(views, hard=False, drafts_only=True)
 
     def _without_names(self, committed: Sequence[bytes]) -> Iterator[tuple[bytes, ...]]:
         """The witness without the names that were made up where fills were to end, as far as it is valid without."""

@@ -63,3 +63,31 @@ def test_what_is_not_is_what_a_fresh_parse_finds(name: str, text: bytes, fills: 
 def test_where_the_rest_is_broken_all_is_parsed() -> None:
     document = cut("c", C + b"int x( {\n")
     assert document.check_soon((b"a = 1;", b"a--;")) == document.check_fresh((b"a = 1;", b"a--;"))
+
+
+MACRO = b"static API int f(const x *);\n\nint g(int a);\n\n"  # the grammar knows no API
+
+
+def in_line(name: str, marked: bytes) -> Document:
+    """A document with one gap at the mark, which is to be filled with a single line."""
+    place = marked.index(GAP)
+    return Document(marked.replace(GAP, b""), [(place, place)], require(name), in_line=True)
+
+
+@pytest.mark.parametrize("rest", [b"", b"int h(int b);\n" * 9, b"#ifdef A\n" + MACRO * 9])
+def test_a_line_need_not_mend_what_is_broken_without_it(rest: bytes) -> None:
+    document = in_line("c", MACRO * 3 + b"<>\n" + rest + MACRO)
+    assert not cut("c", MACRO * 3 + b"<>\n" + rest + MACRO).check_fresh((b"int b;",)).valid
+    for fill, valid in ((b"int b;", True), (b"", True), (b"int b", False), (b"{", False)):
+        assert document.check((fill,)).valid == valid
+        assert document.check_fresh((fill,)).valid == valid
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(b"int b = (", b";\n"), (b"int b = (\n", b"\n;\n"), (b"int b = 2 +\n", b"\n;\n"), (b"int b[] = {\n(", b"\n};\n")],
+)
+def test_a_line_has_to_mend_what_it_has_a_part_in(before: bytes, after: bytes) -> None:
+    document = in_line("c", MACRO + before + b"<>" + after)
+    assert not document.check_fresh((b"",)).valid
+    assert document.check_fresh((b"1)" if b"(" in before else b"1",)).valid
