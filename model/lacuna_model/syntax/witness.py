@@ -25,6 +25,7 @@ from lacuna_model.syntax.queues import Queues
 from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.search import Search
 from lacuna_model.syntax.tentative import Tentative
+from lacuna_model.syntax.unfinished import document_of
 from lacuna_model.syntax.vocabulary import vocabulary_of
 
 # Drafts that are right are so at once; a witness without them is found sooner, and renewed with them gap by gap.
@@ -68,7 +69,7 @@ class SyntaxConstraint:
         self._text = text
         spans = [(region.start, region.end) for region in regions]
         in_line = all(region.single_line or region.max_lines == 1 for region in regions)
-        self._document = Document(text, spans, language, in_line=in_line) if language is not None else None
+        self._document = document_of(text, spans, language, in_line=in_line) if language is not None else None
         self._judge = Judge(self._document, self.stats)
         self._gaps: list[GapText] = []
         for index, region in enumerate(regions):

@@ -143,10 +143,10 @@ def test_carried_over_shifts_and_drops() -> None:
     language = language_for("a.js")
     assert language is not None
     text = b"let a = ;\nlet b = 1;\nlet c = = 2;\n"
-    faults = tree_faults(Document(text, [(0, 0)], language)._original_tree)
+    faults = tree_faults(Parser(language.grammar()).parse(text))
     gap = text.index(b"1;")
     moved = carried_over(faults, [Splice(gap, gap + 1, 5)])
-    after = tree_faults(Document(text.replace(b"1;", b"12345;"), [(0, 0)], language)._original_tree)
+    after = tree_faults(Parser(language.grammar()).parse(text.replace(b"1;", b"12345;")))
     assert after == moved
     assert carried_over(faults, [Splice(0, len(text), 3)]) <= {fault for fault in moved if fault.start == 0}
 

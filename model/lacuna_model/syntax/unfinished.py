@@ -1,0 +1,168 @@
+"""Lines of a file that is not finished: the blocks they stand in are open still, and no line has to end them.
+
+An editor that closes no brackets leaves every block open that is being written. One line more would have to end with
+``}}}`` for the file to parse. Instead these closers are put behind the line for the checks, and are no part of the
+result: it parses as soon as the blocks are closed that were open before.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice, product, zip_longest
+from typing import NamedTuple
+
+from tree_sitter import Parser
+
+from lacuna_model.syntax.conditionals import count_open
+from lacuna_model.syntax.document import Check, Document
+from lacuna_model.syntax.error_set import tree_faults
+from lacuna_model.syntax.languages import Language, Lexicon
+from lacuna_model.syntax.scan import Bracket, scan
+
+MOST_OPEN = 8  # brackets
+MOST_WAYS = 12  # to end the statements that they stand in
+ENDIF = b"\n#endif"
+# What a line ends with that goes on in the next one.
+GOES_ON = (b",", b"+", b"-", b"*", b"/", b"%", b"=", b"&", b"|", b"<", b">", b"?", b":", b"(", b".", b"!", b"^")
+DECLARATIONS = frozenset({b"struct", b"class", b"enum", b"union", b"typedef"})
+BEFORE_VALUES = frozenset({b"=", b"(", b",", b"[", b"return", b":=", b"=>", b":"})
+
+
+class _Line(NamedTuple):
+    """The line with the gap: the text above it, what of it is in front of the gap and behind, and all below it."""
+
+    above: bytes
+    head: bytes
+    tail: bytes
+    below: bytes
+
+
+def document_of(text: bytes, gaps: Sequence[tuple[int, int]], language: Language, *, in_line: bool) -> Document:
+    """The document that fills of these gaps are checked in; ``in_line`` where each of them is of one line."""
+    document = Document(text, gaps, language, in_line=in_line)
+    if not in_line or len(gaps) > 1:
+        return document
+    balance, index = document.balance(0)
+    sides = balance.sides(index)
+    opened, due = sides.conditionals
+    if sides.left.inside or len(sides.target.stack) > sides.target.kept:
+        return document
+    line = _line_of(text, *gaps[0])
+    own = scan(line.head, language.lexicon)
+    outer = sides.left.stack[: len(sides.left.stack) - len(own.stack)]
+    brackets = outer[sides.target.kept :]
+    if (not brackets and opened <= due) or len(brackets) > MOST_OPEN:
+        return document
+    front = line.above + b"".join(bracket.closer for bracket in own.unmatched)
+    closers = _closers(front, line.below, _ways(brackets, ENDIF * (opened - due), language.lexicon), language)
+    return Unfinished(text, gaps[0], language, line, closers) if closers else document
+
+
+def _line_of(text: bytes, start: int, end: int) -> _Line:
+    begin, stop = text.rfind(b"\n", 0, start) + 1, text.find(b"\n", end)
+    stop = len(text) if stop < 0 else stop
+    return _Line(text[:begin], text[begin:start], text[end:stop], text[stop:])
+
+
+def _closers(front: bytes, below: bytes, ways: Iterable[list[bytes]], language: Language) -> list[bytes]:
+    """What ends each block that is open, innermost first, so that the rest of the file has the fewest errors."""
+    parse = Parser(language.grammar()).parse
+    leads = [b"", *_leads(language.lexicon)] if front.rstrip().endswith(GOES_ON) else [b""]
+
+    def faults(closers: Sequence[bytes]) -> int:
+        return min(len(tree_faults(parse(b"".join([front, lead, *closers, below])))) for lead in leads)
+
+    best, fewest = list[bytes](), faults(())
+    for way in islice(ways, MOST_WAYS):
+        if not fewest:
+            break
+        if (number := faults(way)) < fewest:
+            best, fewest = way, number
+    return best
+
+
+def _leads(lexicon: Lexicon) -> list[bytes]:
+    """What may stand in the line below one that goes on there."""
+    operands = [operand for operand in (lexicon.operand, lexicon.field) if operand]
+    return [b"\n" + operand + end for operand, end in product(operands, dict.fromkeys((b"", lexicon.terminator)))]
+
+
+def _ways(brackets: Sequence[Bracket], conditionals: bytes, lexicon: Lexicon) -> Iterator[list[bytes]]:
+    """The closers, with what may have to stand behind each, likeliest first."""
+    inwards = list(reversed(brackets))
+    ends = [_ends(bracket, outer, lexicon) for bracket, outer in zip_longest(inwards, inwards[1:])]
+    ways = sorted(product(*(range(len(own)) for own in ends)), key=sum)
+    for way in ways:
+        lines = [
+            b"\n" + b" " * max(bracket.column, 0) + bracket.closer + own[choice]
+            for bracket, own, choice in zip(inwards, ends, way, strict=True)
+        ]
+        yield [*lines, conditionals] if conditionals else lines
+        if conditionals and lines:
+            yield [conditionals + lines[0], *lines[1:]]
+
+
+def _ends(bracket: Bracket, outer: Bracket | None, lexicon: Lexicon) -> list[bytes]:
+    """What may stand behind a closer, likeliest first: nothing, the end of a statement or the body of a header."""
+    first, before = bracket.words
+    if bracket.closer == b"}":
+        ends_statement = before in BEFORE_VALUES or first in DECLARATIONS
+    else:
+        ends_statement = outer is None or outer.closer == b"}"
+    ends = [b"", lexicon.terminator, lexicon.body]
+    return list(dict.fromkeys([ends[1], ends[0], ends[2]] if ends_statement else ends))
+
+
+class Unfinished(Document):
+    """A document of one gap, with closers behind the gap's line that are no part of its result.
+
+    What is open in the line itself a fill has to close. Where it closes more, so many of these closers less are
+    needed; where the line goes on in the next one, what it goes on with is put in front of them.
+    """
+
+    def __init__(
+        self, text: bytes, gap: tuple[int, int], language: Language, line: _Line, closers: Sequence[bytes]
+    ) -> None:
+        super().__init__(_with(line, text, b"".join(closers)), [gap], language, in_line=True)
+        self._plain, self._line, self._closers = text, line, closers
+        self._ended = len(scan(line.head + line.tail, language.lexicon).unmatched)
+        self._others: dict[bytes, Document] = {b"".join(closers): self}
+
+    def check(self, fills: Sequence[bytes], *, thorough: bool = False) -> Check:
+        """The same, with what must stand behind the line."""
+        return self._first_valid(fills, partial(Document.check, fills=fills, thorough=thorough))
+
+    def check_soon(self, fills: Sequence[bytes]) -> Check:
+        """The same, with what must stand behind the line."""
+        return self._first_valid(fills, partial(Document.check_soon, fills=fills))
+
+    def check_fresh(self, fills: Sequence[bytes]) -> Check:
+        """The same, with what must stand behind the line."""
+        return self._first_valid(fills, partial(Document.check_fresh, fills=fills))
+
+    def _first_valid(self, fills: Sequence[bytes], check: Callable[[Document], Check]) -> Check:
+        """The verdict with the first way to go on that makes the fill valid, or else with the likeliest."""
+        verdicts = list[Check]()
+        for document in self._documents(self._line.head + fills[0] + self._line.tail):
+            verdicts.append(check(document))
+            if verdicts[-1].valid:
+                return verdicts[-1]
+        return verdicts[0]
+
+    def _documents(self, line: bytes) -> Iterator[Document]:
+        """The documents that end as a line would have it."""
+        ended = len(scan(line, self._language.lexicon).unmatched) - self._ended
+        conditionals = count_open(line)[1]
+        closers = b"".join(self._closers[max(ended, 0) :]).replace(ENDIF, b"", conditionals)
+        leads = _leads(self._language.lexicon) if line.rstrip().endswith(GOES_ON) else []
+        for lead in [b"", *leads]:
+            behind = lead + closers
+            if behind not in self._others:
+                text = _with(self._line, self._plain, behind)
+                self._others[behind] = Document(text, self._gaps, self._language, in_line=True)
+            yield self._others[behind]
+
+
+def _with(line: _Line, text: bytes, inserted: bytes) -> bytes:
+    """The text with something more behind the line."""
+    place = len(text) - len(line.below)
+    return text[:place] + inserted + text[place:]
