@@ -98,6 +98,10 @@ class GapText:
         """The same without what the region does not take."""
         return self.rules.cut(self.written(tokens))
 
+    def leaves(self, tokens: Sequence[int]) -> bool:
+        """Whether tokens go on in a line that the region does not take."""
+        return self.text(tokens) != self.written(tokens)
+
     def begins(self, tokens: Sequence[int]) -> bool:
         """Whether tokens begin with what stands in front of the gap."""
         return self.vocabulary.text(tokens).startswith(self.prefix)

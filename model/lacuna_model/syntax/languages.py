@@ -22,8 +22,8 @@ class Lexicon:
     ``function`` is the head of an anonymous function, ``choice`` what comes before the second half of a choice
     between two values, ``field`` a field of a value whose brace ``record`` stands in front of. ``tails`` are what must
     follow the block of a word where it ends, unless its line begins so. ``groups`` are what comes before parentheses
-    that hold declarations, ``macro`` before those that may hold anything. ``conditionals`` says that there are lines as
-    ``#if`` and ``#endif``.
+    that hold declarations, ``macro`` before those that may hold anything. ``declarations`` are what may stand behind an
+    annotation. ``conditionals`` says that there are lines as ``#if`` and ``#endif``.
     """
 
     line_comment: tuple[bytes, ...] = (b"//",)
@@ -47,6 +47,7 @@ class Lexicon:
     tails: tuple[tuple[bytes, bytes, tuple[bytes, ...]], ...] = ()
     groups: tuple[bytes, ...] = ()
     macro: bytes = b""
+    declarations: tuple[bytes, ...] = ()
     conditionals: bool = False
     function: bytes = b""
     choice: bytes = b""
@@ -136,6 +137,7 @@ _C = Lexicon(
     conditionals=True,
 )
 _JAVA = Lexicon(
+    declarations=(b"class x {}",),
     headers=_C_HEADERS,
     heads=_JAVA_BLOCKS,
     outer=b"class x ",
@@ -145,6 +147,7 @@ _JAVA = Lexicon(
     tails=(_DO, (b"try", b" finally {}", ())),
 )
 _CPP = Lexicon(
+    declarations=(b"class x;",),
     headers=_C_HEADERS,
     heads=_CPP_BLOCKS,
     outer=b"void x() ",
@@ -156,6 +159,7 @@ _CPP = Lexicon(
     choice=_CHOICE,
 )
 _SCRIPT = Lexicon(
+    declarations=(b"class x {}", b"x() {}"),
     links=(b" = x", b" x = x", b" x() {}", b": x", b" {}"),
     heads=(
         b"",
@@ -221,6 +225,7 @@ _RUST = Lexicon(
     record=b"x ",
 )
 _PYTHON = Lexicon(
+    declarations=(b"def x(): pass",),
     line_comment=_HASH,
     block_comment=(),
     quotes=(b'"""', b"'''", b'"', b"'"),

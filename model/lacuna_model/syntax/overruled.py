@@ -7,9 +7,15 @@ names are made up, and nobody wants to read those: the fill had better end befor
 import re
 from collections.abc import Iterator
 
-NAME = re.compile(rb"[A-Za-z_]\w*")
+NAME = re.compile(rb"(?!pass\b)[A-Za-z_]\w*")
 NEWLINE = re.compile(rb"\r?\n")
 MOST_CUTS = 12
+
+
+def made_up(head: bytes, whole: bytes) -> bytes:
+    """What of a fill ends with the first name put behind the ``head`` that the model wrote; "" where there is none."""
+    name = NAME.search(whole, len(head)) if whole.startswith(head) else None
+    return whole[: name.end()] if name is not None else b""
 
 
 class Overruled:
@@ -20,9 +26,8 @@ class Overruled:
 
     def note(self, gap: int, head: bytes, whole: bytes) -> None:
         """The model would end a gap behind ``head``, of which ``whole`` is to be made."""
-        name = NAME.search(whole, len(head)) if whole.startswith(head) else None
-        if name is not None:
-            self._ends.setdefault(gap, (head, whole[: name.end()]))
+        if named := made_up(head, whole):
+            self._ends.setdefault(gap, (head, named))
 
     def cuts(self, gap: int, fill: bytes, behind: bytes) -> Iterator[bytes]:
         """What a fill with names made up in it may be cut to, longest first; nothing where it has none.

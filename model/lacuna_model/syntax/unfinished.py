@@ -15,6 +15,7 @@ from tree_sitter import Parser
 from lacuna_model.syntax.conditionals import count_open
 from lacuna_model.syntax.document import Check, Document
 from lacuna_model.syntax.error_set import tree_faults
+from lacuna_model.syntax.extent import LEADING
 from lacuna_model.syntax.languages import Language, Lexicon
 from lacuna_model.syntax.scan import Bracket, scan
 
@@ -66,7 +67,7 @@ def _line_of(text: bytes, start: int, end: int) -> _Line:
 def _closers(front: bytes, below: bytes, ways: Iterable[list[bytes]], language: Language) -> list[bytes]:
     """What ends each block that is open, innermost first, so that the rest of the file has the fewest errors."""
     parse = Parser(language.grammar()).parse
-    leads = [b"", *_leads(language.lexicon)] if front.rstrip().endswith(GOES_ON) else [b""]
+    leads = [*_leads(front.rstrip().rpartition(b"\n")[2], language.lexicon), b"\n" + language.lexicon.filler]
 
     def faults(closers: Sequence[bytes]) -> int:
         return min(len(tree_faults(parse(b"".join([front, lead, *closers, below])))) for lead in leads)
@@ -75,15 +76,22 @@ def _closers(front: bytes, below: bytes, ways: Iterable[list[bytes]], language: 
     for way in islice(ways, MOST_WAYS):
         if not fewest:
             break
-        if (number := faults(way)) < fewest:
+        number = faults(way)
+        if number < fewest or (number == fewest and not best):
             best, fewest = way, number
     return best
 
 
-def _leads(lexicon: Lexicon) -> list[bytes]:
-    """What may stand in the line below one that goes on there."""
-    operands = [operand for operand in (lexicon.operand, lexicon.field) if operand]
-    return [b"\n" + operand + end for operand, end in product(operands, dict.fromkeys((b"", lexicon.terminator)))]
+def _leads(line: bytes, lexicon: Lexicon) -> list[bytes]:
+    """What may stand in front of the closers below a line: nothing, or what the line goes on with if it does."""
+    leads = list[bytes]()
+    if line.rstrip().endswith(GOES_ON):
+        operands = [operand for operand in (lexicon.operand, lexicon.field) if operand]
+        leads += [operand + end for operand, end in product(operands, dict.fromkeys((b"", lexicon.terminator)))]
+    if LEADING.match(line):
+        leads += lexicon.declarations
+    indent = line[: len(line) - len(line.lstrip())]
+    return [b"", *(b"\n" + indent + lead for lead in leads)]
 
 
 def _ways(brackets: Sequence[Bracket], conditionals: bytes, lexicon: Lexicon) -> Iterator[list[bytes]]:
@@ -153,8 +161,7 @@ class Unfinished(Document):
         ended = len(scan(line, self._language.lexicon).unmatched) - self._ended
         conditionals = count_open(line)[1]
         closers = b"".join(self._closers[max(ended, 0) :]).replace(ENDIF, b"", conditionals)
-        leads = _leads(self._language.lexicon) if line.rstrip().endswith(GOES_ON) else []
-        for lead in [b"", *leads]:
+        for lead in _leads(line, self._language.lexicon):
             behind = lead + closers
             if behind not in self._others:
                 text = _with(self._line, self._plain, behind)

@@ -20,7 +20,7 @@ from lacuna_model.syntax.draft import holds
 from lacuna_model.syntax.endings import is_open, latest, line_cuts
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
-from lacuna_model.syntax.overruled import Overruled
+from lacuna_model.syntax.overruled import Overruled, made_up
 from lacuna_model.syntax.queues import Queues
 from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.search import Search
@@ -205,7 +205,7 @@ class SyntaxConstraint:
                 self._search.hard(gaps, held)
             if None in held and not self._strict:
                 self._judge.relax()
-        missing = held.count(None)
+        missing = max(held.count(None), 1)  # what was found in parts is checked as a whole too
         seconds = FIRST_SECONDS + FIRST_SECONDS_MORE * (missing - 1)
         effort = Effort(FIRST_VERIFIES * missing, seconds * self._attempts)
         found = self._search.together(gaps, proposal, held, effort, known=self._witness, bare=bare)
@@ -285,19 +285,48 @@ class SyntaxConstraint:
         return []
 
     def _swap(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
-        """The witness's token for the first open slot, of the gap that was proposed first."""
+        """The witness's token for the first open slot, of the gap that was proposed first.
+
+        Where the model would go on in a line that the region does not take, all that the fill lacks is committed: else
+        it would write into its last line what is to stand below.
+        """
         assert self._witness is not None
+        eog = self._vocabulary.eog_id
         for gap in dict.fromkeys([commit.gap for commit in proposal]):
-            view, tokens = gaps[gap], self._witness[gap].tokens
-            for slot, token in enumerate(view.slots):
-                position = len(view.done) + slot
-                if token is None and position <= len(tokens):
-                    self.stats.swaps += 1
-                    own = tokens[position] if position < len(tokens) else self._vocabulary.eog_id
-                    if any(commit.gap == gap and commit.token == self._vocabulary.eog_id for commit in proposal):
-                        self._overruled.note(gap, self._gaps[gap].text(tokens[:position]), self._witness[gap].text)
-                    return [Commit(gap, slot, own)]
+            committed, own = fill_tokens(gaps[gap], eog), [commit for commit in proposal if commit.gap == gap]
+            leaves = any(self._leaves(gaps[gap], commit) for commit in own)
+            if leaves:
+                self._shorten(gaps, gap)
+            if lacking := self._lacking(gap, gaps[gap]):
+                if leaves or any(commit.token == eog for commit in own):
+                    self._overruled.note(gap, self._gaps[gap].text(committed), self._witness[gap].text)
+                self.stats.swaps += len(lacking) if leaves else 1
+                return lacking if leaves else lacking[:1]
         return []
+
+    def _leaves(self, view: GapView, commit: Commit) -> bool:
+        """Whether a commit is of the first open slot, and in a line that the region does not take."""
+        committed = fill_tokens(view, self._vocabulary.eog_id)
+        return len(view.done) + commit.slot == len(committed) and self._gaps[commit.gap].leaves(
+            (*committed, commit.token)
+        )
+
+    def _shorten(self, gaps: Sequence[GapView], gap: int) -> None:
+        """Looks for a fill that ends sooner than the witness, without anything of the draft, better without names."""
+        assert self._witness is not None
+        head = self._gaps[gap].text(fill_tokens(gaps[gap], self._vocabulary.eog_id))
+        queue = self._search.candidates(gaps, (), gap, known=self._witness[gap], bare=True)
+        found = joint_search({gap: queue}, self._witness, self._judge, Effort(INSIST_VERIFIES, INSIST_SECONDS))
+        if found.whole is not None:
+            ways = [(bool(made_up(head, way[gap].text)), len(way[gap].text)) for way in (found.whole, self._witness)]
+            self._witness = found.whole if ways[0] < ways[1] else self._witness
+
+    def _lacking(self, gap: int, view: GapView) -> list[Commit]:
+        """The witness's tokens for the open slots of a block, up to the end of the fill."""
+        assert self._witness is not None
+        tokens = [*self._witness[gap].tokens, self._vocabulary.eog_id][len(view.done) :]
+        pairs = zip(view.slots, tokens, strict=False)
+        return [Commit(gap, slot, token) for slot, (own, token) in enumerate(pairs) if own is None]
 
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
         """The final verdict: a fresh parse of the whole, the indentation rules and the language's own oracle."""

@@ -14,7 +14,7 @@ from lacuna_model.syntax.candidates import Fill
 from lacuna_model.syntax.document import Document
 
 from .conftest import SmallTokens
-from .drive import require
+from .drive import certain, fill, require
 
 
 def constraint_of(marked: str, language: str, tokens: SmallTokens, **options: bool) -> SyntaxConstraint:
@@ -83,3 +83,24 @@ def test_the_compiler_is_asked_once_about_a_whole_text() -> None:
     assert document.check_fresh([b"f(1)"]).valid
     assert oracle._refusal.cache_info().misses == asked + 1
     assert not document.check_fresh([b"1\nreturn y"]).valid
+
+
+def test_a_line_that_the_model_would_leave_ends_as_soon_as_it_can(tokens: SmallTokens) -> None:
+    text = "if (a) {\n  b();\n} else\n"
+    place = text.index("\n", text.index("else"))
+    region = Region(place, place, 24, max_lines=1, single_line=True)
+    constraint = SyntaxConstraint(text.encode(), [region], require("javascript"), tokens)
+    said = tokens.encode(" {\n  c();\n}")
+    verdict = fill(constraint, certain([said], tokens.eog_id), [24], tokens.eog_id)
+    assert verdict.fills == (" {}",)
+
+
+def test_what_the_grammar_found_is_what_the_next_search_starts_from(tokens: SmallTokens) -> None:
+    text = b"class A {\n  public A(Stri\n"
+    region = Region(len(text) - 1, len(text) - 1, 24, max_lines=1, single_line=True)
+    constraint = SyntaxConstraint(text, [region], require("java"), tokens)
+    truth = "ng text, int size) {}"
+    verdict = fill(constraint, certain([tokens.encode(truth)], tokens.eog_id), [24], tokens.eog_id)
+    assert verdict.fills == (truth,)
+    assert constraint._document is not None
+    assert all(window.settled for window in constraint._document.windows)
