@@ -1,3 +1,4 @@
+import json
 import resource
 import subprocess
 import sys
@@ -26,6 +27,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         (["train", "--recipe", "none.json"], "none.json: not a recipe"),
         (["train", "corpus", "--packages", "none.toml", "--out", "{out}"], "none.toml"),
         (["evaluate", "--held-out", "none"], "none: no held-out shards here"),
+        (["bench", "typed", "--corpus", "{out}"], "`lacuna train corpus` builds the corpus"),
         (["bench", "--warm", "0"], "'--warm'"),
     ],
 )
@@ -89,3 +91,15 @@ def test_an_unknown_engine_is_refused(tmp_path: Path) -> None:
     ended = run("evaluate", "--data", data, "--engines", "gpt")
     assert ended.returncode == 2
     assert ended.stderr.startswith("lacuna: ")
+
+
+@pytest.mark.usefixtures("gguf_path")
+def test_cursors_in_held_out_lines_are_counted_and_timed(tmp_path: Path) -> None:
+    text = "".join(f"def f{i}(a):\n    return a + {i}\n\n\n" for i in range(9))
+    with DocumentWriter(tmp_path / "python" / "held_out.jsonl.zst") as writer:
+        writer.write(Document("package", "1", "MIT", "a.py", "python", text))
+    ended = run("bench", "typed", "--corpus", tmp_path, "--cases", "6", "--seed", "2", "--json")
+    rows = json.loads(ended.stdout)["typed"]
+    assert sum(row["cursors"] for row in rows) == 6
+    assert all(row["exact"] <= row["suggested"] <= row["cursors"] for row in rows)
+    assert all(0 < row["p50"] <= row["p95"] <= row["slowest"] for row in rows)

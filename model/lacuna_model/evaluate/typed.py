@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 
 import msgspec
+import numpy as np
 from rich.table import Table
 
 from lacuna_model.evaluate.held_out_cases import Case, code_lines, long_enough
@@ -18,16 +19,39 @@ AT_THE_END = 0.25  # of the files end with the line that is being typed
 THRESHOLDS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 
 
-class Typed(msgspec.Struct, frozen=True):
-    """One suggestion: whether it is the rest of the line, and the confidence that it is; ``ms`` is what it took."""
+class Typed(msgspec.Struct, frozen=True, kw_only=True):
+    """What came at one cursor: whether it is the rest of the line, and the confidence that it is.
+
+    ``at_end`` says that the file ends with the line, ``refused`` that no fill was valid; ``ms`` is what it took.
+    """
 
     language: str
     package: str
+    at_end: bool = False
+    refused: bool = False
     fill: str
     truth: str
     exact: bool
     confidence: float
     ms: float
+
+    @property
+    def suggested(self) -> bool:
+        """Whether there is anything to show."""
+        return not self.refused and bool(self.fill.strip())
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What became of the cursors ``where`` the file goes on below the line, or ends with it; times are in ms."""
+
+    where: str
+    cursors: int
+    suggested: int
+    exact: int
+    refused: int
+    p50: float
+    p95: float
+    slowest: float
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -70,16 +94,48 @@ def _cut(document: Document, rng: Random) -> Case:
     return Case("line", document.package, document.path, request, (line[column:],))
 
 
-def suggest(case: Case, filler: Filler) -> Typed | None:
-    """What is suggested for a case; None where nothing is."""
+def suggest(case: Case, filler: Filler) -> Typed:
+    """What is suggested for a case."""
     began = time.perf_counter()
     result = filler.fill(case.request)
     ms = (time.perf_counter() - began) * 1e3
-    (fill,), (truth,) = result.fills, case.truths
-    if result.status == "no_valid_fill" or not fill.strip():
-        return None
-    exact = fill.rstrip() == truth
-    return Typed(case.request.language, case.package, fill, truth, exact, result.confidence[0][0], round(ms, 1))
+    (fill,), (truth,) = result.fills or ("",), case.truths
+    below = case.request.text.encode()[case.request.regions[0].end :]
+    return Typed(
+        language=case.request.language,
+        package=case.package,
+        at_end=not below.strip(),
+        refused=result.status == "no_valid_fill",
+        fill=fill,
+        truth=truth,
+        exact=fill.rstrip() == truth,
+        confidence=result.confidence[0][0] if result.confidence else 0.0,
+        ms=round(ms, 1),
+    )
+
+
+def outcomes(found: Sequence[Typed]) -> list[Outcome]:
+    """What came at cursors with code below, and at those where the file ends."""
+    rows = []
+    for at_end, where in ((False, "the file goes on"), (True, "the file ends")):
+        own = [one for one in found if one.at_end == at_end]
+        if own:
+            times = [one.ms for one in own]
+            counts = (sum(one.suggested for one in own), sum(one.exact for one in own), sum(one.refused for one in own))
+            p50, p95 = (float(np.percentile(times, share)) for share in (50, 95))
+            rows.append(Outcome(where, len(own), *counts, p50, p95, max(times)))
+    return rows
+
+
+def outcome_table(rows: Sequence[Outcome]) -> Table:
+    """The two kinds of cursors side by side."""
+    table = Table(title="the rest of the line at a cursor")
+    for column in ("", "cursors", "suggested", "exact", "refused", "p50 ms", "p95 ms", "slowest ms"):
+        table.add_column(column, justify="right" if column else "left")
+    for row in rows:
+        counts = (row.cursors, row.suggested, row.exact, row.refused)
+        table.add_row(row.where, *map(str, counts), *(f"{ms:,.0f}" for ms in (row.p50, row.p95, row.slowest)))
+    return table
 
 
 def shown(suggestions: Sequence[Typed], thresholds: Sequence[float] = THRESHOLDS) -> list[Shown]:

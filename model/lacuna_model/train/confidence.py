@@ -41,7 +41,7 @@ def fit_main(
     seen: list[Typed] = []
     for case in typed_cases(documents, num_cases, seed):
         suggestion = suggest(case, filler)
-        seen += [suggestion] if suggestion is not None else []
+        seen += [suggestion] if suggestion.suggested else []
         advance()
     fitting = set(sorted({one.package for one in seen})[::2])
     own = [one for one in seen if one.package in fitting]

@@ -10,7 +10,7 @@ from lacuna_model.errors import RequestError
 from lacuna_model.models import DEFAULT_MODEL
 from lacuna_server import output
 from lacuna_server.commands import bench_kernels, bench_lsp, bench_serve
-from lacuna_server.commands.options import JsonOption, ListedModelOption, ModelOption
+from lacuna_server.commands.options import CORPUS, CorpusOption, JsonOption, ListedModelOption, ModelOption
 
 RecordsOption = Annotated[Path | None, typer.Option("--records", help="Write every single result to this JSONL file.")]
 bench_app = typer.Typer(name="bench", help="Measure speed beside a peer.", invoke_without_command=True)
@@ -214,6 +214,34 @@ def bench_syntax(
         output.print_json({"cells": shown})
     else:
         output.print_table(benchmark.table(shown))
+
+
+@bench_app.command("typed")
+def bench_typed(
+    corpus: CorpusOption = CORPUS,
+    cases: Annotated[int, typer.Option(min=1, help="Cursors in lines of held-out files.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Which cursors are drawn.")] = 0,
+    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
+    json_output: JsonOption = False,
+    model: ListedModelOption = DEFAULT_MODEL,
+) -> None:
+    """Suggest the rest of a line at cursors in held-out files: how many are exact or refused, and how long it takes."""
+    from lacuna_model.evaluate import typed
+    from lacuna_model.evaluate.engines import available_engines
+    from lacuna_model.loader import load_model
+    from lacuna_model.train.confidence import held_out_documents
+
+    documents, filler = held_out_documents(corpus), available_engines(load_model(model, threads=threads))["lacuna"]()
+    found = []
+    with output.counting("suggestions", cases) as advance:
+        for case in typed.typed_cases(documents, cases, seed):
+            found.append(typed.suggest(case, filler))
+            advance()
+    rows = typed.outcomes(found)
+    if json_output:
+        output.print_json({"typed": rows})
+    else:
+        output.print_table(typed.outcome_table(rows))
 
 
 @bench_app.command("refactor")

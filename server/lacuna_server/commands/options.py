@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from lacuna_model import models
 from lacuna_model.params import MAX_CANDIDATES, ScheduleName
 
 MAX_TOKENS = 1024
@@ -36,3 +37,6 @@ WorkspaceOption = Annotated[
     Path | None, typer.Option("--workspace", help="The project's folder; by default the one found above FILE.")
 ]
 NoWorkspaceOption = Annotated[bool, typer.Option("--no-workspace", help="Read no other file than FILE.")]
+
+CORPUS = models.cache_dir() / "corpus"
+CorpusOption = Annotated[Path, typer.Option("--corpus", help="The folder that `lacuna train corpus` made.")]

@@ -10,10 +10,9 @@ import typer
 from lacuna_model import models
 from lacuna_model.models import DEFAULT_MODEL
 from lacuna_server import output
-from lacuna_server.commands.options import JsonOption, ListedModelOption
+from lacuna_server.commands.options import CORPUS, CorpusOption, JsonOption, ListedModelOption
 
 app = typer.Typer(name="train", help="Train the canvas side of a model.", invoke_without_command=True)
-CORPUS = models.cache_dir() / "corpus"
 SHARDS = models.cache_dir() / "shards"
 OUT = models.cache_dir() / "train"
 CORES = os.cpu_count() or 1
@@ -122,7 +121,7 @@ def corpus_command(
 
 @app.command()
 def pack(
-    corpus: Annotated[Path, typer.Option("--corpus", help="The folder that `lacuna train corpus` made.")] = CORPUS,
+    corpus: CorpusOption = CORPUS,
     out: Annotated[Path, typer.Option("--out", help="The folder for the shards.")] = SHARDS,
     megabytes: Annotated[float, typer.Option(min=0.1, max=55, help="Largest shard.")] = 4,
     model: ListedModelOption = DEFAULT_MODEL,
@@ -150,7 +149,7 @@ def pack(
 
 @app.command()
 def prior(
-    corpus: Annotated[Path, typer.Option("--corpus", help="The folder that `lacuna train corpus` made.")] = CORPUS,
+    corpus: CorpusOption = CORPUS,
     out: Annotated[Path, typer.Option("--out", help="Where the numbers go.")] = Path("weights.json"),
     cases: Annotated[int, typer.Option(min=1, help="Cases of one to four gaps, over all held-out packages.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Which gaps are drawn.")] = 0,
@@ -169,7 +168,7 @@ def prior(
 
 @app.command()
 def confidence(
-    corpus: Annotated[Path, typer.Option("--corpus", help="The folder that `lacuna train corpus` made.")] = CORPUS,
+    corpus: CorpusOption = CORPUS,
     out: Annotated[Path, typer.Option("--out", help="Where the numbers go.")] = Path("confidence.json"),
     cases: Annotated[int, typer.Option(min=1, help="Cursors in lines of held-out files.")] = 800,
     seed: Annotated[int, typer.Option(min=0, help="Which cursors are drawn.")] = 0,

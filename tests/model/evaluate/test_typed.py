@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_model.evaluate.typed import Shown, Typed, shown, suggest, typed_cases
+from lacuna_model.evaluate.typed import Shown, Typed, outcome_table, outcomes, shown, suggest, typed_cases
 from lacuna_model.params import FillStats, InfillRequest, InfillResult, Status
 from lacuna_model.train.documents import Document
 
@@ -47,17 +47,17 @@ def test_a_cursor_stands_in_a_line_of_code_whose_rest_is_gone(seed: int) -> None
 def test_a_suggestion_is_right_if_it_is_the_rest_of_the_line() -> None:
     (case,) = typed_cases(DOCUMENTS, 1, 0)
     right, wrong = suggest(case, Says(case.truths[0] + " ", 0.5)), suggest(case, Says("other", 0.1))
-    assert right is not None
-    assert wrong is not None
     assert (right.exact, right.confidence, right.language, right.package) == (True, 0.5, "go", "p")
     assert not wrong.exact
-    assert suggest(case, Says("  ", 0.5)) is None
-    assert suggest(case, Says("refused", 0.5, "no_valid_fill")) is None
+    assert right.suggested
+    assert not suggest(case, Says("  ", 0.5)).suggested
+    refused = suggest(case, Says("refused", 0.5, "no_valid_fill"))
+    assert (refused.suggested, refused.refused) == (False, True)
 
 
 def test_what_a_threshold_comes_to() -> None:
     seen = [
-        Typed("go", "p", "x", "x", exact, confidence, 1.0)
+        Typed(language="go", package="p", fill="x", truth="x", exact=exact, confidence=confidence, ms=1.0)
         for exact, confidence in ((True, 0.9), (True, 0.3), (False, 0.3), (False, 0.1))
     ]
     assert shown(seen, (0.0, 0.2, 0.5, 1.0)) == [
@@ -66,3 +66,17 @@ def test_what_a_threshold_comes_to() -> None:
         Shown(0.5, 0.25, 1.0, 0.5),
         Shown(1.0, 0.0, 0.0, 0.0),
     ]
+
+
+def test_cursors_at_the_end_of_a_file_are_counted_apart() -> None:
+    found = [suggest(case, Says(case.truths[0], 0.5)) for case in typed_cases(DOCUMENTS, 40, 0)]
+    found += [suggest(case, Says("refused", 0.5, "no_valid_fill")) for case in typed_cases(DOCUMENTS, 40, 1)]
+    rows = outcomes(found)
+    assert [row.where for row in rows] == ["the file goes on", "the file ends"]
+    assert sum(row.cursors for row in rows) == 80
+    assert (
+        sum(row.exact for row in rows) == sum(row.suggested for row in rows) == sum(row.refused for row in rows) == 40
+    )
+    assert all(row.p50 <= row.p95 <= row.slowest for row in rows)
+    assert outcome_table(rows).row_count == 2
+    assert len(outcomes([one for one in found if one.at_end])) == 1

@@ -19,7 +19,15 @@ def suggestions(count: int, truth: Calibration) -> list[Typed]:
     rng = random.Random(0)
     said = [rng.uniform(-8, 0) for _ in range(count)]
     return [
-        Typed("go", "p", "x", "x", rng.random() < truth.probability(one), fitted().probability(one), 1.0)
+        Typed(
+            language="go",
+            package="p",
+            fill="x",
+            truth="x",
+            exact=rng.random() < truth.probability(one),
+            confidence=fitted().probability(one),
+            ms=1.0,
+        )
         for one in said
     ]
 
