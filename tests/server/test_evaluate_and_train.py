@@ -95,7 +95,7 @@ def test_an_unknown_engine_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("gguf_path")
 def test_cursors_in_held_out_lines_are_counted_and_timed(tmp_path: Path) -> None:
-    text = "".join(f"def f{i}(a):\n    return a + {i}\n\n\n" for i in range(9))
+    text = "".join(f"def f{i}(a):\n    return a + {i}\n\n\n" for i in range(40))
     with DocumentWriter(tmp_path / "python" / "held_out.jsonl.zst") as writer:
         writer.write(Document("package", "1", "MIT", "a.py", "python", text))
     ended = run("bench", "typed", "--corpus", tmp_path, "--cases", "6", "--seed", "2", "--json")
