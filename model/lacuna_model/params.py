@@ -4,15 +4,19 @@ Offsets are UTF-8 byte offsets into the document's text, as tree-sitter and the 
 count otherwise (LSP positions, terminal columns) convert at their own border.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 Status = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
 SlotState = Literal["mask", "draft", "committed"]
 ScheduleName = Literal["entropy", "confidence", "single"]
 
 MAX_CANDIDATES = 8
+
+# What MessagePack has room for. JSON has room for more, and a request travels on in MessagePack.
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,11 +29,11 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     beside the syntax of its file.
     """
 
-    start: int
-    end: int
-    max_tokens: int = 96
-    min_tokens: int = 0
-    max_lines: int = 0
+    start: Int64
+    end: Int64
+    max_tokens: Int64 = 96
+    min_tokens: Int64 = 0
+    max_lines: Int64 = 0
     single_line: bool = False
     regex: str = ""
     json_schema: str = ""
@@ -52,7 +56,7 @@ class Snippet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Diagnostic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The ``message`` of a compiler or linter about ``line``, counted from 0."""
 
-    line: int
+    line: Int64
     message: str
 
 
@@ -70,17 +74,17 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     schedule: ScheduleName = "entropy"
-    steps: int = 0
+    steps: Int64 = 0
     entropy_bound: float = 0.3
     confidence: float = 0.9
     temperature: float = 0.0
-    seed: int = 0
+    seed: Int64 = 0
     guidance: float = 0.5
-    corrections: int = 0
-    deadline_ms: int = 0
+    corrections: Int64 = 0
+    deadline_ms: Int64 = 0
     syntax: bool = True
     prior: bool = True
-    forks: int = 0
+    forks: Int64 = 0
 
 
 class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,7 +97,7 @@ class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     text: str
     regions: tuple[Region, ...]
-    candidates: int = 1
+    candidates: Int64 = 1
     path: str = ""
     language: str = ""
     snippets: tuple[Snippet, ...] = ()

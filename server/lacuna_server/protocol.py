@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from lacuna_model.errors import LacunaError
-from lacuna_model.params import DecodeOptions, Diagnostic, InfillResult, Region, Snapshot, Snippet
+from lacuna_model.params import DecodeOptions, Diagnostic, InfillResult, Int64, Region, Snapshot, Snippet
 
 VERSION = 1
 JSON = f"lacuna.v{VERSION}.json"
@@ -79,7 +79,7 @@ class Open(Message, frozen=True):
 
     uri: str
     text: str
-    version: int = 0
+    version: Int64 = 0
     path: str = ""
     language: str = ""
     workspace: str = ""
@@ -88,8 +88,8 @@ class Open(Message, frozen=True):
 class Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The bytes from ``start`` to ``end`` become ``text``."""
 
-    start: int
-    end: int
+    start: Int64
+    end: Int64
     text: str
 
 
@@ -101,7 +101,7 @@ class Change(Message, frozen=True):
     """
 
     uri: str
-    version: int
+    version: Int64
     edits: tuple[Edit, ...]
 
 
@@ -115,7 +115,7 @@ class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The ``regions`` to fill in the open document ``uri``, which has to be in ``version``."""
 
     uri: str
-    version: int
+    version: Int64
     regions: tuple[Region, ...]
 
 
@@ -132,7 +132,7 @@ class Infill(Message, frozen=True):
     id: str
     targets: tuple[Target, ...]
     options: DecodeOptions = DecodeOptions()
-    candidates: int = 1
+    candidates: Int64 = 1
     snippets: tuple[Snippet, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     supersede: bool = True
@@ -155,8 +155,8 @@ class Feedback(Message, frozen=True):
 
     id: str
     kind: FeedbackKind
-    candidate: int = 0
-    accepted_bytes: int = 0
+    candidate: Int64 = 0
+    accepted_bytes: Int64 = 0
 
 
 class GetStatus(Message, frozen=True, tag="get_status"):

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from markdown_it import MarkdownIt
@@ -97,6 +97,8 @@ def _marked(text: str) -> str:
 
 def _type(annotation: Any) -> str:
     """A type as a reader of any language understands it."""
+    if get_origin(annotation) is Annotated:
+        return _type(get_args(annotation)[0])
     if get_origin(annotation) is Literal:
         return " | ".join(f'`"{value}"`' for value in get_args(annotation))
     if get_origin(annotation) is tuple:

@@ -82,7 +82,11 @@ class WorkerProcess:
     async def _keep_running(self) -> None:
         failed_starts = 0
         while True:
-            last = await self._run_once()
+            try:
+                last = await self._run_once()
+            except Exception:  # a fault on this side: unheard, the process would leave all that wait without an answer
+                log.exception("worker_unheard")
+                last = None
             if isinstance(last, Failed):
                 return self._listener.failed(last.message)
             failed_starts = 0 if isinstance(last, Ready) else failed_starts + 1

@@ -1,5 +1,6 @@
 import asyncio
 import itertools
+import json
 import socket
 import time
 from pathlib import Path
@@ -288,6 +289,19 @@ async def test_limits_are_typed_errors() -> None:
         assert await refusal(talking) == ("bad_request", "4", "")
         await talking.say(infill("5", "a", version=7))
         assert await refusal(talking) == ("wrong_version", "5", "")
+
+
+@pytest.mark.parametrize(("name", "value"), [("max_tokens", 2**64), ("start", 2**63), ("end", -(2**63) - 1)])
+async def test_numbers_that_do_not_fit_in_the_frames_to_the_worker_are_refused(name: str, value: int) -> None:
+    async with live() as (_, address), talk(address, subprotocol=JSON) as (talking, _):
+        region = {"start": 0, "end": 0} | {name: value}
+        await talking.connection.send(
+            json.dumps({"type": "infill", "id": "1", "targets": [{"uri": "a", "version": 1, "regions": [region]}]})
+        )
+        await talking.say(opened("a"))
+        assert (await refusal(talking))[0] == "bad_message"
+        await talking.say(infill("2", "a"))
+        assert (await talking.hear(Result)).id == "2"
 
 
 async def test_a_message_that_is_too_long_ends_the_connection_only() -> None:

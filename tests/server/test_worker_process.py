@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.params import InfillRequest, Region
-from lacuna_server.frames import Done, FromWorker, Loading, Ready, Setup, Start
+from lacuna_server.frames import Done, FromWorker, Loading, Ready, Setup, Start, Stepped
 from lacuna_server.worker_process import MAX_FAILED_STARTS, WorkerProcess
 
 from .scripted.scripted_engine import COUNT_VARIABLE, expected
@@ -22,9 +22,12 @@ class Listener:
         self.said: list[FromWorker] = []
         self.crashes: list[str] = []
         self.failures: list[str] = []
+        self.deaf_to: type[FromWorker] | None = None
         self._news = asyncio.Event()
 
     def heard(self, message: FromWorker) -> None:
+        if self.deaf_to is not None and isinstance(message, self.deaf_to):
+            raise ValueError("a fault of the listener's")
         self.said.append(message)
         self._news.set()
 
@@ -75,6 +78,18 @@ async def test_it_loads_works_and_is_started_again_when_killed() -> None:
         done = listener.said[-1]
         assert isinstance(done, Done)
         assert done.result.fills == (expected("text", 0),)
+
+
+async def test_it_is_started_again_where_this_side_fails_to_hear_it() -> None:
+    async with worker("load") as (process, listener):
+        listener.deaf_to = Stepped
+        await listener.until(lambda heard: heard.count(Ready))
+        process.send(start("text"))
+        await listener.until(lambda heard: heard.crashes)
+        listener.deaf_to = None
+        await listener.until(lambda heard: heard.count(Ready) == 2)
+        process.send(start("text"))
+        await listener.until(lambda heard: heard.count(Done))
 
 
 async def test_what_it_ended_with_is_known_when_the_event_loop_hears_of_it_late(

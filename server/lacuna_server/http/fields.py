@@ -11,7 +11,7 @@ MAX_STOPS = 32
 Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Candidates = Annotated[int, Meta(ge=1, le=MAX_CANDIDATES)]
 Temperature = Annotated[float, Meta(ge=0, le=10)]
-Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Seed = Annotated[int, Meta(ge=-(2**63) + 1, le=2**63 - 1)]  # either sign has room in 64 bits
 Milliseconds = Annotated[float, Meta(ge=0, le=1e9)]
 Stops = str | Annotated[list[str], Meta(max_length=MAX_STOPS)]
 
