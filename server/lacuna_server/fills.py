@@ -115,6 +115,8 @@ class Fill:
 
     async def _follow(self, target: Target, ticket: Ticket) -> InfillResult:
         async for event in ticket.events():
+            if self._answered:  # stopped, while what happened before was on its way here
+                break
             if isinstance(event, Snapshot):
                 self._send(Step(self.id, target.uri, event))
             else:

@@ -7,6 +7,7 @@ client sends with an ``id`` is answered by messages with the same ``id``; ids ar
 its session.
 """
 
+import json
 from typing import Literal, TypeVar
 
 import msgspec
@@ -280,6 +281,25 @@ def decode_client(frame: str | bytes) -> ClientMessage:
     return _decode(frame, _CLIENT_JSON, _CLIENT_MSGPACK)
 
 
+class Addressed(msgspec.Struct, frozen=True):
+    """What can be told of a frame that is no message: its ``type``, ``id`` and ``uri``, "" where it has none."""
+
+    type: str = ""
+    id: str = ""
+    uri: str = ""
+
+
+def addressed(frame: str | bytes) -> Addressed:
+    """What a frame that ``decode_client`` refused was about, so that the refusal can name it."""
+    try:
+        # The standard library reads lone surrogates, which JavaScript puts where half a character was deleted.
+        found = msgspec.convert(json.loads(frame) if isinstance(frame, str) else _ANY.decode(frame), Addressed)
+        f"{found.id}{found.uri}".encode()
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return Addressed()
+    return found
+
+
 def decode_server(frame: str | bytes) -> ServerMessage:
     """A server's message: text is JSON, bytes are MessagePack. Raises ServiceError ``bad_message``."""
     return _decode(frame, _SERVER_JSON, _SERVER_MSGPACK)
@@ -289,6 +309,7 @@ M = TypeVar("M")
 
 _CLIENT_JSON: msgspec.json.Decoder[ClientMessage] = msgspec.json.Decoder(ClientMessage)
 _CLIENT_MSGPACK: msgspec.msgpack.Decoder[ClientMessage] = msgspec.msgpack.Decoder(ClientMessage)
+_ANY = msgspec.msgpack.Decoder()
 _SERVER_JSON: msgspec.json.Decoder[ServerMessage] = msgspec.json.Decoder(ServerMessage)
 _SERVER_MSGPACK: msgspec.msgpack.Decoder[ServerMessage] = msgspec.msgpack.Decoder(ServerMessage)
 

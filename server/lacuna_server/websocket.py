@@ -13,6 +13,7 @@ from lacuna_server.documents import Documents
 from lacuna_server.fills import Fill
 from lacuna_server.outbox import Outbox
 from lacuna_server.protocol import (
+    Addressed,
     Cancel,
     Change,
     ClientMessage,
@@ -123,8 +124,13 @@ class Conversation:
             try:
                 return protocol.decode_client(frame)
             except ServiceError as error:
-                self._refuse(error)
+                self._refuse_unread(error, protocol.addressed(frame))
         raise WebSocketDisconnect(TRY_AGAIN_LATER, "too many answers were left unread")
+
+    def _refuse_unread(self, error: ServiceError, about: Addressed) -> None:
+        if about.type == "change" and self._session is not None:  # missed, like any that is refused
+            self._documents.close(about.uri)
+        self._refuse(error, about)
 
     def _greet(self, message: ClientMessage) -> None:
         if not isinstance(message, Hello):
@@ -231,6 +237,6 @@ class Conversation:
         if not message.targets or len({target.uri for target in message.targets}) < len(message.targets):
             raise ServiceError("bad_request", "a request names one or more documents, each once")
 
-    def _refuse(self, error: ServiceError, message: ClientMessage | None = None) -> None:
+    def _refuse(self, error: ServiceError, message: ClientMessage | Addressed | None = None) -> None:
         id, uri = getattr(message, "id", ""), getattr(message, "uri", "")
         self._send(Error(error.code, str(error), id, uri, error.retry_after_ms))

@@ -299,9 +299,21 @@ async def test_numbers_that_do_not_fit_in_the_frames_to_the_worker_are_refused(n
             json.dumps({"type": "infill", "id": "1", "targets": [{"uri": "a", "version": 1, "regions": [region]}]})
         )
         await talking.say(opened("a"))
-        assert (await refusal(talking))[0] == "bad_message"
+        assert await refusal(talking) == ("bad_message", "1", "")
         await talking.say(infill("2", "a"))
         assert (await talking.hear(Result)).id == "2"
+
+
+async def test_what_cannot_be_read_is_refused_by_its_name_and_a_change_closes_the_document() -> None:
+    async with live() as (_, address), talk(address, subprotocol=JSON) as (talking, _):
+        await talking.say(opened("a"))
+        # What JavaScript makes of a text with half a character in it.
+        await talking.connection.send(
+            r'{"type":"change","uri":"a","version":2,"edits":[{"start":0,"end":0,"text":"\ud83e"}]}'
+        )
+        assert await refusal(talking) == ("bad_message", "", "a")
+        await talking.say(Change("a", 3, ()))
+        assert await refusal(talking) == ("unknown_document", "", "a")
 
 
 async def test_a_message_that_is_too_long_ends_the_connection_only() -> None:
