@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from lacuna_server.refactor.source import Source
 
 
-def accepted(ls: Server, *arguments: Any) -> None:
+@refusing
+async def accepted(ls: Server, *arguments: Any) -> None:
     """A suggestion was taken: the command that every item carries."""
     ls.session.feedback("accepted", items.origin_of(arguments))
 

@@ -26,7 +26,7 @@ class Document:
     def __init__(self, uri: str, text: str, version: int, language: str, encoding: Encoding) -> None:
         self.uri = uri
         self.version = version
-        self.language = language
+        self.language = to_utf8(language).decode()
         self.path = to_fs_path(uri) or PurePath(uri).name
         self._encoding = encoding
         self._lines = _split(to_utf8(text))

@@ -99,7 +99,7 @@ class Engine:
                 await send(client)
                 if self.news.state == "failed":
                     self._awake.set()
-            except (ServiceError, OSError) as error:
+            except Exception as error:  # what stands behind it is sent all the same: every request waits for that
                 log.warning("%s", error)
                 self._awake.set()
             finally:

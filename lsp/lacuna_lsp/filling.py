@@ -68,10 +68,10 @@ async def _fill(session: Session, document: Document, wanted: Sequence[Region]) 
 async def alternatives(session: Session, document: Document, arguments: Regenerate) -> list[str]:
     """Other texts for a range, best first; none of them is what stands there now."""
     wanted = region(document, arguments.range.lsp)
+    current = document.text[wanted.start : wanted.end].decode()  # now: it may be edited while the engine works
     result = await session.infill(document, [wanted], candidates=arguments.count + 1, diagnostics=arguments.diagnostics)
     if result.status != "ok":
         raise RequestError(result.message or "nothing valid was found for this range")
     habits = Habits.of(document.text.decode(), document.newline)
-    current = document.text[wanted.start : wanted.end].decode()
     texts = [polish.adapt(fills[0], habits) for fills in (result.fills, *result.alternatives)]
     return [text for text in dict.fromkeys(texts) if text != current][: arguments.count]

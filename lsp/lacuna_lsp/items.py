@@ -12,6 +12,7 @@ from lacuna_lsp.documents import Document
 from lacuna_lsp.inline import Item
 from lacuna_lsp.positions import byte_column, to_utf8
 from lacuna_model.errors import RequestError
+from lacuna_model.params import MAX_CANDIDATES
 
 ACCEPTED = "lacuna.accepted"
 _WORD = re.compile(r"\w*$")
@@ -21,7 +22,7 @@ class Origin(msgspec.Struct, frozen=True):
     """Which fill of the engine an item is; it travels as the argument of the command that runs on acceptance."""
 
     request: str
-    candidate: Annotated[int, Meta(ge=0)]
+    candidate: Annotated[int, Meta(ge=0, lt=MAX_CANDIDATES)]
 
 
 def inline(document: Document, items: Sequence[Item]) -> types.InlineCompletionList:

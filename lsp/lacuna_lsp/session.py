@@ -18,7 +18,7 @@ from lacuna_lsp.items import Origin
 from lacuna_lsp.latest import Latest
 from lacuna_lsp.news import News
 from lacuna_lsp.notebooks import Notebooks
-from lacuna_lsp.positions import Encoding
+from lacuna_lsp.positions import Encoding, to_utf8
 from lacuna_lsp.settings import Settings
 from lacuna_lsp.suggestions import Suggestions
 from lacuna_model.errors import RequestError
@@ -86,7 +86,9 @@ class Session:
         return document
 
     def open(self, item: types.TextDocumentItem) -> None:
-        """A document is opened."""
+        """A document is opened; raises RequestError for a uri that is no text, as no engine could be told of it."""
+        if to_utf8(item.uri).decode() != item.uri:
+            raise RequestError(f"{item.uri!r} is no uri")
         document = Document(item.uri, item.text, item.version, item.language_id, self.encoding)
         self.documents[item.uri] = document
         self.engine.open(document)
@@ -185,4 +187,4 @@ def _edit(document: Document, selected: types.SelectedCompletionInfo | None) -> 
     if selected is None:
         return None
     start, end = document.bounds(selected.range)
-    return Edit(start, end, selected.text)
+    return Edit(start, end, to_utf8(selected.text).decode())

@@ -130,6 +130,27 @@ async def test_invalid_surrogates(editor: Editor, daemon: Daemon) -> None:
     assert text.splitlines()[1].startswith("b = '")
 
 
+async def test_halves_of_characters_where_text_is_no_document(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE)
+    editor.open("a¦", uri="file:///work/\ud83d.py")
+    editor.open("value = ¦\n", language="python\ud83d")
+    selected = types.SelectedCompletionInfo(types.Range(editor.position, editor.position), "\ud83d")
+    assert [item.insert_text for item in await editor.items(selected=selected)] == ["\ufffdfilled"]
+    assert await editor.suggest() == ["filled"]
+
+
+@pytest.mark.parametrize("argument", [None, {"request": "\ud83d", "candidate": 0}, {"request": "", "candidate": 2**64}])
+async def test_feedback_about_what_was_never_made(editor: Editor, daemon: Daemon, argument: object) -> None:
+    await editor.initialize(AT_ONCE)
+    params = {"command": "lacuna.accepted", "arguments": [argument]}
+    try:
+        await ask(editor, "workspace/executeCommand", params)
+    except JsonRpcException as refused:
+        assert refused.code == types.ErrorCodes.InvalidParams
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == ["filled"]
+
+
 async def test_an_unknown_method_and_an_unknown_command(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize(ready=False)
     assert (await refusal(editor, "textDocument/unheardOf", {})).code == types.ErrorCodes.MethodNotFound

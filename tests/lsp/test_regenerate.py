@@ -55,6 +55,17 @@ async def test_it_shows_progress_and_can_be_cancelled(editor: Editor, daemon: Da
     assert isinstance(editor.client.progress_reports[token][-1], types.WorkDoneProgressEnd)
 
 
+async def test_what_stood_there_is_what_was_asked_about(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["old", "new"], steps=20, pause=0.02)
+    await editor.initialize()
+    editor.open("¦a = old\n")
+    arguments = {"textDocument": {"uri": editor.uri}, "range": SPAN, "choose": False}
+    command = asyncio.ensure_future(editor.command("lacuna.regenerate", arguments))
+    await until(lambda: daemon.requests)
+    editor.type("漢漢")
+    assert (await command)["alternatives"] == ["new"]
+
+
 async def test_nothing_is_edited_when_the_document_changed_meanwhile(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["new"], steps=20, pause=0.02)
     editor.answers = ["1: "]
