@@ -139,14 +139,19 @@ async def test_halves_of_characters_where_text_is_no_document(editor: Editor, da
     assert await editor.suggest() == ["filled"]
 
 
-@pytest.mark.parametrize("argument", [None, {"request": "\ud83d", "candidate": 0}, {"request": "", "candidate": 2**64}])
-async def test_feedback_about_what_was_never_made(editor: Editor, daemon: Daemon, argument: object) -> None:
+@pytest.mark.parametrize("argument", [None, {"request": "", "candidate": 2**64}])
+async def test_feedback_about_what_cannot_be(editor: Editor, daemon: Daemon, argument: object) -> None:
     await editor.initialize(AT_ONCE)
-    params = {"command": "lacuna.accepted", "arguments": [argument]}
-    try:
-        await ask(editor, "workspace/executeCommand", params)
-    except JsonRpcException as refused:
-        assert refused.code == types.ErrorCodes.InvalidParams
+    refused = await refusal(editor, "workspace/executeCommand", {"command": "lacuna.accepted", "arguments": [argument]})
+    assert refused.code == types.ErrorCodes.InvalidParams
+    editor.open("value = ¦\n")
+    assert await editor.suggest() == ["filled"]
+
+
+async def test_feedback_about_what_was_never_made(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(AT_ONCE)
+    made_up = {"request": "\ud83d", "candidate": 0}
+    await ask(editor, "workspace/executeCommand", {"command": "lacuna.accepted", "arguments": [made_up]})
     editor.open("value = ¦\n")
     assert await editor.suggest() == ["filled"]
 
