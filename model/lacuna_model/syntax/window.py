@@ -24,7 +24,7 @@ from lacuna_model.syntax.reading import PrefixReader
 from lacuna_model.syntax.repair import Repair, repair_for
 from lacuna_model.syntax.reparse import advance
 
-CHUNK = 1 << 14
+CHUNK = 1 << 10  # bytes; whenever the text of a node is asked for, one of these is copied
 # What a parse may cost, in tree-sitter's progress reports: so much more than the parse of the original took.
 EFFORT_FACTOR = 1.5
 EFFORT_LEAST = 10
