@@ -56,6 +56,8 @@ class Junction(Closer):
 
     def completions(self, fill: bytes) -> Iterator[bytes]:
         """Texts to put behind the beginning of a fill, the cheapest first."""
+        if self._reader.clock.over:
+            return
         inside = scan(fill, self._lexicon, self._sides.left).inside
         half = finish_token(fill, inside) or inside
         text = self._front + fill + half
