@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from lacuna_model.syntax.clock import Clock
+from lacuna_model.syntax.front import Front
 from lacuna_model.syntax.grammar_tables import ACCEPT, REDUCE, SHIFT
 from lacuna_model.syntax.parse_table import MOST_HIDDEN, START, ParseTable, Stack, Terminal
 
@@ -45,11 +46,15 @@ class PrefixReader:
     def __init__(self, table: ParseTable, clock: Clock | None = None) -> None:
         self.table = table
         self.clock = clock or Clock()
+        self.front = Front(table, self.clock)
+        self._before = [START]
         self._read: list[tuple[Terminal, list[Stack]]] = []
 
-    def stacks(self, terminals: Iterable[Terminal]) -> list[Stack]:
-        """The stacks behind some terminals; none where time is up before."""
-        stacks, number = [START], 0
+    def stacks(self, terminals: Iterable[Terminal], before: list[Stack] | None = None) -> list[Stack]:
+        """The stacks behind some terminals, by default from the start of a text; none where time is up before."""
+        stacks, number = before or [START], 0
+        if stacks != self._before:
+            self._before, self._read = stacks, []
         for number, terminal in enumerate(terminals, start=1):
             if self._read[number - 1 : number] and self._read[number - 1][0] == terminal:
                 stacks = self._read[number - 1][1]

@@ -64,6 +64,7 @@ class Window:
         self._first_fills = self.base
         self._last_fills: tuple[bytes, ...] | None = None
         self._last: tuple[Tree, frozenset[Fault]] | None = None
+        self._heads: dict[int, Window] = {}
         self.left_off: list[Fill] = []  # the fills of its first gaps, where a search by the grammar ran out of time
         self.settled = False  # whether the base is known to be valid
         self._repairs: dict[int, tuple[tuple[bytes, ...], Repair | None]] = {}  # by gap, each of some base
@@ -95,6 +96,11 @@ class Window:
 
     def head(self, count: int) -> "Window":
         """A window that ends where gap ``count`` of this one begins, with a gap at its end."""
+        if count not in self._heads:
+            self._heads[count] = self._head(count)
+        return self._heads[count]
+
+    def _head(self, count: int) -> "Window":
         last = self.extent.first + count
         stop = self._all_gaps[last][0]
         extent = self.extent._replace(last=last, stop=stop)
@@ -291,6 +297,7 @@ class Window:
         if self.placement is None or self.placement.excused is None:
             return False
         self.placement.excused = self._last_fills = None
+        self._heads.clear()
         return True
 
     def confine(self) -> None:
