@@ -4,6 +4,7 @@ A fork begins like the first fill up to a place where that was least sure, and h
 canvases of candidate c are those from ``c * num_gaps`` on. They read the same context and never each other.
 """
 
+import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -26,6 +27,7 @@ LONGEST = 48
 RIVAL = 1.0
 # Where several fills are wanted any token will do that was not ruled out: those are thousands of nats behind.
 POSSIBLE = 50.0
+CALL_SECONDS = 0.5  # of the constraints of all candidates, the last of them not cut short
 
 Fills = tuple[str, ...]
 # What the fills of a candidate begin with, a run of tokens for every gap.
@@ -71,6 +73,7 @@ class SideBySide:
     def __init__(self, constraints: Sequence[Constraint], num_gaps: int) -> None:
         self._constraints = constraints
         self._num_gaps = num_gaps
+        self._next = 0  # whose turn it is
         self.found: dict[Fills, int] = {}
 
     @property
@@ -84,13 +87,20 @@ class SideBySide:
         return total(constraint.stats for constraint in self._constraints)
 
     def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
-        """What each candidate's constraint lets through of its own commits."""
+        """What each candidate's constraint lets through of its own commits.
+
+        Once they took long together, the others have their turn in the next call.
+        """
         admitted: list[Commit | Remask] = []
-        for index, constraint in enumerate(self._constraints):
+        started = time.thread_time()
+        for _ in self._constraints:
+            index, self._next = self._next, (self._next + 1) % len(self._constraints)
             first = index * self._num_gaps
             own = [replace(commit, gap=commit.gap - first) for commit in proposal if self._of(commit) == index]
-            passed = constraint.admit(self._views(gaps, index), own) if own else []
+            passed = self._constraints[index].admit(self._views(gaps, index), own) if own else []
             admitted += [replace(commit, gap=commit.gap + first) for commit in passed]
+            if time.thread_time() - started > CALL_SECONDS:
+                break
         return admitted
 
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:

@@ -9,8 +9,11 @@ import numpy as np
 
 from lacuna_model import schedule
 from lacuna_model.canvas import Canvas, Marginals
-from lacuna_model.constraint import Commit, Constraint, GapView, Remask, TokenText, Verdict
+from lacuna_model.constraint import Commit, Constraint, Remask, TokenText, Verdict
 from lacuna_model.params import DecodeOptions, SlotState, SlotView, Snapshot
+
+# How often a constraint that finds no witness is asked: it searches further each time.
+MAX_DEFERRALS = 16
 
 Outcome = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
 
@@ -61,8 +64,14 @@ def denoise(
 ) -> Generator[Snapshot, None, Ending]:
     """Fill ``canvases`` step by step, yielding a snapshot after each; returns how it ended.
 
-    ``deadline`` is a ``time.monotonic`` instant. Both it and ``cancelled`` are looked at before every pass.
+    ``deadline`` is a ``time.monotonic`` instant. Both it and ``cancelled`` are looked at before every pass, and before
+    a constraint that let nothing through is asked again; there is a snapshot then, too, for a search for a first
+    witness may take long, and others wait for their turn.
     """
+
+    def late() -> bool:
+        return deadline is not None and time.monotonic() >= deadline
+
     counts = Counts()
     generator = np.random.default_rng(options.seed)
     step_in_block = 0
@@ -71,7 +80,7 @@ def denoise(
     while not all(canvas.closed for canvas in canvases):
         if cancelled():
             return Ending("cancelled", Verdict("ok", None), counts)
-        if deadline is not None and time.monotonic() >= deadline:
+        if late():
             views = [canvas.view(None) for canvas in canvases]
             return Ending("deadline", constraint.finish(views, truncate=True), counts)
         marginals = [
@@ -87,10 +96,20 @@ def denoise(
         proposal = schedule.propose(canvases, marginals, options, steps_left)
         edits = schedule.corrections(canvases, marginals, options.corrections - counts.corrections, tokens.eog_id)
         views = [canvas.view(seen) for canvas, seen in zip(canvases, marginals, strict=True)]
-        admitted = _admit(constraint, views, [*proposal, *edits], counts)
+        admitted: Sequence[Commit | Remask] = ()
+        for _ in range(MAX_DEFERRALS):
+            admitted = constraint.admit(views, [*proposal, *edits])
+            if admitted:
+                break
+            counts.deferrals += 1
+            yield snapshot(counts, canvases, marginals, tokens)
+            if cancelled() or late():
+                break
         if not set(admitted) & {*proposal, *edits} and model.withdraw():
             continue
         if not admitted:
+            if cancelled() or late():
+                continue
             break  # there is no witness, and another pass would see the same: the constraint has the last word
         _apply(canvases, marginals, admitted, tokens.eog_id, counts)
         for canvas in canvases:
@@ -103,22 +122,6 @@ def denoise(
             step_in_block = 0
     verdict = constraint.finish([canvas.view(None) for canvas in canvases], truncate=False)
     return Ending(verdict.status, verdict, counts)
-
-
-# How often a constraint that finds no witness is asked again: it searches further each time.
-MAX_DEFERRALS = 16
-
-
-def _admit(
-    constraint: Constraint, views: Sequence[GapView], proposal: Sequence[Commit], counts: Counts
-) -> Sequence[Commit | Remask]:
-    """What the constraint lets through; while that is nothing, it is asked again without another pass."""
-    for _ in range(MAX_DEFERRALS):
-        admitted = constraint.admit(views, proposal)
-        if admitted:
-            return admitted
-        counts.deferrals += 1
-    return []
 
 
 def _apply(

@@ -106,7 +106,7 @@ class Engine:
             candidates = request.candidates if len(groups) == 1 else 1
             others: tuple[tuple[str, ...], ...] = ()
             began = time.monotonic()
-            later = self._stand_ins(request, spaced, regions) if len(groups) > 1 else []
+            later = self._stand_ins(request, spaced, regions, deadline) if len(groups) > 1 else []
             stats = FillStats(constraint_ms=(time.monotonic() - began) * 1e3)
             for group in groups:
                 current, moved = region_groups.moved(spaced, regions, fills, group)
@@ -115,8 +115,8 @@ class Engine:
                 )
                 here = Documents.index(self._encoded(current, moved), self._encoder.kind)
                 known = [*elsewhere, Segment(here)]
-                fill = _GroupFill(self.model, session, request, current, checked, moved, known, candidates)
-                ending = yield from fill.run(len(fills), len(regions), tuple(fills), cancelled, deadline)
+                fill = _GroupFill(self.model, session, request, current, checked, moved, known, candidates, deadline)
+                ending = yield from fill.run(len(fills), len(regions), tuple(fills), cancelled)
                 stats = _add(stats, fill.stats(ending))
                 others = tuple(found for found in fill.others if found != ending.verdict.fills)
                 if ending.verdict.fills is None:
@@ -139,10 +139,12 @@ class Engine:
         told = ending.verdict.message
         return InfillResult(ending.outcome, filled, tuple(fills), stats, told, others, tuple(confidence))
 
-    def _stand_ins(self, request: InfillRequest, text: bytes, regions: Sequence[Region]) -> list[str]:
+    def _stand_ins(
+        self, request: InfillRequest, text: bytes, regions: Sequence[Region], deadline: float | None
+    ) -> list[str]:
         """What gaps hold for the constraint until they are filled; nothing where it knows no syntax."""
         language = language_for(request.path, request.language) if request.options.syntax else None
-        return stand_ins(text, regions, language, self.model.tokenizer) if language is not None else []
+        return stand_ins(text, regions, language, self.model.tokenizer, deadline) if language is not None else []
 
     def _encoded(self, text: bytes, regions: Sequence[Region]) -> dict[str, Tokens]:
         """The open document as the prior reads it: the texts between the gaps, each a document of its own.
@@ -172,7 +174,9 @@ class _GroupFill:
         regions: Sequence[Region],
         known: Sequence[Segment],
         candidates: int,
+        deadline: float | None,
     ) -> None:
+        self._deadline = deadline
         self._request = request
         options = request.options
         segments = _segments(text, regions, session.window, model)
@@ -195,7 +199,15 @@ class _GroupFill:
 
         def attempt(begins: Sequence[Begins]) -> Attempt:
             constraints = [
-                constraint_for(checked, regions, request.path, request.language, model.tokenizer, syntax=options.syntax)
+                constraint_for(
+                    checked,
+                    regions,
+                    request.path,
+                    request.language,
+                    model.tokenizer,
+                    syntax=options.syntax,
+                    deadline=deadline,
+                )
                 for _ in begins
             ]
             canvases = [
@@ -215,12 +227,12 @@ class _GroupFill:
         total: int,
         before: tuple[str, ...],
         cancelled: Callable[[], bool],
-        deadline: float | None,
     ) -> Generator[Snapshot, None, Ending]:
         """Run the loop; snapshots show all of the request's regions, of which this group's begin at ``first``.
 
         Pieces of context that take long to encode are steps too: nobody else need wait for all of them.
         """
+        deadline = self._deadline
         while self._encode() and not cancelled() and (deadline is None or time.monotonic() < deadline):
             yield Snapshot(0, (*before, *("",) * (total - first)), ((),) * total)
         loop = self._candidates.denoise(cancelled, deadline)

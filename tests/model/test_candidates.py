@@ -53,6 +53,15 @@ def test_each_candidate_is_asked_about_its_own_gaps() -> None:
     assert both.stats.verifies == 2
 
 
+def test_candidates_behind_one_that_took_long_are_asked_in_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [Recorded(Verdict("ok", ("a",))), Recorded(Verdict("ok", ("b",)), forbidden=7)]
+    monkeypatch.setattr(module.time, "thread_time", lambda: 2 * module.CALL_SECONDS * len(parts[0].seen))
+    both = SideBySide(parts, 1)
+    proposal = [Commit(0, 0, 7), Commit(1, 0, 6)]
+    assert both.admit(views(2), proposal) == [Commit(0, 0, 7)]
+    assert both.admit(views(2), proposal) == [Commit(1, 0, 6), Commit(0, 0, 7)]
+
+
 def recorded(*fills: tuple[str, ...] | None) -> list[Recorded]:
     return [Recorded(Verdict("ok" if texts else "no_valid_fill", texts)) for texts in fills]
 

@@ -131,9 +131,27 @@ def test_a_constraint_that_refuses_everything_ends_with_its_verdict(tokenizer: T
     snapshots, ending = run(model, canvases(1), tokenizer, constraint)
     assert (ending.outcome, ending.verdict.fills) == ("no_valid_fill", None)
     assert ending.verdict.message == "nothing may stand here"
-    # It is asked again without another pass, for another pass would see the same.
-    assert (model.passes, snapshots) == (1, [])
+    # It is asked again without another pass, for another pass would see the same; in between others have their turn.
+    assert model.passes == 1
+    assert [snapshot.step for snapshot in snapshots] == [0] * loop.MAX_DEFERRALS
     assert constraint.asked == ending.counts.deferrals == loop.MAX_DEFERRALS
+
+
+@pytest.mark.parametrize("outcome", ["cancelled", "deadline"])
+def test_cancel_and_deadline_are_looked_at_while_nothing_is_admitted(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, outcome: str
+) -> None:
+    constraint = Strict(tokenizer, lambda commit: False)
+    monkeypatch.setattr(loop.time, "monotonic", lambda: float(constraint.asked) if outcome == "deadline" else 0.0)
+    _, ending = run(
+        Scripted(tokenizer, "x = 1\n"),
+        canvases(1),
+        tokenizer,
+        constraint,
+        cancelled=lambda: outcome == "cancelled" and constraint.asked == 2,
+        deadline=2.0,
+    )
+    assert (ending.outcome, constraint.asked) == (outcome, 2)
 
 
 @pytest.mark.parametrize("swaps", [False, True], ids=["refused", "swapped"])

@@ -14,14 +14,22 @@ __all__ = ["LANGUAGES", "Language", "SyntaxConstraint", "constraint_for", "langu
 
 
 def constraint_for(
-    text: bytes, regions: Sequence[Region], path: str, language: str, tokens: TokenText, *, syntax: bool
+    text: bytes,
+    regions: Sequence[Region],
+    path: str,
+    language: str,
+    tokens: TokenText,
+    *,
+    syntax: bool,
+    deadline: float | None = None,
 ) -> Constraint:
     """The constraint of a request: the syntax of its language and its regions' own rules.
 
     The language goes by name, else by the path's extension. ``Unconstrained`` where there is neither.
+    Its searches end at the ``deadline``, a ``time.monotonic`` instant.
     A rule that cannot be compiled is a ``RequestError``.
     """
     known = language_for(path, language) if syntax else None
     if known is None and all(RegionRules(region, text[region.end :]).empty for region in regions):
         return Unconstrained(tokens)
-    return SyntaxConstraint(text, regions, known, tokens)
+    return SyntaxConstraint(text, regions, known, tokens, deadline=deadline)

@@ -15,7 +15,7 @@ from lacuna_model.syntax.conditionals import count_due, count_open
 from lacuna_model.syntax.languages import Lexicon
 from lacuna_model.syntax.literals import Literals, find_literals
 from lacuna_model.syntax.nesting import Target, nest
-from lacuna_model.syntax.right_side import RightSide
+from lacuna_model.syntax.right_side import RightSide, right_side
 from lacuna_model.syntax.scan import FAR, TOP_LEVEL, Scan, scan, scan_brackets
 
 # Read token by token; what lies further away is read for its brackets alone.
@@ -60,7 +60,7 @@ class Balance:
         """The text behind a gap; ``inside`` is what the gap begins in."""
         last = gap + 1 == len(self._gaps)
         until = len(self._text) if last else self._gaps[gap + 1][0]
-        return RightSide(self._text[self._gaps[gap][1] : until], self._lexicon, inside, to_the_end=last)
+        return right_side(self._text[self._gaps[gap][1] : until], self._lexicon, inside, to_the_end=last)
 
     @cached_property
     def _first(self) -> Scan:

@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from lacuna_model.syntax.candidates import Candidates, Fill
+from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.document import Check
 
 # On a machine so busy that a search is late at once, a fill would else be made of swaps.
@@ -29,23 +30,25 @@ class Effort:
     """How much a search may spend: ``verifies`` checks, none but the first two begun after ``seconds`` of this thread.
 
     The thread's own time, not the clock's: what else the machine does must not change a result. It begins with the
-    first check, since what is read of the text around a gap to make its first fill serves all further searches.
+    first check, since what is read of the text around a gap to make its first fill serves all further searches. Where
+    the ``clock`` of the call it is part of is over, it is spent at once.
     """
 
     verifies: int
     seconds: float
+    clock: Clock = field(default_factory=Clock)
     used: int = 0
     started: float | None = None
 
     @property
     def spent(self) -> bool:
         """Whether no further check may begin."""
-        return self.used >= self.verifies or (self.used >= LEAST_VERIFIES and self.late)
+        return self.used >= self.verifies or self.clock.over or (self.used >= LEAST_VERIFIES and self.late)
 
     @property
     def late(self) -> bool:
         """Whether the time is up."""
-        return self.started is not None and time.thread_time() - self.started > self.seconds
+        return self.clock.over or (self.started is not None and time.thread_time() - self.started > self.seconds)
 
     def begin(self) -> None:
         """From now on time counts, unless it did before."""

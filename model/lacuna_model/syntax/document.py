@@ -8,6 +8,7 @@ from functools import cached_property
 from tree_sitter import Parser, Point, Tree
 
 from lacuna_model.syntax.balance import Balance
+from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.error_set import Fault, Splice, carried_over, tree_faults
 from lacuna_model.syntax.extent import Extent, find_extents, skeleton
 from lacuna_model.syntax.frontier import Frontier
@@ -51,11 +52,18 @@ class Document:
     """
 
     def __init__(
-        self, text: bytes, gaps: Sequence[tuple[int, int]], language: Language, *, in_line: bool = False
+        self,
+        text: bytes,
+        gaps: Sequence[tuple[int, int]],
+        language: Language,
+        clock: Clock | None = None,
+        *,
+        in_line: bool = False,
     ) -> None:
         self._text = text
         self._gaps = tuple(gaps)
         self._language = language
+        self._clock = clock or Clock()
         self._original = tuple(text[start:end] for start, end in gaps)
         extents, rest = find_extents(text, gaps, language)
         self._sound_elsewhere = rest is not None and not rest.root_node.has_error
@@ -118,7 +126,7 @@ class Document:
         return self._window(everything)
 
     def _window(self, extent: Extent) -> Window:
-        return Window(self._text, self._gaps, self._original, extent, self._language, self._placement)
+        return Window(self._text, self._gaps, self._original, extent, self._language, self._placement, self._clock)
 
     @cached_property
     def _around(self) -> list[tuple[bytes, int]]:

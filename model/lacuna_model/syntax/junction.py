@@ -7,7 +7,7 @@ that a fill leaves, which is the goal that Corchuelo et al. have (Repairing synt
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 
 from tree_sitter import Node, Parser
@@ -25,7 +25,7 @@ from lacuna_model.syntax.parse_table import END, Stack, Terminal, leaves
 from lacuna_model.syntax.piece_cache import pieces_of, ways_of
 from lacuna_model.syntax.reading import PrefixReader
 from lacuna_model.syntax.repair import spelled
-from lacuna_model.syntax.scan import scan, scan_brackets
+from lacuna_model.syntax.scan import Scan, scan, scan_brackets
 
 MOST_FOUND = 48
 MOST_OPENED = 6
@@ -56,12 +56,14 @@ class Junction(Closer):
 
     def completions(self, fill: bytes) -> Iterator[bytes]:
         """Texts to put behind the beginning of a fill, the cheapest first."""
+        if self._reader.clock.over:
+            return
         inside = scan(fill, self._lexicon, self._sides.left).inside
         half = finish_token(fill, inside) or inside
         text = self._front + fill + half
         opener = self._lexicon.opener_of(self._side.inside) if self._side.inside else b""
         behind = self._behind(opener)
-        left = tuple(bracket.closer for bracket in scan_brackets(text, self._lexicon).stack)
+        left = self._open_in(fill + half)
         found = (
             written
             for written in Meeting(self._table, self._pieces, self._steps, self._starts(text), behind).texts()
@@ -71,18 +73,31 @@ class Junction(Closer):
         for completion in islice(unseen(ends, set()), MOST_FOUND):
             yield with_heads(half + completion, self._heads)
 
+    def _open_in(self, fill: bytes) -> Brackets:
+        """The brackets that are open behind a fill; those in front of the gap are counted once."""
+        if self._sides.left.inside:
+            return scan_brackets(self._front + fill, self._lexicon).closers
+        return scan_brackets(fill, self._lexicon, self._open_in_front).closers
+
+    @cached_property
+    def _open_in_front(self) -> Scan:
+        return scan_brackets(self._front, self._lexicon)
+
     def _apart(self, written: Sequence[bytes]) -> bytes:
         """What keeps the last word that is written apart from what follows."""
         return b" " if written and written[-1][-1:].isalnum() and self._side.text[:1].isalnum() else b""
 
     def _stacks(self, text: bytes) -> list[Stack]:
-        return self._reader.stacks(self._terminals(text))
+        """The stacks behind a text in front of the gap."""
+        root = Parser(self._language.grammar()).parse(text).root_node
+        far, border = self._reader.front.stacks(text, root, partial(self._terminal, text))
+        return self._reader.stacks(self._terminals(text, root, border), far)
 
-    def _terminals(self, text: bytes) -> Iterator[Terminal]:
-        """The terminals of the text in front."""
-        end = 0
-        for leaf in leaves(Parser(self._language.grammar()).parse(text).root_node, 0):
-            yield self._terminal(text, leaf, on_new_line=b"\n" in text[end : leaf.start_byte])
+    def _terminals(self, text: bytes, root: Node, begin: int) -> Iterator[Terminal]:
+        """The terminals of the text in front, from an offset on."""
+        end = begin
+        for leaf in leaves(root, begin):
+            yield self._terminal(text, leaf, b"\n" in text[end : leaf.start_byte])
             end = leaf.end_byte
 
     def _behind(self, opener: bytes) -> list[Terminal]:
@@ -102,13 +117,13 @@ class Junction(Closer):
             elif not _is_comment(leaf):
                 begin = text[leaf.start_byte]
                 on_new_line = begin in ENDING or (b"\n" in text[end : leaf.start_byte] and begin not in CONTINUING)
-                behind.append(self._terminal(text, leaf, on_new_line=on_new_line))
+                behind.append(self._terminal(text, leaf, on_new_line))
             if len(behind) == REACH:
                 return behind
             end = leaf.end_byte
         return [*behind, Terminal(b"", ((END,),), on_new_line=True)] if self._side.to_the_end else behind
 
-    def _terminal(self, text: bytes, leaf: Node, *, on_new_line: bool) -> Terminal:
+    def _terminal(self, text: bytes, leaf: Node, on_new_line: bool) -> Terminal:
         word = text[leaf.start_byte : leaf.end_byte]
         alike = self._insertions.spellings.get(word, ())
         name = ((self._name,),) if self._name is not None and WORD.match(word) else ()

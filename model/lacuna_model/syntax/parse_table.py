@@ -197,13 +197,14 @@ class ParseTable(GrammarTables):
         for part in parts:
             if not part.child_count:
                 stacks = self.read(stacks, part.grammar_id) if part.end_byte <= offset else stacks
-            elif part.id == last or not (taken := self._take_whole(stacks, part)):
+            elif part.id == last or not (taken := self.take_whole(stacks, part)):
                 stacks = self._take(stacks, part, offset)
             else:
                 stacks = taken
         return stacks
 
-    def _take_whole(self, stacks: list[Stack], node: Node) -> list[Stack]:
+    def take_whole(self, stacks: list[Stack], node: Node) -> list[Stack]:
+        """The stacks behind a sound subtree that has leaves; none where it is not known as a whole there."""
         first = node
         while first.child_count and (child := first.child(0)):
             first = child

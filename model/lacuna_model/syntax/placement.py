@@ -59,11 +59,14 @@ class Placement:
 
     def _strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> Iterator[Fault]:
         cursor = QueryCursor(self._rules.query)
+        judged: set[tuple[str, int]] = set()  # a block that is as long as the file lies near each span
         for span in spans if spans is not None else [(0, tree.root_node.end_byte)]:
             cursor.set_byte_range(max(span[0] - 1, 0), span[1] + 1)
             for name, nodes in cursor.captures(tree.root_node).items():
                 fits = self._rules.fits[name]
-                yield from (_fault(name, node) for node in nodes if not fits(node))
+                new = [node for node in nodes if (name, node.id) not in judged]
+                judged.update((name, node.id) for node in new)
+                yield from (_fault(name, node) for node in new if not fits(node))
 
     def reserved_names(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]) -> frozenset[Fault]:
         """The names in some byte ranges that are words of the language: a grammar reads ``x public;`` as one."""

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from lacuna_model.syntax.clock import Clock
+from lacuna_model.syntax.front import Front
 from lacuna_model.syntax.grammar_tables import ACCEPT, REDUCE, SHIFT
 from lacuna_model.syntax.parse_table import MOST_HIDDEN, START, ParseTable, Stack, Terminal
 
@@ -41,16 +43,23 @@ NOTHING_REDUCED = Demand(0, 0, Place(0))
 class PrefixReader:
     """The stacks behind texts that begin alike: what a text has in common with the one before is not read again."""
 
-    def __init__(self, table: ParseTable) -> None:
+    def __init__(self, table: ParseTable, clock: Clock | None = None) -> None:
         self.table = table
+        self.clock = clock or Clock()
+        self.front = Front(table, self.clock)
+        self._before = [START]
         self._read: list[tuple[Terminal, list[Stack]]] = []
 
-    def stacks(self, terminals: Iterable[Terminal]) -> list[Stack]:
-        """The stacks behind some terminals."""
-        stacks, number = [START], 0
+    def stacks(self, terminals: Iterable[Terminal], before: list[Stack] | None = None) -> list[Stack]:
+        """The stacks behind some terminals, by default from the start of a text; none where time is up before."""
+        stacks, number = before or [START], 0
+        if stacks != self._before:
+            self._before, self._read = stacks, []
         for number, terminal in enumerate(terminals, start=1):
             if self._read[number - 1 : number] and self._read[number - 1][0] == terminal:
                 stacks = self._read[number - 1][1]
+            elif self.clock.over:
+                return []  # a later search goes on where this one ends
             else:
                 del self._read[number - 1 :]
                 stacks = self.table.read_any(stacks, terminal)

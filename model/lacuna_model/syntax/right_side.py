@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from lacuna_model.syntax.blocks import coming_lines, needs
 from lacuna_model.syntax.languages import Lexicon
@@ -10,6 +10,7 @@ from lacuna_model.syntax.literals import carried_quote, open_comment, open_quote
 from lacuna_model.syntax.scan import FAR, TOP_LEVEL, UNKNOWN, Scan, scan, scan_brackets, string_end
 
 WINDOW = 4000
+MOST_KEPT = 16
 STATEMENT = re.compile(
     rb"\s*(?:@|(?:async|await|assert|break|class|continue|def|del|for|from|global|if|import|nonlocal|pass|raise|return|"
     rb"try|while|with|yield)\b)"
@@ -273,3 +274,9 @@ class RightSide:
         if clause is None or self.inside or not self.lexicon.braces:
             return b""
         return next((head + b"{}" for head in self.lexicon.heads if head.startswith(CLAUSE_OF[clause[1]])), b"")
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def right_side(text: bytes, lexicon: Lexicon, before: bytes, *, to_the_end: bool) -> RightSide:
+    """What stands behind a gap: search after search looks at the same, whatever the gaps in front hold."""
+    return RightSide(text, lexicon, before, to_the_end=to_the_end)

@@ -6,6 +6,7 @@ from functools import partial
 from lacuna_model.constraint import Commit, GapView
 from lacuna_model.syntax.beam import Effort, Found, joint_search
 from lacuna_model.syntax.candidates import Candidates, Fill
+from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.judge import Judge
@@ -21,10 +22,12 @@ LAST_SECONDS = 0.3
 class Search:
     """Looks for fills of a document's gaps, with the candidates of each gap and the verdicts that are known."""
 
-    def __init__(self, document: Document | None, judge: Judge, queues: Queues) -> None:
+    def __init__(self, document: Document | None, judge: Judge, queues: Queues, clock: Clock) -> None:
         self._document = document
         self._judge = judge
         self._queues = queues
+        self._clock = clock
+        self._searched: Sequence[tuple[object, object]] = ()  # what was committed when the grammar was searched last
 
     def candidates(
         self,
@@ -71,16 +74,24 @@ class Search:
         solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
 
     def hard(self, gaps: Sequence[GapView], held: list[Fill | None]) -> None:
-        """Fills what holds nothing by the grammar, and without a draft."""
+        """Fills what holds nothing by the grammar, and without a draft; goes on where time ran out before."""
+        committed = [(view.done, view.slots) for view in gaps]
+        if committed != self._searched:
+            self._searched = committed
+            self._forget()
         queue = partial(self.candidates, gaps, (), known=None, bare=True)
         solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS, by_grammar=True)
+
+    def _forget(self) -> None:
+        for window in self._document.windows if self._document is not None else ():
+            window.left_off = []
 
     def exhaustive(
         self, gaps: Sequence[GapView], *, hard: bool, drafts_only: bool = False
     ) -> Iterator[tuple[bytes, ...]]:
         """All that a long search finds, without the drafts at first; ``hard`` where that was not tried before."""
         for bare in (False,) if drafts_only else (True, False):
-            effort = Effort(LAST_VERIFIES // 2 * len(gaps), LAST_SECONDS / 2 * len(gaps))
+            effort = Effort(LAST_VERIFIES // 2 * len(gaps), LAST_SECONDS / 2 * len(gaps), self._clock)
             yield from self._all(gaps, effort, bare=bare, hard=hard and bare)
 
     def _all(self, gaps: Sequence[GapView], effort: Effort, *, bare: bool, hard: bool) -> Iterator[tuple[bytes, ...]]:

@@ -12,7 +12,9 @@ from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.witness import SyntaxConstraint
 
 
-def stand_ins(text: bytes, regions: Sequence[Region], language: Language, tokens: TokenText) -> list[str]:
+def stand_ins(
+    text: bytes, regions: Sequence[Region], language: Language, tokens: TokenText, deadline: float | None = None
+) -> list[str]:
     """A fill for each region with which the text is valid; empty ones for those that none is found for."""
-    constraint = SyntaxConstraint(text, regions, language, tokens)
+    constraint = SyntaxConstraint(text, regions, language, tokens, deadline=deadline)
     return constraint.foresee([GapView((), (), budget=region.max_tokens) for region in regions])

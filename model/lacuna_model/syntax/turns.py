@@ -44,7 +44,7 @@ class _Head:
             outcome = self._window.parse(texts + ending)
             if outcome is not None:
                 found = self._check(texts, ending, outcome[1])
-            if found.valid:
+            if found.valid or self._window.clock.over:
                 break
         return found
 
@@ -86,20 +86,23 @@ def _solve_in_turn(
     The window's gaps are those of the balance from the ``first`` on. For each gap and each ending as many
     ``verifies`` and ``seconds`` may be spent.
     """
-    solved: list[Fill] = []
-    for count, gap in enumerate(window.gaps):
+    solved = window.left_off if by_grammar else []
+    for count, gap in list(enumerate(window.gaps))[len(solved) :]:
         # what the gaps before hold is text like any other, and tells what this one and its ending have to close
         beside = balance.filled(first, [fill.text for fill in solved])
         closer = partial(_closer, beside, first) if solved else None
         for head in _heads(beside, first, window, count + 1):
-            found = joint_search({count: queue(gap, closer)}, [*solved, None], head, Effort(verifies, seconds)).whole
+            effort = Effort(verifies, seconds, window.clock)
+            found = joint_search({count: queue(gap, closer)}, [*solved, None], head, effort).whole
             if found is not None:
                 break
         else:
             found = _join(beside, first, window, solved, queue) if by_grammar else None
             if found is None:
+                window.left_off = solved if by_grammar and window.clock.over else []
                 return None
         solved = found
+    window.left_off = []
     return solved
 
 
@@ -115,7 +118,7 @@ def _join(balance: Balance, place: int, window: Window, solved: Sequence[Fill], 
         return None
     head = _joined_head(balance, place, window, count + 1)
     candidates = queue(window.gaps[count], lambda: junction)
-    effort = Effort(JUNCTION_VERIFIES, JUNCTION_SECONDS)
+    effort = Effort(JUNCTION_VERIFIES, JUNCTION_SECONDS, window.clock)
     return joint_search({count: candidates}, [*solved, None], head, effort).whole
 
 

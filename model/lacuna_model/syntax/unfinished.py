@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tree_sitter import Parser
 
+from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.conditionals import count_open
 from lacuna_model.syntax.document import Check, Document
 from lacuna_model.syntax.error_set import tree_faults
@@ -37,9 +38,11 @@ class _Line(NamedTuple):
     below: bytes
 
 
-def document_of(text: bytes, gaps: Sequence[tuple[int, int]], language: Language, *, in_line: bool) -> Document:
+def document_of(
+    text: bytes, gaps: Sequence[tuple[int, int]], language: Language, clock: Clock | None = None, *, in_line: bool
+) -> Document:
     """The document that fills of these gaps are checked in; ``in_line`` where each of them is of one line."""
-    document = Document(text, gaps, language, in_line=in_line)
+    document = Document(text, gaps, language, clock, in_line=in_line)
     if not in_line or len(gaps) > 1:
         return document
     balance, index = document.balance(0)
@@ -55,7 +58,7 @@ def document_of(text: bytes, gaps: Sequence[tuple[int, int]], language: Language
         return document
     front = line.above + b"".join(bracket.closer for bracket in own.unmatched)
     closers = _closers(front, line.below, _ways(brackets, ENDIF * (opened - due), language.lexicon), language)
-    return Unfinished(text, gaps[0], language, line, closers) if closers else document
+    return Unfinished(text, gaps[0], language, clock, line, closers) if closers else document
 
 
 def _line_of(text: bytes, start: int, end: int) -> _Line:
@@ -128,9 +131,15 @@ class Unfinished(Document):
     """
 
     def __init__(
-        self, text: bytes, gap: tuple[int, int], language: Language, line: _Line, closers: Sequence[bytes]
+        self,
+        text: bytes,
+        gap: tuple[int, int],
+        language: Language,
+        clock: Clock | None,
+        line: _Line,
+        closers: Sequence[bytes],
     ) -> None:
-        super().__init__(_with(line, text, b"".join(closers)), [gap], language, in_line=True)
+        super().__init__(_with(line, text, b"".join(closers)), [gap], language, clock, in_line=True)
         self._plain, self._line, self._closers = text, line, closers
         self._ended = len(scan(line.head + line.tail, language.lexicon).unmatched)
         self._others: dict[bytes, Document] = {b"".join(closers): self}
@@ -165,7 +174,7 @@ class Unfinished(Document):
             behind = lead + closers
             if behind not in self._others:
                 text = _with(self._line, self._plain, behind)
-                self._others[behind] = Document(text, self._gaps, self._language, in_line=True)
+                self._others[behind] = Document(text, self._gaps, self._language, self._clock, in_line=True)
             yield self._others[behind]
 
 

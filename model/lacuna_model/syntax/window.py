@@ -12,6 +12,8 @@ from functools import cached_property
 from tree_sitter import Parser, Point, Tree
 
 from lacuna_model.syntax.balance import Balance, Sides
+from lacuna_model.syntax.candidates import Fill
+from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.error_set import Fault, Splice, carried_over, identifier_faults, tree_faults
 from lacuna_model.syntax.extent import Extent
 from lacuna_model.syntax.indentation import indentation_faults
@@ -24,7 +26,7 @@ from lacuna_model.syntax.reading import PrefixReader
 from lacuna_model.syntax.repair import Repair, repair_for
 from lacuna_model.syntax.reparse import advance
 
-CHUNK = 1 << 14
+CHUNK = 1 << 10  # bytes; whenever the text of a node is asked for, one of these is copied
 # What a parse may cost, in tree-sitter's progress reports: so much more than the parse of the original took.
 EFFORT_FACTOR = 1.5
 EFFORT_LEAST = 10
@@ -44,6 +46,7 @@ class Window:
         extent: Extent,
         language: Language,
         placement: Placement | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self._text, self._all_gaps = text, gaps
         own = slice(extent.first, extent.last + 1)
@@ -55,11 +58,14 @@ class Window:
         self.base = tuple(base[own])
         self._language = language
         self.placement = placement
+        self.clock = clock or Clock()
         self._parser = Parser(language.grammar())
         self._tree: Tree | None = None
         self._first_fills = self.base
         self._last_fills: tuple[bytes, ...] | None = None
         self._last: tuple[Tree, frozenset[Fault]] | None = None
+        self._heads: dict[int, Window] = {}
+        self.left_off: list[Fill] = []  # the fills of its first gaps, where a search by the grammar ran out of time
         self.settled = False  # whether the base is known to be valid
         self._repairs: dict[int, tuple[tuple[bytes, ...], Repair | None]] = {}  # by gap, each of some base
 
@@ -90,11 +96,16 @@ class Window:
 
     def head(self, count: int) -> "Window":
         """A window that ends where gap ``count`` of this one begins, with a gap at its end."""
+        if count not in self._heads:
+            self._heads[count] = self._head(count)
+        return self._heads[count]
+
+    def _head(self, count: int) -> "Window":
         last = self.extent.first + count
         stop = self._all_gaps[last][0]
         extent = self.extent._replace(last=last, stop=stop)
         gaps = [*self._all_gaps[:last], (stop, stop)]
-        return Window(self._text, gaps, [b""] * len(gaps), extent, self._language, self.placement)
+        return Window(self._text, gaps, [b""] * len(gaps), extent, self._language, self.placement, self.clock)
 
     def assemble(self, fills: Sequence[bytes]) -> bytes:
         """The window's text with its gaps filled."""
@@ -267,7 +278,7 @@ class Window:
     def _reader(self) -> PrefixReader | None:
         """Reads what the first gaps and the text between them may become; None without the grammar's tables."""
         table = parse_table(self._language)
-        return PrefixReader(table) if table is not None else None
+        return PrefixReader(table, self.clock) if table is not None else None
 
     def _repair(self, gap: int) -> Repair | None:
         """A gap's repair by the tree of the base; what is known of the text in front of it is not found again."""
@@ -286,6 +297,7 @@ class Window:
         if self.placement is None or self.placement.excused is None:
             return False
         self.placement.excused = self._last_fills = None
+        self._heads.clear()
         return True
 
     def confine(self) -> None:

@@ -9,11 +9,13 @@ import time
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
 from lacuna_model.params import Region
 from lacuna_model.syntax.beam import Effort, Found, joint_search
 from lacuna_model.syntax.candidates import Fill, GapText
+from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.draft import holds
@@ -43,6 +45,10 @@ FIRST_SECONDS = 0.020
 FIRST_SECONDS_MORE = 0.010  # for each further gap
 ATTEMPTS = 4
 BARE_ATTEMPTS = 2  # without anything of the model's
+# A call ends after this time, whatever it was about to try: all other requests wait for it.
+CALL_SECONDS = 1.0
+GRACE_SECONDS = 0.3  # for the last word where the deadline has passed
+MOST_BROKEN_OFF = 6  # such calls that go on where they ended
 NO_FILL = "no valid fill was found within the budget; the text stays as it was"
 
 
@@ -63,13 +69,15 @@ class SyntaxConstraint:
         tokens: TokenText,
         *,
         strict: bool = False,
+        deadline: float | None = None,
     ) -> None:
         self.stats = ConstraintStats()
         self._vocabulary = vocabulary_of(tokens)
         self._text = text
         spans = [(region.start, region.end) for region in regions]
         in_line = all(region.single_line or region.max_lines == 1 for region in regions)
-        self._document = document_of(text, spans, language, in_line=in_line) if language is not None else None
+        self._clock = Clock(deadline)
+        self._document = document_of(text, spans, language, self._clock, in_line=in_line) if language else None
         self._judge = Judge(self._document, self.stats)
         self._gaps: list[GapText] = []
         for index, region in enumerate(regions):
@@ -79,11 +87,12 @@ class SyntaxConstraint:
         self._original = [text[start:end] for start, end in spans]
         self._ends = [end for _, end in spans]
         queues = Queues(self._vocabulary, self._document, self._gaps, self._original)
-        self._search = Search(self._document, self._judge, queues)
+        self._search = Search(self._document, self._judge, queues, self._clock)
         self._tentative = Tentative(self._gaps, self._vocabulary.eog_id)
         self._witness: list[Fill] | None = None
         self._partial: list[Fill | None] = [None] * len(regions)
-        self._attempts = 0
+        self._attempts = self._broken_off = 0
+        self._goes_on = False  # whether the next attempt is what is left of the one before
         self._seen: tuple[GapView, ...] = ()
         self._overruled = Overruled()
         self._tried: dict[Hashable, int] = {}  # how many verifies a search took that found nothing
@@ -108,13 +117,15 @@ class SyntaxConstraint:
 
     def foresee(self, gaps: Sequence[GapView]) -> list[str]:
         """Fills that are valid together, before anything is proposed; "" for gaps that none are soon found for."""
-        while self._witness is None and self._attempts < BARE_ATTEMPTS:
+        self._clock.begin(CALL_SECONDS)
+        while self._witness is None and self._attempts < BARE_ATTEMPTS and not self._clock.over:
             self._find(gaps, (), set(range(len(gaps))))
         return [fill.text.decode() if fill is not None else "" for fill in self._witness or self._partial]
 
     def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
         """The proposed commits that a witness agrees with, or else a tentative one, or the witness's own next token."""
         started, cpu = time.perf_counter(), time.thread_time()
+        self._clock.begin(CALL_SECONDS)
         admitted = self._admit(gaps, proposal)
         self.stats.ms += (time.perf_counter() - started) * 1e3
         self.stats.step_ms.append((time.thread_time() - cpu) * 1e3)
@@ -177,7 +188,7 @@ class SyntaxConstraint:
     def _find(self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: set[int]) -> None:
         """Looks for a first witness, each time it is called a little further."""
         held = [None if gap in which else fill for gap, fill in enumerate(self._witness or self._partial)]
-        drafts = Effort(DRAFT_VERIFIES, DRAFT_SECONDS)
+        drafts = Effort(DRAFT_VERIFIES, DRAFT_SECONDS, self._clock)
         if self._attempts == 0 and self._adopts(
             self._search.together(gaps, proposal, held, drafts, known=self._witness)
         ):
@@ -186,6 +197,10 @@ class SyntaxConstraint:
         if self._attempts < most:
             self._attempts += 1
             self._attempt(gaps, proposal, held)
+            self._goes_on = self._witness is None and self._clock.over and self._broken_off < MOST_BROKEN_OFF
+            if self._goes_on:
+                self._broken_off += 1
+                self._attempts = max(self._attempts - 1, 0)
 
     def _attempt(self, gaps: Sequence[GapView], proposal: Sequence[Commit], held: list[Fill | None]) -> None:
         """A long search, first for fills without anything of the model's: by guesses, then by the grammar.
@@ -194,7 +209,7 @@ class SyntaxConstraint:
         The last may leave what is broken around the gaps.
         """
         bare = self._attempts <= BARE_ATTEMPTS
-        if self._attempts > 1:
+        if self._attempts > 1 and not self._goes_on:
             self._search.in_turn(gaps, proposal, held, bare=bare)
         if self._attempts == BARE_ATTEMPTS and None in held:
             if self._judge.widen():
@@ -207,7 +222,7 @@ class SyntaxConstraint:
                 self._judge.relax()
         missing = max(held.count(None), 1)  # what was found in parts is checked as a whole too
         seconds = FIRST_SECONDS + FIRST_SECONDS_MORE * (missing - 1)
-        effort = Effort(FIRST_VERIFIES * missing, seconds * self._attempts)
+        effort = Effort(FIRST_VERIFIES * missing, seconds * self._attempts, self._clock)
         found = self._search.together(gaps, proposal, held, effort, known=self._witness, bare=bare)
         if found.whole is not None:
             if self._adopts(found):
@@ -235,7 +250,7 @@ class SyntaxConstraint:
     def _renew(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> None:
         """Looks for a witness that holds what this one refuses, gap after gap: one's trouble is not another's."""
         for gap in dict.fromkeys(commit.gap for commit in proposal if not self._agrees(gaps, commit)):
-            self._renew_gap(gaps, proposal, gap, Effort(STEP_VERIFIES, STEP_SECONDS))
+            self._renew_gap(gaps, proposal, gap, Effort(STEP_VERIFIES, STEP_SECONDS, self._clock))
 
     def _renew_gap(self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, effort: Effort) -> None:
         """Looks for another fill of one gap; what was in vain is not tried again with no more effort."""
@@ -246,10 +261,10 @@ class SyntaxConstraint:
             return
         queue = self._search.candidates(gaps, proposal, gap, known=self._witness[gap])
         found = joint_search({gap: queue}, self._witness, self._judge, effort)
-        if found.whole is None:
-            self._tried[key] = effort.verifies
-        else:
+        if found.whole is not None:
             self._witness = found.whole
+        elif not self._clock.over:
+            self._tried[key] = effort.verifies
 
     def _insist(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
         """A longer search for a gap's best commit alone, where a step would else take nothing of what was proposed.
@@ -259,7 +274,7 @@ class SyntaxConstraint:
         started = time.thread_time()
         for gap in dict.fromkeys(commit.gap for commit in proposal):
             best = next(commit for commit in proposal if commit.gap == gap)
-            self._renew_gap(gaps, [best], gap, Effort(INSIST_VERIFIES, INSIST_SECONDS))
+            self._renew_gap(gaps, [best], gap, Effort(INSIST_VERIFIES, INSIST_SECONDS, self._clock))
             if self._agrees(gaps, best):
                 return [best]
             if time.thread_time() - started > INSIST_SECONDS_ALL:
@@ -279,7 +294,7 @@ class SyntaxConstraint:
         assert self._witness is not None
         for gap in dict.fromkeys(commit.gap for commit in proposal):
             if self._is_ahead(gaps, gap):
-                self._renew_gap(gaps, (), gap, Effort(INSIST_VERIFIES, INSIST_SECONDS))
+                self._renew_gap(gaps, (), gap, Effort(INSIST_VERIFIES, INSIST_SECONDS, self._clock))
                 if self._is_ahead(gaps, gap):
                     return [self._tentative.take_back(gap, gaps[gap], self._witness[gap])]
         return []
@@ -316,7 +331,8 @@ class SyntaxConstraint:
         assert self._witness is not None
         head = self._gaps[gap].text(fill_tokens(gaps[gap], self._vocabulary.eog_id))
         queue = self._search.candidates(gaps, (), gap, known=self._witness[gap], bare=True)
-        found = joint_search({gap: queue}, self._witness, self._judge, Effort(INSIST_VERIFIES, INSIST_SECONDS))
+        effort = Effort(INSIST_VERIFIES, INSIST_SECONDS, self._clock)
+        found = joint_search({gap: queue}, self._witness, self._judge, effort)
         if found.whole is not None:
             ways = [(bool(made_up(head, way[gap].text)), len(way[gap].text)) for way in (found.whole, self._witness)]
             self._witness = found.whole if ways[0] < ways[1] else self._witness
@@ -331,6 +347,7 @@ class SyntaxConstraint:
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
         """The final verdict: a fresh parse of the whole, the indentation rules and the language's own oracle."""
         started = time.perf_counter()
+        self._clock.begin(CALL_SECONDS, least=GRACE_SECONDS)
         verdict = self._finish(gaps, truncate=truncate)
         self.stats.ms += (time.perf_counter() - started) * 1e3
         return verdict
@@ -354,7 +371,7 @@ class SyntaxConstraint:
             yield from self._without_names(committed)
             yield tuple(committed)
         elif truncate:
-            yield from line_cuts(committed, open_gaps)
+            yield from takewhile(lambda _: not self._clock.over, line_cuts(committed, open_gaps))
         if self._witness is not None:  # verified, even where the loop has cut a fill short since
             yield tuple(fill.text for fill in self._witness)
         views = [latest(view, seen) for view, seen in zip(gaps, self._seen or gaps, strict=True)]

@@ -1,7 +1,7 @@
 """What a grammar takes and the language does not: found at a fill, and never held against a text that is right."""
 
 import pytest
-from tree_sitter import Parser
+from tree_sitter import Node, Parser
 
 from lacuna_model.syntax import Language, parses
 from lacuna_model.syntax.document import Document
@@ -345,3 +345,20 @@ def test_once_there_is_a_fill_nothing_else_may_be_misplaced() -> None:
     for fill, valid in (("continue;", True), ("const a;", False), ("a();", True), ("continue;", False)):
         assert own.check([fill.encode()]).valid == valid
         assert own.check_fresh([fill.encode()]).valid == valid
+
+
+def test_a_block_near_several_places_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    language = require("javascript")
+    placement = placement_in(language, None)
+    assert placement is not None
+    judged: list[int] = []
+
+    def fits(scope: Node) -> bool:
+        judged.append(scope.id)
+        return False
+
+    monkeypatch.setitem(RULES["javascript"].fits, "scope", fits)
+    text = b"function f() {\n" + b"  a(b);\n" * 9 + b"}\n"
+    tree = Parser(language.grammar()).parse(text)
+    spans = [(place, place + 1) for place in range(16, 80, 9)]
+    assert len(placement.strays(tree, spans)) == len(judged) == len(set(judged))

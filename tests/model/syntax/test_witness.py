@@ -1,7 +1,9 @@
 """The search for a first witness: how far it goes, and what it does without."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from .conftest import SmallTokens
 from .drive import certain, fill, require
 
 
-def constraint_of(marked: str, language: str, tokens: SmallTokens, **options: bool) -> SyntaxConstraint:
+def constraint_of(marked: str, language: str, tokens: SmallTokens, **options: Any) -> SyntaxConstraint:
     """A constraint with a gap at each mark of a text."""
     pieces = marked.encode().split(b"|")
     ends = [sum(map(len, pieces[: count + 1])) for count in range(len(pieces) - 1)]
@@ -104,3 +106,28 @@ def test_what_the_grammar_found_is_what_the_next_search_starts_from(tokens: Smal
     assert verdict.fills == (truth,)
     assert constraint._document is not None
     assert all(window.settled for window in constraint._document.windows)
+
+
+def test_behind_the_deadline_nothing_is_searched(tokens: SmallTokens) -> None:
+    constraint = constraint_of("f(|)\n", "python", tokens, deadline=time.monotonic() - 1)
+    assert constraint.admit([open_view()], [Commit(0, 0, 5)]) == []
+    assert constraint.stats.verifies == 0
+
+
+def test_behind_the_deadline_the_last_word_is_still_had(tokens: SmallTokens) -> None:
+    constraint = constraint_of("f(|)\n", "python", tokens, deadline=time.monotonic() - 1)
+    assert constraint.finish([open_view()], truncate=True).status == "ok"
+
+
+def test_a_search_that_is_broken_off_goes_on_in_the_next_call(
+    tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    constraint = constraint_of("f(|)\n", "python", tokens)
+    with monkeypatch.context() as patched:
+        patched.setattr(witness, "CALL_SECONDS", 0.0)
+        for _ in range(witness.MOST_BROKEN_OFF):
+            assert constraint.admit([open_view()], [Commit(0, 0, 5)]) == []
+            assert constraint._attempts == 0
+        assert constraint.admit([open_view()], [Commit(0, 0, 5)]) == []
+        assert constraint._attempts == 1  # not for ever
+    assert constraint.admit([open_view()], [Commit(0, 0, 5)])
