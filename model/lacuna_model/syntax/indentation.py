@@ -15,6 +15,21 @@ from lacuna_model.syntax.error_set import Fault
 
 TAB_WIDTH = 8
 CLAUSES = frozenset({"elif_clause", "else_clause", "except_clause", "except_group_clause", "finally_clause"})
+# What blocks stand in: no other node of a whole tree holds one.
+HOLDERS = CLAUSES | {
+    "block",
+    "case_clause",
+    "class_definition",
+    "decorated_definition",
+    "for_statement",
+    "function_definition",
+    "if_statement",
+    "match_statement",
+    "try_statement",
+    "while_statement",
+    "with_statement",
+    "ERROR",
+}
 
 
 class Column(NamedTuple):
@@ -31,7 +46,7 @@ class Column(NamedTuple):
 def indentation_faults(tree: Tree, text: bytes, windows: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
     """Indentation errors of a Python tree, near the byte ranges ``windows`` or, without them, everywhere."""
     found: set[Fault] = set()
-    for start, end in _united(windows) if windows is not None else [(0, len(text))]:
+    for start, end in united(windows) if windows is not None else [(0, len(text))]:
         stack = [tree.root_node]
         while stack:
             node = stack.pop()
@@ -40,19 +55,19 @@ def indentation_faults(tree: Tree, text: bytes, windows: Sequence[tuple[int, int
                 found.update(_block_faults(node, children, text))
             elif any(child.type in CLAUSES for child in children):
                 found.update(_clause_faults(node, children, text))
-            stack.extend(child for child in children if child.child_count or child.type == "block")
+            stack.extend(child for child in children if child.type in HOLDERS)
     return frozenset(found)
 
 
-def _united(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def united(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The ranges with those that meet made one: a walk begins at the root each time."""
-    united: list[tuple[int, int]] = []
+    found: list[tuple[int, int]] = []
     for start, end in sorted(ranges):
-        if united and start <= united[-1][1]:
-            united[-1] = (united[-1][0], max(end, united[-1][1]))
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
         else:
-            united.append((start, end))
-    return united
+            found.append((start, end))
+    return found
 
 
 def _children_in(node: Node, start: int, end: int) -> Iterator[Node]:

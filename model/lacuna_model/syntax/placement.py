@@ -12,6 +12,7 @@ from functools import cached_property
 from tree_sitter import Node, QueryCursor, Tree
 
 from lacuna_model.syntax.error_set import Fault
+from lacuna_model.syntax.indentation import united
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.line_ends import line_end_faults
 from lacuna_model.syntax.placement_rules import RULES
@@ -60,8 +61,8 @@ class Placement:
     def _strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> Iterator[Fault]:
         cursor = QueryCursor(self._rules.query)
         judged: set[tuple[str, int]] = set()  # a block that is as long as the file lies near each span
-        for span in spans if spans is not None else [(0, tree.root_node.end_byte)]:
-            cursor.set_byte_range(max(span[0] - 1, 0), span[1] + 1)
+        for start, stop in united(spans) if spans is not None else [(0, tree.root_node.end_byte)]:
+            cursor.set_byte_range(max(start - 1, 0), stop + 1)
             for name, nodes in cursor.captures(tree.root_node).items():
                 fits = self._rules.fits[name]
                 new = [node for node in nodes if (name, node.id) not in judged]

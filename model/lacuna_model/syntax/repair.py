@@ -60,11 +60,14 @@ class Repair:
         self.before: list[Stack] = table.take(tree, self._begin) if known is None else known.before
         self._behind: dict[bytes, list[Start]] = {} if known is None else known._behind
         self._known: dict[bytes, Iterator[bytes]] = {}
+        self._searched: dict[tuple[Start, ...], Iterator[tuple[tuple[bytes, ...], int]]] = {}
         self._sound = SoundFill(language, table, tree, text, gap, self.before)
         if known is not None:
             self._sound.learn(known._sound)
         self._targets = self._sound.targets
         self._lasts = [(target, {state: place for place, state in enumerate(target, 1)}) for target in self._targets]
+        # Each with how much of it is a stack's in front of the gap, as it is of most that a search comes to.
+        self._bottoms = [(target, _alike_below(target, self.before[0])) for target in self._targets if self.before]
 
     def completions(self, text: bytes) -> Iterator[bytes]:
         """What may end a fill, likeliest first; ``text`` is all in front of the gap, with what is written of it.
@@ -76,7 +79,7 @@ class Repair:
 
     def _find(self, text: bytes) -> Iterator[bytes]:
         seen = set()
-        for (word_end, *written), place in self._search(self._starts(text)):
+        for (word_end, *written), place in self._ways(tuple(self._starts(text))):
             completion = word_end + spelled(text + word_end, [*written, self._sound.end(place)])
             if (solid := b"".join(completion.split())) not in seen:
                 seen.add(solid)
@@ -125,6 +128,11 @@ class Repair:
                 for after in self._table.shift(stack, terminal):
                     yield after, (rest,)
 
+    def _ways(self, starts: tuple[Start, ...]) -> Iterator[tuple[tuple[bytes, ...], int]]:
+        """What a search finds; texts that differ in their names alone leave the same stacks."""
+        self._searched[starts], found = tee(self._searched.get(starts) or self._search(starts))
+        return found
+
     def _search(self, starts: Iterable[Start]) -> Iterator[tuple[tuple[bytes, ...], int]]:
         serial = count()
         waiting: list[tuple[float, int, float, Stack, tuple[bytes, ...]]] = []
@@ -172,7 +180,7 @@ class Repair:
 
     def _distance(self, stack: Stack) -> float:
         """About what lies between a stack and one behind the gap, or where the end of the sound fill begins."""
-        return min((_apart(stack, target) for target in self._targets), default=0.0)
+        return min((_apart(stack, target, bottom) for target, bottom in self._bottoms), default=0.0)
 
 
 def repair_for(
@@ -188,13 +196,18 @@ def repair_for(
     return Repair(language, table, tree, text, gap, known)
 
 
-def _apart(stack: Stack, target: Stack) -> float:
+def _alike_below(one: Stack, other: Stack, known: int = 0) -> int:
+    """How many states at their bottoms two stacks have in common, most likely ``known`` at least."""
+    found = known if one[:known] == other[:known] else 0
+    most = min(len(one), len(other))
+    while found < most and one[found] == other[found]:
+        found += 1
+    return found
+
+
+def _apart(stack: Stack, target: Stack, bottom: int) -> float:
     """About what it costs to make one stack of another, which have their bottoms in common and maybe their tops."""
-    below = 0
-    for mine, yours in zip(stack, target, strict=False):
-        if mine != yours:
-            break
-        below += 1
+    below = _alike_below(stack, target, bottom)
     shared = below + min(alike(stack, target), min(len(stack), len(target)) - below)
     return COST_PER_STATE * (len(stack) - shared) + COST_PER_LACKING * (len(target) - shared)
 

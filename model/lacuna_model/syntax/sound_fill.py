@@ -28,10 +28,10 @@ class SoundFill:
         # Where the ends begin: a comment that the fill opens is part of each. The last end is no more than that.
         self._begins = [leaf.start_byte for leaf in own] + [_comment_at(tree, self._end)]
         self._goals = goals[-len(self._begins) :]
-        self._opened = [{table.brackets(stack) for stack in goal} for goal in self._goals]  # what follows closes these
         self._leads = [self._lead(leaf.start_byte) for leaf in own] + [None]
         self._behind = Behind(table, self._read_behind(tree), self._goals[-1])
         self._places: dict[int, list[int]] = {}
+        self._known_opened: dict[int, set[str]] = {}
 
     def _read_behind(self, tree: Tree) -> list[int]:
         return [leaf.grammar_id for leaf in islice(leaves(tree.root_node, self._end), REACH)]
@@ -62,8 +62,14 @@ class SoundFill:
         if places is None:
             places = self._places[stack[-1]] = self._places_behind(stack[-1])
         opened = self._table.brackets(stack)
-        fitting = (one for one in places if not self._opened[one] or opened in self._opened[one])
+        fitting = (one for one in places if opened in (self._opened(one) or (opened,)))
         return next((one for one in fitting if self._reads(stack, one)), None)
+
+    def _opened(self, place: int) -> set[str]:
+        """The brackets that may be open in front of an end, which closes them."""
+        if place not in self._known_opened:
+            self._known_opened[place] = {self._table.brackets(stack) for stack in self._goals[place]}
+        return self._known_opened[place]
 
     def _places_behind(self, state: int) -> list[int]:
         """The ends that may follow a state, as far as their first terminal goes."""

@@ -6,6 +6,7 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 """
 
 import time
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -38,6 +39,8 @@ STEP_SECONDS = 0.002
 INSIST_VERIFIES = 8  # with 6 the model lost the name of a loop in two of 150 lines
 INSIST_SECONDS = 0.004
 INSIST_SECONDS_ALL = 0.006  # of all gaps together, the last of them not cut short
+# Of 157 searches for commits of a gap that two had failed to find, with all else in it as it was, none found them.
+MOST_VAIN = 2
 # Without a witness nothing can be committed, and a deferral costs a whole step of the model (about 20 ms). Each
 # attempt may take as long again as the one before: where a parse is slow the first gets through a few fills only.
 FIRST_VERIFIES = 64
@@ -96,6 +99,7 @@ class SyntaxConstraint:
         self._seen: tuple[GapView, ...] = ()
         self._overruled = Overruled()
         self._tried: dict[Hashable, int] = {}  # how many verifies a search took that found nothing
+        self._vain: Counter[Hashable] = Counter()  # how many searches for the same commits found no fill with them
         self._strict = strict
 
     def _gap_text(self, gap: int, rules: RegionRules) -> GapText:
@@ -253,11 +257,15 @@ class SyntaxConstraint:
             self._renew_gap(gaps, proposal, gap, Effort(STEP_VERIFIES, STEP_SECONDS, self._clock))
 
     def _renew_gap(self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, effort: Effort) -> None:
-        """Looks for another fill of one gap; what was in vain is not tried again with no more effort."""
+        """Looks for another fill of one gap; what was in vain is not tried again with no more effort.
+
+        Nor is it a third time where only the other gaps have changed, or what the model has for the open slots.
+        """
         assert self._witness is not None
         view, own = gaps[gap], tuple(commit for commit in proposal if commit.gap == gap)
         key = gap, view.done, view.slots, own, view.ids[:, :1].tobytes(), tuple(self._witness)
-        if self._tried.get(key, 0) >= effort.verifies:
+        wanted = key[:4], effort.verifies
+        if self._tried.get(key, 0) >= effort.verifies or self._vain[wanted] >= MOST_VAIN:
             return
         queue = self._search.candidates(gaps, proposal, gap, known=self._witness[gap])
         found = joint_search({gap: queue}, self._witness, self._judge, effort)
@@ -265,6 +273,8 @@ class SyntaxConstraint:
             self._witness = found.whole
         elif not self._clock.over:
             self._tried[key] = effort.verifies
+        if not self._clock.over:
+            self._vain[wanted] += found.whole is None or not any(self._agrees(gaps, commit) for commit in own)
 
     def _insist(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
         """A longer search for a gap's best commit alone, where a step would else take nothing of what was proposed.

@@ -278,6 +278,22 @@ def test_a_hopeless_text_takes_a_bounded_search(monkeypatch: pytest.MonkeyPatch,
     assert len(read) <= MOST_READ + longest
 
 
+def test_texts_that_differ_in_their_names_share_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved: list[Stack] = []
+    moves = Repair._moves
+
+    def counted(self: Repair, stack: Stack) -> Iterator[tuple[tuple[bytes, ...], float, Stack]]:
+        moved.append(stack)
+        return moves(self, stack)
+
+    monkeypatch.setattr(Repair, "_moves", counted)
+    known = repair_in(JAVASCRIPT)
+    first = list(completions(JAVASCRIPT, "  f(a, ", known))
+    searched = len(moved)
+    assert list(completions(JAVASCRIPT, "  g(b, ", known)) == first
+    assert len(moved) == searched > 0
+
+
 def test_what_is_known_in_front_of_a_gap_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     known = repair_in(JAVASCRIPT)
     taken: list[int] = []

@@ -44,7 +44,7 @@ def test_what_is_closed_and_wrong_is_not_searched_long(tokens: SmallTokens) -> N
         assert constraint._attempts <= 1
 
 
-def test_a_search_in_vain_is_made_again_only_for_other_drafts(
+def test_a_search_in_vain_is_made_again_only_for_other_drafts_and_only_once(
     tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     constraint = constraint_of("f(|)\n", "python", tokens)
@@ -59,8 +59,11 @@ def test_a_search_in_vain_is_made_again_only_for_other_drafts(
     for _ in range(2):
         constraint.admit([open_view()], [Commit(0, 0, 5)])
         assert made == [witness.STEP_VERIFIES, witness.INSIST_VERIFIES]
-    constraint.admit([replace(open_view(), ids=np.full((4, 1), 6, dtype=np.int64))], [Commit(0, 0, 5)])
-    assert made == [witness.STEP_VERIFIES, witness.INSIST_VERIFIES] * 2
+    for drafted in range(6, 6 + 2 * witness.MOST_VAIN):
+        constraint.admit([replace(open_view(), ids=np.full((4, 1), drafted, dtype=np.int64))], [Commit(0, 0, 5)])
+    assert made == [witness.STEP_VERIFIES, witness.INSIST_VERIFIES] * witness.MOST_VAIN
+    constraint.admit([open_view()], [Commit(0, 0, 6)])
+    assert made[2 * witness.MOST_VAIN :] == [witness.STEP_VERIFIES, witness.INSIST_VERIFIES]
 
 
 def test_the_whole_text_is_parsed_when_it_is_checked(tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch) -> None:
