@@ -13,6 +13,9 @@ from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.queues import Queues
 from lacuna_model.syntax.turns import solve_windows
 
+# How often a first witness is looked for, each time further, and how often of these without anything of the model's.
+ATTEMPTS = 4
+BARE_ATTEMPTS = 2
 TURN_VERIFIES = 40
 TURN_SECONDS = 0.012
 LAST_VERIFIES = 400

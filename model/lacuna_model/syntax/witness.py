@@ -7,10 +7,9 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 
 import time
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import takewhile
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
 from lacuna_model.params import Region
@@ -20,13 +19,13 @@ from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.draft import holds
-from lacuna_model.syntax.endings import is_open, latest, line_cuts
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
-from lacuna_model.syntax.overruled import Overruled, made_up
+from lacuna_model.syntax.last_word import LastWord
+from lacuna_model.syntax.overruled import made_up
 from lacuna_model.syntax.queues import Queues
 from lacuna_model.syntax.region_rules import RegionRules
-from lacuna_model.syntax.search import Search
+from lacuna_model.syntax.search import ATTEMPTS, BARE_ATTEMPTS, Search
 from lacuna_model.syntax.tentative import Tentative
 from lacuna_model.syntax.unfinished import document_of
 from lacuna_model.syntax.vocabulary import vocabulary_of
@@ -46,13 +45,10 @@ MOST_VAIN = 2
 FIRST_VERIFIES = 64
 FIRST_SECONDS = 0.020
 FIRST_SECONDS_MORE = 0.010  # for each further gap
-ATTEMPTS = 4
-BARE_ATTEMPTS = 2  # without anything of the model's
 # A call ends after this time, whatever it was about to try: all other requests wait for it.
 CALL_SECONDS = 1.0
 GRACE_SECONDS = 0.3  # for the last word where the deadline has passed
 MOST_BROKEN_OFF = 6  # such calls that go on where they ended
-NO_FILL = "no valid fill was found within the budget; the text stays as it was"
 
 
 class SyntaxConstraint:
@@ -76,7 +72,6 @@ class SyntaxConstraint:
     ) -> None:
         self.stats = ConstraintStats()
         self._vocabulary = vocabulary_of(tokens)
-        self._text = text
         spans = [(region.start, region.end) for region in regions]
         in_line = all(region.single_line or region.max_lines == 1 for region in regions)
         self._clock = Clock(deadline)
@@ -87,17 +82,18 @@ class SyntaxConstraint:
             until = regions[index + 1].start if index + 1 < len(regions) else len(text)
             rules = RegionRules(region, text[region.end : until])
             self._gaps.append(self._gap_text(index, rules))
-        self._original = [text[start:end] for start, end in spans]
-        self._ends = [end for _, end in spans]
-        queues = Queues(self._vocabulary, self._document, self._gaps, self._original)
+        original = [text[start:end] for start, end in spans]
+        queues = Queues(self._vocabulary, self._document, self._gaps, original)
         self._search = Search(self._document, self._judge, queues, self._clock)
+        self._last_word = LastWord(
+            text, regions, self._document, self._gaps, self._judge, self._search, self._clock, strict=strict
+        )
         self._tentative = Tentative(self._gaps, self._vocabulary.eog_id)
         self._witness: list[Fill] | None = None
         self._partial: list[Fill | None] = [None] * len(regions)
         self._attempts = self._broken_off = 0
         self._goes_on = False  # whether the next attempt is what is left of the one before
         self._seen: tuple[GapView, ...] = ()
-        self._overruled = Overruled()
         self._tried: dict[Hashable, int] = {}  # how many verifies a search took that found nothing
         self._vain: Counter[Hashable] = Counter()  # how many searches for the same commits found no fill with them
         self._strict = strict
@@ -245,7 +241,7 @@ class SyntaxConstraint:
         if found.whole is None:
             return False
         texts = tuple(fill.text for fill in found.whole)
-        if self._refusal(texts, final=False):
+        if self._last_word.refusal(texts, final=False):
             self._judge.refuse(texts)
             return False
         self._witness = found.whole
@@ -324,7 +320,7 @@ class SyntaxConstraint:
                 self._shorten(gaps, gap)
             if lacking := self._lacking(gap, gaps[gap]):
                 if leaves or any(commit.token == eog for commit in own):
-                    self._overruled.note(gap, self._gaps[gap].text(committed), self._witness[gap].text)
+                    self._last_word.overruled.note(gap, self._gaps[gap].text(committed), self._witness[gap].text)
                 self.stats.swaps += len(lacking) if leaves else 1
                 return lacking if leaves else lacking[:1]
         return []
@@ -358,69 +354,11 @@ class SyntaxConstraint:
         """The final verdict: a fresh parse of the whole, the indentation rules and the language's own oracle."""
         started = time.perf_counter()
         self._clock.begin(CALL_SECONDS, least=GRACE_SECONDS)
-        verdict = self._finish(gaps, truncate=truncate)
+        self._take_prefixes(gaps)
+        seen = self._seen or gaps
+        verdict = self._last_word.verdict(gaps, seen, self._witness, attempts=self._attempts, truncate=truncate)
         self.stats.ms += (time.perf_counter() - started) * 1e3
         return verdict
-
-    def _finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
-        self._take_prefixes(gaps)
-        reason = ""
-        for texts in self._endings(gaps, truncate=truncate):
-            reason = self._refusal(texts)
-            if not reason:
-                return Verdict("ok", tuple(text.decode() for text in texts))
-            self._judge.refuse(texts)
-        return Verdict("no_valid_fill", None, f"{NO_FILL} ({reason})" if reason else NO_FILL)
-
-    def _endings(self, gaps: Sequence[GapView], *, truncate: bool) -> Iterator[tuple[bytes, ...]]:
-        """Complete fills in the order they are wanted; the costly search comes last."""
-        eog = self._vocabulary.eog_id
-        committed = [gap.text(fill_tokens(view, eog)) for gap, view in zip(self._gaps, gaps, strict=True)]
-        open_gaps = [is_open(view, eog) for view in gaps]
-        if not any(open_gaps):
-            yield from self._without_names(committed)
-            yield tuple(committed)
-        elif truncate:
-            yield from takewhile(lambda _: not self._clock.over, line_cuts(committed, open_gaps))
-        if self._witness is not None:  # verified, even where the loop has cut a fill short since
-            yield tuple(fill.text for fill in self._witness)
-        views = [latest(view, seen) for view, seen in zip(gaps, self._seen or gaps, strict=True)]
-        hard = self._attempts < BARE_ATTEMPTS  # what was tried then would come to nothing again
-        yield from self._search.exhaustive(views, hard=hard)
-        if self._judge.widen():
-            yield from self._search.exhaustive(views, hard=hard)
-        hard = self._attempts < ATTEMPTS  # nor would what the last attempt has tried
-        if self._judge.displace():
-            yield from self._search.exhaustive(views, hard=hard)
-        if not self._strict and self._judge.relax():  # of what mends nothing, only the model's own is of use
-            yield from self._search.exhaustive(views, hard=False, drafts_only=True)
-
-    def _without_names(self, committed: Sequence[bytes]) -> Iterator[tuple[bytes, ...]]:
-        """The witness without the names that were made up where fills were to end, as far as it is valid without."""
-        if self._witness is None:
-            return
-        whole = [fill.text for fill in self._witness]
-        texts = list(whole)
-        for gap, head in enumerate(committed):
-            self._overruled.note(gap, head, texts[gap])  # the loop may have ended it
-            for cut in self._overruled.cuts(gap, texts[gap], self._text[self._ends[gap] :]):
-                shorter = [*texts[:gap], cut, *texts[gap + 1 :]]
-                if self._gaps[gap].holds(cut) and not self._refusal(tuple(shorter), final=False):
-                    texts = shorter
-                    break
-        if texts != whole:
-            yield tuple(texts)
-
-    def _refusal(self, texts: tuple[bytes, ...], *, final: bool = True) -> str:
-        """Why these fills cannot be the result, or ""; what is not ``final`` may be told from a part of the file."""
-        if not all(gap.accepts(text) for gap, text in zip(self._gaps, texts, strict=True)):
-            return "a fill breaks a rule of its region"
-        if self._document is None:
-            return ""
-        if self._document.idle and list(texts) == self._original:
-            return "the file is broken around the gaps"
-        check = self._document.check_fresh if final else self._document.check_soon
-        return "" if check(texts).valid else "a fill adds a syntax error"
 
 
 def _closer(document: Document, gap: int) -> Closer:

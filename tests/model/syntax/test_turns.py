@@ -30,7 +30,7 @@ def test_the_last_search_before_anything_is_proposed_asks_the_grammar(
     gaps = [GapView((), (None,))]
     constraint.foresee(gaps)
     assert asked == [1]
-    for _ in range(witness.ATTEMPTS - witness.BARE_ATTEMPTS):
+    for _ in range(search.ATTEMPTS - search.BARE_ATTEMPTS):
         assert asked == [1]
         constraint.admit(gaps, [Commit(0, 0, 1)])
     assert asked == [1, 1]  # now whatever is merely out of place is taken
