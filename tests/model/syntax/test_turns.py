@@ -7,7 +7,7 @@ import pytest
 
 from lacuna_model.constraint import Commit, GapView
 from lacuna_model.params import Region
-from lacuna_model.syntax import SyntaxConstraint, search, witness
+from lacuna_model.syntax import SyntaxConstraint, search
 from lacuna_model.syntax.candidates import Candidates, Fill, GapText
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
