@@ -1,4 +1,5 @@
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,13 @@ def test_the_second_load_only_reads_what_the_first_prepared(
     assert_same(load_model(NAME, path=weights, precision=precision), first)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_what_the_first_load_prepared_is_read_from_its_file_and_not_kept_twice(weights: Path, adapter: Path) -> None:
+    model = load_model(NAME, path=weights, precision="float32")
+    assert str(prepared()[0]) in Path("/proc/self/maps").read_text()
+    assert model.config == tiny.CONFIG
+
+
 @pytest.mark.parametrize("damage", ["empty", "cut", "garbage", "foreign"])
 def test_a_damaged_prepared_file_is_made_anew(weights: Path, adapter: Path, damage: str) -> None:
     first = load_model(NAME, path=weights, precision="int8")
@@ -110,6 +118,7 @@ def test_a_damaged_prepared_file_is_made_anew(weights: Path, adapter: Path, dama
     if damage == "foreign":
         save_adapter(file, tiny.adapter(), {"about": "{}"})
     else:
+        file.unlink()  # the first model still reads its tensors from what was there
         file.write_bytes({"empty": b"", "cut": data[: len(data) // 2], "garbage": b"\xff" * 4000}[damage])
     assert_same(load_model(NAME, path=weights, precision="int8"), first)
     assert prepared() == [file]
