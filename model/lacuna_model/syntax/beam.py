@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from lacuna_model.syntax.candidates import Candidates, Fill
+from lacuna_model.syntax.candidates import Candidates
 from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.document import Check
+from lacuna_model.syntax.draft import Fill
 
 # On a machine so busy that a search is late at once, a fill would else be made of swaps.
 LEAST_VERIFIES = 2

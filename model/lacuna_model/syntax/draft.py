@@ -7,6 +7,16 @@ from lacuna_model.constraint import GapView, fill_tokens
 
 
 @dataclass(frozen=True, slots=True)
+class Fill:
+    """A complete fill: its tokens (no end-of-gap), its text, and how much of it was not added to complete it."""
+
+    tokens: tuple[int, ...]
+    text: bytes
+    prefix: int
+    closing: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """A gap's tokens up to ``kept``, the model's draft behind it, and the room there is.
 

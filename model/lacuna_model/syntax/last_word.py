@@ -5,10 +5,11 @@ from itertools import takewhile
 
 from lacuna_model.constraint import GapView, Verdict, fill_tokens
 from lacuna_model.params import Region
-from lacuna_model.syntax.candidates import Fill, GapText
 from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.document import Document
+from lacuna_model.syntax.draft import Fill
 from lacuna_model.syntax.endings import is_open, latest, line_cuts
+from lacuna_model.syntax.gap_text import GapText
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.overruled import Overruled
 from lacuna_model.syntax.search import ATTEMPTS, BARE_ATTEMPTS, Search

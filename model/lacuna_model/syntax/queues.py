@@ -5,10 +5,11 @@ from functools import partial
 from itertools import islice
 
 from lacuna_model.constraint import GapView
-from lacuna_model.syntax.candidates import Candidates, Fill, GapText
+from lacuna_model.syntax.candidates import Candidates
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
-from lacuna_model.syntax.draft import holds, lay_out, overlaid, ranked_tokens
+from lacuna_model.syntax.draft import Fill, holds, lay_out, overlaid, ranked_tokens
+from lacuna_model.syntax.gap_text import GapText
 from lacuna_model.syntax.vocabulary import Vocabulary
 
 COST_OVERLAID = 0.3

@@ -5,10 +5,11 @@ from functools import partial
 
 from lacuna_model.constraint import Commit, GapView
 from lacuna_model.syntax.beam import Effort, Found, joint_search
-from lacuna_model.syntax.candidates import Candidates, Fill
+from lacuna_model.syntax.candidates import Candidates
 from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
+from lacuna_model.syntax.draft import Fill
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.queues import Queues
 from lacuna_model.syntax.turns import solve_windows

@@ -8,7 +8,8 @@ witness that holds them turns up they are masked again (remasking), and are not 
 from collections.abc import Sequence
 
 from lacuna_model.constraint import Commit, GapView, Remask, fill_tokens
-from lacuna_model.syntax.candidates import Fill, GapText
+from lacuna_model.syntax.draft import Fill
+from lacuna_model.syntax.gap_text import GapText
 
 MOST_AHEAD = 8
 MOST_FAILED = 4  # runs taken back in one gap, before it gets none any more

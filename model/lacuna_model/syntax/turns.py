@@ -11,9 +11,10 @@ from itertools import islice
 
 from lacuna_model.syntax.balance import Balance
 from lacuna_model.syntax.beam import Effort, joint_search
-from lacuna_model.syntax.candidates import Candidates, Fill
+from lacuna_model.syntax.candidates import Candidates
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Check, Document, nearest
+from lacuna_model.syntax.draft import Fill
 from lacuna_model.syntax.error_set import Fault
 from lacuna_model.syntax.window import Window
 

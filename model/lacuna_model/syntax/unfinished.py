@@ -5,6 +5,7 @@ An editor that closes no brackets leaves every block open that is being written.
 result: it parses as soon as the blocks are closed that were open before.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice, product, zip_longest
@@ -22,6 +23,7 @@ from lacuna_model.syntax.scan import Bracket, scan
 
 MOST_OPEN = 8  # brackets
 MOST_WAYS = 12  # to end the statements that they stand in
+MOST_SECONDS = 0.05  # of this thread, to try them: each takes a parse
 ENDIF = b"\n#endif"
 # What a line ends with that goes on in the next one.
 GOES_ON = (b",", b"+", b"-", b"*", b"/", b"%", b"=", b"&", b"|", b"<", b">", b"?", b":", b"(", b".", b"!", b"^")
@@ -75,9 +77,10 @@ def _closers(front: bytes, below: bytes, ways: Iterable[list[bytes]], language: 
     def faults(closers: Sequence[bytes]) -> int:
         return min(len(tree_faults(parse(b"".join([front, lead, *closers, below])))) for lead in leads)
 
+    until = time.thread_time() + MOST_SECONDS
     best, fewest = list[bytes](), faults(())
     for way in islice(ways, MOST_WAYS):
-        if not fewest:
+        if not fewest or (best and time.thread_time() > until):
             break
         number = faults(way)
         if number < fewest or (number == fewest and not best):

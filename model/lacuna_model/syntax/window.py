@@ -12,8 +12,8 @@ from functools import cached_property
 from tree_sitter import Parser, Point, Tree
 
 from lacuna_model.syntax.balance import Balance, Sides
-from lacuna_model.syntax.candidates import Fill
 from lacuna_model.syntax.clock import Clock
+from lacuna_model.syntax.draft import Fill
 from lacuna_model.syntax.error_set import Fault, Splice, carried_over, identifier_faults, tree_faults
 from lacuna_model.syntax.extent import Extent
 from lacuna_model.syntax.indentation import indentation_faults

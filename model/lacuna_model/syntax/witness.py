@@ -9,22 +9,18 @@ import time
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
 from lacuna_model.params import Region
 from lacuna_model.syntax.beam import Effort, Found, joint_search
-from lacuna_model.syntax.candidates import Fill, GapText
 from lacuna_model.syntax.clock import Clock
-from lacuna_model.syntax.closing import Closer
-from lacuna_model.syntax.document import Document
-from lacuna_model.syntax.draft import holds
+from lacuna_model.syntax.draft import Fill, holds
+from lacuna_model.syntax.gap_text import gap_texts
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.last_word import LastWord
 from lacuna_model.syntax.overruled import made_up
 from lacuna_model.syntax.queues import Queues
-from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.search import ATTEMPTS, BARE_ATTEMPTS, Search
 from lacuna_model.syntax.tentative import Tentative
 from lacuna_model.syntax.unfinished import document_of
@@ -77,11 +73,7 @@ class SyntaxConstraint:
         self._clock = Clock(deadline)
         self._document = document_of(text, spans, language, self._clock, in_line=in_line) if language else None
         self._judge = Judge(self._document, self.stats)
-        self._gaps: list[GapText] = []
-        for index, region in enumerate(regions):
-            until = regions[index + 1].start if index + 1 < len(regions) else len(text)
-            rules = RegionRules(region, text[region.end : until])
-            self._gaps.append(self._gap_text(index, rules))
+        self._gaps = gap_texts(text, regions, self._vocabulary, self._document)
         original = [text[start:end] for start, end in spans]
         queues = Queues(self._vocabulary, self._document, self._gaps, original)
         self._search = Search(self._document, self._judge, queues, self._clock)
@@ -97,18 +89,6 @@ class SyntaxConstraint:
         self._tried: dict[Hashable, int] = {}  # how many verifies a search took that found nothing
         self._vain: Counter[Hashable] = Counter()  # how many searches for the same commits found no fill with them
         self._strict = strict
-
-    def _gap_text(self, gap: int, rules: RegionRules) -> GapText:
-        document = self._document
-        if document is None:
-            return GapText(self._vocabulary, rules)
-        return GapText(
-            self._vocabulary,
-            rules,
-            partial(_closer, document, gap),
-            partial(document.repairs, gap),
-            partial(document.reads, gap),
-        )
 
     @property
     def witness(self) -> tuple[str, ...] | None:
@@ -359,8 +339,3 @@ class SyntaxConstraint:
         verdict = self._last_word.verdict(gaps, seen, self._witness, attempts=self._attempts, truncate=truncate)
         self.stats.ms += (time.perf_counter() - started) * 1e3
         return verdict
-
-
-def _closer(document: Document, gap: int) -> Closer:
-    balance, index = document.balance(gap)
-    return Closer(balance.sides(index))

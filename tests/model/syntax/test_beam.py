@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import cast
 
 from lacuna_model.syntax.beam import Effort, joint_search
-from lacuna_model.syntax.candidates import Candidates, Fill
+from lacuna_model.syntax.candidates import Candidates
 from lacuna_model.syntax.document import Check
+from lacuna_model.syntax.draft import Fill
 
 
 class Queue:

@@ -9,8 +9,9 @@ import pytest
 
 from lacuna_model.constraint import GapView
 from lacuna_model.params import Region
-from lacuna_model.syntax.candidates import MAX_REFUSED, Candidates, GapText, _in_turns
+from lacuna_model.syntax.candidates import MAX_REFUSED, Candidates, _in_turns
 from lacuna_model.syntax.draft import lay_out
+from lacuna_model.syntax.gap_text import GapText
 from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.vocabulary import vocabulary_of
 

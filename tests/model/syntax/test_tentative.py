@@ -8,7 +8,8 @@ import pytest
 from lacuna_model.constraint import Commit, GapView, Remask
 from lacuna_model.params import Region
 from lacuna_model.syntax import SyntaxConstraint
-from lacuna_model.syntax.candidates import Fill, GapText
+from lacuna_model.syntax.draft import Fill
+from lacuna_model.syntax.gap_text import GapText
 from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.tentative import MOST_AHEAD, MOST_FAILED, Tentative
 from lacuna_model.syntax.vocabulary import vocabulary_of

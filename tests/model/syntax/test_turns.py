@@ -8,9 +8,11 @@ import pytest
 from lacuna_model.constraint import Commit, GapView
 from lacuna_model.params import Region
 from lacuna_model.syntax import SyntaxConstraint, search
-from lacuna_model.syntax.candidates import Candidates, Fill, GapText
+from lacuna_model.syntax.candidates import Candidates
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
+from lacuna_model.syntax.draft import Fill
+from lacuna_model.syntax.gap_text import GapText
 from lacuna_model.syntax.queues import Queues
 from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.turns import Queue, solve_windows

@@ -12,8 +12,8 @@ from lacuna_model.constraint import Commit, GapView
 from lacuna_model.params import Region
 from lacuna_model.syntax import SyntaxConstraint, oracle, window, witness
 from lacuna_model.syntax.beam import Effort, Found
-from lacuna_model.syntax.candidates import Fill
 from lacuna_model.syntax.document import Document
+from lacuna_model.syntax.draft import Fill
 
 from .conftest import SmallTokens
 from .drive import certain, fill, require
