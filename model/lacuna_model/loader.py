@@ -5,11 +5,9 @@ the user's cache, so that later ones only read it.
 """
 
 import contextlib
-import ctypes
 import hashlib
 import inspect
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +18,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from lacuna_kernels import attention_dtype, native
-from lacuna_model import denoise, models
+from lacuna_model import denoise, memory, models
 from lacuna_model.adapter import load_adapter, merge_adapter
 from lacuna_model.assembly import State, build_transformer, fuse, narrow, quantize
 from lacuna_model.checkpoint import Checkpoint
@@ -35,7 +33,6 @@ from lacuna_model.weights import GgufFile
 # Raised when what is kept in the cache changes its meaning.
 PREPARED_VERSION = "4"
 # Parameters of mallopt(3).
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 # What 8-bit linears have to read is measured on so many tokens of our own source, which is always at hand.
 CALIBRATION_TOKENS = 512
 
@@ -80,7 +77,7 @@ def load_model(
     kernels = native.load(models.kernels_dir(), threads) if own else None
     precision = precision or ("int8" if kernels else default_precision(place))
     found, about = _read_or_prepare(weights, adapter, precision)
-    _reuse_freed_memory()
+    memory.reuse_freed()
     tensors = {name: tensor.to(place) for name, tensor in found.items()}
     shared = ("embedding", "head", "head.scale")
     base_side = {n.removeprefix("base."): t for n, t in tensors.items() if not n.startswith("canvas.")}
@@ -103,14 +100,6 @@ def load_model(
     )
 
 
-def _reuse_freed_memory() -> None:
-    """Have glibc keep what is freed: the rows of a vocabulary, mapped and cleared anew, are 6 % of a fill's time."""
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if mallopt is not None:
-        mallopt(M_TRIM_THRESHOLD, 256 << 20)
-        mallopt(M_MMAP_THRESHOLD, 32 << 20)
-
-
 def load_tokenizer(name: str) -> Tokenizer:
     """The tokenizer of a model alone: of the registry, or of the checkpoint in a folder."""
     folder = models.folder(name)
@@ -128,15 +117,8 @@ def _read_or_prepare(weights: Path, adapter: Path, precision: str) -> tuple[dict
         _write_prepared(path, *made)
         found = _read_prepared(path) or made
         del made
-        _give_back_freed_memory()
+        memory.give_back_freed()  # 1.3 GB
     return found
-
-
-def _give_back_freed_memory() -> None:
-    """Have glibc return what is free between what is not: preparing a model left 1.3 GB of it."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    if trim is not None:
-        trim(0)
 
 
 def _prepare(weights: Path, adapter_file: Path, precision: str) -> tuple[dict[str, Tensor], Preparation]:

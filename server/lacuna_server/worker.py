@@ -14,10 +14,13 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
+from lacuna_model import memory
 from lacuna_model.errors import LacunaError, RequestError
 from lacuna_model.params import InfillRequest, InfillResult, Snapshot
 from lacuna_server import frames
 from lacuna_server.frames import Done, Failed, FromWorker, Loading, Ready, Refused, Setup, Start, Stepped, Stop, Stopped
+
+IDLE_S = 5.0  # without a request, until memory is given back: that takes some tenths of a second
 
 Stream = Generator[Snapshot, None, InfillResult]
 Report = Callable[[float, str], None]
@@ -78,7 +81,7 @@ class Worker:
         """Handle what has arrived, waiting for it where there is nothing to do; False at the end."""
         while True:
             try:
-                body = self._inbox.get(block=not self._turns)
+                body = self._inbox.get(block=False) if self._turns else self._await()
             except queue.Empty:
                 return True
             if body is None:
@@ -89,6 +92,14 @@ class Worker:
                     self._turns.append(Work(start.id, stream, start.snapshots))
                 case Stop(id=id):
                     self._stop(id)
+
+    def _await(self) -> bytes | None:
+        """What arrives next, while there is nothing to do; after a while memory is given back that is not in use."""
+        try:
+            return self._inbox.get(timeout=IDLE_S)
+        except queue.Empty:
+            memory.give_back_freed()
+            return self._inbox.get()
 
     def _stop(self, id: int) -> None:
         for work in self._turns:

@@ -5,7 +5,7 @@ import pytest
 
 from lacuna_model.engine import Engine
 from lacuna_model.params import DecodeOptions, InfillRequest, Region
-from lacuna_server import frames
+from lacuna_server import frames, worker
 from lacuna_server.frames import Done, FromWorker, Refused, Setup, Start, Stepped, Stop, Stopped, ToWorker
 from lacuna_server.worker import Worker, load_engine
 
@@ -103,3 +103,18 @@ def test_the_engine_is_loaded_as_the_setup_says(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Engine, "load", lambda model, **options: asked.update(options, model=model))
     load_engine(Setup("", "m", 2, "cuda:1", 10, log_code=False), lambda fraction, detail: None)
     assert asked == {"model": "m", "threads": 2, "device": "cuda:1", "cache_bytes": 10}
+
+
+def test_where_nothing_is_asked_for_a_while_memory_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "IDLE_S", 0.01)
+    given_back: list[int] = []
+    pipe = Pipe(start(1))
+
+    def give_back() -> None:
+        given_back.append(len([message for message in pipe.said if isinstance(message, Done)]))
+        pipe.put(start(2))  # what comes in the meantime is answered then
+
+    monkeypatch.setattr(worker.memory, "give_back_freed", give_back)
+    said = pipe.run(endings=2)
+    assert given_back == [1]
+    assert [message.id for message in said if isinstance(message, Done)] == [1, 2]
