@@ -1,6 +1,7 @@
 """Byte-level BPE over plain text, of a GGUF file (its ids equal llama.cpp's) or of a checkpoint's own tokenizer."""
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -71,6 +72,15 @@ class Tokenizer:
     def token_bytes(self, token: int) -> bytes:
         """The bytes of one token; special tokens have none."""
         return self._bytes[token]
+
+    def is_begun(self, data: bytes) -> bool:
+        """Whether ``data`` is the beginning of a longer token."""
+        place = bisect_right(self._sorted, data)
+        return place < len(self._sorted) and self._sorted[place].startswith(data)
+
+    @cached_property
+    def _sorted(self) -> list[bytes]:
+        return sorted(self._bytes)
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
         """The bytes of a run of tokens."""

@@ -85,7 +85,7 @@ def test_the_reserve_may_depend_on_what_stands_before(tokenizer: Tokenizer) -> N
     ],
     ids=["nothing", "one-token", "word", "indent", "tabs", "line-end", "two-bytes", "four-bytes", "behind-four-bytes"],
 )
-def test_healing_takes_the_last_token_unless_it_ends_a_character(
+def test_healing_takes_a_whole_token_unless_it_ends_a_character(
     tokenizer: Tokenizer, text: str, prefix: bytes
 ) -> None:
     ids, healed = heal(text, tokenizer)
@@ -93,12 +93,36 @@ def test_healing_takes_the_last_token_unless_it_ends_a_character(
     assert tokenizer.decode_bytes(ids) + prefix == text.encode()
 
 
-@pytest.mark.parametrize("indent", ["\n    ", "\n        ", "\n\n    ", "\r\n  ", " = "])
-def test_what_is_left_of_white_space_is_what_natural_text_has(real_tokenizer: Tokenizer, indent: str) -> None:
-    ids, prefix = heal(f"if a:{indent}", real_tokenizer)
-    natural = real_tokenizer.encode(f"if a:{indent}return")
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        ("if a:\n    ", "return"),
+        ("if a:\n        ", "return"),
+        ("if a:\n\n    ", "return"),
+        ("if a:\r\n  ", "return"),
+        ("if a: = ", "return"),
+        ("    retu", "rn x"),
+        ("import javasc", "ript"),
+        ("x = Versio", "nSet()"),
+        ("x = 1\n\n", "def f():"),
+        ("}\n\n\n", "class A:"),
+        ("def f():\n    x = 1\n\n", "    return x"),
+        ("def f():\n    return 1\n\n\n", "def g():"),
+    ],
+)
+def test_what_is_left_is_what_natural_text_has(real_tokenizer: Tokenizer, before: str, behind: str) -> None:
+    ids, prefix = heal(before, real_tokenizer)
+    natural = real_tokenizer.encode(before + behind)
     assert natural[: len(ids)] == ids
     assert real_tokenizer.token_bytes(natural[len(ids)]).startswith(prefix)
+
+
+@given(st.text("ab rt\n\t(.é😀", max_size=20))
+def test_what_is_healed_begins_a_token_and_ends_the_text(real_tokenizer: Tokenizer, text: str) -> None:
+    ids, prefix = heal(text, real_tokenizer)
+    assert real_tokenizer.decode_bytes(ids) + prefix == text.encode()
+    assert prefix.decode() in text
+    assert not prefix or len(real_tokenizer.encode(prefix.decode())) == 1 or real_tokenizer.is_begun(prefix)
 
 
 @settings(deadline=None)

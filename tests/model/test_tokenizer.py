@@ -140,3 +140,11 @@ def test_the_fingerprint_tells_vocabularies_apart(tokenizer: Tokenizer) -> None:
     shorter = type(other)(other.tokens[:-1], other.merges[:-1], other.special_ids, other.document_id, other.eog_id)
     assert tokenizer.fingerprint == Tokenizer(other).fingerprint
     assert tokenizer.fingerprint != Tokenizer(shorter).fingerprint
+
+
+def test_a_token_is_begun_by_what_a_longer_one_begins_with(real_tokenizer: Tokenizer) -> None:
+    assert real_tokenizer.is_begun(b" retur")
+    assert real_tokenizer.is_begun(b"")
+    assert not real_tokenizer.is_begun(b" retux")
+    longest = max(map(real_tokenizer.token_bytes, range(real_tokenizer.vocab_size)), key=len)
+    assert not real_tokenizer.is_begun(longest)

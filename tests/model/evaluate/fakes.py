@@ -30,6 +30,9 @@ class ByteTokens:
     def token_bytes(self, token: int) -> bytes:
         return self._texts[token]
 
+    def is_begun(self, data: bytes) -> bool:
+        return any(text != data and text.startswith(data) for text in self._texts)
+
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
         return b"".join(self._texts[token] for token in tokens)
 
