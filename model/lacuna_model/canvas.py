@@ -155,7 +155,10 @@ class Canvas:
         if self.stop is None or self.tentative:
             return
         prefix = self.gap.prefix.decode()
-        text = tokens.decode_bytes(self.tokens()).decode("utf-8", errors="ignore").removeprefix(prefix)
+        written = tokens.decode_bytes(self.tokens()).decode("utf-8", errors="ignore")
+        if not written.startswith(prefix):
+            return
+        text = written.removeprefix(prefix)
         kept = self.stop.end(text, final=self.closed)
         if kept is None or kept == text:
             return

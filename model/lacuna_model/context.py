@@ -52,8 +52,8 @@ class Stream:
 class Gap:
     """Where a canvas stands: behind the first ``parent_len`` tokens of ``parent``, its first slot at ``position``.
 
-    ``prefix`` are the bytes of the last token before the gap. They are given back to the canvas (token healing), for
-    a text cut at a cursor rarely ends where a token of natural text would end: the fill has to begin with them.
+    ``prefix`` are the last bytes before the gap. They are given back to the canvas (token healing), for a text cut at
+    a cursor rarely ends where a token of natural text would end: the fill has to begin with them.
     """
 
     parent: Literal["before", "after"]
@@ -81,9 +81,9 @@ def heal(text: str, tokenizer: TextTokenizer) -> tuple[list[int], bytes]:
 
     They are those of the last token, or of as many more as one token may begin with (``retu`` is `` ret`` + ``u``, but
     `` return`` one token), so that a single token can begin with them. Of white space only the last character belongs
-    to the token of the word behind it (as in ``\\n   `` + `` return``, ``\\n`` + ``\\n`` + ``def``), so only that is given
-    back, unless a blank line is one token with the columns of the next. A token that ends a character begun in another
-    (of an emoji, say) stays.
+    to the token of the word behind it (as in ``\\n   `` + `` return``, ``\\n`` + ``\\n`` + ``def``), so only that is
+    given back, unless a blank line is one token with the columns of the next. A token that ends a character begun in
+    another (of an emoji, say) stays.
 
     In 4,000 lines of eight languages cut anywhere the tokens in front are those of the whole line in 97 % (87 % where
     always the last token is given back), in front of 6,000 whole lines in 99 % (90 %).

@@ -300,11 +300,14 @@ class _GroupFill:
 
     def _slots_without_prefix(self, gap: int, slots: tuple[SlotView, ...]) -> tuple[SlotView, ...]:
         """Slots without the healed text, so that they spell what the fill shows."""
-        prefix = self._prefixes[gap].decode()
-        if not slots or not slots[0].text.startswith(prefix):
-            return slots
-        first = msgspec.structs.replace(slots[0], text=slots[0].text.removeprefix(prefix))
-        return (first, *slots[1:]) if first.text else slots[1:]
+        due = self._prefixes[gap].decode()
+        shown = []
+        for slot in slots:
+            text = slot.text.removeprefix(due) if len(slot.text) >= len(due) else ""
+            due = due[len(slot.text) :]
+            if text:
+                shown.append(msgspec.structs.replace(slot, text=text))
+        return tuple(shown)
 
 
 def _check_room(layout: Layout, needed: int, max_positions: int) -> None:

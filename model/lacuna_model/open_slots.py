@@ -13,17 +13,24 @@ NUM_CANDIDATES = 12
 
 def restrict(canvas: Canvas, logits: Tensor, prefixes: PrefixTable, eog_id: int) -> Tensor:
     """Rule out what cannot stand in a block [B, V]: no text, a start without the healed text, an end too early."""
-    healed = bool(canvas.gap.prefix) and not canvas.done
     logits.index_fill_(1, prefixes.specials_but(eog_id), RULED_OUT)
     early = canvas.least - len(canvas.done)
     if early > 0:
         logits[:early, eog_id] = RULED_OUT
-    if healed:
-        allowed = prefixes.starting_with(canvas.gap.prefix)
-        kept = logits[0, allowed].clone()
-        logits[0] = RULED_OUT
-        logits[0, allowed] = kept
+    due = prefixes.due(canvas.gap.prefix, canvas.done)
+    for token, row in zip(canvas.slots, logits, strict=False):
+        if not due:
+            break
+        only(row, prefixes.going_on(due, token))
+        due = b"" if token is None else prefixes.due(due, [token])
     return logits
+
+
+def only(row: Tensor, allowed: Tensor) -> None:
+    """Rule out all tokens of a row [V] but the ``allowed`` ids [N]."""
+    kept = row[allowed].clone()
+    row.fill_(RULED_OUT)
+    row[allowed] = kept
 
 
 def summary(rows: Tensor, eog_id: int) -> Marginals:

@@ -1,6 +1,7 @@
 """Which tokens begin with given bytes, from a sorted vocabulary."""
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from functools import lru_cache
 
 import torch
@@ -16,8 +17,10 @@ class PrefixTable:
 
     def __init__(self, tokenizer: Tokenizer, device: torch.device = CPU) -> None:
         self._device = device
+        self._tokenizer = tokenizer
         texts = ((tokenizer.token_bytes(i), i) for i in range(tokenizer.vocab_size) if i not in tokenizer.special_ids)
         self._sorted = sorted(texts)
+        self._ids = dict(self._sorted)
         self._special_ids = tokenizer.special_ids
         self._line_ends = frozenset(token for text, token in self._sorted if b"\n" in text)
         self.specials_but = lru_cache(maxsize=4)(self._specials_but)
@@ -26,6 +29,22 @@ class PrefixTable:
     def ends_line(self, token: int) -> bool:
         """Whether a token holds a line break."""
         return token in self._line_ends
+
+    def due(self, prefix: bytes, tokens: Sequence[int]) -> bytes:
+        """What of ``prefix`` is still to come behind ``tokens``, where they are no more than its beginning."""
+        said = self._tokenizer.decode_bytes(tokens[: len(prefix)])
+        return prefix[len(said) :] if prefix.startswith(said) else b""
+
+    def going_on(self, prefix: bytes, token: int | None) -> Tensor:
+        """Ids [N] that may stand where ``prefix`` is due: all that begin with it, or a ``token`` that it begins with."""
+        if token is None or self._tokenizer.token_bytes(token).startswith(prefix):
+            return self.starting_with(prefix)
+        return torch.tensor([token], device=self._device)
+
+    def leading(self, prefix: bytes) -> list[tuple[int, bytes]]:
+        """The tokens that ``prefix`` begins with and that are shorter than it, each with the rest of it."""
+        cuts = range(1, len(prefix))
+        return [(self._ids[prefix[:cut]], prefix[cut:]) for cut in cuts if prefix[:cut] in self._ids]
 
     def _starting_with(self, prefix: bytes) -> Tensor:
         """Ids [N] of the tokens whose bytes start with ``prefix``."""

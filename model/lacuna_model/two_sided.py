@@ -13,7 +13,7 @@ from lacuna_model.context import Layout
 from lacuna_model.ending import RULED_OUT, best_others, best_tokens, end_odds, with_ends
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
-from lacuna_model.open_slots import restrict, summary
+from lacuna_model.open_slots import only, restrict, summary
 from lacuna_model.prior.canvas_prior import CanvasPrior, Draft, beside, settle
 from lacuna_model.prior.spans import Spoken
 from lacuna_model.prior.statements import Statements
@@ -120,6 +120,8 @@ class TwoSidedModel:
         reading = self._readings.get(canvas.key)
         if reading is None or reading.start != len(canvas.done) or canvas.frontier < reading.frontier:
             return self._max_age + 1  # never read, or read with tokens that were taken back since
+        if canvas.frontier > reading.frontier and not canvas.is_full and self._due(canvas):
+            return self._max_age + 1  # what was read of this slot may be anything
         if self._undecided.get(canvas.key) == len(canvas.done) + canvas.frontier > reading.start + reading.frontier:
             return self._max_age + 1
         # A full block waits for those of other gaps: nothing more is asked of it.
@@ -233,6 +235,9 @@ class TwoSidedModel:
         said = self._base_side.continuations(canvas.gap, written, runs)
         if not written:
             said = [self.restrict(canvas, logits) for logits in said]
+        elif due := self._due(canvas):
+            for logits in said:
+                only(logits[0], self._prefixes.starting_with(due))
         return [Spoken.of(logits, run) for logits, run in zip(said, runs, strict=True)]
 
     def _guide(self, opened: Sequence[Canvas], drafts: Sequence[Draft], ages: Sequence[int]) -> list[int]:
@@ -296,13 +301,42 @@ class TwoSidedModel:
         """The mixture [V] of what the canvas side and the base say of a slot behind the ``written`` tokens."""
         reading = self._readings[canvas.key]
         row = reading.rows[slot]
-        if slot == 0 and canvas.gap.prefix and not canvas.done:
+        if slot == canvas.frontier and self._due(canvas):
+            lead = self._lead(canvas, base_row)
+            if lead is not None:
+                return torch.full_like(row, RULED_OUT).index_fill(0, torch.tensor([lead], device=row.device), 0.0)
             base_row = base_row.masked_fill(row <= RULED_OUT / 2, RULED_OUT)
         mixed = self.mix(row, base_row, slot - canvas.frontier + age)
         if statements := self._statements.get(canvas.gap):
             statements.weigh(mixed, written)
         going_on = base_row.log_softmax(-1)[self._behind[canvas.gap][0]]
         return with_ends(mixed, self._eog_id, end_odds(self._weights.guided_end, reading.ends[slot], going_on))
+
+    def _due(self, canvas: Canvas) -> bytes:
+        """What of the healed text is still to come behind the committed tokens."""
+        return self._prefixes.due(canvas.gap.prefix, canvas.tokens())
+
+    def _lead(self, canvas: Canvas, said: Tensor) -> int | None:
+        """The token that healed text begins with, where the base finds that likelier than one token with all of it.
+
+        ``said`` [V] is its reading of the first slot. Where the cursor is in ``endif``, say, ``ending`` is a token, but
+        what is to be written is ``end`` + ``if``. Nobody is asked where no beginning alone is as likely as the whole.
+        """
+        if canvas.tokens():
+            return None
+        prefix, said = canvas.gap.prefix, said.log_softmax(-1)
+        whole = said[self._prefixes.starting_with(prefix)].logsumexp(0)
+        leading = [(token, rest) for token, rest in self._prefixes.leading(prefix) if said[token] > whole]
+        if not leading:
+            return None
+        self.counts.base += 1
+        runs = [[token, self._eog_id] for token, _ in leading]
+        going_on = self._base_side.continuations(canvas.gap, (), runs)
+        odds = [
+            float(said[token] + rows[1].log_softmax(-1)[self._prefixes.starting_with(rest)].logsumexp(0) - whole)
+            for (token, rest), rows in zip(leading, going_on, strict=True)
+        ]
+        return leading[odds.index(max(odds))][0] if max(odds) > 0 else None
 
     def verify(self, opened: Sequence[Canvas], inputs: Sequence[Sequence[int]]) -> list[Tensor]:
         """The base's logits [N - frontier, V] of the slots from the frontier on that ``inputs`` [N] reach."""

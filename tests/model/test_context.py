@@ -85,9 +85,7 @@ def test_the_reserve_may_depend_on_what_stands_before(tokenizer: Tokenizer) -> N
     ],
     ids=["nothing", "one-token", "word", "indent", "tabs", "line-end", "two-bytes", "four-bytes", "behind-four-bytes"],
 )
-def test_healing_takes_a_whole_token_unless_it_ends_a_character(
-    tokenizer: Tokenizer, text: str, prefix: bytes
-) -> None:
+def test_healing_takes_a_whole_token_unless_it_ends_a_character(tokenizer: Tokenizer, text: str, prefix: bytes) -> None:
     ids, healed = heal(text, tokenizer)
     assert healed == prefix
     assert tokenizer.decode_bytes(ids) + prefix == text.encode()

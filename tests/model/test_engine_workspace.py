@@ -91,9 +91,16 @@ def test_the_file_on_disk_does_not_tell_what_is_missing_in_it(engine: Engine, ro
 def test_a_kept_context_with_snippets_changes_no_fill(model: LoadedModel, root: Path, guidance: float) -> None:
     snippets = (Snippet("account.py", KNOWN),)
     options = DecodeOptions(syntax=False, guidance=guidance)
+    texts = [text + HEAD.removesuffix("self") for text in ("", "x = 1\n", "x = 1\ny = 2\n", "x = 1\n")]
     asked = [
-        msgspec.structs.replace(request(text, root), snippets=snippets, options=options)
-        for text in ("", "x = 1\n", "x = 1\ny = 2\n", "x = 1\n")
+        msgspec.structs.replace(
+            request("", root),
+            text=text + TAIL,
+            regions=(Region(len(text), len(text), max_tokens=40),),
+            snippets=snippets,
+            options=options,
+        )
+        for text in texts
     ]
     kept, counts = Engine(model), []
     kept.workspaces.read(str(root), PATIENCE)

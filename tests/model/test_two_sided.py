@@ -110,6 +110,40 @@ def test_the_first_token_begins_with_the_healed_text(model: LoadedModel, guidanc
         assert model.tokenizer.decode_bytes(canvas.tokens()).startswith(canvas.gap.prefix)
 
 
+@torch.inference_mode()
+def best_lead(model: LoadedModel, layout: Layout) -> int | None:
+    """The token that the healed text begins with where the base finds that likelier than one token with all of it."""
+
+    def said(*tokens: int) -> torch.Tensor:
+        ids = torch.tensor([[*layout.before.ids, *tokens]])
+        mask = torch.ones((ids.shape[1], ids.shape[1]), dtype=torch.bool).tril()
+        hidden = model.base.hidden(model.base.embed(ids), torch.arange(ids.shape[1]), NoStore(), mask)
+        return model.base.head(hidden[0, -1]).log_softmax(-1)
+
+    prefix, first = layout.gaps[0].prefix, said()
+    odds: dict[int | None, float] = {None: float(first[model.prefixes.starting_with(prefix)].logsumexp(0))}
+    for token, rest in model.prefixes.leading(prefix):
+        odds[token] = float(first[token] + said(token)[model.prefixes.starting_with(rest)].logsumexp(0))
+    return max(odds, key=lambda token: odds[token])
+
+
+def test_healed_text_is_split_where_the_base_would_split_it(model: LoadedModel) -> None:
+    tokenizer, split = model.tokenizer, []
+    for cut in range(40, 300, 3):
+        cache, layout = context(model, tiny.CODE[:cut], tiny.CODE[cut:])
+        prefix = layout.gaps[0].prefix
+        if len(prefix) < 2:
+            continue
+        lead = best_lead(model, layout)
+        (canvas,) = tiny.canvases(layout, block_size=4, budget=8, min_tokens=2)
+        decode(model, tiny.reader(model, cache, layout, guidance=0.5), [canvas])
+        first = canvas.tokens()[0]
+        assert tokenizer.decode_bytes(canvas.tokens()).startswith(prefix)
+        assert first == lead if lead is not None else tokenizer.token_bytes(first).startswith(prefix)
+        split.append(lead is not None)
+    assert set(split) == {True, False}
+
+
 @pytest.mark.parametrize("min_tokens", [0, 1, 5, 11, 12])
 @pytest.mark.parametrize("guidance", [0.0, 0.5, 1.0])
 def test_no_end_comes_before_the_least_length(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lacuna_model.constraint import TokenText
-from lacuna_model.context import heal
+from lacuna_model.context import TextTokenizer, heal
 from lacuna_model.params import FillStats, InfillRequest, InfillResult, Region
 from lacuna_model.stopping import StopRule, trim_overlap
 
@@ -31,10 +31,9 @@ class NextToken(Protocol):
         ...
 
 
-class StreamText(TokenText, Protocol):
-    """A tokenizer that also knows the token that opens a stream and the tokens that are no text."""
+class StreamText(TokenText, TextTokenizer, Protocol):
+    """A tokenizer that also knows the tokens that are no text."""
 
-    document_id: int
     special_ids: frozenset[int]
 
 

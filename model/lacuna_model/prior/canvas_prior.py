@@ -89,7 +89,8 @@ class CanvasPrior:
         at_start = first == 0 and not canvas.done
         allowed = (rows[0] > IMPOSSIBLE).numpy(force=True) if at_start and canvas.gap.prefix else None
         walk = self.walk(canvas, allowed)
-        if span := self._to_settle(canvas, walk.match, allowed, says):
+        span = self._to_settle(canvas, walk.match, allowed, says)
+        if span and rows[first][span[0]] > IMPOSSIBLE:
             return settle(draft, first, span)
         certainty = 1.0
         for slot in range(first, len(tokens)):
