@@ -36,7 +36,7 @@ class PrefixTable:
         return prefix[len(said) :] if prefix.startswith(said) else b""
 
     def going_on(self, prefix: bytes, token: int | None) -> Tensor:
-        """Ids [N] that may stand where ``prefix`` is due: all that begin with it, or a ``token`` that it begins with."""
+        """Ids [N] that may stand where ``prefix`` is due: what begins with it, or a ``token`` that it begins with."""
         if token is None or self._tokenizer.token_bytes(token).startswith(prefix):
             return self.starting_with(prefix)
         return torch.tensor([token], device=self._device)
