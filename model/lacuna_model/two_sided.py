@@ -10,6 +10,7 @@ from torch import Tensor
 from lacuna_model.base_side import BaseSide
 from lacuna_model.canvas import Canvas, Key, Likelihood, Marginals, PassCounts
 from lacuna_model.context import Layout
+from lacuna_model.crossing import Crossing
 from lacuna_model.ending import RULED_OUT, best_others, best_tokens, end_odds, with_ends
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
@@ -22,6 +23,8 @@ from lacuna_model.rows import Rows
 
 # So many tokens behind a gap tell how well a fill leads over to them; with 4 and 16 fills are told apart as well.
 NUM_BEHIND = 8
+# As many can have a part in a token across the end of a gap.
+NUM_ACROSS = 2
 # The canvas side's share in a guided row halves with every mask in front of the slot: it sees those, the base does not.
 CANVAS_DECAY = 0.5
 # What the canvas says of an end behind a mask does not count; the prior's word alone does from this probability on.
@@ -85,6 +88,11 @@ class TwoSidedModel:
         self._behind = {
             gap: beside(layout, index)[1][:NUM_BEHIND] or [layout.after.ids[0]] for index, gap in enumerate(layout.gaps)
         }
+        self._across = {
+            gap: model.tokenizer.decode_bytes(beside(layout, index)[1][:NUM_ACROSS])
+            for index, gap in enumerate(layout.gaps)
+        }
+        self._crossings: dict[Key, Crossing] = {}
         self._statements = dict(zip(layout.gaps, statements, strict=False))  # there may be none
         self._readings: dict[Key, Reading] = {}
         # The slots where the fill may end, as an aged reading says: they are decided by a new one.
@@ -299,8 +307,12 @@ class TwoSidedModel:
 
     def _guided_row(self, canvas: Canvas, slot: int, base_row: Tensor, age: int, written: Sequence[int]) -> Tensor:
         """The mixture [V] of what the canvas side and the base say of a slot behind the ``written`` tokens."""
-        reading = self._readings[canvas.key]
-        row = reading.rows[slot]
+        reading, crossing = self._readings[canvas.key], self._crossing(canvas)
+        place, row = len(written), reading.rows[slot]
+        going_on = base_row.log_softmax(-1)[self._behind[canvas.gap][0]]
+        if written:
+            going_on = crossing.ends_behind(written[-1], place - 1, going_on)
+        base_row = crossing.credit(base_row, place, None if written else self._prefixes.token(canvas.gap.prefix))
         if slot == canvas.frontier and self._due(canvas):
             lead = self._lead(canvas, base_row)
             if lead is not None:
@@ -309,8 +321,12 @@ class TwoSidedModel:
         mixed = self.mix(row, base_row, slot - canvas.frontier + age)
         if statements := self._statements.get(canvas.gap):
             statements.weigh(mixed, written)
-        going_on = base_row.log_softmax(-1)[self._behind[canvas.gap][0]]
         return with_ends(mixed, self._eog_id, end_odds(self._weights.guided_end, reading.ends[slot], going_on))
+
+    def _crossing(self, canvas: Canvas) -> Crossing:
+        if canvas.key not in self._crossings:
+            self._crossings[canvas.key] = Crossing.of(self._across[canvas.gap], self._prefixes)
+        return self._crossings[canvas.key]
 
     def _due(self, canvas: Canvas) -> bytes:
         """What of the healed text is still to come behind the committed tokens."""
