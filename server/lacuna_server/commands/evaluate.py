@@ -194,7 +194,7 @@ def bench_syntax(
 
     fill = Engine.load(model).fill if engine else None
     tokens = load_tokenizer(model)
-    gc.freeze()  # as the service does, or a tenth of the slow steps are full collections
+    gc.freeze()  # as the service does, which does not look through what stays either
     modes = benchmark.ENGINE_MODES if engine else benchmark.MODES
     texts = source_texts(files, lines)
     gap_counts, slot_counts = [int(n) for n in gaps.split(",")], [int(n) for n in slots.split(",")]
