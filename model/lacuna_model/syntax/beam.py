@@ -92,6 +92,8 @@ def joint_search(
         if check.valid:
             return Found(tuple(current))
         faults = {gap: offset for gap, offset in reversed(check.faults)}
+        if effort.spent:  # the next fills would not be checked, and to find them takes as long as a check
+            return Found(tuple(current), frozenset(faults))
         blamed = {gap: offset for gap, offset in faults.items() if gap in moving} or dict.fromkeys(moving, 0)
         for gap, offset in blamed.items():
             moving[gap].blame(offset)

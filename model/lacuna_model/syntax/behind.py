@@ -25,11 +25,6 @@ class Behind:
         self._accepted: dict[Stack, bool] = {}
         self.read = 0  # how many terminals were, in all
 
-    @property
-    def goal(self) -> frozenset[Stack]:
-        """The stacks of the sound text in front of all this."""
-        return self._goals[0]
-
     def begins(self, state: int) -> bool:
         """Whether a stack with this state on top may come in front, as far as the first terminal goes."""
         return not self.terminals or self._table.knows(state, self.terminals[0])

@@ -115,8 +115,8 @@ class Document:
         window = next(window for window in self.windows if gap in window.gaps)
         return window.repairs(gap - window.extent.first, fill)
 
-    def reads(self, gap: int, fill: bytes) -> bool:
-        """Whether the grammar reads the beginning of a gap's fill behind what stands in front of it."""
+    def reads(self, gap: int, fill: bytes) -> bool | None:
+        """Whether the grammar reads the beginning of a gap's fill behind what is in front; None: it is not known."""
         window = next(window for window in self.windows if gap in window.gaps)
         return window.reads(gap - window.extent.first, fill)
 

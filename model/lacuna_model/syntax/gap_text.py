@@ -28,7 +28,7 @@ class GapText:
         rules: RegionRules,
         closer: Callable[[], Closer] | None = None,
         repair: Callable[[bytes], Iterator[bytes]] | None = None,
-        reads: Callable[[bytes], bool] | None = None,
+        reads: Callable[[bytes], bool | None] | None = None,
     ) -> None:
         self.vocabulary = vocabulary
         self.rules = rules
@@ -99,12 +99,13 @@ class GapText:
             for closing in self._repair(text + start):
                 yield due + start + closing
 
-    def reads(self, tokens: tuple[int, ...]) -> bool:
-        """Whether the grammar reads a fill's beginning behind what stands in front of the gap."""
+    def reads(self, tokens: tuple[int, ...]) -> bool | None:
+        """Whether the grammar reads a fill's beginning behind what is in front of it; None: it is not known."""
         if self._closer is None or self._reads is None:
-            return False
+            return None
         text = self.written(tokens)
-        return any(self._reads(text + end) for end in self._token_ends(self._closer, text))
+        found = [self._reads(text + end) for end in self._token_ends(self._closer, text)]
+        return None if None in found else any(found)
 
     def _token_ends(self, closer: Closer, text: bytes) -> Iterable[bytes]:
         """What may end the literal that a text stops in."""

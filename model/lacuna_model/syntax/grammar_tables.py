@@ -6,7 +6,7 @@ say that; their layout is that of ``TSLanguage`` in ``tree_sitter/parser.h``, un
 
 import ctypes
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -74,10 +74,15 @@ class GrammarTables:
         self._tables = _Tables.from_address(_address(language))
         self.terminals = range(1, self._tables.terminals)
         self._lexer = Lexer(self._tables.lex)
+        # The rows of the first states have all symbols; those of others are groups of symbols with the same value.
+        self._large = np.ctypeslib.as_array(self._tables.large, (self._tables.large_states, self._tables.symbols))
+        small_states = self._tables.states - self._tables.large_states
+        self._small_places = np.ctypeslib.as_array(self._tables.small_places, (small_states,))
+        self._small = np.ctypeslib.as_array(self._tables.small, (int(self._small_places.max(initial=0)) + LONGEST_ROW,))
         # By state: what it does at each terminal, and where it goes on with each nonterminal.
         self._does = _Grown(self._read_actions)
         self._goes = _Grown(self._read_gotos)
-        self._places: dict[int, tuple[Action, ...]] = {}
+        self._actions = _Grown(self._read_actions_at)
 
     def token(self, state: int, text: bytes) -> int | None:
         """The terminal that a whole text is in a state, words that are none of its own included."""
@@ -91,25 +96,24 @@ class GrammarTables:
         return self._does[state]
 
     def _read_actions(self, state: int) -> dict[int, tuple[Action, ...]]:
-        last = self.terminals[-1]
-        found = {symbol: self._actions_at(place) for symbol, place in self._entries(state) if symbol <= last}
-        return {symbol: actions for symbol, actions in found.items() if actions}
+        last, at = self.terminals[-1], self._actions
+        return {symbol: does for symbol, place in self._entries(state) if symbol <= last and (does := at[place])}
 
     def _read_gotos(self, state: int) -> dict[int, int]:
-        return {symbol: to for symbol, to in self._entries(state) if symbol > self.terminals[-1]}
+        last = self.terminals[-1]
+        return {symbol: to for symbol, to in self._entries(state) if symbol > last}
 
     def _entries(self, state: int) -> list[tuple[int, int]]:
-        tables = self._tables
-        if state < tables.large_states:
-            begin = state * tables.symbols
-            row = tables.large[begin : begin + tables.symbols]
-            return [(symbol, value) for symbol, value in enumerate(row) if value]
-        place = tables.small_places[state - tables.large_states]
-        groups, place = tables.small[place], place + 1
+        if state < len(self._large):
+            row = self._large[state]
+            symbols = np.flatnonzero(row)
+            return list(zip(symbols.tolist(), row[symbols].tolist(), strict=True))
+        place = int(self._small_places[state - len(self._large)])
+        groups, place = int(self._small[place]), place + 1
         entries: list[tuple[int, int]] = []
         for _ in range(groups):
-            value, count = tables.small[place], tables.small[place + 1]
-            entries += [(symbol, value) for symbol in tables.small[place + 2 : place + 2 + count]]
+            value, count = self._small[place : place + 2].tolist()
+            entries += [(symbol, value) for symbol in self._small[place + 2 : place + 2 + count].tolist()]
             place += 2 + count
         return entries
 
@@ -125,7 +129,7 @@ class GrammarTables:
         shifts = np.zeros(len(places), np.int32)
         reduced: dict[int, list[tuple[int, int]]] = {}
         for number, place in enumerate(places.tolist()):
-            for action in self._actions_at(place):
+            for action in self._actions[place]:
                 if action.kind == REDUCE:
                     reduced.setdefault(number, []).append((action.to, action.pops))
                 elif action.kind == SHIFT and not action.extra:
@@ -138,33 +142,30 @@ class GrammarTables:
 
     def _all_entries(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
         """States, symbols and what the tables have for both: in rows of all symbols, or in groups of the same value."""
-        tables = self._tables
-        large = np.ctypeslib.as_array(tables.large, (tables.large_states, tables.symbols))
+        large, small = self._large, self._small
         at_state, at_symbol = np.nonzero(large)
-        places = np.ctypeslib.as_array(tables.small_places, (tables.states - tables.large_states,)).astype(np.int64)
-        small = np.ctypeslib.as_array(tables.small, (int(places.max(initial=0)) + LONGEST_ROW,))
-        owners, begins = _groups(small, places)
+        owners, begins = _groups(small, self._small_places.astype(np.int64))
         sizes = small[begins + 1].astype(np.int64)
         within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        states = np.concatenate([at_state, np.repeat(owners + tables.large_states, sizes)])
+        states = np.concatenate([at_state, np.repeat(owners + len(large), sizes)])
         symbols = np.concatenate([at_symbol, small[np.repeat(begins + 2, sizes) + within]])
         values = np.concatenate([large[at_state, at_symbol], np.repeat(small[begins], sizes)])
         return states.astype(np.int32), symbols.astype(np.int32), values.astype(np.int32)
 
-    def _actions_at(self, place: int) -> tuple[Action, ...]:
-        found = self._places.get(place)
-        if found is None:
-            count = self._tables.actions[ENTRY * place]
-            read = (self._read(ENTRY * (place + number)) for number in range(1, count + 1))
-            found = self._places[place] = tuple(action for action in read if action is not None)
-        return found
+    def _read_actions_at(self, place: int) -> tuple[Action, ...]:
+        entries = self._tables.actions
+        behind = ENTRY * (place + 1)
+        read = [
+            _action(entries[at : at + ENTRY]) for at in range(behind, behind + ENTRY * entries[behind - ENTRY], ENTRY)
+        ]
+        return tuple(action for action in read if action is not None)
 
-    def _read(self, offset: int) -> Action | None:
-        data = self._tables.actions[offset : offset + ENTRY]
-        value = data[2] | data[3] << 8
-        if data[0] == SHIFT:  # a repetition is not shifted but reduced first
-            return None if data[5] else Action(SHIFT, value, extra=bool(data[4]))
-        return Action(data[0], value, data[1]) if data[0] in (REDUCE, ACCEPT) else None
+
+def _action(entry: Sequence[int]) -> Action | None:
+    kind, value = entry[0], entry[2] | entry[3] << 8
+    if kind == SHIFT:  # a repetition is not shifted but reduced first
+        return None if entry[5] else Action(SHIFT, value, extra=bool(entry[4]))
+    return Action(kind, value, entry[1]) if kind in (REDUCE, ACCEPT) else None
 
 
 def _groups(small: NDArray[np.uint16], places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

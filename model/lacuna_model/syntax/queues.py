@@ -38,8 +38,10 @@ class Queues:
         queue.add_bare(lay_out(view, {}, self._vocabulary.eog_id))
         return queue
 
-    def _queue(self, view: GapView, gap: int, closer: Callable[[], Closer] | None) -> Candidates:
-        return Candidates(view, self._gaps[gap] if closer is None else self._gaps[gap].closed_by(closer))
+    def _queue(
+        self, view: GapView, gap: int, closer: Callable[[], Closer] | None, known: Fill | None = None
+    ) -> Candidates:
+        return Candidates(view, self._gaps[gap] if closer is None else self._gaps[gap].closed_by(closer), known)
 
     def drafts(
         self,
@@ -53,7 +55,7 @@ class Queues:
 
         Where that fill holds all that is committed, another one with nothing that is proposed would be no better.
         """
-        queue = self._queue(view, gap, closer)
+        queue = self._queue(view, gap, closer, fill)
         best = dict(list(own.items())[-1:])
         self._add_draft(queue, view, gap, own, fill, base=0.0)
         for base, overlay in ((COST_BEST_ONLY, best), (COST_COMMITTED_ONLY, {})):
@@ -78,7 +80,7 @@ class Queues:
         draft = lay_out(view, overlay, eog)
         if draft is None:
             return
-        queue.add(draft, base=base, before=fill)
+        queue.add(draft, base=base)
         if fill is not None and not draft.closed and not fill.closing:
             queue.add_fill(overlaid(fill.tokens, view, overlay, eog), base=base + COST_OVERLAID)
         if draft.kept == 0 and self._original[gap]:
@@ -107,6 +109,6 @@ class Queues:
             return
         draft = lay_out(view, {slot: token}, self._vocabulary.eog_id)
         if draft is not None:
-            queue.add(draft, base=base, before=fill)
+            queue.add_fixed(draft, base=base)
         base += COST_ALTERNATIVE_RANK
         queue.add_later(partial(self._add_next, queue, view, fill, tokens, slot, base=base), base=base)

@@ -12,10 +12,21 @@ MOST_REUSED = 12  # terminals
 
 
 class SoundFill:
-    """The last terminals of a sound fill and what stands behind it, numbered by place."""
+    """The last terminals of a sound fill and what stands behind it, numbered by place.
+
+    What other fills with the same text around them found out about the text behind, by the stacks they left in front of
+    it, is ``known``, and added to.
+    """
 
     def __init__(
-        self, language: Language, table: ParseTable, tree: Tree, text: bytes, gap: tuple[int, int], before: list[Stack]
+        self,
+        language: Language,
+        table: ParseTable,
+        tree: Tree,
+        text: bytes,
+        gap: tuple[int, int],
+        before: list[Stack],
+        known: dict[frozenset[Stack], Behind],
     ) -> None:
         self._table, self._text = table, text
         self._columns = language.columns
@@ -29,7 +40,10 @@ class SoundFill:
         self._begins = [leaf.start_byte for leaf in own] + [_comment_at(tree, self._end)]
         self._goals = goals[-len(self._begins) :]
         self._leads = [self._lead(leaf.start_byte) for leaf in own] + [None]
-        self._behind = Behind(table, self._read_behind(tree), self._goals[-1])
+        goal = self._goals[-1]
+        if goal not in known:
+            known[goal] = Behind(table, self._read_behind(tree), goal)
+        self._behind = known[goal]
         self._places: dict[int, list[int]] = {}
         self._known_opened: dict[int, set[str]] = {}
 
@@ -40,11 +54,6 @@ class SoundFill:
         """The indentation of a terminal that begins a line, where blocks are columns."""
         lead = self._text[self._text.rfind(b"\n", 0, begin) + 1 : begin]
         return lead if self._columns and not lead.strip() else None
-
-    def learn(self, other: "SoundFill") -> None:
-        """Takes over what another fill with the same text behind it found out, if it left the parser as this one."""
-        if other._behind.goal == self._behind.goal:
-            self._behind = other._behind
 
     @property
     def targets(self) -> frozenset[Stack]:

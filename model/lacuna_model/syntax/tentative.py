@@ -38,7 +38,7 @@ class Tentative:
         first = self._first(tokens, witness)
         if place - first >= MOST_AHEAD or len(failed) >= MOST_FAILED or tokens[: first + 1] in failed:
             return False
-        return not gap.leaves(tokens) and gap.reads(tokens)
+        return not gap.leaves(tokens) and gap.reads(tokens) is True
 
     def take_back(self, gap: int, view: GapView, witness: Fill) -> Remask:
         """Masks what went ahead of a gap's witness."""

@@ -260,10 +260,15 @@ class Window:
         repair = self._repair(gap)
         return repair.completions(self._up_to(gap, fill)) if repair is not None else iter(())
 
-    def reads(self, gap: int, fill: bytes) -> bool:
-        """Whether the grammar reads the beginning of a fill; where nothing valid is known, it is not asked."""
+    def reads(self, gap: int, fill: bytes) -> bool | None:
+        """Whether the grammar reads the beginning of a fill; None where nothing valid is known and it is not asked.
+
+        Nor is it known where blocks are columns: their ends, which no text shows, may not have been found.
+        """
         repair = self._repair(gap)
-        return repair is not None and repair.reads(self._up_to(gap, fill))
+        if repair is None:
+            return None
+        return repair.reads(self._up_to(gap, fill)) or (None if self._language.columns else False)
 
     def _up_to(self, gap: int, fill: bytes) -> bytes:
         """The text in front of a gap, the gaps before it being filled as in the base, and this gap's fill."""

@@ -186,11 +186,15 @@ def bench_syntax(
     model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
     """Fill gaps with a model that knows little, with and without the constraint: validity, cost and oracles."""
+    import gc
+
     from lacuna_model.engine import Engine
     from lacuna_model.evaluate import bench_syntax as benchmark
     from lacuna_model.loader import load_tokenizer
 
     fill = Engine.load(model).fill if engine else None
+    tokens = load_tokenizer(model)
+    gc.freeze()  # as the service does, which does not look through what stays either
     modes = benchmark.ENGINE_MODES if engine else benchmark.MODES
     texts = source_texts(files, lines)
     gap_counts, slot_counts = [int(n) for n in gaps.split(",")], [int(n) for n in slots.split(",")]
@@ -198,7 +202,7 @@ def bench_syntax(
     with output.counting("syntax", len(texts) * len(gap_counts) * len(slot_counts) * len(modes)) as advance:
         for cell in benchmark.run(
             texts,
-            load_tokenizer(model),
+            tokens,
             fill=fill,
             cases=cases,
             noise=noise,

@@ -55,3 +55,13 @@ def test_a_queue_is_asked_though_the_fault_lies_in_what_another_gap_holds() -> N
 
 def test_a_queue_that_runs_dry_so_leaves_its_gap_unsolved() -> None:
     assert search(b"bad", b"worse") is None
+
+
+def test_no_fill_is_asked_for_that_would_not_be_checked() -> None:
+    queue = Queue(b"bad", b"worse", b"good")
+    found = joint_search(
+        cast(dict[int, Candidates], {1: queue}), [HELD, None], Verifier((b"held", b"good")), Effort(2, 1.0)
+    )
+    assert found.whole is None
+    assert found.unsolved == {0}
+    assert [fill.text for fill in queue._fills] == [b"good"]

@@ -131,9 +131,14 @@ def test_a_text_is_tried_once_whatever_tokens_say_it(tokens: SmallTokens) -> Non
 
 
 def gap_in_script(
-    tokens: SmallTokens, asked: list[bytes] | None = None, left: str = "a();\n", right: str = "\nb();\n"
+    tokens: SmallTokens,
+    asked: list[bytes] | None = None,
+    left: str = "a();\n",
+    right: str = "\nb();\n",
+    *,
+    reads: bool | None = None,
 ) -> GapText:
-    """A gap, with a grammar that completes with parentheses and notes for what."""
+    """A gap, with a grammar that completes with parentheses and notes for what, and reads every text or none."""
 
     def repair(text: bytes) -> Iterator[bytes]:
         if asked is not None:
@@ -141,7 +146,7 @@ def gap_in_script(
         yield from (b")", b"))", b")))")
 
     closer = between(left, right, require("javascript"))[1]
-    return GapText(vocabulary_of(tokens), RegionRules(Region(0, 0), b""), lambda: closer, repair)
+    return GapText(vocabulary_of(tokens), RegionRules(Region(0, 0), b""), lambda: closer, repair, lambda _: reads)
 
 
 def ids(tokens: SmallTokens, text: str) -> tuple[int, ...]:
@@ -221,19 +226,64 @@ def test_the_grammar_is_asked_before_any_guess_and_of_no_mere_draft(tokens: Smal
     asked: list[bytes] = []
     gap = gap_in_script(tokens, asked)
     queue = Candidates(view(tokens, [[b"a", b"b"]]), gap)
-    before = gap.fill(ids(tokens, "f(a"), b");")
-    closings = queue._closings(ids(tokens, "f(g"), before, is_drafted=False)
+    closings = queue._closings(ids(tokens, "f(g"), is_drafted=False)
     guesses = gap.completions(ids(tokens, "f(g"))
-    assert list(islice(closings, 3)) == [b")", b");", next(guesses)]
+    assert list(islice(closings, 2)) == [b")", next(guesses)]
     assert asked == [b"f(g"]
     assert list(islice(closings, 3)) == [b"))", b")))", next(guesses)]
     asked.clear()
-    list(queue._closings(ids(tokens, "f(g"), None, is_drafted=True))
+    list(queue._closings(ids(tokens, "f(g"), is_drafted=True))
     assert asked == []
+
+
+@pytest.mark.parametrize("reads", [True, None])
+def test_beside_a_known_fill_the_grammar_and_what_served_before_come_before_guesses(
+    tokens: SmallTokens, reads: bool | None
+) -> None:
+    gap = gap_in_script(tokens, reads=reads)
+    queue = Candidates(view(tokens, [[b"a", b"b"]]), gap, gap.fill(ids(tokens, "f(a"), b");"))
+    first, *others = gap.completions(ids(tokens, "f(g"))
+    assert list(queue._renewals(ids(tokens, "f(g"))) == [b")", b");", b"))", first, b")))", *others]
+
+
+def test_beside_a_known_fill_what_the_grammar_does_not_read_is_not_completed(tokens: SmallTokens) -> None:
+    asked: list[bytes] = []
+    gap = gap_in_script(tokens, asked, reads=False)
+    queue = Candidates(view(tokens, [[b"a", b"b"]]), gap, gap.fill(ids(tokens, "f(a"), b");"))
+    assert list(queue._renewals(ids(tokens, "f(g"))) == []
+    assert asked == []
+
+
+def test_beside_a_known_fill_a_fault_is_left_as_it_is(tokens: SmallTokens) -> None:
+    gap = gap_in_script(tokens, reads=False)
+    seen = view(tokens, [[b"a", b"b", b"c"]] * 12)
+    draft = lay_out(seen, {}, tokens.eog_id)
+    assert draft is not None
+    for known, most in ((gap.fill(ids(tokens, "f(a"), b");"), 1), (None, 100)):
+        queue = Candidates(seen, gap, known)
+        queue.add(draft, base=0.0)
+        tried = []
+        for fill in islice(iter(queue.pop, None), most + 1):
+            tried.append(fill.text)
+            queue.blame(0)
+        assert (b"b" + b"a" * 11 in tried) == (known is None)
+
+
+def test_of_a_draft_its_fixed_part_may_be_all(tokens: SmallTokens) -> None:
+    gap = gap_in_script(tokens, reads=True)
+    for last, text in ((tokens.eog_id, b"a"), (None, b"a)")):
+        seen = replace(view(tokens, [[b"b"]] * 4), slots=(*ids(tokens, "a"), last, None, None))
+        draft = lay_out(seen, {}, tokens.eog_id)
+        assert draft is not None
+        queue = Candidates(seen, gap, gap.fill(ids(tokens, "f(a"), b");"))
+        queue.add_fixed(draft, base=0.0)
+        fill = queue.pop()
+        assert fill is not None
+        assert fill.text == text
 
 
 def test_where_a_comment_goes_on_behind_the_gap_nothing_is_lacking(tokens: SmallTokens) -> None:
     asked: list[bytes] = []
     gap = gap_in_script(tokens, asked, "/* a", " */ b()")
-    assert next(Candidates(view(tokens, [[b"a"]]), gap)._closings(ids(tokens, "f("), None, is_drafted=False)) == b""
+    assert next(Candidates(view(tokens, [[b"a"]]), gap)._closings(ids(tokens, "f("), is_drafted=False)) == b""
     assert asked == []

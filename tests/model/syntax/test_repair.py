@@ -239,6 +239,20 @@ def test_what_was_read_behind_a_gap_is_known_after_another_fill() -> None:
     assert other._sound.read == before
 
 
+def test_what_was_read_behind_a_gap_is_known_again_after_a_fill_that_left_other_stacks() -> None:
+    language, left, right = require("go"), GO[1].encode(), GO[2].encode()
+    repair: Repair | None = repair_in(GO)
+    seen = []
+    for fill in (b"\ty()", b"\tif a {\n\t}", b"\tz()"):
+        text = left + fill + right
+        tree = Parser(language.grammar()).parse(text)
+        repair = repair_for(language, tree, text, (len(left), len(left + fill)), repair)
+        assert repair is not None
+        seen.append(repair._sound._behind)
+    assert seen[0] is seen[2]
+    assert seen[0] is not seen[1]
+
+
 def test_a_word_is_set_apart_from_the_one_in_front_of_it() -> None:
     assert next(completions(RUST, "    if let")).startswith(b" ")
     assert next(completions(RUST, "    if let ")).startswith(b"x")
@@ -326,6 +340,25 @@ def test_a_document_repairs_what_was_found_valid() -> None:
     assert document.check([b"\tx()"]).valid
     found = list(islice(document.repairs(0, b"\tfor _,"), FIRST))
     assert any(document.check([b"\tfor _," + one]).valid for one in found)
+
+
+@pytest.mark.parametrize(
+    ("place", "fill", "reads"),
+    [
+        (GO, "\tfor _,", True),
+        (GO, "\tx) + ", False),
+        (("python", "def f():\n", "\n    return 1\n", "    x()"), "    y(b,", True),
+        (("python", "def f():\n", "\n    return 1\n", "    x()"), "    y) + ", None),  # where blocks are columns
+    ],
+)
+def test_a_document_tells_what_the_grammar_reads_behind_what_was_found_valid(
+    place: Place, fill: str, reads: bool | None
+) -> None:
+    left, right, sound = (part.encode() for part in place[1:])
+    document = Document(left + right, [(len(left), len(left))], require(place[0]))
+    assert document.reads(0, fill.encode()) is None
+    assert document.check([sound]).valid
+    assert document.reads(0, fill.encode()) is reads
 
 
 def test_gaps_beside_hold_what_was_found_valid() -> None:
