@@ -3,15 +3,17 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from lacuna_model.base_side import BaseSide
 from lacuna_model.canvas import Canvas, Key, Likelihood, Marginals, PassCounts
-from lacuna_model.context import Layout
+from lacuna_model.context import Gap, Layout
 from lacuna_model.crossing import Crossing
 from lacuna_model.ending import RULED_OUT, best_others, best_tokens, end_odds, with_ends
+from lacuna_model.healing import lead
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
 from lacuna_model.open_slots import only, restrict, summary
@@ -314,9 +316,9 @@ class TwoSidedModel:
             going_on = crossing.ends_behind(written[-1], place - 1, going_on)
         base_row = crossing.credit(base_row, place, None if written else self._prefixes.token(canvas.gap.prefix))
         if slot == canvas.frontier and self._due(canvas):
-            lead = self._lead(canvas, base_row)
-            if lead is not None:
-                return torch.full_like(row, RULED_OUT).index_fill(0, torch.tensor([lead], device=row.device), 0.0)
+            first = self._lead(canvas, base_row)
+            if first is not None:
+                return torch.full_like(row, RULED_OUT).index_fill(0, torch.tensor([first], device=row.device), 0.0)
             base_row = base_row.masked_fill(row <= RULED_OUT / 2, RULED_OUT)
         mixed = self.mix(row, base_row, slot - canvas.frontier + age)
         if statements := self._statements.get(canvas.gap):
@@ -333,26 +335,15 @@ class TwoSidedModel:
         return self._prefixes.due(canvas.gap.prefix, canvas.tokens())
 
     def _lead(self, canvas: Canvas, said: Tensor) -> int | None:
-        """The token that healed text begins with, where the base finds that likelier than one token with all of it.
+        """The token that the canvas begins with, where it is to hold less than the healed text."""
+        return (
+            None if canvas.tokens() else lead(canvas.gap.prefix, said, self._prefixes, partial(self._probe, canvas.gap))
+        )
 
-        ``said`` [V] is its reading of the first slot. Where the cursor is in ``endif``, say, ``ending`` is a token, but
-        what is to be written is ``end`` + ``if``. Nobody is asked where no beginning alone is as likely as the whole.
-        """
-        if canvas.tokens():
-            return None
-        prefix, said = canvas.gap.prefix, said.log_softmax(-1)
-        whole = said[self._prefixes.starting_with(prefix)].logsumexp(0)
-        leading = [(token, rest) for token, rest in self._prefixes.leading(prefix) if said[token] > whole]
-        if not leading:
-            return None
+    def _probe(self, gap: Gap, tokens: Sequence[int]) -> list[Tensor]:
+        """The base's logits [V] of what follows in a gap that begins with each of ``tokens``."""
         self.counts.base += 1
-        runs = [[token, self._eog_id] for token, _ in leading]
-        going_on = self._base_side.continuations(canvas.gap, (), runs)
-        odds = [
-            float(said[token] + rows[1].log_softmax(-1)[self._prefixes.starting_with(rest)].logsumexp(0) - whole)
-            for (token, rest), rows in zip(leading, going_on, strict=True)
-        ]
-        return leading[odds.index(max(odds))][0] if max(odds) > 0 else None
+        return [rows[1] for rows in self._base_side.continuations(gap, (), [[token, self._eog_id] for token in tokens])]
 
     def verify(self, opened: Sequence[Canvas], inputs: Sequence[Sequence[int]]) -> list[Tensor]:
         """The base's logits [N - frontier, V] of the slots from the frontier on that ``inputs`` [N] reach."""
