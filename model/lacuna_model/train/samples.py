@@ -117,10 +117,11 @@ def _cut_out(
 
 
 def block_targets(prefix: bytes, fill: str, tokenizer: Tokenizer, block_size: int) -> tuple[list[int], int]:
-    """The tokens of a gap's first block, padded with end-of-gap, and how many of them count fully."""
+    """The tokens of a gap's first block, padded with end-of-gap, and how many of them count fully.
+
+    Healed text is told again in the tokens it has in front of this fill, as `healing.lead` lets the model tell it.
+    """
     tokens = tokenizer.encode(prefix.decode() + fill)
-    if prefix and not tokenizer.token_bytes(tokens[0]).startswith(prefix):
-        tokens = [*tokenizer.encode(prefix.decode()), *tokenizer.encode(fill)]
     real = min(len(tokens) + 1, block_size)
     tokens = tokens[:block_size]
     return tokens + [tokenizer.eog_id] * (block_size - len(tokens)), real
