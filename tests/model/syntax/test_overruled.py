@@ -27,3 +27,13 @@ def test_the_first_end_counts() -> None:
     overruled.note(0, b"a", b"a + x")
     overruled.note(0, b"a + x", b"a + x + y")
     assert list(overruled.cuts(0, b"a + x + y", b"")) == [b"a", b""]
+
+
+def test_a_fill_ends_in_front_of_a_closer_that_stands_behind_it() -> None:
+    overruled = Overruled()
+    overruled.note(0, b"f(a))", b"f(a))(x()")
+    overruled.note(1, b'a")', b'a")(')
+    overruled.note(2, b"if (a)", b"if (a) {}")
+    assert list(overruled.cuts(0, b"f(a))(x()", b" );")) == [b"f(a))", b"f(a)", b"f(a", b""]
+    assert list(overruled.cuts(1, b'a")(', b")")) == [b'a")', b'a"']  # only brackets were put there
+    assert list(overruled.cuts(2, b"if (a) {}", b"\n")) == [b"if (a)"]
