@@ -54,9 +54,11 @@ class Repair:
     ) -> None:
         self._table = table
         self._insertions, self._pieces = pieces_of(language, table)
-        self._begin = gap[0]
+        # What touches the gap from the left may be the beginning of a longer word: it is read with the fill.
+        self._begin = _token_start(tree, gap[0]) if known is None else known._begin
+        gap = self._begin, gap[1]
         self._reparser: Reparser = Reparser(language, self._begin) if known is None else known._reparser
-        # The stacks in front of the gap, and those behind what may stand in it.
+        # The stacks in front of what is read, and those behind what may stand in the gap.
         self.before: list[Stack] = table.take(tree, self._begin) if known is None else known.before
         self._behind: dict[bytes, list[Start]] = {} if known is None else known._behind
         self._known: dict[bytes, Iterator[bytes]] = {}
@@ -193,6 +195,12 @@ def repair_for(
     if table is None:
         return None
     return Repair(language, table, tree, text, gap, known)
+
+
+def _token_start(tree: Tree, offset: int) -> int:
+    """Where the token begins that lies in front of an offset and touches it; the offset itself where none does."""
+    leaf = tree.root_node.descendant_for_byte_range(max(offset - 1, 0), offset)
+    return leaf.start_byte if leaf is not None and not leaf.child_count else offset
 
 
 def _alike_below(one: Stack, other: Stack, known: int = 0) -> int:

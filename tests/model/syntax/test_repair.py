@@ -382,3 +382,19 @@ def test_blocks_that_are_columns_are_repaired_too() -> None:
     assert document.check([b"    x()"]).valid
     found = next(document.repairs(0, b"    y(b,"))
     assert parses(left + b"    y(b," + found + right, require("python"))
+
+
+@pytest.mark.parametrize(
+    ("place", "fill"),
+    [
+        (("java", "class A {\n  int b() { return fiel", "; }\n}\n", "d().x"), "d().length"),
+        (("go", "package a\n\nvar b = c(T{fl", "})\n", "ag: x"), "ag: [1"),
+        (("javascript", "f(a.b", ");\n", "c()"), "c((d) => {"),
+        (("python", "x = prin", ")\n", "t("), "t(a, [b"),
+    ],
+)
+def test_a_gap_in_the_middle_of_a_word_is_read_with_the_whole_word(place: Place, fill: str) -> None:
+    known = repair_in(place)
+    assert known.reads((place[1] + fill).encode())
+    language = require(place[0])
+    assert any(parses(whole(place, fill, one), language) for one in islice(completions(place, fill, known), FIRST))
