@@ -1,33 +1,43 @@
-"""Suggestions as a user meets them: the rest of a line that is being typed, and how sure the model is of it."""
+"""Suggestions as a user meets them: the rest of what is being typed in a line, and how sure the model is of it."""
 
 import time
 from collections.abc import Iterator, Sequence
 from random import Random
+from typing import Literal, get_args
 
 import msgspec
 import numpy as np
+import tree_sitter
 from rich.table import Table
 
 from lacuna_model.evaluate.held_out_cases import Case, code_lines, long_enough
 from lacuna_model.evaluate.runner import Filler
 from lacuna_model.params import InfillRequest, Region
 from lacuna_model.train.documents import Document
+from lacuna_model.train.languages import parser_of
+
+# Where a cursor stands: the file goes on below its line, or ends with that, or a bracket is closed right behind what is
+# wanted, as editors close it when it is opened.
+Where = Literal["the file goes on", "the file ends", "in brackets"]
 
 MAX_TOKENS = 96
 AT_THE_START = 0.35  # of the cursors stand where a line begins, the others anywhere in it
 AT_THE_END = 0.25  # of the files end with the line that is being typed
+IN_BRACKETS = 0.25  # of the cursors stand in brackets, if the line has any
+BEHIND_AN_OPENER = 0.4  # of those, where nothing is typed in them yet
+CLOSERS = {"(": ")", "[": "]", "{": "}"}
 THRESHOLDS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 
 
 class Typed(msgspec.Struct, frozen=True, kw_only=True):
-    """What came at one cursor: whether it is the rest of the line, and the confidence that it is.
+    """What came at one cursor: whether it is what stood there, and the confidence that it is.
 
-    ``at_end`` says that the file ends with the line, ``refused`` that no fill was valid; ``ms`` is what it took.
+    ``refused`` says that no fill was valid; ``ms`` is what it took.
     """
 
     language: str
     package: str
-    at_end: bool = False
+    where: Where = "the file goes on"
     refused: bool = False
     fill: str
     truth: str
@@ -42,9 +52,9 @@ class Typed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of the cursors ``where`` the file goes on below the line, or ends with it; times are in ms."""
+    """What became of the cursors of one kind; times are in ms."""
 
-    where: str
+    where: Where
     cursors: int
     suggested: int
     exact: int
@@ -68,7 +78,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 def typed_cases(documents: Sequence[Document], num_cases: int, seed: int) -> Iterator[Case]:
-    """``num_cases`` cursors in lines of code, languages in turn; the rest of the line is what is wanted.
+    """``num_cases`` cursors in lines of code, languages in turn; wanted is the rest of the line, or of the brackets.
 
     The same arguments give the same cases. Raises LacunaError where no document is long enough.
     """
@@ -84,14 +94,48 @@ def _cut(document: Document, rng: Random) -> Case:
     lines = document.text.split("\n")
     row = rng.choice(code_lines(document))
     line = lines[row].rstrip()
-    indented = len(line) - len(line.lstrip())
-    column = indented if rng.random() < AT_THE_START else rng.randrange(indented, len(line))
-    before = "\n".join([*lines[:row], line[:column]])
-    after = "\n" if rng.random() < AT_THE_END else "\n" + "\n".join(lines[row + 1 :])
+    begin, end = _wanted(line, _brackets(document, row) if rng.random() < IN_BRACKETS else (), rng)
+    before = "\n".join([*lines[:row], line[:begin]])
+    ends = end == len(line) and rng.random() < AT_THE_END
+    after = line[end:] + "\n" + ("" if ends else "\n".join(lines[row + 1 :]))
     at = len(before.encode())
     region = Region(at, at, MAX_TOKENS, max_lines=1, single_line=True)
     request = InfillRequest(text=before + after, regions=(region,), path=document.path, language=document.language)
-    return Case("line", document.package, document.path, request, (line[column:],))
+    return Case("line", document.package, document.path, request, (line[begin:end],))
+
+
+def _wanted(line: str, brackets: Sequence[tuple[int, int]], rng: Random) -> tuple[int, int]:
+    """What of a line is wanted at a cursor: up to the end of some brackets, if it has any, or up to its own."""
+    if brackets:
+        begin, end = rng.choice(brackets)
+        return (begin if rng.random() < BEHIND_AN_OPENER else rng.randrange(begin, end)), end
+    indented = len(line) - len(line.lstrip())
+    return (indented if rng.random() < AT_THE_START else rng.randrange(indented, len(line))), len(line)
+
+
+def _brackets(document: Document, row: int) -> list[tuple[int, int]]:
+    """Between which columns the brackets of a line hold something, but those in strings and comments."""
+    line = document.text.split("\n")[row].encode()
+    opened: list[tuple[str, int]] = []
+    found = []
+    for leaf in _leaves(parser_of(document.language).parse(document.text.encode()).root_node, row):
+        column = leaf.start_point.column
+        if leaf.type in CLOSERS:
+            opened.append((CLOSERS[leaf.type], column + 1))
+        elif opened and leaf.type == opened[-1][0] and line[opened[-1][1] : column].strip():
+            found.append((len(line[: opened[-1][1]].decode()), len(line[:column].decode())))
+        if opened and leaf.type == opened[-1][0]:
+            opened.pop()
+    return found
+
+
+def _leaves(node: tree_sitter.Node, row: int) -> Iterator[tree_sitter.Node]:
+    """The leaves of a tree that begin in a row."""
+    if node.start_point.row <= row <= node.end_point.row:
+        if not node.child_count and node.start_point.row == row:
+            yield node
+        for child in node.children:
+            yield from _leaves(child, row)
 
 
 def suggest(case: Case, filler: Filler) -> Typed:
@@ -100,11 +144,12 @@ def suggest(case: Case, filler: Filler) -> Typed:
     result = filler.fill(case.request)
     ms = (time.perf_counter() - began) * 1e3
     (fill,), (truth,) = result.fills or ("",), case.truths
-    below = case.request.text.encode()[case.request.regions[0].end :]
+    behind = case.request.text.encode()[case.request.regions[0].end :]
+    where: Where = "in brackets" if behind[:1].strip() else "the file goes on" if behind.strip() else "the file ends"
     return Typed(
         language=case.request.language,
         package=case.package,
-        at_end=not below.strip(),
+        where=where,
         refused=result.status == "no_valid_fill",
         fill=fill,
         truth=truth,
@@ -115,10 +160,10 @@ def suggest(case: Case, filler: Filler) -> Typed:
 
 
 def outcomes(found: Sequence[Typed]) -> list[Outcome]:
-    """What came at cursors with code below, and at those where the file ends."""
+    """What came at cursors of each kind."""
     rows = []
-    for at_end, where in ((False, "the file goes on"), (True, "the file ends")):
-        own = [one for one in found if one.at_end == at_end]
+    for where in get_args(Where):
+        own = [one for one in found if one.where == where]
         if own:
             times = [one.ms for one in own]
             counts = (sum(one.suggested for one in own), sum(one.exact for one in own), sum(one.refused for one in own))
@@ -128,8 +173,8 @@ def outcomes(found: Sequence[Typed]) -> list[Outcome]:
 
 
 def outcome_table(rows: Sequence[Outcome]) -> Table:
-    """The two kinds of cursors side by side."""
-    table = Table(title="the rest of the line at a cursor")
+    """The kinds of cursors side by side."""
+    table = Table(title="the rest of the line, or of the brackets, at a cursor")
     for column in ("", "cursors", "suggested", "exact", "refused", "p50 ms", "p95 ms", "slowest ms"):
         table.add_column(column, justify="right" if column else "left")
     for row in rows:

@@ -29,7 +29,7 @@ class Says:
 
 
 @given(seed=st.integers(min_value=0, max_value=10_000))
-def test_a_cursor_stands_in_a_line_of_code_whose_rest_is_gone(seed: int) -> None:
+def test_a_cursor_stands_in_a_line_of_code_whose_rest_or_that_of_brackets_is_gone(seed: int) -> None:
     cases = list(typed_cases(DOCUMENTS, 8, seed))
     assert cases == list(typed_cases(DOCUMENTS, 8, seed))
     assert [case.request.language for case in cases] == ["go", "python"] * 4
@@ -40,7 +40,8 @@ def test_a_cursor_stands_in_a_line_of_code_whose_rest_is_gone(seed: int) -> None
         assert region.single_line
         assert truth
         assert "note" not in truth
-        assert filled.encode()[region.start + len(truth.encode()) :].startswith(b"\n")
+        assert filled.encode()[region.start + len(truth.encode()) :].startswith((b"\n", b")"))
+        assert truth.count("(") == truth.count(")") or "(" in filled.encode()[: region.start].decode()
         assert texts[case.request.language].startswith(filled.rstrip("\n"))
 
 
@@ -68,15 +69,27 @@ def test_what_a_threshold_comes_to() -> None:
     ]
 
 
-def test_cursors_at_the_end_of_a_file_are_counted_apart() -> None:
+def test_cursors_in_brackets_stand_between_them() -> None:
+    lines = ["x = f(größe, [a[1]], '(')  # (b)", "y = {}"]
+    text = "\n".join([*lines * 9, *(f"z = g({i})" for i in range(30))])
+    code = Document(package="p", version="1", licence="MIT", path="a.py", language="python", text=text)
+    truths = {
+        case.truths[0] for case in typed_cases([code], 600, 0) if suggest(case, Says("", 0)).where == "in brackets"
+    }
+    assert {"größe, [a[1]], '('", "a[1]", "1", "17"} <= truths
+    assert not any("b" in truth for truth in truths)
+    assert all(truth.strip() for truth in truths)
+
+
+def test_kinds_of_cursors_are_counted_apart() -> None:
     found = [suggest(case, Says(case.truths[0], 0.5)) for case in typed_cases(DOCUMENTS, 40, 0)]
     found += [suggest(case, Says("refused", 0.5, "no_valid_fill")) for case in typed_cases(DOCUMENTS, 40, 1)]
     rows = outcomes(found)
-    assert [row.where for row in rows] == ["the file goes on", "the file ends"]
+    assert [row.where for row in rows] == ["the file goes on", "the file ends", "in brackets"]
     assert sum(row.cursors for row in rows) == 80
     assert (
         sum(row.exact for row in rows) == sum(row.suggested for row in rows) == sum(row.refused for row in rows) == 40
     )
     assert all(row.p50 <= row.p95 <= row.slowest for row in rows)
-    assert outcome_table(rows).row_count == 2
-    assert len(outcomes([one for one in found if one.at_end])) == 1
+    assert outcome_table(rows).row_count == 3
+    assert len(outcomes([one for one in found if one.where == "the file ends"])) == 1
