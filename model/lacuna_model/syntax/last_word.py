@@ -36,14 +36,13 @@ class LastWord:
         strict: bool,
     ) -> None:
         self._original = [text[region.start : region.end] for region in regions]
-        self._behind = [text[region.end :] for region in regions]
         self._document = document
         self._gaps = gaps
         self._judge = judge
         self._search = search
         self._clock = clock
         self._strict = strict
-        self.overruled = Overruled()
+        self.overruled = Overruled([text[region.end :] for region in regions])
 
     def verdict(
         self,
@@ -115,7 +114,7 @@ class LastWord:
         texts = list(whole)
         for gap, head in enumerate(committed):
             self.overruled.note(gap, head, texts[gap])  # the loop may have ended it
-            for cut in self.overruled.cuts(gap, texts[gap], self._behind[gap]):
+            for cut in self.overruled.cuts(gap, texts[gap]):
                 shorter = [*texts[:gap], cut, *texts[gap + 1 :]]
                 if self._gaps[gap].holds(cut) and not self.refusal(shorter, final=False):
                     texts = shorter

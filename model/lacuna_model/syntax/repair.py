@@ -55,7 +55,7 @@ class Repair:
         self._table = table
         self._insertions, self._pieces = pieces_of(language, table)
         # What touches the gap from the left may be the beginning of a longer word: it is read with the fill.
-        self._begin = _token_start(tree, gap[0]) if known is None else known._begin
+        self._begin: int = _token_start(tree, gap[0]) if known is None else known._begin
         gap = self._begin, gap[1]
         self._reparser: Reparser = Reparser(language, self._begin) if known is None else known._reparser
         # The stacks in front of what is read, and those behind what may stand in the gap.
