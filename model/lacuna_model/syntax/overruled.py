@@ -8,13 +8,16 @@ lacks openers: the fill ends in front of the closer that is one too many.
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 NAME = re.compile(rb"(?!pass\b)[A-Za-z_]\w*")
 OPENER = re.compile(rb"[(\[{]")
 CLOSER = re.compile(rb"[ \t]*([)\]}])")
+BRACKET = re.compile(rb"[()\[\]{}]")
+CLOSES = {b"(": b")", b"[": b"]", b"{": b"}"}
 TOKEN = re.compile(rb"\w+|[^\w\s]")
 NEWLINE = re.compile(rb"\r?\n")
-MOST_CUTS = 12  # in a line, and as many ends of lines
+MOST_CUTS = 16  # in a line, and as many ends of lines
 
 
 def made_up(head: bytes, whole: bytes, what: re.Pattern[bytes] = NAME) -> bytes:
@@ -50,11 +53,28 @@ class Overruled:
         ended = NEWLINE.match(self._behind[gap]) is not None
         lines = [match.start() if ended else match.end() for match in NEWLINE.finditer(head)]
         yield head
-        for end in self._in_line(gap, head, lines[-1] if lines else 0)[:MOST_CUTS] + [*reversed(lines), 0][:MOST_CUTS]:
-            yield head[:end]
+        yield from islice(self._in_line(gap, head, lines[-1] if lines else 0), MOST_CUTS)
+        yield from (head[:end] for end in [*reversed(lines), 0][:MOST_CUTS])
 
-    def _in_line(self, gap: int, head: bytes, start: int) -> list[int]:
-        """Where the last line may end, the last place first: in front of the closer that is behind it, or anywhere."""
+    def _in_line(self, gap: int, head: bytes, start: int) -> Iterator[bytes]:
+        """Cuts in the last line: in front of the closer that is behind it, or anywhere, with the closers due there."""
         if closer := CLOSER.match(self._behind[gap]):
-            return [place for place in range(len(head) - 1, start - 1, -1) if head[place : place + 1] == closer[1]]
-        return [match.end() for match in TOKEN.finditer(head, start)][-2::-1]
+            ends = (place for place in range(len(head) - 1, start - 1, -1) if head[place : place + 1] == closer[1])
+            yield from (head[:end] for end in ends)
+            return
+        for match in reversed([*TOKEN.finditer(head, start)][:-1]):
+            cut = head[: match.end()]
+            yield cut
+            if closers := _closers(cut):
+                yield cut + closers
+
+
+def _closers(text: bytes) -> bytes:
+    """The brackets that a text leaves open, closed; those in strings are taken for such, too."""
+    due: list[bytes] = []
+    for mark in BRACKET.findall(text):
+        if mark in CLOSES:
+            due.append(CLOSES[mark])
+        elif due and due[-1] == mark:
+            due.pop()
+    return b"".join(reversed(due))

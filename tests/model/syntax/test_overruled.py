@@ -22,11 +22,17 @@ def test_and_at_tokens_of_its_last_line() -> None:
         b"a = b()?",
         b"a = b()",
         b"a = b(",
+        b"a = b()",
         b"a = b",
         b"a =",
         b"a",
         b"",
     ]
+
+
+def test_what_a_cut_leaves_open_is_closed() -> None:
+    found = cuts(b"f({a: [1,", b"f({a: [1,x", b"f({a: [1,x]})", b"")
+    assert found[:3] == [b"f({a: [1,", b"f({a: [1", b"f({a: [1]})"]
 
 
 def test_a_fill_ends_in_front_of_a_closer_that_stands_behind_it() -> None:
