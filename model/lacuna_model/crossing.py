@@ -6,12 +6,14 @@ end of the gap is said of its beginning, and of an end behind that. Without this
 token would be one with what stands behind the gap, which is every fourth inside of brackets.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from lacuna_model.prefixes import PrefixTable
+from lacuna_model.tokenizer import Tokenizer
 
 # What is left to the tokens themselves: a fill may yet end in such brackets of its own.
 LEFT = 1e-3
@@ -60,3 +62,16 @@ class Crossing:
         if not len(share):
             return going_on
         return torch.logaddexp(share[0].log(), torch.log1p(-share[0].clamp_max(1 - 1e-6)) + going_on)
+
+
+def joined(fill: Sequence[int], behind: Sequence[int], tokenizer: Tokenizer, healed: bytes = b"") -> list[int]:
+    """The tokens that natural text has for a fill and what stands behind its gap, which is text or nothing at all.
+
+    A fill of nothing but the ``healed`` text stays apart: it would have the credit of ``()``.
+    """
+    own, following = tokenizer.decode_bytes(fill), tokenizer.decode_bytes(behind)
+    try:
+        text = (own + following).decode()
+    except UnicodeDecodeError:  # the text behind is cut within a character
+        following = b""
+    return tokenizer.encode(text) if following and own != healed else [*fill, *behind]

@@ -11,7 +11,7 @@ from torch import Tensor
 from lacuna_model.base_side import BaseSide
 from lacuna_model.canvas import Canvas, Key, Likelihood, Marginals, PassCounts
 from lacuna_model.context import Gap, Layout
-from lacuna_model.crossing import Crossing
+from lacuna_model.crossing import Crossing, joined
 from lacuna_model.ending import RULED_OUT, best_others, best_tokens, end_odds, with_ends
 from lacuna_model.healing import lead
 from lacuna_model.kv_cache import ContextCache
@@ -82,6 +82,7 @@ class TwoSidedModel:
         self._mask_embedding = model.mask_embedding
         self._cache = cache
         self._prefixes = model.prefixes
+        self._tokenizer = model.tokenizer
         self._eog_id = model.tokenizer.eog_id
         self._guidance = guidance
         self._prior = prior
@@ -175,7 +176,7 @@ class TwoSidedModel:
         self.counts.base += len(fills)
         total, own, length = 0.0, 0.0, 0
         for (gap, behind), fill in zip(self._behind.items(), fills, strict=True):
-            said = self._base_side.log_probabilities(gap, [*fill, *behind])
+            said = self._base_side.log_probabilities(gap, joined(fill, behind, self._tokenizer, gap.prefix))
             total += sum(said)
             length += len(said)
             own += sum(said[: len(fill)])

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from lacuna_model.crossing import Crossing
+from lacuna_model.crossing import Crossing, joined
 from lacuna_model.prefixes import PrefixTable
 from lacuna_model.tokenizer import Tokenizer
 
@@ -65,3 +65,18 @@ def test_an_empty_fill_gets_no_credit(prefixes: PrefixTable) -> None:
     row = said(prefixes, **{"()": 0.7, "(": 0.3})
     assert float(crossing.credit(row, 0)[opener].exp()) == pytest.approx(1.0, abs=1e-3)
     assert float(crossing.credit(row, 0, opener)[opener].exp()) == pytest.approx(0.3, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("fill", "behind"), [(" f(a)", ");\n"), (' "é', '")'), (" x", " + y"), ("", ")\n"), (" x", "")]
+)
+def test_a_fill_and_what_is_behind_it_are_read_as_natural_text(
+    real_tokenizer: Tokenizer, fill: str, behind: str
+) -> None:
+    tokens = real_tokenizer.encode(fill), real_tokenizer.encode(behind) or [real_tokenizer.document_id]
+    natural = real_tokenizer.encode(fill + behind) if behind else [*tokens[0], real_tokenizer.document_id]
+    assert joined(*tokens, real_tokenizer) == natural
+    cut = real_tokenizer.encode("🙂")[:1]
+    assert joined(tokens[0], cut, real_tokenizer) == [*tokens[0], *cut]
+    if fill:
+        assert joined(*tokens, real_tokenizer, healed=fill.encode()) == [*tokens[0], *tokens[1]]
