@@ -1,4 +1,7 @@
 import os
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -26,3 +29,19 @@ def gguf_path() -> Path:
         if os.environ.get("CI"):
             pytest.fail(f"CI has to have the base model: {error}")
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def full_disk() -> Callable[[], AbstractContextManager[None]]:
+    """Within it this process can write next to nothing to any file."""
+
+    @contextmanager
+    def limited() -> Iterator[None]:
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    return limited

@@ -7,9 +7,11 @@ instructions, torch's own operators do the work. The library shares torch's Open
 import contextlib
 import ctypes
 import hashlib
+import logging
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from ctypes import POINTER, Structure, byref, c_float, c_int, c_int64, c_void_p, pointer
 from dataclasses import dataclass
@@ -20,6 +22,8 @@ from torch import Tensor
 
 from lacuna_kernels.attention import FoldedMask
 from lacuna_kernels.crew import Crew
+
+log = logging.getLogger(__name__)
 
 SOURCES = sorted(Path(__file__).with_name("csrc").glob("*.[ch]"))
 FLAGS = ("-O3", "-fopenmp", "-shared", "-fPIC")
@@ -208,9 +212,18 @@ def supported() -> list[InstructionSet]:
 
 
 def load(folder: Path, threads: int) -> NativeKernels | None:
-    """The library, built into ``folder`` where it is not there yet; None where it cannot be had."""
-    with contextlib.suppress(OSError):
+    """The library, built into ``folder`` where it is not there yet; None where it cannot be had.
+
+    Where nothing can be written there it is built for this process alone, which takes some seconds.
+    """
+    try:
         return build(folder, threads)
+    except OSError as error:
+        reason = error.strerror or str(error)
+    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="lacuna-", ignore_cleanup_errors=True) as own:
+        kernels = build(Path(own), threads)  # once it is loaded its file is not needed any more
+        log.warning("%s cannot be written to (%s): the kernels are compiled at every start", folder, reason)
+        return kernels
     return None
 
 

@@ -4,11 +4,11 @@ The first load of a GGUF works out what every later one needs (dequantised, adap
 the user's cache, so that later ones only read it.
 """
 
-import contextlib
 import hashlib
 import inspect
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -24,6 +24,7 @@ from lacuna_model.assembly import State, build_transformer, fuse, narrow, quanti
 from lacuna_model.checkpoint import Checkpoint
 from lacuna_model.config import ModelConfig
 from lacuna_model.devices import choose_device
+from lacuna_model.keeping import keep
 from lacuna_model.prefixes import PrefixTable
 from lacuna_model.smoothing import measure, smooth
 from lacuna_model.tokenizer import Tokenizer, Vocabulary
@@ -113,10 +114,10 @@ def _read_or_prepare(weights: Path, adapter: Path, precision: str) -> tuple[dict
     path = _prepared_path(weights, adapter, precision)
     found = _read_prepared(path)
     if found is None:
-        made = _prepare(weights, adapter, precision)
-        _write_prepared(path, *made)
-        found = _read_prepared(path) or made
-        del made
+        tensors, about = _prepare(weights, adapter, precision)
+        keep(path, "*.safetensors", partial(_write_prepared, tensors=tensors, about=about))
+        found = _read_prepared(path) or (tensors, about)
+        del tensors
         memory.give_back_freed()  # 1.3 GB
     return found
 
@@ -159,21 +160,19 @@ def _read_prepared(path: Path) -> tuple[dict[str, Tensor], Preparation] | None:
         return None
 
 
-def _write_prepared(path: Path, tensors: dict[str, Tensor], about: Preparation) -> None:
-    """Keep the prepared form, replacing those of older files; a cache that cannot be written is done without."""
+def _write_prepared(path: Path, *, tensors: dict[str, Tensor], about: Preparation) -> None:
+    """Write the prepared form, which appears whole or not at all. Raises OSError."""
     temporary = path.with_suffix(f".{os.getpid()}.part")
+    unique = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    if unique["head"] is unique["embedding"]:
+        unique["head"] = unique["head"].clone()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unique = {name: tensor.contiguous() for name, tensor in tensors.items()}
-        if unique["head"] is unique["embedding"]:
-            unique["head"] = unique["head"].clone()
         save_file(unique, temporary, metadata={"about": msgspec.json.encode(about).decode()})
-        for older in path.parent.glob("*.safetensors"):
-            older.unlink(missing_ok=True)
         temporary.replace(path)
-    except (OSError, SafetensorError):
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    except SafetensorError as error:  # a full disk
+        raise OSError(str(error)) from error
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def default_precision(device: torch.device) -> str:

@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -18,7 +19,9 @@ from lacuna_model.errors import LacunaError
 OLDEST_PYTHON = (3, 11)
 CPU_INFO = Path("/proc/cpuinfo")
 CPU_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8")
-SPACE_NEEDED = 300_000_000
+SPACE_NEEDED = 500_000_000  # the model, and what is made of it
+SPACE_PREPARED = 310_000_000
+PAGE = 4096
 REINSTALL = "pip install --force-reinstall lacuna-code"
 
 
@@ -171,15 +174,23 @@ def adapter() -> Check:
 
 
 def cache() -> Check:
-    """Whether the cache folder can be written to and has room for a model."""
+    """Whether the cache folder can be written to and has room for what it lacks."""
     folder = models.cache_dir()
-    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     mend = f"set {models.CACHE_VARIABLE} to a folder elsewhere"
-    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
-        return Check("cache", "fail", f"{folder} cannot be written to", mend)
+    complete = models.location(models.find(models.DEFAULT_MODEL)).is_file()
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    try:
+        with tempfile.TemporaryFile(dir=existing) as file:  # permissions tell nothing of the disk
+            file.write(bytes(PAGE))
+            file.flush()
+    except OSError as error:
+        detail = f"{folder} cannot be written to ({error.strerror})"
+        if complete:
+            return Check("cache", "warn", f"{detail}: every start takes some seconds more", mend)
+        return Check("cache", "fail", detail, mend)
     free = shutil.disk_usage(existing).free
     detail = f"{folder}, {free / 1e9:.1f} GB free"
-    needed = 0 if models.location(models.find(models.DEFAULT_MODEL)).is_file() else SPACE_NEEDED
+    needed = SPACE_PREPARED if complete else SPACE_NEEDED
     if free < needed:
         return Check("cache", "warn", detail, f"free {needed / 1e6:.0f} MB or {mend}")
     return Check("cache", "ok", detail)

@@ -1,6 +1,7 @@
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -215,6 +216,20 @@ def test_it_is_built_once_and_again_where_it_was_damaged(tmp_path: Path, monkeyp
     monkeypatch.setenv("PATH", "")  # no compiler from here on
     assert native.load(tmp_path / "kernels", 1) is not None
     assert list((tmp_path / "kernels").iterdir()) == [library]
+
+
+def test_where_nothing_can_be_written_it_is_built_for_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder, scratch = tmp_path / "kernels", tmp_path / "scratch"
+    folder.write_text("a file where the folder should be")
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    kernels = native.load(folder, 1)
+    assert kernels is not None
+    assert list(scratch.iterdir()) == []
+    assert caplog.messages == [f"{folder} cannot be written to (File exists): the kernels are compiled at every start"]
+    assert torch.equal(Layers(kernels, 9, 0, 40).run(), Layers(native.build(scratch), 9, 0, 40).run())
 
 
 @pytest.mark.parametrize("compiler", ["missing", "failing"])

@@ -1,5 +1,7 @@
 import os
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -126,7 +128,7 @@ def test_a_damaged_prepared_file_is_made_anew(weights: Path, adapter: Path, dama
 
 
 @pytest.mark.parametrize("changed", ["weights", "adapter", "precision"])
-def test_a_prepared_file_of_other_files_is_replaced(weights: Path, adapter: Path, changed: str) -> None:
+def test_a_prepared_file_of_other_files_is_kept_beside_the_last_one(weights: Path, adapter: Path, changed: str) -> None:
     load_model(NAME, path=weights, precision="int8")
     (old,) = prepared()
     if changed == "adapter":
@@ -134,14 +136,38 @@ def test_a_prepared_file_of_other_files_is_replaced(weights: Path, adapter: Path
     if changed != "precision":
         file = weights if changed == "weights" else adapter
         os.utime(file, ns=(1, 1))
+    os.utime(old, ns=(1, 1))
     load_model(NAME, path=weights, precision="float32" if changed == "precision" else "int8")
-    (new,) = prepared()
-    assert new != old
+    (new,) = set(prepared()) - {old}
+    os.utime(new, ns=(2, 2))
+    load_model(NAME, path=weights, precision="bfloat16")
+    assert len(prepared()) == 2
+    assert new in prepared()
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(weights: Path, adapter: Path, tmp_path: Path) -> None:
-    (tmp_path / "cache" / "prepared").write_text("a file where the folder should be")
+def test_a_cache_that_cannot_be_written_is_done_without_and_said_once(
+    weights: Path, adapter: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "cache" / "prepared"
+    folder.write_text("a file where the folder should be")
     assert load_model(NAME, path=weights, precision="float32").config == load_model(NAME, path=weights).config
+    (said,) = (record.getMessage() for record in caplog.records if str(folder) in record.getMessage())
+    assert "(File exists)" in said
+    assert "LACUNA_CACHE" in said
+
+
+def test_a_full_disk_leaves_no_half_a_file(
+    weights: Path,
+    adapter: Path,
+    full_disk: Callable[[], AbstractContextManager[None]],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with full_disk():
+        model = load_model(NAME, path=weights, precision="float32")
+    assert prepared() == []
+    assert "cannot be written to" in caplog.text
+    assert_same(load_model(NAME, path=weights, precision="float32"), model)
+    assert len(prepared()) == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 4000], ids=["empty", "garbage"])

@@ -1,5 +1,7 @@
 import os
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import ModuleType
 
@@ -65,9 +67,21 @@ def test_a_damaged_model_fails_with_the_command_that_mends_it(cache: Path) -> No
     assert str(file) in check.detail
 
 
-def test_a_cache_that_is_no_folder_fails(cache: Path) -> None:
+def test_a_cache_that_cannot_be_written_fails_unless_the_model_is_there(
+    cache: Path, full_disk: Callable[[], AbstractContextManager[None]]
+) -> None:
     cache.write_text("")
-    assert checks.cache().state == "fail"
+    check = checks.cache()
+    assert (check.state, check.detail) == ("fail", f"{cache} cannot be written to (Not a directory)")
+    cache.unlink()
+    file = models.location(models.find(models.DEFAULT_MODEL))
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"GGUF")
+    with full_disk():
+        check = checks.cache()
+    assert (check.state, check.mend) == ("warn", "set LACUNA_CACHE to a folder elsewhere")
+    assert check.detail == f"{cache} cannot be written to (File too large): every start takes some seconds more"
+    assert checks.cache().state == "ok"
 
 
 def test_a_cache_with_too_little_room_is_a_warning(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,10 @@
 import os
-import resource
 import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -80,17 +80,9 @@ def test_a_damaged_file_is_no_service(folder: Path, content: bytes) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_full_disk_is_one_line(folder: Path) -> None:
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    try:
-        with lifecycle.only_service():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
-            with pytest.raises(LifecycleError) as caught:
-                lifecycle.announce(HERE)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, handler)
+def test_a_full_disk_is_one_line(folder: Path, full_disk: Callable[[], AbstractContextManager[None]]) -> None:
+    with lifecycle.only_service(), full_disk(), pytest.raises(LifecycleError) as caught:
+        lifecycle.announce(HERE)
     assert "File too large" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert [file.name for file in folder.iterdir() if file.name != lifecycle.LOCK_NAME] == []

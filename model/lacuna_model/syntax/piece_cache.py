@@ -1,14 +1,14 @@
 """The insertions and pieces of each grammar: to find them takes up to a second, so the user's cache keeps them."""
 
-import contextlib
 import hashlib
 import importlib
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import msgspec
 
 from lacuna_model import atomic, models
+from lacuna_model.keeping import keep
 from lacuna_model.syntax import grammar_tables, insertions, shortest
 from lacuna_model.syntax.insertions import Ending, Insertion, Insertions, Piece, Pieces
 from lacuna_model.syntax.languages import Language
@@ -40,7 +40,7 @@ def pieces_of(language: Language, table: ParseTable) -> tuple[Insertions, Pieces
         found = Shortest(terminals, graph)
         endings = {state: msgspec.Raw(msgspec.msgpack.encode(one)) for state, one in found.endings.items()}
         kept = _Kept(terminals, found.symbols, endings)
-        _write(file, kept, language)
+        keep(file, f"{language.name}-*", partial(_write, kept=kept))
     return Insertions(table, kept.terminals), Pieces(table, kept.symbols, kept.ending)
 
 
@@ -75,12 +75,7 @@ def _read(file: Path) -> _Kept | None:
         return None
 
 
-def _write(file: Path, kept: _Kept, language: Language) -> None:
-    """Keeps the pieces, in place of those of older grammars; a cache that cannot be written is done without."""
+def _write(file: Path, kept: _Kept) -> None:
     data = msgspec.msgpack.encode(kept)
-    with contextlib.suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        for older in file.parent.glob(f"{language.name}-*"):
-            older.unlink(missing_ok=True)
-        with atomic.replacing(file) as stream:
-            stream.write(hashlib.sha256(data).digest() + data)
+    with atomic.replacing(file) as stream:
+        stream.write(hashlib.sha256(data).digest() + data)

@@ -1,5 +1,8 @@
 """What is found of a grammar is kept between processes, and found anew where what is kept is of no use."""
 
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -46,15 +49,27 @@ def test_what_is_damaged_is_found_anew(folder: Path, damaged: bytes | None) -> N
     assert file.read_bytes() == whole
 
 
-def test_another_grammar_takes_the_place_of_the_one_before(folder: Path) -> None:
+def test_the_pieces_of_the_grammar_before_are_kept_and_no_others(folder: Path) -> None:
     endings()
-    (before,) = folder.iterdir()
-    before.rename(folder / "json-before")
+    (file,) = folder.iterdir()
+    for age, name in enumerate(("json-before", "json-long-before"), start=1):
+        (folder / name).touch()
+        os.utime(folder / name, ns=(-age, -age))
+    file.unlink()
     endings()
-    assert list(folder.iterdir()) == [before]
+    assert set(folder.iterdir()) == {file, folder / "json-before"}
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv(models.CACHE_VARIABLE, str(tmp_path / "file"))
     endings()
+
+
+def test_on_a_full_disk_what_is_kept_stays(folder: Path, full_disk: Callable[[], AbstractContextManager[None]]) -> None:
+    endings()
+    (file,) = folder.iterdir()
+    kept = file.rename(folder / "json-before")
+    with full_disk():
+        endings()
+    assert list(folder.iterdir()) == [kept]
