@@ -29,8 +29,8 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     every client where it is not "". ``threads`` 0 leaves the choice to the engine; ``device`` is cpu, cuda or "", which
     takes a GPU where there is one. ``idle_exit_s`` 0 never exits. ``engine`` names the factory that the model worker
     calls, as ``module:function``; ``cache_bytes`` bounds what it remembers of documents, and ``max_active`` requests
-    are worked on step by step in turn. A worker that has work and says nothing for ``worker_timeout_s`` is ended and
-    started again (0: never).
+    are worked on step by step in turn. The body of an HTTP request has ``body_timeout_s`` to come (0: any time). A
+    worker that has work and says nothing for ``worker_timeout_s`` is ended and started again (0: never).
     """
 
     host: str = "127.0.0.1"
@@ -61,6 +61,7 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     ping_interval_s: NotNegative = 20.0
     ping_timeout_s: NotNegative = 20.0
     send_timeout_s: NotNegative = 30.0
+    body_timeout_s: NotNegative = 30.0
     resume_grace_s: NotNegative = 120.0
 
     idle_exit_s: NotNegative = 0.0

@@ -23,6 +23,7 @@ ErrorCode = Literal[
     "bad_message",  # the frame is no message of this protocol
     "unauthorized",  # no token, or a wrong one
     "forbidden",  # the Origin or Host is not allowed
+    "too_slow",  # the request did not come whole within its time
     "too_large",  # a message, document or request is over its limit
     "rate_limited",  # too many messages a second; try again after ``retry_after_ms``
     "overloaded",  # the queue is full; try again after ``retry_after_ms``

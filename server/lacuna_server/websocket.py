@@ -103,6 +103,7 @@ class Conversation:
                 await (
                     self._websocket.send_text(frame) if isinstance(frame, str) else self._websocket.send_bytes(frame)
                 )
+            await asyncio.sleep(0)  # time to notice that the client has gone: asyncio logs what is written after that
         await self._websocket.close(NORMAL)
 
     # --- reading

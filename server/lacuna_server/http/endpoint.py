@@ -54,10 +54,10 @@ def endpoints(service: Service, metrics: Metrics, shape: Shape[B]) -> list[Route
     async def handle(request: Request) -> Response:
         run = _Run(service, metrics, shape.name)
         try:
-            exchange = shape.read(await _body(request), service.config.model)
+            exchange = shape.read(await _body(request, service.config.body_timeout_s), service.config.model)
             ticket = run.ask(exchange, request)
             if exchange.stream:
-                return _EventStream(run.stream(exchange, ticket, shape.family))
+                return EventStream(run.stream(exchange, ticket, shape.family))
             return _json(exchange.reply(await _while_connected(request, run.answer(exchange, ticket))))
         except ServiceError as error:
             run.ended(error.code)
@@ -161,22 +161,33 @@ class _Patience:
         return self._limit_ms is not None and 1e3 * (now - self._began) >= self._limit_ms
 
 
-class _EventStream(StreamingResponse):
+async def _one_by_one(events: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    """The events, with time in between to notice that the client has gone: asyncio logs what is written after that."""
+    async for one in events:
+        yield one
+        await asyncio.sleep(0)
+
+
+class EventStream(StreamingResponse):
     """Server-sent events; the generator is closed with the connection."""
 
     def __init__(self, events: AsyncGenerator[bytes]) -> None:
-        super().__init__(events, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+        super().__init__(_one_by_one(events), media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
         self._events = events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send them all, unless the client leaves."""
         async with aclosing(self._events):
             await super().__call__(scope, receive, send)
 
 
-async def _body(request: Request) -> bytes:
-    """The body; raises ServiceError where the app refuses its size, or the client leaves while sending it."""
+async def _body(request: Request, timeout_s: float) -> bytes:
+    """The body; raises ServiceError where the app refuses its size, it does not come in time, or the client leaves."""
     try:
-        return await request.body()
+        async with asyncio.timeout(timeout_s or None):
+            return await request.body()
+    except TimeoutError:
+        raise ServiceError("too_slow", f"the body did not come within {timeout_s:g} s") from None
     except HTTPException as error:
         raise ServiceError("too_large" if error.status_code == TOO_LARGE else "bad_request", error.detail) from None
     except ClientDisconnect:

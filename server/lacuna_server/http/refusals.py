@@ -21,6 +21,7 @@ _STATUS: dict[ErrorCode, HTTPStatus] = {
     "wrong_version": HTTPStatus.CONFLICT,
     "superseded": HTTPStatus.CONFLICT,
     "cancelled": HTTPStatus.CONFLICT,
+    "too_slow": HTTPStatus.REQUEST_TIMEOUT,
     "too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "rate_limited": HTTPStatus.TOO_MANY_REQUESTS,
     "internal": HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -85,6 +86,8 @@ def response(error: ServiceError, family: Family = "openai") -> Response:
     headers = {}
     if code in (429, 503):
         headers["Retry-After"] = str(max(math.ceil(error.retry_after_ms / 1e3), 1))
+    if code == HTTPStatus.REQUEST_TIMEOUT:
+        headers["Connection"] = "close"  # what is still to come would be taken for the next request
     if code == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
     return Response(msgspec.json.encode(body(error, family)), code, headers, media_type="application/json")

@@ -1,10 +1,14 @@
 """The handler itself: bodies that are none, clients that leave, models that are not there."""
 
 import asyncio
+import json
 import re
+from collections.abc import AsyncGenerator
 
 import httpx2
 import pytest
+
+from lacuna_server.http.endpoint import EventStream
 
 from .scripted import Script, serving
 
@@ -49,6 +53,32 @@ async def test_a_body_that_is_none_is_refused_with_the_reason(content: bytes, wh
     assert response.status_code == 400
     assert response.json()["error"]["type"] == "invalid_request_error"
     assert re.search(why, response.json()["error"]["message"])
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+    async with serving(Script(), body_timeout_s=0.2) as client:
+        reader, writer = await asyncio.open_connection(client.base_url.host, client.base_url.port)
+        writer.write(b'POST /infill HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"input_prefix":')
+        async with asyncio.timeout(10):
+            answer = await reader.read()  # up to the end of the connection
+        writer.close()
+        assert (await client.get("/health")).status_code == 200
+    head, _, body = answer.decode().partition("\r\n\r\n")
+    assert head.startswith("HTTP/1.1 408 ")
+    assert json.loads(body)["error"]["message"] == "the body did not come within 0.2 s"
+
+
+async def test_between_events_the_loop_may_notice_that_the_client_has_gone() -> None:
+    async def events() -> AsyncGenerator[bytes]:
+        for number in b"abcdefghij":
+            yield bytes([number])
+
+    turns: list[bytes] = []
+    async for event in EventStream(events()).body_iterator:
+        assert isinstance(event, bytes)
+        assert len(turns) == event[0] - ord("a")
+        asyncio.get_running_loop().call_soon(turns.append, event)
+    assert len(turns) == 10
 
 
 async def test_too_large_a_body_or_document_is_refused() -> None:

@@ -15,6 +15,7 @@ STATUSES = {
     "wrong_version": 409,
     "superseded": 409,
     "cancelled": 409,
+    "too_slow": 408,
     "too_large": 413,
     "rate_limited": 429,
     "internal": 500,
