@@ -102,17 +102,22 @@ class Closer:
         if state.inside and inside and (state.inside == inside or len(inside) == 1):
             yield -1.0, b""
         kept = max(kept_open(sides, state) - further, 0)
-        # a statement ends in front of the first block that does
-        ended, brace, blocks = self._closing(state.stack[kept:]).partition(b"}")
         openings = sides.right.openings([bracket.closer for bracket in sides.target.stack[kept:]], outside=not kept)
-        tails = [b"", self._lexicon.terminator or self._operands.newline]
-        if self._lexicon.columns:
-            ends_header = state.header_open and not sides.right.header and not kept
-            tails = [self._lexicon.body, b":", b""] if ends_header else [b""]
+        ends_header = state.header_open and not sides.right.header and not kept
+        endings = self._endings(self._closing(state.stack[kept:]), ends_header=ends_header)
         for rank, operand in enumerate(self._operands.choices(state, fill)):
-            for (tail_rank, tail), (place, opening) in product(enumerate(tails), enumerate(openings[:OPENINGS])):
-                closed = state.inside + ended + tail + brace + blocks
-                yield rank + tail_rank + 0.5 * place, operand + closed + opening
+            for (end_rank, ending), (place, opening) in product(enumerate(endings), enumerate(openings[:OPENINGS])):
+                yield rank + end_rank + 0.5 * place, operand + state.inside + ending + opening
+
+    def _endings(self, closers: bytes, *, ends_header: bool) -> list[bytes]:
+        """Closers with what ends the statement, which may stand in front of the first block that ends as well."""
+        lexicon = self._lexicon
+        if lexicon.columns:
+            return [closers + tail for tail in ((lexicon.body, b":", b"") if ends_header else (b"",))]
+        own, brace, blocks = closers.partition(b"}")
+        ended = own + lexicon.terminator + brace + blocks if lexicon.terminator else closers + self._operands.newline
+        elements = [closers + b","] if self.ends_inside else []  # in front of a comment that ends behind the gap
+        return [closers, ended, *elements]
 
     def _on_lines(self, sides: Sides, state: Scan, fill: bytes, further: int) -> Iterator[Ranked]:
         return ColumnLines(sides, self._operands).over(state, fill, further)

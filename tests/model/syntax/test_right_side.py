@@ -80,6 +80,9 @@ from .drive import between, first_fill, require
         pytest.param(
             "rust", "struct A;\n", "\n        1;\n    }\n\n    fn f(&self) {}\n}\n\nfn g() {}\n", id="end of a method"
         ),
+        pytest.param(
+            "python", "def f(a, b):\n    c = g(min(a, b)\n          if b\n", "\n    return c\n", id="end of a choice"
+        ),
         pytest.param("cpp", "int a;\n", "\nclass B {};\n}  // namespace c\n", id="end of a namespace"),
         pytest.param("javascript", "a();\n", "\n  b: 1,\n  c: d\n})\n", id="fields of an argument"),
     ],
