@@ -70,6 +70,8 @@ class ColumnLines:
             opened = [*(line for line in opened[:-1] if line.column < own), Line(own, state.head)]
         line = text[text.rfind(b"\n") + 1 :]
         if not line.strip() and not state.inside:
+            if DECORATED.search(text):
+                yield b"", (self._operands.mark * opened[-1].column)[len(line) :] + self._lexicon.declarations[0]
             needs = DEFINITION if DECORATED.search(text) else self._right.needs
             yield b"", lead(opened, written=len(line), needs=needs)
         child = opened[-1].column + unit

@@ -145,6 +145,7 @@ _SCRIPT = Lexicon(
 _GO = Lexicon(
     quotes=(b'"', b"'", b"`"),
     heads=(b"func x() ", b"", b"type x struct ", b"switch ", b"x = x", b"if x ", b"for ", b"x: struct "),
+    tails=((b"defer", b"()"), (b"go", b"()")),
     field=b"x: x",
     terminator=b"",
 )

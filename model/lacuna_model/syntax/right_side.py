@@ -38,6 +38,8 @@ HEAD_OF = {
 METHOD = re.compile(rb"\n[ \t]+(?:pub )?fn \w+[^\n;{]*\((?:\s*&)?(?:mut )?self\b")
 SIGNATURE_END = re.compile(rb"\s*(?:->[^\n]*)?:")
 CAUSE = re.compile(rb"\s*from\b")
+CLAUSE_OF = {b"else": b"if", b"catch": b"try", b"finally": b"try"}
+CLAUSE = re.compile(rb"\s*(else|catch|finally)\b")
 # Code that goes on with what stands in front of it, be that on the line above.
 CONTINUES = re.compile(
     rb"\s*(?:\?\.|\.(?=[\w(])|\?(?=\s)|&&|\|\||[-+*%^|](?=\s)|/(?=\s)|[=!]=|<<|>>|(?:as|instanceof)\b)"
@@ -128,11 +130,11 @@ class RightSide:
         if key not in self._openings:
             callers = self._callers(closers) if b")" in closers else [b""]
             heads = self._heads(closers, outside=outside) if b"}" in closers else [b""]
-            self._openings[key] = [self._opening(*key, *choice) for choice in product(heads, callers)]
+            self._openings[key] = [self._opening(*key, *choice) for choice in product(heads, callers, self._clauses)]
         return self._openings[key]
 
-    def _opening(self, closers: Sequence[bytes], outside: bool, head: bytes, caller: bytes) -> bytes:
-        """The same with ``caller`` in front of the outermost parenthesis, ``head`` in front of the innermost block."""
+    def _opening(self, closers: Sequence[bytes], outside: bool, head: bytes, caller: bytes, clause: bytes) -> bytes:
+        """The same, ``caller`` before the outermost parenthesis, ``head`` before the innermost block, ``clause`` last."""
         words = {closer: head + b"\n" for _, closer, head in reversed(self.lexicon.blocks)}
         parts = [OPENERS[mark] if mark in OPENERS else words[mark] for mark in closers]
         for place, mark in enumerate(closers):
@@ -144,7 +146,7 @@ class RightSide:
                 parts[place] = self._likely(len(closers) - 1 - place, outside=outside and not place) + b"{"
         goes_on = self.rest[:1] == b"," or BINARY.match(self.rest) or self._continues
         operand = self.lexicon.operand if closers and not self.inside and goes_on else b""
-        return b"".join(parts) + operand + self.lexicon.opener_of(self.inside)
+        return b"".join(parts) + clause + operand + self.lexicon.opener_of(self.inside)
 
     def _callers(self, closers: Sequence[bytes]) -> list[bytes]:
         """What may stand in front of a parenthesis, by what follows where it is closed: parameters or arguments."""
@@ -180,6 +182,13 @@ class RightSide:
     def _after(self, index: int) -> bytes:
         """What follows a closer that has no opener."""
         return self.text[self._start + self.unmatched[index].end :] if index < len(self.unmatched) else b""
+
+    @cached_property
+    def _clauses(self) -> list[bytes]:
+        """What may stand in front of the text that goes on with a clause, in braces."""
+        clause = None if self.inside or self.lexicon.columns else CLAUSE.match(self.text)
+        begin = CLAUSE_OF[clause[1]] if clause else b"\n"
+        return [b"", *(head + b"{}" for head in self.lexicon.heads if head.startswith(begin))]
 
     @cached_property
     def _continues(self) -> bool:

@@ -68,12 +68,37 @@ def test_the_first_completion(before: str, fill: str, after: str, completion: st
     assert found.strip() == completion.encode()
 
 
+@pytest.mark.parametrize("word", ["defer", "go"])
+def test_a_function_that_must_be_called_is(word: str) -> None:
+    _, closer = between(f"package a\n\nfunc f() {{\n\t{word} func() {{\n\t\tg()\n", "\n}\n", require("go"))
+    assert next(closer.completions(b"")) == b"}()"
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "completion"),
+    [
+        pytest.param("go", "type a struct {\n\tb int\n", "\n\tc()\n}\n", b"}\nfunc x() {", id="behind a block"),
+        pytest.param("php", "<?php\nif (a()) {\n    b(1", "\n", b");}", id="in a block"),
+    ],
+)
+def test_a_statement_ends_where_one_can(name: str, before: str, after: str, completion: bytes) -> None:
+    document, closer = between(before, after, require(name))
+    assert next(text for text in closer.completions(b"") if document.check([text]).valid) == completion
+
+
+def test_an_element_ends_in_front_of_a_comment() -> None:
+    before, after = "a = {\n  get b () {\n", "\n   */\n\n  get c () {}\n}\n"
+    document, closer = between(before, after, require("javascript"))
+    assert any(document.check([text]).valid for text in closer.completions(b""))
+
+
 @pytest.mark.parametrize(
     ("name", "before", "after"),
     [
         pytest.param(
             "python", "def f():\n    @g(1)\n", "\n        return 1\n    x = 2\n", id="body of what is decorated"
         ),
+        pytest.param("python", "def f():\n    @g(1)\n", "\n    x = 2\n", id="decorator without a body"),
         pytest.param(
             "python",
             "class A:\n    x = 1\n\n",

@@ -32,6 +32,12 @@ from .drive import between, first_fill, require
         ),
         pytest.param("java", "class A {\n  void f() {\n    try {\n", "\n  }\n}\n", id="try without its clauses"),
         pytest.param(
+            "c",
+            "int f(int x) {\n",
+            "\n    else if (x > 1) {\n      x = 2;\n    }\n  }\n  return x;\n}\n",
+            id="clause without its head",
+        ),
+        pytest.param(
             "go",
             "package a\n\nfunc f() {\n",
             "\n\t}{{\n\t\tx: 1,\n\t}, {\n\t\tx: 2,\n\t}}\n\tg(t)\n}\n",
