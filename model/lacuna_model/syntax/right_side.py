@@ -134,7 +134,7 @@ class RightSide:
         return self._openings[key]
 
     def _opening(self, closers: Sequence[bytes], outside: bool, head: bytes, caller: bytes, clause: bytes) -> bytes:
-        """The same: before the outermost parenthesis a ``caller``, before the innermost block a ``head``; a ``clause``."""
+        """The same: a caller before the outermost parenthesis, a head before the innermost block, last a clause."""
         words = {closer: head + b"\n" for _, closer, head in reversed(self.lexicon.blocks)}
         parts = [OPENERS[mark] if mark in OPENERS else words[mark] for mark in closers]
         for place, mark in enumerate(closers):
