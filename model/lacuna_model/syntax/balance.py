@@ -9,9 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
-from lacuna_model.syntax.conditionals import count_due, count_open
 from lacuna_model.syntax.languages import Lexicon
 from lacuna_model.syntax.literals import Literals, find_literals
 from lacuna_model.syntax.nesting import Target, nest
@@ -24,16 +22,12 @@ WINDOW = 6000
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What a gap stands between: the text in front of it and that one's scan, what follows, and what it leaves open.
-
-    ``conditionals`` are how many ``#if`` are open in front of it, and how many it leaves open.
-    """
+    """What a gap stands between: the text in front of it and that one's scan, what follows, and what it leaves open."""
 
     text: bytes
     left: Scan
     right: RightSide
     target: Target
-    conditionals: tuple[int, int] = (0, 0)
 
 
 class Balance:
@@ -50,44 +44,28 @@ class Balance:
         while len(self._found) <= gap:
             index = len(self._found)
             since, start = self._gaps[index - 1][1] if index else 0, self._gaps[index][0]
-            left = scan_left(self._text[since:start], self._lexicon, self._found[-1]) if index else self._first
-            right = self._right(index, left.inside) if self._lexicon.columns else self._rights[index]
+            left = scan_left(self._text[since:start], self._lexicon, self._found[-1] if index else None)
+            right = self._rights[index]
             target = open_behind(left, right) if self._lexicon.columns else self._nesting[index]
-            self._found.append(Sides(self._text[:start], left, right, target, self._conditionals(index, since)))
+            self._found.append(Sides(self._text[:start], left, right, target))
         return self._found[gap]
-
-    def _right(self, gap: int, inside: bytes) -> RightSide:
-        """The text behind a gap; ``inside`` is what the gap begins in."""
-        last = gap + 1 == len(self._gaps)
-        until = len(self._text) if last else self._gaps[gap + 1][0]
-        return right_side(self._text[self._gaps[gap][1] : until], self._lexicon, inside, to_the_end=last)
-
-    @cached_property
-    def _first(self) -> Scan:
-        """The state at the first gap."""
-        return scan_left(self._text[: self._gaps[0][0]], self._lexicon)
 
     @cached_property
     def _rights(self) -> list[RightSide]:
         """The texts behind all gaps."""
-        found = [self._right(0, self._first.inside)]
-        for gap, ((_, since), (start, _)) in enumerate(pairwise(self._gaps), start=1):
-            literals = find_literals(self._text[since:start], self._lexicon, found[-1].inside)
-            found.append(self._right(gap, literals.inside))
+        found: list[RightSide] = []
+        since, until = 0, [start for start, _ in self._gaps[1:]] + [len(self._text)]
+        for (start, end), stop in zip(self._gaps, until, strict=True):
+            inside = find_literals(self._text[since:start], self._lexicon, found[-1].inside if found else b"").inside
+            last = len(found) + 1 == len(self._gaps)
+            found.append(right_side(self._text[end:stop], self._lexicon, inside, to_the_end=last))
+            since = end
         return found
 
     @cached_property
     def _nesting(self) -> Sequence[Target]:
         """What each gap leaves open, where blocks are brackets and all gaps have to share them."""
-        return nest(self._first, self._rights)
-
-    def _conditionals(self, gap: int, since: int) -> tuple[int, int]:
-        if not self._lexicon.conditionals:
-            return 0, 0
-        before = self._found[-1].conditionals[1] if gap else 0
-        borders = [*self._gaps[gap:], (len(self._text), 0)]
-        pieces = [self._text[one[1] : other[0]] for one, other in pairwise(borders)]
-        return count_open(self._text[since : self._gaps[gap][0]], before)[0], count_due(pieces)
+        return nest(scan_left(self._text[: self._gaps[0][0]], self._lexicon), self._rights)
 
     def filled(self, first: int, fills: Sequence[bytes]) -> "Balance":
         """The same text with the gaps from the ``first`` on filled, which are gaps no longer."""
@@ -101,9 +79,7 @@ class Balance:
 
     def ending(self, gap: int) -> Sides:
         """The sides of a gap as if the text ended there."""
-        sides = self.sides(gap)
-        right, conditionals = RightSide(b"", self._lexicon), (sides.conditionals[0], 0)
-        return replace(sides, right=right, target=Target(), conditionals=conditionals)
+        return replace(self.sides(gap), right=RightSide(b"", self._lexicon), target=Target())
 
 
 def open_behind(left: Scan, right: RightSide) -> Target:

@@ -1,43 +1,34 @@
 """Minimal completions: the shortest text that carries an unfinished fill over to what follows the gap.
 
-Where a valid fill is known the grammar's own tables complete another one better (``repair``). These guesses are for
-the first one: which brackets each of several gaps is to leave open they take from all the text (``nesting``), and they
-come to it ten times as fast as a search that knows nothing but the grammar (``junction``). They finish the operand,
-close what is open and open what the text behind the gap closes. Guesses are ranked here and verified elsewhere.
+Where a valid fill is known the grammar's own tables complete another one better (``repair``), and for a first one they
+are searched too (``junction``). These guesses come first, for they cost next to nothing and most often will do: they
+finish the operand, close what is open and open what the text behind the gap closes. They are verified elsewhere.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cached_property, partial
 from itertools import islice, product, tee
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any
 
 from lacuna_model.syntax.balance import Sides, open_behind
-from lacuna_model.syntax.bridges import MOST_BRIDGES
-from lacuna_model.syntax.column_lines import NEWLINE_RANK, WHOLE_LINES_RANK
-from lacuna_model.syntax.conditionals import continued, count_open, settling
-from lacuna_model.syntax.naming import heads_behind, with_heads
+from lacuna_model.syntax.column_lines import ColumnLines
 from lacuna_model.syntax.operands import Operands
-from lacuna_model.syntax.scan import Scan, scan
+from lacuna_model.syntax.scan import Bracket, Scan, scan, shared
 from lacuna_model.syntax.vocabulary import finish_character
-from lacuna_model.syntax.way import Way
 
 LIMIT = 96
-REOPENED_RANK = 1.0
+OPENINGS = 6
+NEWLINE_RANK = 1.5
+WHOLE_LINES_RANK = 0.4
 # To turn the rest of a line into a comment is right where it was one, and else the very last resort.
 COMMENT_RANK = 8.0
 PROSE_BONUS = 7.5
 
-Source = Callable[[], Iterable[tuple[float, bytes]]]
-
-
-class _End(NamedTuple):
-    """A text that a completion may end with, its rank, and the way to what is behind the gap then, once asked for."""
-
-    rank: float
-    text: bytes
-    way: Callable[[], Way]
+Ranked = tuple[float, bytes]
+Source = Callable[[], list[Ranked]]
+Complete = Callable[..., Iterator[Ranked]]
 
 
 class Closer:
@@ -49,32 +40,14 @@ class Closer:
     def __init__(self, sides: Sides) -> None:
         self._sides, self._right, self._lexicon = sides, sides.right, sides.right.lexicon
         self.ends_inside = bool(sides.right.inside)
-        self._heads = heads_behind(sides.right)
         self._operands = Operands(sides)
         # a gap that begins a line and ends before code holds whole lines
         self._whole_lines = not sides.text[sides.text.rfind(b"\n") + 1 :].strip() and not self._right.blank
-        self._ends = list(self._find_ends())
+        self._ends = [(0.0, b"")]
+        if self._lexicon.line_comment and not self._right.blank:
+            self._ends.append((COMMENT_RANK - PROSE_BONUS * self._right.prose, self._lexicon.line_comment[0]))
         self._known: dict[bytes, Iterator[bytes]] = {}
         self._scanned: dict[bytes, Scan] = {}
-
-    def _find_ends(self) -> Iterator[_End]:
-        lexicon, right = self._lexicon, self._right
-        yield _End(0.0, b"", self._way(lambda: self._sides))
-        if lexicon.columns and right.margin > 1:
-            # What follows is a line of its own: the fill may end as it would at a line's end, with a newline behind it.
-            newline = self._operands.newline
-            below = self._way(lambda: replace(self._sides, right=right.without(0, newline)))
-            yield _End(WHOLE_LINES_RANK, newline, below)
-        if lexicon.line_comment and not right.blank:
-            yield _End(COMMENT_RANK - PROSE_BONUS * right.prose, lexicon.line_comment[0], self._way(self._behind_line))
-
-    def _way(self, sides: Callable[[], Sides]) -> Callable[[], Way]:
-        return cache(lambda: Way(sides(), whole_lines=self._whole_lines))
-
-    def _behind_line(self) -> Sides:
-        """The sides, were the rest of the line behind the gap not there."""
-        behind = self._right.without(len(self._right.rest))
-        return replace(self._sides, right=behind, target=open_behind(self._sides.left, behind))
 
     def open_ends(self, fill: bytes) -> tuple[tuple[bytes, ...], bytes]:
         """The closers of the brackets and of the string that are open behind the beginning of a fill."""
@@ -98,46 +71,83 @@ class Closer:
     def _find(self, fill: bytes) -> Iterator[bytes]:
         character = finish_character(fill)
         state = self._scan(fill + character)
-        count, due = self._sides.conditionals
-        opened = count_open(fill, count)[0]
-        if self._lexicon.conditionals and not state.inside:
-            end = continued(self._operands.in_front(fill), self._right.text, due - opened)
-            yield from [end] if end else []
-        lines = settling(opened, due, self._operands.newline)
         for text in islice(unseen(_in_order(self._sources(state, fill)), set()), LIMIT):
-            for settled in self._settled(text, lines):
-                yield with_heads(character + settled, self._heads)
+            yield character + text
 
     def _sources(self, state: Scan, fill: bytes) -> list[tuple[float, Source]]:
         """Where completions come from, each with the least rank that it has, in the order of these."""
         sources: list[tuple[float, Source]] = [(0.0, lambda: [(0.0, b"")] if state.inside == b"\n" else [])]
-        below = (WHOLE_LINES_RANK if self._whole_lines else NEWLINE_RANK) - 0.5
-        for end, extra in product(self._ends, range(MOST_BRIDGES)):
-            rank = end.rank + REOPENED_RANK * extra
-            inline = partial(Way.inline, state=state, fill=fill, extra=extra)
-            sources.append((rank - 1.0, partial(_ended, end, rank, inline)))
+        lines_rank = WHOLE_LINES_RANK if fill and self._whole_lines else NEWLINE_RANK
+        for (end_rank, end), further in product(self._ends, range(2)):
+            rank = end_rank + further
+            sources.append((rank - 1.0, partial(self._with_end, self._in_line, end, rank, state, fill, further)))
             if self._lexicon.columns:
-                lines = partial(Way.on_new_line, state=state, fill=fill, extra=extra)
-                sources.append((rank + below, partial(_ended, end, rank, lines)))
+                rank += lines_rank
+                sources.append((rank - 0.5, partial(self._with_end, self._on_lines, end, rank, state, fill, further)))
         return sorted(sources, key=itemgetter(0))
 
-    def _settled(self, text: bytes, lines: bytes) -> list[bytes]:
-        """A completion with the conditional lines that the fill lacks: in front, behind, or between its closers."""
-        if not lines:
-            return [text]
-        newline = self._operands.newline
-        below = b"" if self._right.blank else newline
-        if not text:
-            return [lines + below]
-        closers = len(text) - len(text.lstrip(b"}"))
-        split = [text[:count] + lines + newline + text[count:] for count in range(closers) if text[count:]]
-        return [*split, text + lines + below] if split else [lines + newline + text, text + lines + below]
+    def _with_end(self, complete: Complete, end: bytes, rank: float, *given: Any) -> list[Ranked]:
+        """Completions with an end; behind the beginning of a comment the rest of the line is part of that."""
+        return [(rank + own, text + end) for own, text in complete(self._below if end else self._sides, *given)]
+
+    @cached_property
+    def _below(self) -> Sides:
+        """The sides, were the rest of the line behind the gap not there."""
+        below = self._right.below
+        return replace(self._sides, right=below, target=open_behind(self._sides.left, below))
+
+    def _in_line(self, sides: Sides, state: Scan, fill: bytes, further: int) -> Iterator[Ranked]:
+        """Completions that go on in the line behind the gap; ``further`` blocks are ended and begun anew."""
+        inside = sides.right.inside
+        if state.inside and inside and (state.inside == inside or len(inside) == 1):
+            yield -1.0, b""
+        kept = max(kept_open(sides, state) - further, 0)
+        openings = sides.right.openings([bracket.closer for bracket in sides.target.stack[kept:]], outside=not kept)
+        ends_header = state.header_open and not sides.right.header and not kept
+        endings = self._endings(self._closing(state.stack[kept:]), ends_header=ends_header)
+        for rank, operand in enumerate(self._operands.choices(state, fill)):
+            for (end_rank, ending), (place, opening) in product(enumerate(endings), enumerate(openings[:OPENINGS])):
+                yield rank + end_rank + 0.5 * place, operand + state.inside + ending + opening
+
+    def _endings(self, closers: bytes, *, ends_header: bool) -> list[bytes]:
+        """Closers with what ends the statement, which may stand in front of the first block that ends as well."""
+        lexicon = self._lexicon
+        if lexicon.columns:
+            return [closers + tail for tail in ((lexicon.body, b":", b"") if ends_header else (b"",))]
+        own, brace, blocks = closers.partition(b"}")
+        ended = own + lexicon.terminator + brace + blocks if lexicon.terminator else closers + self._operands.newline
+        elements = [closers + b","] if self.ends_inside else []  # in front of a comment that ends behind the gap
+        return [closers, ended, *elements]
+
+    def _on_lines(self, sides: Sides, state: Scan, fill: bytes, further: int) -> Iterator[Ranked]:
+        return ColumnLines(sides, self._operands).over(state, fill, further)
+
+    def _closing(self, brackets: Sequence[Bracket]) -> bytes:
+        """What closes brackets, given outermost first, with what must follow where the block of a word ends."""
+        closers = []
+        for bracket in reversed(brackets):
+            closers.append(bracket.closer if len(bracket.closer) == 1 else b"\n" + bracket.closer)
+            if bracket.closer == b"}":
+                closers.append(next((tail for word, tail in self._lexicon.tails if word in bracket.words), b""))
+        return b"".join(closers)
 
 
-def _ended(
-    end: _End, rank: float, complete: Callable[[Way], Iterator[tuple[float, bytes]]]
-) -> list[tuple[float, bytes]]:
-    return [(rank + own, text + end.text) for own, text in complete(end.way())]
+def kept_open(sides: Sides, state: Scan) -> int:
+    """How many of the brackets that are open behind the beginning of a fill the text behind the gap needs open."""
+    stack, kept = sides.target
+    # What was open in front of the gap and is not to stay so is no bracket that has to be opened.
+    stale = state.stack[kept : kept + 1] == sides.left.stack[kept : kept + 1]
+    return min(shared(state.stack, stack), kept if stale else len(stack))
+
+
+def _in_order(sources: Sequence[tuple[float, Source]]) -> Iterator[bytes]:
+    """The texts of all sources by rank; none is asked before its turn, since most often an early text will do."""
+    waiting: list[Ranked] = []
+    for least, source in sources:
+        ready = sum(rank < least for rank, _ in waiting)
+        yield from (text for _, text in waiting[:ready])
+        waiting = sorted([*waiting[ready:], *source()], key=itemgetter(0))
+    yield from (text for _, text in waiting)
 
 
 def unseen(texts: Iterable[bytes], seen: set[bytes]) -> Iterator[bytes]:
@@ -146,13 +156,3 @@ def unseen(texts: Iterable[bytes], seen: set[bytes]) -> Iterator[bytes]:
         if text not in seen:
             seen.add(text)
             yield text
-
-
-def _in_order(sources: Sequence[tuple[float, Source]]) -> Iterator[bytes]:
-    """The texts of all sources by rank; none is asked before its turn, since most often an early text will do."""
-    waiting: list[tuple[float, bytes]] = []
-    for least, source in sources:
-        ready = sum(rank < least for rank, _ in waiting)
-        yield from (text for _, text in waiting[:ready])
-        waiting = sorted([*waiting[ready:], *source()], key=itemgetter(0))
-    yield from (text for _, text in waiting)

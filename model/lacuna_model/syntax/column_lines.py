@@ -3,47 +3,57 @@
 The grammar's tables say little of columns. Which blocks the text behind a gap needs its columns and words tell.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from lacuna_model.syntax.balance import Sides
 from lacuna_model.syntax.blocks import Line, Needs, lay_lines, open_lines, render
-from lacuna_model.syntax.bridges import Bridge
-from lacuna_model.syntax.left_side import DECORATED, DEFINITION
 from lacuna_model.syntax.operands import Operands
 from lacuna_model.syntax.right_side import BINARY, RightSide
-from lacuna_model.syntax.scan import Scan
+from lacuna_model.syntax.scan import Scan, shared
 
-NEWLINE_RANK = 1.5
-WHOLE_LINES_RANK = 0.4
 REACH = 4000
+DECORATED = re.compile(rb"(?:\A|\n)[ \t]*@[^\n]*\n[ \t]*\Z")
+DEFINITION = Needs(b"def x():", b"def x():")
 
 
 class ColumnLines:
     """The ways from the beginning of a gap's fill over line breaks to the text behind the gap, each with its rank."""
 
-    def __init__(self, right: RightSide, operands: Operands, *, whole_lines: bool) -> None:
-        self._right, self._lexicon, self._operands = right, right.lexicon, operands
-        self._whole_lines = whole_lines
+    def __init__(self, sides: Sides, operands: Operands) -> None:
+        self._sides, self._right, self._lexicon = sides, sides.right, sides.right.lexicon
+        self._operands = operands
 
-    def over(self, way: Bridge, state: Scan, fill: bytes) -> Iterator[tuple[float, bytes]]:
-        """Completions that end the statement and begin another one, which the text behind the gap goes on with."""
-        right, openers, operands = self._right, way.openers, self._operands
+    def over(self, state: Scan, fill: bytes, further: int) -> Iterator[tuple[float, bytes]]:
+        """Completions that end the statement and begin another one; ``further`` brackets are closed and opened anew."""
+        right, operands = self._right, self._operands
         if right.blank and not right.coming and not right.unmatched:
             return
-        newline_rank = WHOLE_LINES_RANK if fill and self._whole_lines else NEWLINE_RANK
-        heads = [(0.5 * rank, 0, head) for rank, head in enumerate(_heads(right, openers, outside=not way.kept))]
-        if right.margin and not openers:  # the blank before the rest of the line may serve as indentation
+        kept = max(self._kept(state) - further, 0)
+        closers = b"".join(reversed(state.closers[kept:]))
+        opened = [bracket.closer for bracket in self._sides.target.stack[kept:]]
+        heads = [(0.5 * rank, 0, head) for rank, head in enumerate(_heads(right, opened))]
+        if right.margin and not opened:  # the blank before the rest of the line may serve as indentation
             heads.append((-0.5 if right.statement else 1.0, right.margin, b""))
-        bare = right.blank and not openers and not right.inside
-        for lead_rank, (end, lead) in enumerate(self._leads(state, fill, bare=bare)):
-            if way.closers and b"\n" not in lead and not end:
+        for lead_rank, (end, lead) in enumerate(
+            self._leads(state, fill, bare=right.blank and not opened and not right.inside)
+        ):
+            if closers and b"\n" not in lead and not end:
                 continue  # the line is not empty any more
             finishing = operands.choices(state, fill) if end or lead.strip(b" \t") else [b""]
             for rank, operand in enumerate(finishing):
                 for head_rank, margin, head in heads:
                     start = lead[: len(lead) - margin] if lead.endswith(operands.mark * margin) else lead
-                    text = operand + state.inside + way.closers + end + start + head
-                    yield newline_rank + lead_rank + rank + head_rank, text
+                    text = operand + state.inside + closers + end + start + head
+                    yield lead_rank + rank + head_rank, text
+
+    def _kept(self, state: Scan) -> int:
+        """How many open brackets the text behind needs open around a new statement, which stands in none of these."""
+        kept = shared(state.stack, self._sides.target.stack)
+        while kept and state.stack[kept - 1].closer in (b")", b"]"):
+            kept -= 1
+        return kept
 
     def _leads(self, state: Scan, fill: bytes, *, bare: bool) -> Iterator[tuple[bytes, bytes]]:
         """Ends of the statement, each with the line breaks, headers and indentation that the coming lines need.
@@ -60,7 +70,9 @@ class ColumnLines:
             opened = [*(line for line in opened[:-1] if line.column < own), Line(own, state.head)]
         line = text[text.rfind(b"\n") + 1 :]
         if not line.strip() and not state.inside:
-            needs = DEFINITION if DECORATED.search(self._operands.in_front(fill)) else self._right.needs
+            if DECORATED.search(text):
+                yield b"", (self._operands.mark * opened[-1].column)[len(line) :] + self._lexicon.declarations[0]
+            needs = DEFINITION if DECORATED.search(text) else self._right.needs
             yield b"", lead(opened, written=len(line), needs=needs)
         child = opened[-1].column + unit
         floor = 0 if bare else child
@@ -99,21 +111,21 @@ class ColumnLines:
         return lead
 
 
-def _heads(right: RightSide, openers: Sequence[bytes], *, outside: bool) -> list[bytes]:
+def _heads(right: RightSide, closers: Sequence[bytes]) -> list[bytes]:
     """Beginnings of a statement that the rest of the line may complete, likeliest first."""
-    operand, rest = right.lexicon.operand, right.rest
+    operand, openings = right.lexicon.operand, right.openings(closers)
     if right.blank:
-        return right.openings(openers, outside=outside)
-    opening = right.opening(openers, outside=outside)
+        return openings
+    opening = operand + b"(" if closers == [b")"] else openings[0] if openings != [b""] else b""
     if right.header:
-        return _header_heads(rest, opening, operand)
+        return _header_heads(right.rest, opening, operand)
     if opening:
-        return [*right.openings(openers, outside=outside), operand + b" = " + opening]
-    if BINARY.match(rest):
+        return [*openings, operand + b" = " + opening]
+    if BINARY.match(right.rest):
         return [operand, operand + b" = " + operand]
-    if rest[:1] in b"([.,:":
+    if right.rest[:1] in b"([.,:":
         return [operand, b""]
-    if rest[:1].isspace():
+    if right.rest[:1].isspace():
         return [operand + b" =", operand, b"from " + operand, operand + b"."]
     return [b"", operand + b" = ", b"from " + operand + b" ", b"raise "]
 

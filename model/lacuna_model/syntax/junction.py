@@ -20,7 +20,6 @@ from lacuna_model.syntax.insertions import COST_NEWLINE, WORD
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.literals import find_literals, finish_token
 from lacuna_model.syntax.meeting import PAIRS, Meeting, Start
-from lacuna_model.syntax.naming import with_heads
 from lacuna_model.syntax.parse_table import END, Stack, Terminal, leaves
 from lacuna_model.syntax.piece_cache import pieces_of, ways_of
 from lacuna_model.syntax.reading import PrefixReader
@@ -71,7 +70,7 @@ class Junction(Closer):
         )
         ends = (spelled(text, [*written, opener or self._apart(written)]) for written in found)
         for completion in islice(unseen(ends, set()), MOST_FOUND):
-            yield with_heads(half + completion, self._heads)
+            yield half + completion
 
     def _open_in(self, fill: bytes) -> Brackets:
         """The brackets that are open behind a fill; those in front of the gap are counted once."""

@@ -1,7 +1,7 @@
 """The registry of languages: extensions, grammar wheel, and the words a minimal completion is made of."""
 
 import importlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePath
 
@@ -12,18 +12,15 @@ import tree_sitter
 class Lexicon:
     """What the scanner and the minimal completions need to know of a language's surface.
 
-    ``operand`` is the shortest expression, ``statement`` the shortest statement to write where one is due,
-    ``filler`` a statement that may stand anywhere at the top level, ``body`` what turns an open
-    compound header into a statement, ``links`` what an unfinished expression of several words
-    may lack. ``heads`` are what may stand in front of a block's brace, ``outer`` the one of them
-    to stand where no bare block may, outside of all others, ``blocks`` the blocks that are words: what
-    opens them, what closes them, and the shortest head of one. ``atoms`` are patterns of literals that no quote
-    tells: regular expressions, characters. ``raw`` are strings with an opener and a closer of their own.
-    ``function`` is the head of an anonymous function, ``choice`` what comes before the second half of a choice
-    between two values, ``field`` a field of a value whose brace ``record`` stands in front of. ``tails`` are what must
-    follow the block of a word where it ends, unless its line begins so. ``groups`` are what comes before parentheses
-    that hold declarations, ``macro`` before those that may hold anything. ``declarations`` are what may stand behind an
-    annotation. ``conditionals`` says that there are lines as ``#if`` and ``#endif``.
+    ``operand`` is the shortest expression, ``statement`` the shortest statement to write where one is due, ``field`` a
+    field of a value, ``filler`` a statement that may stand anywhere at the top level. ``headers`` are what the headers
+    of blocks that are columns begin with, ``body`` is what turns an open header into a statement; ``blocks`` are the
+    blocks that are words: what opens them, what closes them, and the shortest head of one. ``links`` are what an
+    unfinished expression of several words may lack. ``atoms`` are patterns of literals that no quote tells: regular
+    expressions, characters. ``raw`` are strings with an opener and a closer of their own. ``declarations`` are what may
+    stand behind an annotation. ``conditionals`` says that there are lines as ``#if`` and ``#endif``, ``columns`` that
+    blocks are columns. ``heads`` are what may stand in front of a block's brace, the first of them where no block is
+    open, ``tails`` what must follow the block of a word where it ends.
     """
 
     line_comment: tuple[bytes, ...] = (b"//",)
@@ -32,31 +29,20 @@ class Lexicon:
     brackets: tuple[bytes, ...] = (b"()", b"[]", b"{}")
     operand: bytes = b"x"
     statement: bytes = b""
+    field: bytes = b""
     filler: bytes = b";"
     body: bytes = b" {}"
     terminator: bytes = b";"
     headers: frozenset[bytes] = frozenset()
     blocks: tuple[tuple[bytes, bytes, bytes], ...] = ()
-    heads: tuple[bytes, ...] = (b"",)
-    outer: bytes = b""
     links: tuple[bytes, ...] = ()
     atoms: tuple[bytes, ...] = ()
     raw: tuple[tuple[bytes, bytes], ...] = ()
-    field: bytes = b""
-    record: bytes = b""
-    tails: tuple[tuple[bytes, bytes, tuple[bytes, ...]], ...] = ()
-    groups: tuple[bytes, ...] = ()
-    macro: bytes = b""
     declarations: tuple[bytes, ...] = ()
+    heads: tuple[bytes, ...] = ()
+    tails: tuple[tuple[bytes, bytes], ...] = ()
     conditionals: bool = False
-    function: bytes = b""
-    choice: bytes = b""
     columns: bool = False
-
-    @property
-    def braces(self) -> bool:
-        """Whether blocks stand in braces, as lists of elements do."""
-        return b"{}" in self.brackets and not self.columns
 
     def opener_of(self, closer: bytes) -> bytes:
         """What begins the string or comment that ``closer`` ends; "" for none."""
@@ -91,76 +77,55 @@ def _load_grammar(module: str, symbol: str) -> tree_sitter.Language:
 
 
 _HASH = (b"#",)
-_C_HEADERS = frozenset({b"if", b"for", b"while", b"switch", b"else", b"do", b"try", b"catch", b"class", b"struct"})
 _PYTHON_HEADERS = frozenset(
     b"if elif else for while def class with try except finally async match case".split(),
 )
-_C_BLOCKS = (b"", b"void x() ", b"struct x ", b"x = ", b"switch (x) ", b"enum x ", b"if (x) ", b"do ")
-_JAVA_BLOCKS = (
-    b"",
-    b"void x() ",
-    b"class x ",
-    b"switch (x) ",
-    b"enum x ",
-    b"x[] x = ",
-    b"if (x) ",
-    b"try ",
-    b"x = new x() ",
-)
-_CPP_BLOCKS = (
-    b"",
-    b"void x() ",
-    b"struct x ",
-    b"namespace x ",
-    b"x = ",
-    b"switch (x) ",
-    b"if (x) ",
-    b"auto x = [] ",
-    b"try ",
-)
 _RUBY_WORDS = (b"def", b"class", b"module", b"if", b"unless", b"while", b"until", b"case", b"begin", b"do", b"for")
-_C_LINKS = (b" x()", b" x = x", b" x {}", b"> x", b"case x:", b"if (x)", b"x,")
-_JAVA_LINKS = (b" void x()", b" class x", b" x = x", b" void x() {}", b"case x:", b"if (x)", b"x,")
-_CHOICE = b" ? x"
 # A slash where an operand is due; without one in front of it, or with a space between.
 _REGEX_AT = rb"(?:(?<=[(,=:!&|?;\[{}])|(?<=[(,=:!&|?;\[{}] )|(?<=return ))"
 _REGEX = _REGEX_AT + rb"/(?![*/])(?:\\.|\[(?:\\.|[^\]\n])*\]|[^/\n\\\[])+/"
 _CHARACTER = rb"'(?:\\[^'\n]{1,10}|\\'|[^'\\\n]{1,4})'"
-_DO = (b"do", b" while (x);", ())
+_DO = (b"do", b" while (x);")
 _C = Lexicon(
+    heads=(b"void x() ", b"", b"struct x ", b"x = ", b"switch (x) ", b"enum x ", b"if (x) ", b"do "),
     tails=(_DO,),
-    headers=_C_HEADERS,
-    heads=_C_BLOCKS,
-    outer=b"void x() ",
-    links=_C_LINKS,
-    choice=_CHOICE,
     conditionals=True,
 )
 _JAVA = Lexicon(
     declarations=(b"class x {}",),
-    headers=_C_HEADERS,
-    heads=_JAVA_BLOCKS,
-    outer=b"class x ",
-    links=_JAVA_LINKS,
-    choice=_CHOICE,
-    function=b"() -> ",
-    tails=(_DO, (b"try", b" finally {}", ())),
+    heads=(
+        b"class x ",
+        b"",
+        b"void x() ",
+        b"switch (x) ",
+        b"enum x ",
+        b"x[] x = ",
+        b"if (x) ",
+        b"try ",
+        b"x = new x() ",
+    ),
 )
 _CPP = Lexicon(
     declarations=(b"class x;",),
-    headers=_C_HEADERS,
-    heads=_CPP_BLOCKS,
-    outer=b"void x() ",
-    links=_C_LINKS,
     raw=((b'R"(', b')"'),),
-    tails=(_DO, (b"try", b" catch (...) {}", ())),
+    heads=(
+        b"void x() ",
+        b"",
+        b"struct x ",
+        b"namespace x ",
+        b"x = ",
+        b"switch (x) ",
+        b"if (x) ",
+        b"auto x = [] ",
+        b"try ",
+    ),
+    tails=(_DO, (b"try", b" catch (...) {}")),
     conditionals=True,
-    function=b"[] ",
-    choice=_CHOICE,
 )
 _SCRIPT = Lexicon(
     declarations=(b"class x {}", b"x() {}"),
-    links=(b" = x", b" x = x", b" x() {}", b": x", b" {}"),
+    quotes=(b'"', b"'", b"`"),
+    atoms=(_REGEX,),
     heads=(
         b"",
         b"function x() ",
@@ -170,69 +135,35 @@ _SCRIPT = Lexicon(
         b"x = ",
         b"x: ",
         b"switch (x) ",
-        b"try ",
         b"interface x ",
-        b"enum x ",
+        b"try ",
         b"import ",
     ),
-    headers=_C_HEADERS | {b"function"},
-    quotes=(b'"', b"'", b"`"),
-    atoms=(_REGEX,),
-    tails=(_DO, (b"try", b" finally {}", ()), (b"import", b' from "x"', ())),
+    tails=(_DO, (b"try", b" finally {}"), (b"import", b' from "x"')),
     field=b"x: x",
-    function=b"() => ",
-)
-_TYPED = replace(
-    _SCRIPT,
-    tails=(*_SCRIPT.tails, (b"<", b">()", (b"type", b"export", b"interface"))),
 )
 _GO = Lexicon(
-    outer=b"func x() ",
-    tails=((b"struct", b"{}", (b"type",)), (b"defer", b"()", ()), (b"go", b"()", ())),
-    links=(b" x()", b" := x", b" x() {}", b" x", b"case x:", b"x,"),
-    field=b"x: x",
-    record=b"x",
-    function=b"func() ",
-    heads=(
-        b"",
-        b"func x() ",
-        b"type x struct ",
-        b"switch ",
-        b"x = x",
-        b"if x ",
-        b"for ",
-        b"select ",
-        b"x := []struct ",
-        b"x: struct ",
-        b"*interface ",
-    ),
-    groups=(b"import ", b"var ", b"const "),
-    headers=_C_HEADERS | {b"func"},
     quotes=(b'"', b"'", b"`"),
+    heads=(b"func x() ", b"", b"type x struct ", b"switch ", b"x = x", b"if x ", b"for ", b"x: struct "),
+    tails=((b"defer", b"()"), (b"go", b"()")),
+    field=b"x: x",
     terminator=b"",
 )
 _RUST = Lexicon(
-    outer=b"fn x() ",
-    links=(b" fn x()", b": x", b" {}", b" x = x", b" fn x() {}", b"x,"),
-    function=b"|| ",
-    macro=b"x!",
-    heads=(b"", b"fn x() ", b"struct x ", b"impl x ", b"match x ", b"enum x ", b"x => ", b"if x ", b"x = x ", b"x: x "),
-    headers=_C_HEADERS | {b"fn", b"impl", b"match", b"loop"},
     quotes=(b'"',),
     atoms=(_CHARACTER,),
     raw=((b'r#"', b'"#'),),
+    heads=(b"fn x() ", b"", b"struct x ", b"impl x ", b"match x ", b"enum x ", b"x => ", b"if x ", b"x = x ", b"x: x "),
     field=b"x: x",
-    record=b"x ",
 )
 _PYTHON = Lexicon(
+    links=(b" in x", b" else x", b"=x"),
     declarations=(b"def x(): pass",),
     line_comment=_HASH,
     block_comment=(),
     quotes=(b'"""', b"'''", b'"', b"'"),
     columns=True,
     field=b"x: x",
-    links=(b" in x", b" else x", b"=x"),
-    choice=b" if x",
     statement=b"pass",
     filler=b"pass",
     body=b": pass",
@@ -274,10 +205,7 @@ _LUA = Lexicon(
     ),
 )
 _PHP = Lexicon(
-    heads=(b"", b"function x() ", b"class x ", b"switch ($x) ", b"if ($x) "),
-    line_comment=(b"//", b"#"),
-    operand=b"$x",
-    headers=_C_HEADERS | {b"function", b"foreach"},
+    heads=(b"", b"function x() ", b"class x ", b"switch ($x) ", b"if ($x) "), line_comment=(b"//", b"#"), operand=b"$x"
 )
 _JSON = Lexicon(
     heads=(b"", b'"x": ', b', "x": ', b", "),
@@ -318,9 +246,9 @@ LANGUAGES: tuple[Language, ...] = (
         "tree_sitter_typescript",
         "language_typescript",
         aliases=("ts",),
-        lexicon=_TYPED,
+        lexicon=_SCRIPT,
     ),
-    Language("tsx", (".tsx",), "tree_sitter_typescript", "language_tsx", aliases=("typescriptreact",), lexicon=_TYPED),
+    Language("tsx", (".tsx",), "tree_sitter_typescript", "language_tsx", aliases=("typescriptreact",), lexicon=_SCRIPT),
     Language("go", (".go",), "tree_sitter_go", aliases=("golang",), lexicon=_GO),
     Language("rust", (".rs",), "tree_sitter_rust", aliases=("rs",), lexicon=_RUST),
     Language("java", (".java",), "tree_sitter_java", lexicon=_JAVA),

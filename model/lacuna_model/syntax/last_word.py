@@ -8,12 +8,12 @@ from lacuna_model.params import Region
 from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.draft import Fill
-from lacuna_model.syntax.endings import is_open, latest, line_cuts
 from lacuna_model.syntax.gap_text import GapText
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.overruled import Overruled
 from lacuna_model.syntax.search import ATTEMPTS, BARE_ATTEMPTS, Search
 
+LINE_CUTS = 8
 NO_FILL = "no valid fill was found within the budget; the text stays as it was"
 
 
@@ -121,3 +121,30 @@ class LastWord:
                     break
         if texts != whole:
             yield tuple(texts)
+
+
+def latest(view: GapView, seen: GapView) -> GapView:
+    """A gap as it was seen last with its marginals, if no token came since."""
+    return seen if (seen.done, seen.slots, seen.closed) == (view.done, view.slots, view.closed) else view
+
+
+def is_open(view: GapView, eog: int) -> bool:
+    """Whether tokens are still to come."""
+    if view.closed:
+        return False
+    for token in view.slots:
+        if token is None or token == eog:
+            return token is None
+    return view.budget > 0
+
+
+def line_cuts(committed: Sequence[bytes], open_gaps: Sequence[bool]) -> Iterator[tuple[bytes, ...]]:
+    """The committed texts with their unfinished ones cut at ever earlier lines."""
+    texts = list(committed)
+    for _ in range(LINE_CUTS):
+        for gap, unfinished in enumerate(open_gaps):
+            if unfinished:
+                texts[gap] = texts[gap][: texts[gap].rfind(b"\n", 0, max(len(texts[gap]) - 1, 0)) + 1]
+        yield tuple(texts)
+        if not any(text for text, unfinished in zip(texts, open_gaps, strict=True) if unfinished):
+            return

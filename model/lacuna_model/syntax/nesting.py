@@ -6,9 +6,7 @@ gap, and much where it has to be opened too late, deep in a block that the close
 """
 
 import math
-import re
 from bisect import insort
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import product
@@ -19,15 +17,7 @@ from lacuna_model.syntax.scan import UNKNOWN, Bracket, Scan
 
 COST_WRITTEN = 0.3  # a bracket that the gap would have to write
 COST_COLUMN = 1.0  # a bracket or a line that stands where it does not belong
-COST_DEEP = 0.5  # a line that stands deeper than the first one of its block would
-COST_ARGUMENT = 0.25  # a statement's line that would stand in a parenthesis
-COST_ELEMENT = 2.0  # a statement that would stand among the elements of a list
 COST_TORN = 3.0  # a bracket that would stay without its other half
-# What stands in front of a brace that holds elements.
-BEFORE_ELEMENTS = (b",", b"{", b"}", b"(", b"[")
-ELEMENTS = (b"", b",")
-BEFORE_BLOCKS = (b")", b"struct", b"interface", b"else")
-BLOCK = re.compile(rb"\n([ \t]*)\S[^\n]*\{[ \t]*\n([ \t]*)\S")
 BEAM = 10
 MOST_WRITTEN = 7
 MOST_LASTING = 2
@@ -82,7 +72,6 @@ class _Beam:
 
 def nest(left: Scan, rights: Sequence[RightSide]) -> tuple[Target, ...]:
     """The brackets that each gap leaves open; ``rights`` are the texts behind the gaps."""
-    unit = _unit(rights) if len(rights) > 1 else 0
     paths = [_Path(0.0, (), left.stack)]
     for index, right in enumerate(rights):
         lasting = _lasting(rights[index + 1 :])
@@ -94,21 +83,11 @@ def nest(left: Scan, rights: Sequence[RightSide]) -> tuple[Target, ...]:
                 if path.cost + cost > found.worst:
                     continue
                 stack = (*path.stack[:kept], *new)
-                more, rest = _behind(stack, right, whole=left.whole, unit=unit, most=found.worst - path.cost - cost)
+                more, rest = _behind(stack, right, whole=left.whole, most=found.worst - path.cost - cost)
                 found.add(_Path(path.cost + cost + more, (*path.left_open, Target(stack, kept)), rest))
         paths = found.best()
     torn = COST_TORN * rights[-1].whole
     return min(paths, key=lambda path: path.cost + torn * len(path.stack)).left_open
-
-
-def _unit(rights: Sequence[RightSide]) -> int:
-    """By how much the lines of a block are most often indented; 0 where no block begins in the texts."""
-    counts = Counter(
-        len(below.expandtabs()) - len(above.expandtabs())
-        for right in rights
-        for above, below in BLOCK.findall(right.text)
-    )
-    return max((unit for unit, _ in counts.most_common(1)), default=0)
 
 
 def _lasting(later: Sequence[RightSide]) -> list[tuple[bytes, ...]]:
@@ -161,51 +140,39 @@ def _counts(depth: int, lacking: int, lasting: tuple[int, ...]) -> list[tuple[in
     return [way[1:] for way in sorted(ways)]
 
 
-def _behind(stack: Stack, right: RightSide, *, whole: bool, unit: int, most: float) -> tuple[float, Stack]:
+def _behind(stack: Stack, right: RightSide, *, whole: bool, most: float) -> tuple[float, Stack]:
     """How ill a text goes with the brackets open in front of it, and those open behind it.
 
-    ``whole`` says that the stack holds all that is open, ``unit`` how deep a block is indented.
+    ``whole`` says that the stack holds all that is open.
     """
-    cost = COST_ELEMENT * (right.begins_statement and _holds_elements(stack, right))
-    rest = list(stack)
+    cost, rest = 0.0, list(stack)
     for place, level in enumerate(right.levels[: MOST_LEVELS + 1]):
         if place and rest:
             cost += _misfit(rest.pop(), right.unmatched[place - 1])
         elif place:
             cost += COST_TORN * whole
-        if place - 1 in right.listed if place else right.fields:
-            cost += COST_ELEMENT * (_is_block(rest[-1], right) if rest else whole)
-            if rest and rest[-1].due:
-                rest[-1] = rest[-1]._replace(words=ELEMENTS)
         if level != UNKNOWN and rest:
             cost += COST_COLUMN * _juts_out(level, rest[-1], right)
         if cost > most:
             return cost, stack
     if len(right.unmatched) > MOST_LEVELS:
         rest = rest[: max(len(rest) - len(right.unmatched) + MOST_LEVELS, 0)]
-    lowest = right.lowest
-    if lowest != UNKNOWN and right.lexicon.braces and not right.to_the_end:
+    if right.lowest != UNKNOWN and not (right.lexicon.columns or right.to_the_end):
         inner = rest[-1].inner if rest else 0
-        if inner != UNKNOWN:
-            cost += COST_COLUMN * (lowest > inner)
-        elif unit and rest[-1].column != UNKNOWN:
-            cost += COST_DEEP * (lowest > rest[-1].column + unit)
+        cost += COST_COLUMN * (right.lowest > inner != UNKNOWN)
         if rest and inner == UNKNOWN:
-            rest[-1] = rest[-1]._replace(inner=lowest)
+            rest[-1] = rest[-1]._replace(inner=right.lowest)
     return cost + _misplaced(rest, right), (*rest, *right.stack)
 
 
-def _holds_elements(stack: Stack, right: RightSide) -> bool:
-    """Whether the innermost bracket is of a list, or is written as a block right in one of values without a head."""
-    if not stack or stack[-1].words[1] in BEFORE_ELEMENTS:
-        return bool(stack)
-    return bool(right.lexicon.record) and stack[-1].due and stack[-2:][0].words[1] in BEFORE_ELEMENTS
-
-
-def _is_block(bracket: Bracket, right: RightSide) -> bool:
-    """Whether a bracket can hold no named values and no lists of anything."""
-    match = b"match" in right.lexicon.headers and bracket.words[1] == b")"  # arms are listed
-    return bracket.closer == b"}" and bracket.words[1] in BEFORE_BLOCKS and not match
+def _misplaced(rest: Sequence[Bracket], right: RightSide) -> float:
+    """What speaks against the innermost open bracket behind a text's closers: statements, or blocks that go further."""
+    if not rest or right.to_the_end:
+        return 0.0
+    cost = COST_COLUMN * (right.statements and rest[-1].closer != b"}")
+    if right.stack and right.stack[0].column == UNKNOWN != right.stack[0].inner:
+        cost += COST_COLUMN * (right.stack[0].inner <= rest[-1].inner)
+    return cost
 
 
 def _juts_out(level: int, block: Bracket, right: RightSide) -> bool:
@@ -213,18 +180,6 @@ def _juts_out(level: int, block: Bracket, right: RightSide) -> bool:
     if block.due:
         return block.column > level or (block.column == level and not right.lexicon.conditionals)
     return block.column >= level != block.inner
-
-
-def _misplaced(rest: Sequence[Bracket], right: RightSide) -> float:
-    """What speaks against the innermost open bracket behind a text's closers: statements, or blocks that go further."""
-    if not rest or right.to_the_end:
-        return 0.0
-    cost = 0.0
-    if rest[-1].closer != b"}":
-        cost += COST_COLUMN * right.statements or COST_ARGUMENT * (rest[-1].due and right.lowest != UNKNOWN)
-    if right.stack and right.stack[0].column == UNKNOWN != right.stack[0].inner:
-        cost += COST_COLUMN * (right.stack[0].inner <= rest[-1].inner)
-    return cost
 
 
 def _misfit(opener: Bracket, closer: Bracket) -> float:

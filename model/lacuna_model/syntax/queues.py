@@ -34,28 +34,16 @@ class Queues:
 
     def bare(self, view: GapView, gap: int, closer: Callable[[], Closer] | None = None) -> Candidates:
         """Completions of what is committed, without anything of the model's draft; ``closer`` may make others."""
-        queue = self._queue(view, gap, closer)
+        queue = Candidates(view, self._gaps[gap] if closer is None else self._gaps[gap].closed_by(closer))
         queue.add_bare(lay_out(view, {}, self._vocabulary.eog_id))
         return queue
 
-    def _queue(
-        self, view: GapView, gap: int, closer: Callable[[], Closer] | None, known: Fill | None = None
-    ) -> Candidates:
-        return Candidates(view, self._gaps[gap] if closer is None else self._gaps[gap].closed_by(closer), known)
-
-    def drafts(
-        self,
-        view: GapView,
-        gap: int,
-        own: Mapping[int, int],
-        fill: Fill | None,
-        closer: Callable[[], Closer] | None = None,
-    ) -> Candidates:
+    def drafts(self, view: GapView, gap: int, own: Mapping[int, int], fill: Fill | None) -> Candidates:
         """A gap's candidates, given its proposed tokens by slot (the best comes last) and the fill it has now.
 
         Where that fill holds all that is committed, another one with nothing that is proposed would be no better.
         """
-        queue = self._queue(view, gap, closer, fill)
+        queue = Candidates(view, self._gaps[gap], fill)
         best = dict(list(own.items())[-1:])
         self._add_draft(queue, view, gap, own, fill, base=0.0)
         for base, overlay in ((COST_BEST_ONLY, best), (COST_COMMITTED_ONLY, {})):

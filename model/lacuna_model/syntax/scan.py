@@ -44,19 +44,19 @@ class Scan:
 
     ``stack`` holds the brackets that are open, outermost first; ``unmatched`` the closers that had no opener, and
     ``levels`` the column of the first line that was in none of the text's own brackets, before the first of these
-    closers and behind each, ``lowest`` the least column of a statement's line behind the last. ``inside`` is the
-    closer of a string or comment that is open; ``last`` the last token that is no space (empty at the start of a
-    line), ``head`` the first word of the line that is not inside parentheses; ``body_due`` the indentation of a
-    header whose block has not begun, ``indent`` that of the line. ``unclosed`` says whether a line ended in a string,
-    ``cases`` whether one began with a case outside of the text's own brackets, ``statements`` whether there was a
-    semicolon outside of these behind the last unmatched closer, ``whole`` whether brackets were
-    counted from where none is open. ``column`` is the current line's, ``fresh`` says that it is blank so far.
+    closers and behind each; ``lowest`` is the least column of a statement's line behind the last, ``statements`` says
+    whether a semicolon was there. ``inside`` is the closer of a string or comment that is open; ``last`` the last token
+    that is no space (empty at the start of a line), ``head`` the first word of the line that is not inside parentheses;
+    ``body_due`` the indentation of a header whose block has not begun, ``indent`` that of the line. ``unclosed`` says
+    whether a line ended in a string, ``whole`` whether brackets were counted from where none is open. ``column`` is
+    the current line's, ``fresh`` says that it is blank so far.
     """
 
     stack: tuple[Bracket, ...] = ()
     unmatched: tuple[Bracket, ...] = ()
     levels: tuple[int, ...] = (UNKNOWN,)
     lowest: int = UNKNOWN
+    statements: bool = False
     inside: bytes = b""
     last: bytes = b""
     head: bytes = b""
@@ -64,8 +64,6 @@ class Scan:
     body_due: bytes | None = None
     indent: bytes = b""
     unclosed: bool = False
-    cases: bool = False
-    statements: bool = False
     whole: bool = True
     column: int = 0
     fresh: bool = False
@@ -74,6 +72,12 @@ class Scan:
     def closers(self) -> tuple[bytes, ...]:
         """What the open brackets wait for, outermost first."""
         return tuple(bracket.closer for bracket in self.stack)
+
+
+def shared(one: Sequence[Bracket], other: Sequence[Bracket]) -> int:
+    """How many brackets two stacks have in common, from the outermost on."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (mine, its) in pairs if mine.closer != its.closer), min(len(one), len(other)))
 
 
 @lru_cache(maxsize=32)
@@ -193,7 +197,7 @@ class _Walk:
         self._stack = list(state.stack)
         self._unmatched = list(state.unmatched)
         self._levels = list(state.levels)
-        self._lowest = state.lowest
+        self._lowest, self._statements = state.lowest, state.statements
         self._column = state.column
         self._fresh = state.fresh  # whether nothing was seen of the line, and its column is known
         self._inside = state.inside
@@ -204,8 +208,6 @@ class _Walk:
         self._indent = state.indent
         self._line_start = not state.last
         self._unclosed = state.unclosed
-        self._cases = False
-        self._statements = state.statements
 
     def token(self, match: re.Match[bytes], closers: Sequence[bytes]) -> None:
         """Takes in one token of the pattern."""
@@ -247,10 +249,8 @@ class _Walk:
         self._line_start = False
         closes = kind == "right" or text in self._closing_words
         if self._fresh and not closes and text != b"#":
-            case = text in LABELS
-            label = case or text + match.string[end : end + 1] in ACCESS
+            label = text in LABELS or text + match.string[end : end + 1] in ACCESS
             self._level(self._column + label, begins=kind == "word")
-            self._cases |= case and not self._stack and not self._unmatched
         if closes:
             self._close(text, end)
         elif kind == "word":
@@ -303,6 +303,7 @@ class _Walk:
             unmatched=tuple(self._unmatched),
             levels=tuple(self._levels),
             lowest=self._lowest,
+            statements=self._statements,
             inside=self._inside,
             last=self._last,
             head=self._head,
@@ -310,8 +311,6 @@ class _Walk:
             body_due=self._body_due,
             indent=self._indent,
             unclosed=self._unclosed,
-            cases=self._cases,
-            statements=self._statements,
             whole=self._start.whole,
             column=self._column,
             fresh=self._fresh,

@@ -1,7 +1,6 @@
 """Searches for fills of all gaps that are valid together, from a glance at the drafts to all that the grammar knows."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 from lacuna_model.constraint import Commit, GapView
 from lacuna_model.syntax.beam import Effort, Found, joint_search
@@ -17,8 +16,6 @@ from lacuna_model.syntax.turns import solve_windows
 # How often a first witness is looked for, each time further, and how often of these without anything of the model's.
 ATTEMPTS = 4
 BARE_ATTEMPTS = 2
-TURN_VERIFIES = 40
-TURN_SECONDS = 0.012
 LAST_VERIFIES = 400
 LAST_SECONDS = 0.3
 
@@ -38,19 +35,15 @@ class Search:
         gaps: Sequence[GapView],
         proposal: Sequence[Commit],
         gap: int,
-        closer: Callable[[], Closer] | None = None,
         *,
         known: Fill | None,
         bare: bool = False,
     ) -> Candidates:
-        """A gap's candidates, given what is proposed and the fill that was valid before.
-
-        Those that are ``bare`` use no draft; ``closer`` may make other completions.
-        """
+        """A gap's candidates, given what is proposed and the fill that was valid before; ``bare`` without a draft."""
         if bare:
-            return self._queues.bare(gaps[gap], gap, closer)
+            return self._queues.bare(gaps[gap], gap)
         own = {commit.slot: commit.token for commit in reversed(proposal) if commit.gap == gap}
-        return self._queues.drafts(gaps[gap], gap, own, known, closer)
+        return self._queues.drafts(gaps[gap], gap, own, known)
 
     def together(
         self,
@@ -70,21 +63,23 @@ class Search:
         }
         return joint_search(queues, held, self._judge, effort)
 
-    def in_turn(
-        self, gaps: Sequence[GapView], proposal: Sequence[Commit], held: list[Fill | None], *, bare: bool
-    ) -> None:
-        """Fills what holds nothing gap after gap, window by window, where several gaps share one."""
-        queue = partial(self.candidates, gaps, proposal, known=None, bare=bare)
-        solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS)
-
     def hard(self, gaps: Sequence[GapView], held: list[Fill | None]) -> None:
-        """Fills what holds nothing by the grammar, and without a draft; goes on where time ran out before."""
+        """Fills what holds nothing gap after gap, without a draft: by guesses, then in the whole document by grammar.
+
+        Where time ran out before, this goes on there.
+        """
+
+        def queue(gap: int, closer: Callable[[], Closer] | None) -> Candidates:
+            return self._queues.bare(gaps[gap], gap, closer)
+
         committed = [(view.done, view.slots) for view in gaps]
         if committed != self._searched:
             self._searched = committed
             self._forget()
-        queue = partial(self.candidates, gaps, (), known=None, bare=True)
-        solve_windows(self._document, held, queue, TURN_VERIFIES, TURN_SECONDS, by_grammar=True)
+            solve_windows(self._document, held, queue, by_grammar=False)
+        if None in held:
+            self._judge.widen()
+            solve_windows(self._document, held, queue)
 
     def _forget(self) -> None:
         for window in self._document.windows if self._document is not None else ():
@@ -100,8 +95,6 @@ class Search:
 
     def _all(self, gaps: Sequence[GapView], effort: Effort, *, bare: bool, hard: bool) -> Iterator[tuple[bytes, ...]]:
         held: list[Fill | None] = [None] * len(gaps)
-        queue = partial(self.candidates, gaps, (), known=None, bare=bare)
-        solve_windows(self._document, held, queue, LAST_VERIFIES // 2, LAST_SECONDS / 2)
         if hard:
             self.hard(gaps, held)
         while not effort.spent:

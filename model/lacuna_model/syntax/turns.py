@@ -19,7 +19,9 @@ from lacuna_model.syntax.error_set import Fault
 from lacuna_model.syntax.window import Window
 
 ENDINGS = 3
-# What the grammar is searched for: a gap may be given this much time.
+# For each gap and each ending a few guesses, and what the grammar is searched for.
+TURN_VERIFIES = 40
+TURN_SECONDS = 0.012
 JUNCTION_VERIFIES = 48
 JUNCTION_SECONDS = 0.6
 
@@ -56,36 +58,27 @@ class _Head:
         return Check(tuple((gap, offset) if gap <= last else (last, len(texts[last])) for gap, offset in own))
 
 
-def solve_windows(
-    document: Document | None,
-    held: list[Fill | None],
-    queue: Queue,
-    verifies: int,
-    seconds: float,
-    *,
-    by_grammar: bool = False,
-) -> None:
-    """Fills the gaps of each window that holds several, where one of them holds nothing, in turn.
+def solve_windows(document: Document | None, held: list[Fill | None], queue: Queue, *, by_grammar: bool = True) -> None:
+    """Fills the gaps of each window where one of them holds nothing, in turn.
 
-    Where the grammar is searched for what a gap may hold that finds no other fill, those of a window with one gap too.
+    What a gap may hold that finds no other fill the grammar may be searched for.
     """
     if document is None:
         return
     for window in document.windows:
-        if (by_grammar or len(window.gaps) > 1) and None in [held[gap] for gap in window.gaps]:
+        if None in [held[gap] for gap in window.gaps]:
             balance, first = document.balance(window.gaps.start)
-            solved = _solve_in_turn(balance, first, window, queue, verifies, seconds, by_grammar=by_grammar)
+            solved = _solve_in_turn(balance, first, window, queue, by_grammar=by_grammar)
             if solved is not None:
                 held[window.gaps.start : window.gaps.stop] = solved
 
 
 def _solve_in_turn(
-    balance: Balance, first: int, window: Window, queue: Queue, verifies: int, seconds: float, *, by_grammar: bool
+    balance: Balance, first: int, window: Window, queue: Queue, *, by_grammar: bool
 ) -> list[Fill] | None:
     """Fills for all gaps of a window that are valid together; None where one of them finds none.
 
-    The window's gaps are those of the balance from the ``first`` on. For each gap and each ending as many
-    ``verifies`` and ``seconds`` may be spent.
+    The window's gaps are those of the balance from the ``first`` on.
     """
     solved = window.left_off if by_grammar else []
     for count, gap in list(enumerate(window.gaps))[len(solved) :]:
@@ -93,7 +86,7 @@ def _solve_in_turn(
         beside = balance.filled(first, [fill.text for fill in solved])
         closer = partial(_closer, beside, first) if solved else None
         for head in _heads(beside, first, window, count + 1):
-            effort = Effort(verifies, seconds, window.clock)
+            effort = Effort(TURN_VERIFIES, TURN_SECONDS, window.clock)
             found = joint_search({count: queue(gap, closer)}, [*solved, None], head, effort).whole
             if found is not None:
                 break

@@ -5,6 +5,7 @@ An editor that closes no brackets leaves every block open that is being written.
 result: it parses as soon as the blocks are closed that were open before.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -14,7 +15,6 @@ from typing import NamedTuple
 from tree_sitter import Parser
 
 from lacuna_model.syntax.clock import Clock
-from lacuna_model.syntax.conditionals import count_open
 from lacuna_model.syntax.document import Check, Document
 from lacuna_model.syntax.error_set import tree_faults
 from lacuna_model.syntax.extent import LEADING
@@ -25,6 +25,7 @@ MOST_OPEN = 8  # brackets
 MOST_WAYS = 12  # to end the statements that they stand in
 MOST_SECONDS = 0.05  # of this thread, to try them: each takes a parse
 ENDIF = b"\n#endif"
+CONDITIONAL = re.compile(rb"^[ \t]*#[ \t]*(if|endif)", re.MULTILINE)
 # What a line ends with that goes on in the next one.
 GOES_ON = (b",", b"+", b"-", b"*", b"/", b"%", b"=", b"&", b"|", b"<", b">", b"?", b":", b"(", b".", b"!", b"^")
 DECLARATIONS = frozenset({b"struct", b"class", b"enum", b"union", b"typedef"})
@@ -49,7 +50,9 @@ def document_of(
         return document
     balance, index = document.balance(0)
     sides = balance.sides(index)
-    opened, due = sides.conditionals
+    opened, due = 0, 0
+    if language.lexicon.conditionals:
+        opened, due = count_open(text[: gaps[0][0]])[0], count_open(text[gaps[0][1] :])[1]
     if sides.left.inside or len(sides.target.stack) > sides.target.kept:
         return document
     line = _line_of(text, *gaps[0])
@@ -61,6 +64,19 @@ def document_of(
     front = line.above + b"".join(bracket.closer for bracket in own.unmatched)
     closers = _closers(front, line.below, _ways(brackets, ENDIF * (opened - due), language.lexicon), language)
     return Unfinished(text, gaps[0], language, clock, line, closers) if closers else document
+
+
+def count_open(text: bytes) -> tuple[int, int]:
+    """How many ``#if`` are open at the end of a text, and how many ends in it have no beginning."""
+    opened = lacking = 0
+    for match in CONDITIONAL.finditer(text):
+        if match.group(1) == b"if":
+            opened += 1
+        elif opened:
+            opened -= 1
+        else:
+            lacking += 1
+    return opened, lacking
 
 
 def _line_of(text: bytes, start: int, end: int) -> _Line:

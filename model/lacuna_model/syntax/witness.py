@@ -84,7 +84,6 @@ class SyntaxConstraint:
         self._witness: list[Fill] | None = None
         self._partial: list[Fill | None] = [None] * len(regions)
         self._attempts = self._broken_off = 0
-        self._goes_on = False  # whether the next attempt is what is left of the one before
         self._seen: tuple[GapView, ...] = ()
         self._tried: dict[Hashable, int] = {}  # how many verifies a search took that found nothing
         self._vain: Counter[Hashable] = Counter()  # how many searches for the same commits found no fill with them
@@ -177,8 +176,7 @@ class SyntaxConstraint:
         if self._attempts < most:
             self._attempts += 1
             self._attempt(gaps, proposal, held)
-            self._goes_on = self._witness is None and self._clock.over and self._broken_off < MOST_BROKEN_OFF
-            if self._goes_on:
+            if self._witness is None and self._clock.over and self._broken_off < MOST_BROKEN_OFF:
                 self._broken_off += 1
                 self._attempts = max(self._attempts - 1, 0)
 
@@ -189,11 +187,7 @@ class SyntaxConstraint:
         The last may leave what is broken around the gaps.
         """
         bare = self._attempts <= BARE_ATTEMPTS
-        if self._attempts > 1 and not self._goes_on:
-            self._search.in_turn(gaps, proposal, held, bare=bare)
         if self._attempts == BARE_ATTEMPTS and None in held:
-            if self._judge.widen():
-                self._search.in_turn(gaps, proposal, held, bare=bare)
             self._search.hard(gaps, held)
         if self._attempts == ATTEMPTS and None in held:
             if self._judge.displace():  # what is merely out of place is better than nothing

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from lacuna_model.canvas import Canvas, Marginals
 from lacuna_model.constraint import Commit, Constraint, GapView, Remask, TokenText, Verdict
 from lacuna_model.context import Gap
-from lacuna_model.syntax import Language, language_for
+from lacuna_model.params import Region
+from lacuna_model.syntax import Language, SyntaxConstraint, language_for
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
 
@@ -31,6 +32,15 @@ def between(before: str, after: str, language: Language) -> tuple[Document, Clos
     document = Document(left + right, [(len(left), len(left))], language)
     balance, index = document.balance(0)
     return document, Closer(balance.sides(index))
+
+
+def first_fill(before: str, after: str, language: Language, tokens: TokenText) -> str | None:
+    """The fill of a gap between two texts that is found before anything is proposed; None for none."""
+    left, right = before.encode(), after.encode()
+    region = Region(len(left), len(left), max_tokens=64)
+    constraint = SyntaxConstraint(left + right, [region], language, tokens, strict=True)
+    constraint.foresee([GapView((), (), budget=region.max_tokens)])
+    return constraint.witness[0] if constraint.witness is not None else None
 
 
 def certain(truths: Sequence[Sequence[int]], eog_id: int) -> Model:

@@ -63,26 +63,6 @@ def targets(name: str, pieces: Sequence[str]) -> list[str]:
             id="a line that stands two levels deep is in two blocks",
         ),
         pytest.param(
-            "go",
-            (
-                "func f() {\n\tt := []T{{\n\t\tin: 1,\n\t}, {\n\t\tin: 2,\n",
-                "\n\t\ty = g(y)\n\t\tif y {\n\t\t\th()\n\t\t}\n\t}\n}\n",
-            ),
-            ["}}"],
-            id="no statement stands among elements",
-        ),
-        pytest.param(
-            "go",
-            (
-                "func f() {\n\tt := []struct {\n\t\ta int\n",
-                "\n\t\ta: 1,\n\t}, {\n\t\ta: 2,\n\t}, {\n",
-                "\n\t\ta: 3,\n",
-                "\n\t\tg(t)\n\t\tif t {\n\t\t\th()\n\t\t}\n\t}\n}\n",
-            ),
-            ["}}}", "}}}", "}}"],
-            id="no list of values stands in a type or a block",
-        ),
-        pytest.param(
             "java",
             (
                 "package a;\n\n",

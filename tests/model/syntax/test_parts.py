@@ -1,8 +1,6 @@
 """The parts of the witness search on their own."""
 
 import re
-from collections.abc import Sequence
-from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -20,10 +18,11 @@ from lacuna_model.syntax.frontier import Frontier
 from lacuna_model.syntax.literals import carried_quote
 from lacuna_model.syntax.oracle import python_program, python_syntax
 from lacuna_model.syntax.scan import scan
+from lacuna_model.syntax.unfinished import count_open
 from lacuna_model.syntax.vocabulary import Vocabulary, vocabulary_of
 
 from .conftest import SmallTokens
-from .drive import between, require
+from .drive import between, first_fill, require
 
 Samples = dict[str, tuple[Language, bytes]]
 
@@ -73,6 +72,24 @@ def test_the_first_completion(before: str, fill: str, after: str, completion: st
 def test_a_function_that_must_be_called_is(word: str) -> None:
     _, closer = between(f"package a\n\nfunc f() {{\n\t{word} func() {{\n\t\tg()\n", "\n}\n", require("go"))
     assert next(closer.completions(b"")) == b"}()"
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "completion"),
+    [
+        pytest.param("go", "type a struct {\n\tb int\n", "\n\tc()\n}\n", b"}\nfunc x() {", id="behind a block"),
+        pytest.param("php", "<?php\nif (a()) {\n    b(1", "\n", b");}", id="in a block"),
+    ],
+)
+def test_a_statement_ends_where_one_can(name: str, before: str, after: str, completion: bytes) -> None:
+    document, closer = between(before, after, require(name))
+    assert next(text for text in closer.completions(b"") if document.check([text]).valid) == completion
+
+
+def test_an_element_ends_in_front_of_a_comment() -> None:
+    before, after = "a = {\n  get b () {\n", "\n   */\n\n  get c () {}\n}\n"
+    document, closer = between(before, after, require("javascript"))
+    assert any(document.check([text]).valid for text in closer.completions(b""))
 
 
 @pytest.mark.parametrize(
@@ -153,12 +170,6 @@ def test_a_function_that_must_be_called_is(word: str) -> None:
         ),
         pytest.param(
             "rust",
-            "fn f() {\n    let x = 1;\n",
-            '\n          {"a": "b", "c": {"d": 1}},\n        ]\n    });\n    g();\n}\n',
-            id="values with quoted names",
-        ),
-        pytest.param(
-            "rust",
             "fn f() {\n    g(\n        |a: &A,\n         b: &B,\n",
             "\n            h()?;\n            Ok(())\n        },\n    );\n}\n",
             id="parameters of a closure",
@@ -189,26 +200,25 @@ def test_a_function_that_must_be_called_is(word: str) -> None:
         ),
     ],
 )
-def test_completion_is_found_in_every_language(name: str, before: str, after: str) -> None:
-    document, closer = between(before, after, require(name))
-    assert any(document.check([text]).valid for text in closer.completions(b""))
+def test_a_first_fill_is_found(tokens: SmallTokens, name: str, before: str, after: str) -> None:
+    assert first_fill(before, after, require(name), tokens) is not None
 
 
 @pytest.mark.parametrize(
-    ("pieces", "wanted"),
-    [
-        (("#if A\n", "#endif\n"), [(1, 1)]),
-        (("#if A\n", "x\n"), [(1, 0)]),
-        (("x\n", "#endif\n"), [(0, 1)]),
-        (("#ifdef A\n", "#  ifndef B\n", "#endif\n#endif\n"), [(1, 1), (2, 2)]),
-        (("#if A\n#if B\n", "x\n", "#endif\n"), [(2, 1), (1, 1)]),
-    ],
+    ("before", "after"), [("@b(\n    c,\n", "\n    d = 1\n"), ("class A:\n    @b(c=\n", "\n        d = 1\n")]
 )
-def test_conditionals_are_settled_by_the_first_gap(pieces: Sequence[str], wanted: Sequence[tuple[int, int]]) -> None:
-    lexicon = require("c").lexicon
-    places = list(accumulate(map(len, pieces[:-1])))
-    balance = Balance("".join(pieces).encode(), [(place, place) for place in places], lexicon)
-    assert [balance.sides(index).conditionals for index in range(len(places))] == list(wanted)
+def test_a_decorator_that_is_closed_has_something_to_decorate(before: str, after: str) -> None:
+    document, closer = between(before, after, python())
+    valid = next(text for text in closer.completions(b"") if document.check_fresh([text]).valid)
+    assert b"def x():" in valid
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [("#if A\n#if B\n#endif\n", (1, 0)), ("x\n#endif\n", (0, 1)), ("#ifdef A\n# endif\n#endif\n", (0, 1))],
+)
+def test_conditional_lines_are_counted(text: str, counts: tuple[int, int]) -> None:
+    assert count_open(text.encode()) == counts
 
 
 def test_a_bracket_ends_before_the_next_statement() -> None:

@@ -59,9 +59,9 @@ TYPES = (b"fn f() {}\n\n", b"\n    fn((A, B)) -> C<D>,\n>;\n\nfn g() {\n    a();
 def test_a_gap_that_no_guess_serves_is_filled_by_the_grammar(tokens: SmallTokens) -> None:
     document, queue = cut("rust", TYPES, tokens)
     held: list[Fill | None] = [None, None]
-    solve_windows(document, held, queue, 200, 1.0)
+    solve_windows(document, held, queue, by_grammar=False)
     assert held == [None, None]
-    solve_windows(document, held, queue, 5, 1.0, by_grammar=True)
+    solve_windows(document, held, queue)
     texts = tuple(fill.text for fill in held if fill is not None)
     assert len(texts) == 2
     assert document.check_fresh(texts).valid
@@ -78,7 +78,7 @@ def test_a_gap_is_filled_beside_what_those_before_it_hold(tokens: SmallTokens) -
         return queue(gap, closer)
 
     held: list[Fill | None] = [None, None]
-    solve_windows(document, held, listening, 40, 1.0)
+    solve_windows(document, held, listening)
     assert held[0] is not None
     assert set(asked) == {parts[0] + held[0].text + parts[1]}
 
@@ -94,7 +94,7 @@ COMMENTED = (
 def test_a_comment_in_front_of_the_next_gap_is_ended_there(tokens: SmallTokens) -> None:
     document, queue = cut("java", COMMENTED, tokens)
     held: list[Fill | None] = [None, None]
-    solve_windows(document, held, queue, 5, 1.0, by_grammar=True)
+    solve_windows(document, held, queue)
     texts = tuple(fill.text for fill in held if fill is not None)
     assert len(texts) == 2
     assert document.check_fresh(texts).valid
