@@ -222,7 +222,7 @@ def load(folder: Path, threads: int) -> NativeKernels | None:
         reason = error.strerror or str(error)
     with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="lacuna-", ignore_cleanup_errors=True) as own:
         kernels = build(Path(own), threads)  # once it is loaded its file is not needed any more
-        log.warning("%s cannot be written to (%s): the kernels are compiled at every start", folder, reason)
+        log.warning("%s is of no use (%s): the kernels are compiled at every start", folder, reason)
         return kernels
     return None
 

@@ -1,5 +1,6 @@
 """What the user's cache keeps only to be found sooner; where it cannot be kept that is said once, and done without."""
 
+import contextlib
 import logging
 from collections.abc import Callable
 from functools import cache
@@ -21,11 +22,13 @@ def keep(file: Path, alike: str, write: Callable[[Path], None]) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         write(file)
+    except OSError as error:
+        _say(file.parent, error.strerror or str(error))
+        return
+    with contextlib.suppress(OSError):  # another process may clear up as well
         written = sorted(file.parent.glob(alike), key=lambda one: one.stat().st_mtime_ns, reverse=True)
         for older in written[MOST_KEPT:]:
             older.unlink(missing_ok=True)
-    except OSError as error:
-        _say(file.parent, error.strerror or str(error))
 
 
 @cache
