@@ -22,6 +22,7 @@ LIMIT = 96
 OPENINGS = 6
 NEWLINE_RANK = 1.5
 WHOLE_LINES_RANK = 0.4
+ELEMENT_RANK = 1.3
 # To turn the rest of a line into a comment is right where it was one, and else the very last resort.
 COMMENT_RANK = 8.0
 PROSE_BONUS = 7.5
@@ -106,18 +107,24 @@ class Closer:
         ends_header = state.header_open and not sides.right.header and not kept
         endings = self._endings(self._closing(state.stack[kept:]), ends_header=ends_header)
         for rank, operand in enumerate(self._operands.choices(state, fill)):
-            for (end_rank, ending), (place, opening) in product(enumerate(endings), enumerate(openings[:OPENINGS])):
+            for (ending, end_rank), (place, opening) in product(endings.items(), enumerate(openings[:OPENINGS])):
                 yield rank + end_rank + 0.5 * place, operand + state.inside + ending + opening
 
-    def _endings(self, closers: bytes, *, ends_header: bool) -> list[bytes]:
-        """Closers with what ends the statement, which may stand in front of the first block that ends as well."""
+    def _endings(self, closers: bytes, *, ends_header: bool) -> dict[bytes, float]:
+        """Closers with what ends the statement, which may stand in front of the first block that ends as well.
+
+        Each has its rank. The element of a list ends with a comma where the line does, or a comment that ends behind
+        the gap begins.
+        """
         lexicon = self._lexicon
         if lexicon.columns:
-            return [closers + tail for tail in ((lexicon.body, b":", b"") if ends_header else (b"",))]
+            return {
+                closers + tail: rank for rank, tail in enumerate((lexicon.body, b":", b"") if ends_header else (b"",))
+            }
         own, brace, blocks = closers.partition(b"}")
         ended = own + lexicon.terminator + brace + blocks if lexicon.terminator else closers + self._operands.newline
-        elements = [closers + b","] if self.ends_inside else []  # in front of a comment that ends behind the gap
-        return [closers, ended, *elements]
+        elements = {closers + b",": ELEMENT_RANK} if self.ends_inside or self._right.blank else {}
+        return {closers: 0.0, ended: 1.0, **elements}
 
     def _on_lines(self, sides: Sides, state: Scan, fill: bytes, further: int) -> Iterator[Ranked]:
         return ColumnLines(sides, self._operands).over(state, fill, further)
