@@ -41,7 +41,7 @@ class Check:
 
 
 class Document:
-    """Text with gaps (ordered, disjoint byte ranges) in a language.
+    """Text with gaps (ordered, disjoint byte ranges) in a ``language``.
 
     Which errors of the original a fill may leave is settled in four stages, since a file with gaps is broken by
     the gaps themselves: at first only those apart from the gaps' windows, if there are any when the windows are taken
@@ -62,7 +62,7 @@ class Document:
     ) -> None:
         self._text = text
         self._gaps = tuple(gaps)
-        self._language = language
+        self.language = language
         self._clock = clock or Clock()
         self._original = tuple(text[start:end] for start, end in gaps)
         extents, rest = find_extents(text, gaps, language)
@@ -85,7 +85,7 @@ class Document:
 
     def balance(self, gap: int) -> tuple[Balance, int]:
         """The brackets around a gap and its place among their gaps: in its window, if its blocks are brackets."""
-        if not self._language.columns:
+        if not self.language.columns:
             for window in self._windows:
                 if gap in window.gaps:
                     return window.balance, gap - window.extent.first
@@ -107,7 +107,7 @@ class Document:
             if gap in window.gaps and window.settled:
                 start = window.spans(window.base)[gap - window.extent.first][0]
                 text = window.assemble(window.base)
-                return Frontier(self._language.grammar(), window.tree, text, start + offset)
+                return Frontier(self.language.grammar(), window.tree, text, start + offset)
         return None
 
     def repairs(self, gap: int, fill: bytes) -> Iterator[bytes]:
@@ -126,7 +126,7 @@ class Document:
         return self._window(everything)
 
     def _window(self, extent: Extent) -> Window:
-        return Window(self._text, self._gaps, self._original, extent, self._language, self._placement, self._clock)
+        return Window(self._text, self._gaps, self._original, extent, self.language, self._placement, self._clock)
 
     @cached_property
     def _around(self) -> list[tuple[bytes, int]]:
@@ -205,7 +205,7 @@ class Document:
 
         The words may also stand behind a fill, in the function or the loop that it begins or ends.
         """
-        if self._language.name not in PROGRAM:
+        if self.language.name not in PROGRAM:
             return ()
         bound = tuple(
             fill if _is_header(fill) or SCOPED.search(fill) else scopes(line + fill, column)
@@ -239,7 +239,7 @@ class Document:
 
     @cached_property
     def _skeleton(self) -> tuple[bytes, list[int]]:
-        return skeleton(self._text, self._extents, self._language)
+        return skeleton(self._text, self._extents, self.language)
 
     def _rest_with(self, fills: Sequence[bytes]) -> Tree:
         """The tree of the skeleton, edited to the document with its gaps filled."""
@@ -249,7 +249,7 @@ class Document:
         grown = [len(fill) - len(original) for fill, original in zip(fills, self._original, strict=True)]
         for extent, place in zip(reversed(self._extents), reversed(places), strict=True):
             start = place - extent.column
-            stop = place + len(self._language.lexicon.filler) + 1
+            stop = place + len(self.language.lexicon.filler) + 1
             begin = extent.begin + sum(grown[: extent.first])
             filled = text[begin : extent.stop + sum(grown[: extent.last + 1])]
             point = advance(Point(0, 0), content[:start])
@@ -265,11 +265,11 @@ class Document:
 
     def _compiled(self, fills: Sequence[bytes], check: Check) -> Check:
         """A verdict, with what the language's own compiler has against fills that are valid otherwise."""
-        oracle = PROGRAM.get(self._language.name)
+        oracle = PROGRAM.get(self.language.name)
         if oracle is None or not check.valid:
             return check
         text, spans = self.assemble(fills), self.spans(fills)
-        line = LINE[self._language.name](text)
+        line = LINE[self.language.name](text)
         if not line:
             return check
         fault = oracle(text, spans)
@@ -280,7 +280,7 @@ class Document:
 
     @cached_property
     def _compiles_elsewhere(self) -> bool:
-        return COMPILES[self._language.name](self._skeleton[0])
+        return COMPILES[self.language.name](self._skeleton[0])
 
     def _judge(self, fills: Sequence[bytes], faults: frozenset[Fault]) -> Check:
         """The faults that the original does not have, or has only near the gaps, where they are to be repaired."""

@@ -42,7 +42,8 @@ class LastWord:
         self._search = search
         self._clock = clock
         self._strict = strict
-        self.overruled = Overruled([text[region.end :] for region in regions])
+        lexicon = document.language.lexicon if document is not None else None
+        self.overruled = Overruled([text[region.end :] for region in regions], lexicon)
 
     def verdict(
         self,
@@ -92,7 +93,7 @@ class LastWord:
         open_gaps = [is_open(view, eog) for view in gaps]
         whole = [fill.text for fill in witness] if witness is not None else None
         if not any(open_gaps):
-            yield from self._without_names(committed, whole) if whole is not None else ()
+            yield from self._without_made_up(committed, whole) if whole is not None else ()
             yield tuple(committed)
         elif truncate:
             yield from takewhile(lambda _: not self._clock.over, line_cuts(committed, open_gaps))
@@ -109,8 +110,8 @@ class LastWord:
         if not self._strict and self._judge.relax():  # of what mends nothing, only the model's own is of use
             yield from self._search.exhaustive(views, hard=False, drafts_only=True)
 
-    def _without_names(self, committed: Sequence[bytes], whole: Sequence[bytes]) -> Iterator[tuple[bytes, ...]]:
-        """The witness without the names that were made up where fills were to end, as far as it is valid without."""
+    def _without_made_up(self, committed: Sequence[bytes], whole: Sequence[bytes]) -> Iterator[tuple[bytes, ...]]:
+        """The witness without what was made up where fills were to end, as far as it is valid without."""
         texts = list(whole)
         for gap, head in enumerate(committed):
             self.overruled.note(gap, head, texts[gap])  # the loop may have ended it

@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from lacuna_model.syntax.languages import Lexicon
+from lacuna_model.syntax.scan import scan
+
 NAME = re.compile(rb"(?!pass\b)[A-Za-z_]\w*")
 OPENER = re.compile(rb"[(\[{]")
 CLOSER = re.compile(rb"[ \t]*([)\]}])")
-BRACKET = re.compile(rb"[()\[\]{}]")
-CLOSES = {b"(": b")", b"[": b"]", b"{": b"}"}
 TOKEN = re.compile(rb"\w+|[^\w\s]")
 NEWLINE = re.compile(rb"\r?\n")
 MOST_CUTS = 16  # in a line, and as many ends of lines
@@ -29,11 +30,12 @@ def made_up(head: bytes, whole: bytes, what: re.Pattern[bytes] = NAME) -> bytes:
 class Overruled:
     """For each gap the first end that was overruled: the fill up to it, and that with what was first made up behind it.
 
-    ``behind`` has the text behind every gap.
+    ``behind`` has the text behind every gap; of a language without ``lexicon`` nothing is known of brackets.
     """
 
-    def __init__(self, behind: Sequence[bytes]) -> None:
+    def __init__(self, behind: Sequence[bytes], lexicon: Lexicon | None) -> None:
         self._behind = behind
+        self._lexicon = lexicon
         self._ends: dict[int, tuple[bytes, bytes]] = {}
 
     def note(self, gap: int, head: bytes, whole: bytes) -> None:
@@ -65,16 +67,10 @@ class Overruled:
         for match in reversed([*TOKEN.finditer(head, start)][:-1]):
             cut = head[: match.end()]
             yield cut
-            if closers := _closers(cut):
+            if closers := self._closers(cut):
                 yield cut + closers
 
-
-def _closers(text: bytes) -> bytes:
-    """The brackets that a text leaves open, closed; those in strings are taken for such, too."""
-    due: list[bytes] = []
-    for mark in BRACKET.findall(text):
-        if mark in CLOSES:
-            due.append(CLOSES[mark])
-        elif due and due[-1] == mark:
-            due.pop()
-    return b"".join(reversed(due))
+    def _closers(self, text: bytes) -> bytes:
+        """What closes the brackets that a text leaves open."""
+        due = scan(text, self._lexicon).closers if self._lexicon is not None else ()
+        return b"".join(reversed(due)) if all(len(closer) == 1 for closer in due) else b""

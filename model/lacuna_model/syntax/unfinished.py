@@ -186,14 +186,14 @@ class Unfinished(Document):
 
     def _documents(self, line: bytes) -> Iterator[Document]:
         """The documents that end as a line would have it."""
-        ended = len(scan(line, self._language.lexicon).unmatched) - self._ended
+        ended = len(scan(line, self.language.lexicon).unmatched) - self._ended
         conditionals = count_open(line)[1]
         closers = b"".join(self._closers[max(ended, 0) :]).replace(ENDIF, b"", conditionals)
-        for lead in _leads(line, self._language.lexicon):
+        for lead in _leads(line, self.language.lexicon):
             behind = lead + closers
             if behind not in self._others:
                 text = _with(self._line, self._plain, behind)
-                self._others[behind] = Document(text, self._gaps, self._language, self._clock, in_line=True)
+                self._others[behind] = Document(text, self._gaps, self.language, self._clock, in_line=True)
             yield self._others[behind]
 
 

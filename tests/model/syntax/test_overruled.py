@@ -2,9 +2,11 @@
 
 from lacuna_model.syntax.overruled import Overruled
 
+from .drive import require
+
 
 def cuts(head: bytes, whole: bytes, fill: bytes, behind: bytes) -> list[bytes]:
-    overruled = Overruled([behind])
+    overruled = Overruled([behind], require("javascript").lexicon)
     overruled.note(0, head, whole)
     return list(overruled.cuts(0, fill))
 
@@ -31,8 +33,8 @@ def test_and_at_tokens_of_its_last_line() -> None:
 
 
 def test_what_a_cut_leaves_open_is_closed() -> None:
-    found = cuts(b"f({a: [1,", b"f({a: [1,x", b"f({a: [1,x]})", b"")
-    assert found[:3] == [b"f({a: [1,", b"f({a: [1", b"f({a: [1]})"]
+    found = cuts(b"f({a: ['(',", b"f({a: ['(',x", b"f({a: ['(',x]})", b"")
+    assert found[:3] == [b"f({a: ['(',", b"f({a: ['('", b"f({a: ['(']})"]
 
 
 def test_a_fill_ends_in_front_of_a_closer_that_stands_behind_it() -> None:
@@ -47,7 +49,7 @@ def test_what_only_closes_or_ends_with_a_block_is_not_made_up() -> None:
 
 
 def test_the_first_end_counts() -> None:
-    overruled = Overruled([b"", b""])
+    overruled = Overruled([b"", b""], None)
     overruled.note(0, b"a", b"a + x")
     overruled.note(0, b"a + x", b"a + x + y")
     assert list(overruled.cuts(0, b"a + x + y")) == [b"a", b""]

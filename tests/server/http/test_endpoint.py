@@ -59,9 +59,11 @@ async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
     async with serving(Script(), body_timeout_s=0.2) as client:
         reader, writer = await asyncio.open_connection(client.base_url.host, client.base_url.port)
         writer.write(b'POST /infill HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"input_prefix":')
-        async with asyncio.timeout(10):
-            answer = await reader.read()  # up to the end of the connection
-        writer.close()
+        try:
+            async with asyncio.timeout(10):
+                answer = await reader.read()  # up to the end of the connection
+        finally:
+            writer.close()
         assert (await client.get("/health")).status_code == 200
     head, _, body = answer.decode().partition("\r\n\r\n")
     assert head.startswith("HTTP/1.1 408 ")
