@@ -1,6 +1,9 @@
 """Frames that no client of this project would send: typed errors, and a service that is as well as before."""
 
 import asyncio
+import contextlib
+import http.client
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -141,3 +144,72 @@ def test_a_thousand_frames(address: str, frames: list[str | bytes], greeted: boo
         status = protocol.decode_server(websocket.recv(timeout=30))
         assert isinstance(status, Status)
         assert status.state == "ready"
+
+
+PATHS = ("/infill", "/v1/completions", "/v1/fim/completions", "/v1/edit/completions", "/v1/chat/completions")
+ASKED = {
+    "prompt": st.text(max_size=20),
+    "suffix": st.text(max_size=20),
+    "input_prefix": st.text(max_size=20),
+    "input_suffix": st.text(max_size=20),
+    "messages": st.lists(st.fixed_dictionaries({"role": st.just("user"), "content": st.text(max_size=20)}), max_size=2),
+    "max_tokens": st.integers(-1, 9) | st.integers(1 << 31),
+    "n": NUMBERS,
+    "stream": st.booleans(),
+    "stop": st.lists(st.text(max_size=2), max_size=3) | st.text(max_size=2),
+    "temperature": st.sampled_from([0, -1, 1e9]),
+    "seed": NUMBERS,
+}
+BODIES = st.one_of(
+    *[st.builds(msgspec.json.encode, st.fixed_dictionaries({}, optional=ASKED))] * 6,
+    st.builds(msgspec.json.encode, st.dictionaries(st.sampled_from([*ASKED, "x"]), ANYTHING, max_size=4)),
+    st.binary(max_size=50),
+    st.builds(lambda count: b'{"prompt":' + b"[" * count, st.integers(0, 100_000)),
+)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(path=st.sampled_from(PATHS), bodies=st.lists(BODIES, min_size=5, max_size=5))
+def test_bodies_of_http_are_answered_or_refused_in_one_connection(address: str, path: str, bodies: list[bytes]) -> None:
+    connection = http.client.HTTPConnection(address, timeout=30)
+    for body in bodies:
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        told = response.read()
+        assert response.status in (200, 400, 413)
+        if response.status != 200:
+            (line,) = msgspec.json.decode(told)["error"]["message"].splitlines()
+            assert line
+    connection.close()
+
+
+HEAD = b"POST /infill HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+        b"GET /health HTTP/1.1\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: elsewhere\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"x" * 300_000 + b"\r\n\r\n",
+        HEAD + b"Content-Length: -5\r\n\r\n{}",
+        HEAD + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+        HEAD + b"Content-Length: 99999999999999999999\r\nConnection: close\r\n\r\n{}",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n",
+    ],
+    ids=["tls", "no-host", "two-hosts", "long-head", "negative", "two-lengths", "huge", "no-chunk"],
+)
+def test_what_is_no_http_is_refused_and_others_are_served(address: str, sent: bytes) -> None:
+    host, port = address.split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as client:
+        with contextlib.suppress(OSError):  # it may have been refused before all of it was sent
+            client.sendall(sent)
+        with contextlib.suppress(ConnectionResetError):
+            assert client.recv(1000).startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 413 "))
+        connection = http.client.HTTPConnection(address, timeout=30)
+        connection.request("GET", "/health")
+        response = connection.getresponse()
+        response.read()
+        connection.close()
+        assert response.status == 200
