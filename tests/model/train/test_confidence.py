@@ -10,6 +10,7 @@ from tests.model.evaluate.test_typed import DOCUMENTS, Says
 from lacuna_model.confidence import Calibration, fitted
 from lacuna_model.evaluate.typed import Typed
 from lacuna_model.params import InfillRequest, InfillResult
+from lacuna_model.regions import pieces
 from lacuna_model.train.confidence import fit, fit_main, held_out_documents, recalibrated
 from lacuna_model.train.packages import CorpusError
 
@@ -56,7 +57,8 @@ class Knows:
     def fill(self, request: InfillRequest) -> InfillResult:
         self._count += 1
         document = next(one for one in DOCUMENTS if one.language == request.language).text
-        rest = document[len(request.text.encode()[: request.regions[0].start].decode()) :].split("\n")[0]
+        before, behind = (part.decode() for part in pieces(request.text.encode(), request.regions))
+        rest = document.removeprefix(before).split("\n")[0].removesuffix(behind.split("\n")[0])
         return Says(rest, 0.5).fill(request) if self._count % 4 < 2 else Says("other", 0.05).fill(request)
 
 
