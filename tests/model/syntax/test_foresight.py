@@ -1,5 +1,6 @@
 """Fills offered token by token, by a model that knows no more than the next one, are admitted whole."""
 
+import math
 import re
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -9,7 +10,7 @@ import pytest
 
 from lacuna_model.constraint import Commit, GapView
 from lacuna_model.params import Region
-from lacuna_model.syntax import Language, SyntaxConstraint, beam
+from lacuna_model.syntax import Language, SyntaxConstraint, beam, witness
 from lacuna_model.syntax.search import ATTEMPTS
 
 from .conftest import SmallTokens
@@ -57,6 +58,7 @@ def test_a_true_fill_is_taken_token_by_token(
     monkeypatch: pytest.MonkeyPatch, samples: Samples, tokens: SmallTokens, name: str, line: int
 ) -> None:
     monkeypatch.setattr(beam, "time", SimpleNamespace(thread_time=lambda: 0.0))  # checks are counted, time is not
+    monkeypatch.setattr(witness, "CALL_SECONDS", math.inf)
     language, text = samples[name]
     starts = [match.start() for match in re.finditer(rb"[^\n]+", text)]
     begin = starts[line]
