@@ -94,11 +94,12 @@ def _slots(found: HeldOutReport) -> Table:
         title="Slots, all of a gap masked, the true length not told",
         caption=f"calibration error over all languages: {found.calibration_error:.1%}",
     )
-    for name in ("language", "slots", "right", "nll", "frontier", "base's", "end right", "put right", "calibration"):
+    voices = ("frontier", "base's", "both")
+    for name in ("language", "slots", "right", "nll", *voices, "end right", "put right", "calibration"):
         grid.add_column(name, justify="left" if name == "language" else "right")
     for language, scores in found.slots.items():
-        frontier = (f"{scores.frontier_accuracy:.1%}", f"{scores.base_frontier_accuracy:.1%}")
+        frontier = (scores.frontier_accuracy, scores.base_frontier_accuracy, scores.guided_frontier_accuracy)
         ends = (f"{scores.end_accuracy:.1%}", f"{scores.corrected:.1%}", f"{scores.calibration_error:.1%}")
         shares = (f"{scores.masked_accuracy:.1%}", f"{scores.masked_nll:.2f}")
-        grid.add_row(language, str(scores.slots), *shares, *frontier, *ends)
+        grid.add_row(language, str(scores.slots), *shares, *(f"{share:.1%}" for share in frontier), *ends)
     return grid

@@ -12,11 +12,19 @@ from lacuna_model.train.batches import MASKED, Array, Batch
 from lacuna_model.train.teacher import Reading, read_batch
 from lacuna_model.transformer import Transformer
 
+# Finite, so that the rows of an end-of-gap, which count nothing in the mixture, have a loss and a gradient of numbers.
+_RULED_OUT = -1e4
+
 
 class LossOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Weights of the loss: ``soft`` is the base's share of the label, the others are per slot against a masked one."""
+    """Weights of the loss: ``visible`` and ``padding`` are per slot, against a masked one.
+
+    ``soft`` is the base's share of the label. ``guided`` is the share of a frontier slot's loss that goes over the
+    mixture with the base, as the engine mixes them there: what the base knows already need not be learnt.
+    """
 
     soft: float = 0.5
+    guided: float = 0.0
     visible: float = 0.1
     padding: float = 0.05
 
@@ -25,8 +33,9 @@ class LossOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Score:
     """What a step saw: the loss in nats, a mean over samples, and sums over slots, both on the device.
 
-    ``sums``: masked, correct, masked_nll, frontier, frontier_nll, base_nll. ``correct`` and ``masked_nll`` go over the
-    ``masked`` slots, the last two over the ``frontier`` slots (first open ones of their gaps) that are no end-of-gap.
+    ``sums``: masked, correct, masked_nll, frontier, frontier_nll, base_nll, guided_nll. ``correct`` and ``masked_nll``
+    go over the ``masked`` slots, the last three over the ``frontier`` slots (first open ones of their gaps) that are no
+    end-of-gap: by the canvas side, by the base, and by their mixture.
     """
 
     loss: Tensor
@@ -85,7 +94,7 @@ class Objective:
         self._canvas = canvas.transformer.compiled() if compiled else canvas.transformer
         self._slot_losses = torch.compile(slot_losses, dynamic=False) if compiled else slot_losses
         self._mask_embedding = canvas.mask_embedding
-        self._soft = options.soft
+        self._soft, self._guided = options.soft, options.guided
         # By the kinds of :mod:`lacuna_model.train.batches`: nothing, masked, visible, padding.
         weights = (0.0, 1.0, options.visible, options.padding)
         self._weights = torch.tensor(weights, device=base.final_norm.device)
@@ -98,10 +107,11 @@ class Objective:
         logits = self._canvas.head(canvas_hidden(self._canvas, self._mask_embedding, batch, reading))
         with torch.no_grad():
             said = self._base.head(reading.slot_hidden)
-        nll, soft, said_nll = self._slot_losses(logits, said, batch.slot, batch.target)
+        nll, soft, guided, said_nll = self._slot_losses(logits, said, batch.slot, batch.target, self._eog_id)
         # The base knows no end-of-gap, so it has no say on slots that should be one.
         is_text = batch.target != self._eog_id
         label = torch.lerp(nll, soft, self._soft * is_text)
+        label = torch.lerp(label, guided, self._guided * (is_text & batch.frontier))
         weight = self._weights[batch.kind]
         loss = ((label * weight).sum(1) / weight.sum(1)).mean()
         with torch.no_grad():
@@ -113,12 +123,16 @@ class Objective:
                 frontier.sum(),
                 (nll * frontier).sum(),
                 (said_nll * frontier).sum(),
+                (guided * frontier).sum(),
             )
             return Score(loss, torch.stack([one.double() for one in sums]))
 
 
-def slot_losses(logits: Tensor, said: Tensor, slot: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Per canvas row [B, R]: its target's nll, its cross-entropy against the base's word, and the base's own nll.
+def slot_losses(
+    logits: Tensor, said: Tensor, slot: Tensor, target: Tensor, eog_id: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Per canvas row [B, R]: its target's nll, its cross-entropy against the base's word, the nll of the target in the
+    mixture of both, and the base's own.
 
     ``logits`` [B, R, V] are the canvas side's, ``said`` [B, S, V] the base's on every slot.
     """
@@ -127,4 +141,11 @@ def slot_losses(logits: Tensor, said: Tensor, slot: Tensor, target: Tensor) -> t
     samples = torch.arange(len(slot), device=slot.device)[:, None]
     spoken = said.float().log_softmax(-1)[samples, slot]
     soft = logits.logsumexp(-1) - (spoken.exp() * logits).sum(-1)
-    return nll, soft, -spoken.gather(2, target[..., None])[..., 0]
+    guided = -mixture(logits, spoken, eog_id).gather(2, target[..., None])[..., 0]
+    return nll, soft, guided, -spoken.gather(2, target[..., None])[..., 0]
+
+
+def mixture(logits: Tensor, said: Tensor, eog_id: int) -> Tensor:
+    """The log-probabilities [..., V] of the geometric mean of the canvas side's word and the base's, without an end."""
+    is_end = torch.arange(logits.shape[-1], device=logits.device) == eog_id
+    return ((logits + said) / 2).masked_fill(is_end, _RULED_OUT).log_softmax(-1)

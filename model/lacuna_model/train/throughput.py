@@ -39,7 +39,7 @@ class Meter:
         """What the steps since the last report came to; ``peak_share`` is of the device's bf16 rate."""
         losses = torch.stack([score.loss for score in self._scores]).tolist()
         sums = torch.stack([score.sums for score in self._scores]).sum(0).tolist()
-        masked, correct, masked_nll, frontier, frontier_nll, base_nll = sums
+        masked, correct, masked_nll, frontier, frontier_nll, base_nll, guided_nll = sums
         seconds = max(1e-9, time.monotonic() - self._clock)
         steps = progress.step - self._from.step
         means = {
@@ -52,6 +52,7 @@ class Meter:
             "masked_nll": masked_nll / max(masked, 1),
             "frontier_nll": frontier_nll / max(frontier, 1),
             "base_frontier_nll": base_nll / max(frontier, 1),
+            "guided_frontier_nll": guided_nll / max(frontier, 1),
             "tokens_per_second": (progress.tokens_seen - self._from.tokens_seen) / seconds,
             "slots_per_second": (progress.slots_seen - self._from.slots_seen) / seconds,
             "peak_share": self._flops * steps / seconds / self._peak,

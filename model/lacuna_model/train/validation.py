@@ -13,7 +13,7 @@ from lacuna_model.adapter import TrainableCanvas
 from lacuna_model.train.batches import BatchSource, collate
 from lacuna_model.train.calibration import Bin, Calibration, expected_error
 from lacuna_model.train.masks import Copies
-from lacuna_model.train.objective import canvas_hidden, to_device
+from lacuna_model.train.objective import canvas_hidden, mixture, to_device
 from lacuna_model.train.samples import Sample
 from lacuna_model.train.teacher import read_batch
 from lacuna_model.transformer import Transformer
@@ -23,7 +23,8 @@ class ValidationReport(msgspec.Struct, frozen=True):
     """Means over held-out gaps; losses in nats a slot.
 
     ``masked_accuracy`` and ``masked_nll`` go over all true slots, the closing end-of-gap among them;
-    ``frontier_*`` over the first slot of every gap, where ``base_frontier_*`` is what the base says left to right;
+    ``frontier_*`` over the first slot of every gap, where ``base_frontier_*`` is what the base says left to right, and
+    ``guided_frontier_*`` what both say together of those that are no end-of-gap;
     ``end_accuracy`` is the share of gaps whose first predicted end-of-gap is at the true place, and
     ``corrected`` the share of planted wrong tokens (one a gap, all else visible) whose best candidate is the true one.
     ``reliability`` says how often the best token of a masked slot was right, by its probability, and
@@ -38,6 +39,8 @@ class ValidationReport(msgspec.Struct, frozen=True):
     frontier_nll: float
     base_frontier_accuracy: float
     base_frontier_nll: float
+    guided_frontier_accuracy: float
+    guided_frontier_nll: float
     end_accuracy: float
     corrected: float
     calibration_error: float
@@ -83,6 +86,8 @@ def validate(
         frontier_nll=sums["frontier_nll"] / gaps,
         base_frontier_accuracy=sums["base_correct"] / gaps,
         base_frontier_nll=sums["base_nll"] / gaps,
+        guided_frontier_accuracy=sums["guided_correct"] / max(sums["texts"], 1),
+        guided_frontier_nll=sums["guided_nll"] / max(sums["texts"], 1),
         end_accuracy=sums["right_ends"] / max(sums["ends"], 1),
         corrected=sums["corrected"] / max(sums["planted"], 1),
         calibration_error=expected_error(bins),
@@ -114,6 +119,8 @@ def _add(sums: dict[str, float], sample: Sample, copies: Copies, logits: Tensor,
     ends, found = targets == eog_id, best[0] == eog_id
     right_ends = ends.any(1) & found.any(1) & (found.int().argmax(1) == ends.int().argmax(1))
     wrong = planted != targets
+    text = first != eog_id
+    guided = mixture(logits[0, :, 0].float(), said.float(), eog_id)[text]
     counts = {
         "gaps": torch.tensor(len(targets)),
         "slots": real.sum(),
@@ -123,6 +130,9 @@ def _add(sums: dict[str, float], sample: Sample, copies: Copies, logits: Tensor,
         "frontier_nll": F.cross_entropy(logits[0, :, 0], first, reduction="sum"),
         "base_correct": (said.argmax(-1) == first).sum(),
         "base_nll": F.cross_entropy(said, first, reduction="sum"),
+        "texts": text.sum(),
+        "guided_correct": (guided.argmax(-1) == first[text]).sum(),
+        "guided_nll": F.nll_loss(guided, first[text], reduction="sum"),
         "ends": ends.any(1).sum(),
         "right_ends": right_ends.sum(),
         "planted": wrong.sum(),

@@ -1,5 +1,6 @@
 import random
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -104,12 +105,14 @@ def test_a_batch_is_the_mean_of_its_samples(model: LoadedModel, canvas: Trainabl
 
 def test_the_loss_is_what_the_definition_says(model: LoadedModel, canvas: TrainableCanvas, pairs: list[Pair]) -> None:
     """Slot by slot, from the base's logits and the canvas's, without rows, kinds or batches."""
-    options = LossOptions(soft=0.3, visible=0.2, padding=0.1)
+    options = LossOptions(soft=0.3, guided=0.4, visible=0.2, padding=0.1)
     for sample, copies in pairs[:4]:
         batch = collated([(sample, copies)])
         base = model.base.head(read_batch(model.base, batch).slot_hidden[0, : sample.targets.size])
         base = base.view(*sample.targets.shape, -1).softmax(-1)
         predicted = logits(model, canvas, sample, copies).log_softmax(-1)
+        mixture = (predicted.exp() * base).sqrt()
+        mixture[..., TOKENIZER.eog_id] = 0
         total = weights = 0.0
         for copy, gap, slot in np.ndindex(copies.masks.shape):
             target = int(sample.targets[gap, slot])
@@ -117,10 +120,13 @@ def test_the_loss_is_what_the_definition_says(model: LoadedModel, canvas: Traina
             label = hard = -float(row[target])
             if target != TOKENIZER.eog_id:
                 label = 0.7 * hard - 0.3 * float((base[gap, slot] * row).sum())
+            if target != TOKENIZER.eog_id and copies.masks[copy, gap].tolist().index(True) == slot:
+                guided = mixture[copy, gap, slot]
+                label = 0.6 * label - 0.4 * float((guided[target] / guided.sum()).log())
             real = slot < sample.num_real[gap]
             weight = (1.0 if copies.masks[copy, gap, slot] else options.visible) if real else options.padding
             total, weights = total + weight * label, weights + weight
-        got = score(model, canvas, [(sample, copies)], soft=0.3, visible=0.2, padding=0.1)
+        got = score(model, canvas, [(sample, copies)], **msgspec.structs.asdict(options))
         assert float(got.loss.detach()) == pytest.approx(total / weights, rel=1e-4)
 
 
@@ -129,7 +135,10 @@ def test_the_sums_are_what_they_say(model: LoadedModel, canvas: TrainableCanvas,
         batch = collated([(sample, copies)])
         said = model.base.head(read_batch(model.base, batch).slot_hidden[0, : sample.targets.size]).log_softmax(-1)
         predicted = logits(model, canvas, sample, copies).log_softmax(-1)
-        masked, frontier, base_nll, nll = int((copies.masks & sample.real).sum()), 0, 0.0, 0.0
+        mixed = (predicted + said.view(*sample.targets.shape, -1)) / 2
+        mixed[..., TOKENIZER.eog_id] = -torch.inf
+        mixed = mixed.log_softmax(-1)
+        masked, frontier, base_nll, nll, guided_nll = int((copies.masks & sample.real).sum()), 0, 0.0, 0.0, 0.0
         for copy, gap in np.ndindex(copies.masks.shape[:2]):
             slot = copies.masks[copy, gap].tolist().index(True)
             target = int(sample.targets[gap, slot])
@@ -137,10 +146,11 @@ def test_the_sums_are_what_they_say(model: LoadedModel, canvas: TrainableCanvas,
                 frontier += 1
                 base_nll -= float(said.view(*sample.targets.shape, -1)[gap, slot, target])
                 nll -= float(predicted[copy, gap, slot, target])
+                guided_nll -= float(mixed[copy, gap, slot, target])
         found = score(model, canvas, [(sample, copies)]).sums.tolist()
         assert (found[0], found[3]) == (masked, frontier)
         assert 0 <= found[1] <= masked
-        assert found[4:] == pytest.approx([nll, base_nll], rel=1e-4)
+        assert found[4:] == pytest.approx([nll, base_nll, guided_nll], rel=1e-4)
 
 
 def test_the_loss_reaches_everything_that_learns_and_nothing_of_the_base(

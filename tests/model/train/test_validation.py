@@ -30,9 +30,10 @@ def test_the_same_seed_scores_the_same_gaps(model: LoadedModel, tmp_path: Path) 
 
 def test_shares_are_shares_and_losses_are_positive(model: LoadedModel, tmp_path: Path) -> None:
     report = validate(model.base, tiny.trainable(), held_out(tmp_path), num_samples=6)
-    for share in (report.masked_accuracy, report.frontier_accuracy, report.end_accuracy, report.corrected):
+    accuracies = (report.masked_accuracy, report.frontier_accuracy, report.guided_frontier_accuracy)
+    for share in (*accuracies, report.end_accuracy, report.corrected):
         assert 0 <= share <= 1
-    assert min(report.masked_nll, report.frontier_nll, report.base_frontier_nll) > 0
+    assert min(report.masked_nll, report.frontier_nll, report.base_frontier_nll, report.guided_frontier_nll) > 0
 
 
 def test_training_shows_in_the_scores(model: LoadedModel, tmp_path: Path) -> None:
