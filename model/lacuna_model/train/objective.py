@@ -23,8 +23,8 @@ class LossOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mixture with the base, as the engine mixes them there: what the base knows already need not be learnt.
     """
 
-    soft: float = 0.5
-    guided: float = 0.0
+    soft: float = 0.0
+    guided: float = 0.5
     visible: float = 0.1
     padding: float = 0.05
 
