@@ -69,5 +69,6 @@ def reader(
     if isinstance(model, LoadedCheckpoint):
         return WholeSequenceModel(model, layout)
     assert isinstance(cache, ContextCache)
-    prior = CanvasPrior(known, layout, eog_id=model.tokenizer.eog_id) if options.prior else None
+    above = [beside.above for beside in statements]
+    prior = CanvasPrior(known, layout, eog_id=model.tokenizer.eog_id, above=above) if options.prior else None
     return TwoSidedModel(model, cache, layout, guidance=options.guidance, prior=prior, statements=statements)

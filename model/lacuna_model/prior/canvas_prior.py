@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lacuna_model.canvas import Canvas, Key
-from lacuna_model.context import Layout
+from lacuna_model.context import Gap, Layout
 from lacuna_model.ending import END_SHARE, IMPOSSIBLE, best_tokens
 from lacuna_model.prior.index import Segment
+from lacuna_model.prior.line_above import LineAbove
 from lacuna_model.prior.matching import Allowed, Match
 from lacuna_model.prior.proposal import EndEvidence, Proposal, Walk, propose_right
 from lacuna_model.prior.spans import Span, Spoken, find_spans, log_odds, probabilities
@@ -60,12 +61,19 @@ class CanvasPrior:
     """What the project says of one request's gaps."""
 
     def __init__(
-        self, segments: Sequence[Segment], layout: Layout, *, eog_id: int, weights: MixtureWeights | None = None
+        self,
+        segments: Sequence[Segment],
+        layout: Layout,
+        *,
+        eog_id: int,
+        weights: MixtureWeights | None = None,
+        above: Sequence[LineAbove] = (),
     ) -> None:
         self._segments = segments
         self._eog_id = eog_id
         self._weights = weights or fitted()
         self._beside = {gap: beside(layout, index) for index, gap in enumerate(layout.gaps)}
+        self._above = dict(zip(layout.gaps, above, strict=False))  # there may be none
         # The span taken for each canvas with its probability, spans passed over, and canvases that are to have none.
         self._spans: dict[Key, tuple[float, list[int]]] = {}
         self._passed_over: defaultdict[Key, set[tuple[int, ...]]] = defaultdict(set)
@@ -92,11 +100,11 @@ class CanvasPrior:
         span = self._to_settle(canvas, walk.match, allowed, says)
         if span and rows[first][span[0]] > IMPOSSIBLE:
             return settle(draft, first, span)
-        certainty = 1.0
+        certainty, written = 1.0, canvas.tokens()
         for slot in range(first, len(tokens)):
             token = canvas.slots[slot]
             if token is None:
-                proposal = walk.proposal()
+                proposal = self._proposal(canvas.gap, walk, written)
                 if proposal is not None:
                     share = weight(self._weights.draft, proposal)
                     tokens[slot], sure = self._choose(rows[slot], best[slot], proposal, share)
@@ -107,6 +115,7 @@ class CanvasPrior:
             if token == self._eog_id or slot + 1 == len(tokens) or certainty < LEAST_CERTAINTY:
                 break
             walk.take(token)
+            written.append(token)
         self._mix_right(canvas, rows)
         return draft
 
@@ -161,15 +170,25 @@ class CanvasPrior:
         """The spans for the rest of a fill that are worth the base's reading, with their log-odds, best first."""
         left, after = self._beside[canvas.gap]
         least, most = max(canvas.least, 1), len(canvas.done) + canvas.room
-        passed_over = self._passed_over[canvas.key]
+        passed_over, above = self._passed_over[canvas.key], self._above.get(canvas.gap)
         spans = [
             span
             for span in find_spans(self._segments, [*left, *written], after, allowed)
-            if least <= len(written) + len(span.tokens) <= most and (*written, *span.tokens) not in passed_over
+            if least <= len(written) + len(span.tokens) <= most
+            and (*written, *span.tokens) not in passed_over
+            and not (above and above.repeats((*written, *span.tokens)))
         ]
         odds = log_odds(spans, self._weights.spans)
         ranked = sorted(zip(spans, odds, probabilities(odds), strict=True), key=lambda one: -one[2])
         return [(span, own) for span, own, chance in ranked[:MOST_READ] if chance >= WORTH_READING]
+
+    def _proposal(self, gap: Gap, walk: Walk, written: Sequence[int]) -> Proposal | None:
+        """What may stand behind the ``written`` tokens of a gap, but for what would make a line the one above it."""
+        proposal, above = walk.proposal(), self._above.get(gap)
+        if proposal is None or above is None:
+            return proposal
+        copied = above.copied(written)
+        return proposal if copied is None else proposal.without(copied)
 
     def _choose(self, row: Tensor, best: int, proposal: Proposal, share: float) -> tuple[int, float]:
         """The best token of a mixture and its probability; ``best`` is the model's own."""

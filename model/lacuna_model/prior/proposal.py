@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,11 @@ class Proposal:
     def purity(self) -> float:
         """The share of the most frequent token."""
         return float(self.shares[0])
+
+    def without(self, token: int) -> "Proposal | None":
+        """What is proposed beside a token; None where nothing is."""
+        kept = self.ids != token
+        return replace(self, ids=self.ids[kept], shares=self.shares[kept]) if kept.any() else None
 
 
 def features(length: int, count: int, purity: float) -> NDArray[np.float64]:

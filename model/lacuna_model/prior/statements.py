@@ -14,6 +14,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
+from lacuna_model.prior.line_above import LineAbove
 from lacuna_model.tokenizer import Tokenizer
 
 # Words of the languages in the corpus; in text that is not written in lines and blocks hardly a line begins so.
@@ -47,6 +48,7 @@ class Statements:
     """
 
     def __init__(self, tokenizer: Tokenizer, before: str, behind: str, *, assigned: bool) -> None:
+        self.above = LineAbove(tokenizer, before, behind)
         self._tokenizer = tokenizer
         self._before = before.rpartition("\n")[2]
         own, _, lines = behind.partition("\n")

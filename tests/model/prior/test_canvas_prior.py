@@ -13,6 +13,7 @@ from lacuna_model.context import Layout, lay_out
 from lacuna_model.ending import best_others
 from lacuna_model.prior.canvas_prior import CanvasPrior, Draft, Says, beside, mix
 from lacuna_model.prior.index import Documents, Segment
+from lacuna_model.prior.line_above import LineAbove
 from lacuna_model.prior.proposal import Proposal
 from lacuna_model.prior.spans import Spoken
 from lacuna_model.prior.suffix_array import token_type
@@ -40,10 +41,16 @@ def laid_out(tokenizer: Tokenizer, *texts: str) -> Layout:
     return lay_out(texts, tokenizer, reserve=lambda _: 64, hole=64)
 
 
-def prior(tokenizer: Tokenizer, layout: Layout, known: str, weights: MixtureWeights = SURE) -> CanvasPrior:
+def prior(
+    tokenizer: Tokenizer,
+    layout: Layout,
+    known: str,
+    weights: MixtureWeights = SURE,
+    above: Sequence[LineAbove] = (),
+) -> CanvasPrior:
     kind = token_type(tokenizer.vocab_size)
     segment = Segment(Documents.index({"known.py": tokenizer.encode(known)}, kind))
-    return CanvasPrior([segment], layout, eog_id=tokenizer.eog_id, weights=weights)
+    return CanvasPrior([segment], layout, eog_id=tokenizer.eog_id, weights=weights, above=above)
 
 
 def canvas_of(layout: Layout, size: int = 24) -> Canvas:
@@ -101,6 +108,22 @@ def test_a_likely_span_settles_its_slots_and_the_end(tokenizer: Tokenizer) -> No
     span = [*tokenizer.encode(canvas.gap.prefix.decode() + SPAN), tokenizer.eog_id]
     assert draft.tokens[: draft.settled] == span
     assert [int(draft.rows[slot].argmax()) for slot in range(draft.settled)] == span
+
+
+@pytest.mark.parametrize("weights", [SURE, SPANS], ids=["token by token", "as a span"])
+def test_what_the_line_above_says_is_not_drafted(tokenizer: Tokenizer, weights: MixtureWeights) -> None:
+    before, after = "for x in values:\n    print(x)\n", "\nprint(1)\n"
+    layout = laid_out(tokenizer, before, after)
+    canvas = canvas_of(layout)
+    above = LineAbove(tokenizer, before.removesuffix(canvas.gap.prefix.decode()), after)
+    fills = []
+    for lines in ((), (above,)):
+        known = prior(tokenizer, layout, f"{before}    print(x){after}", weights, lines)
+        draft = drafted(known, canvas, restricted(tokenizer, canvas))
+        fills.append(tokenizer.decode(draft.tokens[: draft.tokens.index(EOG) if EOG in draft.tokens else None]))
+    copy = canvas.gap.prefix.decode() + "    print(x)"
+    assert fills[0] == copy
+    assert not fills[1].startswith(copy)
 
 
 def test_a_span_that_the_base_would_not_write_is_passed_over_and_not_asked_about_again(tokenizer: Tokenizer) -> None:

@@ -24,6 +24,15 @@ def test_shares_are_those_of_the_places() -> None:
     assert proposal.purity == pytest.approx(2 / 3)
 
 
+def test_what_is_proposed_beside_a_token() -> None:
+    match = match_left(segments([1, 2, 3], [1, 2, 3], [1, 2, 4]), [1, 2])
+    assert match is not None
+    proposal = propose(match).without(3)
+    assert proposal is not None
+    assert (proposal.ids.tolist(), proposal.shares.tolist()) == ([4], pytest.approx([1 / 3]))
+    assert proposal.without(4) is None
+
+
 def test_a_fill_ends_where_the_text_behind_the_gap_follows() -> None:
     known = segments([1, 2, 7, 8, 9], [1, 2, 3, 4, 5])
     match = match_left(known, [1, 2])
