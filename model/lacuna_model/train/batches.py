@@ -41,8 +41,9 @@ class Batch(Generic[T]):
     whose output predicts the slots. Padding has stream -1.
 
     The canvas pass [B, R] has rows of all copies; a row sees the context and the rows of its own ``copy`` (-1:
-    padding). ``slot`` is the slot that the row predicts, ``target`` its token, ``kind`` what it is to the loss, and
-    ``frontier`` marks the first masked slot of a gap. ``masked`` and ``frontier`` are bool, all others int64.
+    padding). ``slot`` is the slot that the row predicts, ``target`` its token, ``kind`` what it is to the loss.
+    ``frontier`` [B, F] are the rows that predict the first masked slots of the gaps, -1 where there are fewer.
+    ``masked`` is bool, all others int64.
     """
 
     ids: T
@@ -119,7 +120,7 @@ def collate(samples: Sequence[tuple[Sample, Copies]], options: SampleOptions, sh
         slot=np.zeros(canvas, np.int64),
         target=np.zeros(canvas, np.int64),
         kind=np.full(canvas, NOTHING),
-        frontier=np.zeros(canvas, np.bool_),
+        frontier=np.full((size, options.max_blocks(shift)), -1),
     )
     for index, (sample, copies) in enumerate(samples):
         starts = _write_streams(batch, index, sample)
@@ -173,7 +174,6 @@ def _write_canvas(batch: Batch[Array], index: int, sample: Sample, copies: Copie
         "slot": np.broadcast_to(np.arange(gaps * size).reshape(gaps, size), copies.masks.shape),
         "target": np.broadcast_to(sample.targets, copies.masks.shape),
         "kind": kind,
-        "frontier": (kind == MASKED) & (copies.masks.cumsum(axis=2) == 1),
     }
     for name, slots in blocks.items():
         into = np.zeros(shape, slots.dtype)
@@ -187,3 +187,5 @@ def _write_canvas(batch: Batch[Array], index: int, sample: Sample, copies: Copie
         positions[:, None] + np.arange(-int(shift), size), shape
     ).reshape(-1)
     batch.copy[index, :rows] = np.arange(num_copies).repeat(gaps * width)
+    copy, gap, slot = np.nonzero((kind == MASKED) & (copies.masks.cumsum(axis=2) == 1))
+    batch.frontier[index, : len(slot)] = (copy * gaps + gap) * width + slot

@@ -12,18 +12,17 @@ from lacuna_model.train.batches import MASKED, Array, Batch
 from lacuna_model.train.teacher import Reading, read_batch
 from lacuna_model.transformer import Transformer
 
-# Finite, so that the rows of an end-of-gap, which count nothing in the mixture, have a loss and a gradient of numbers.
+# Finite, so that frontier slots that are an end-of-gap, which count nothing here, have a loss of numbers.
 _RULED_OUT = -1e4
 
 
 class LossOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Weights of the loss: ``visible`` and ``padding`` are per slot, against a masked one.
 
-    ``soft`` is the base's share of the label. ``guided`` is the share of a frontier slot's loss that goes over the
-    mixture with the base, as the engine mixes them there: what the base knows already need not be learnt.
+    ``guided`` is the share of a frontier slot's loss that goes over the mixture with the base, as the engine mixes them
+    there: what the base knows already need not be learnt.
     """
 
-    soft: float = 0.0
     guided: float = 0.5
     visible: float = 0.1
     padding: float = 0.05
@@ -92,9 +91,10 @@ class Objective:
     ) -> None:
         self._base = base.compiled() if compiled else base
         self._canvas = canvas.transformer.compiled() if compiled else canvas.transformer
-        self._slot_losses = torch.compile(slot_losses, dynamic=False) if compiled else slot_losses
+        self._row_losses = torch.compile(row_losses, dynamic=False) if compiled else row_losses
+        self._mixture_losses = torch.compile(mixture_losses, dynamic=False) if compiled else mixture_losses
         self._mask_embedding = canvas.mask_embedding
-        self._soft, self._guided = options.soft, options.guided
+        self._guided = options.guided
         # By the kinds of :mod:`lacuna_model.train.batches`: nothing, masked, visible, padding.
         weights = (0.0, 1.0, options.visible, options.padding)
         self._weights = torch.tensor(weights, device=base.final_norm.device)
@@ -104,45 +104,50 @@ class Objective:
     def score(self, batch: Batch[Tensor]) -> Score:
         """Loss and sums of a batch; every sample counts the same, whatever the number of its slots."""
         reading = read_batch(self._base, batch, self._dtype)
-        logits = self._canvas.head(canvas_hidden(self._canvas, self._mask_embedding, batch, reading))
+        hidden = canvas_hidden(self._canvas, self._mask_embedding, batch, reading)
+        nll, correct = self._row_losses(self._canvas.head(hidden), batch.target)
+        # Few rows are a frontier, and a vocabulary of logits is large: only of those is there a mixture.
+        samples, rows = torch.arange(len(nll), device=nll.device)[:, None], batch.frontier.clamp_min(0)
+        target = batch.target[samples, rows]
         with torch.no_grad():
-            said = self._base.head(reading.slot_hidden)
-        nll, soft, guided, said_nll = self._slot_losses(logits, said, batch.slot, batch.target, self._eog_id)
+            said = self._base.head(reading.slot_hidden[samples, batch.slot[samples, rows]])
+        logits = self._canvas.head(hidden[samples, rows])
+        guided, said_nll = self._mixture_losses(logits, said, target, self._eog_id)
         # The base knows no end-of-gap, so it has no say on slots that should be one.
-        is_text = batch.target != self._eog_id
-        label = torch.lerp(nll, soft, self._soft * is_text)
-        label = torch.lerp(label, guided, self._guided * (is_text & batch.frontier))
+        is_text = (batch.frontier >= 0) & (target != self._eog_id)
+        own_nll = nll[samples, rows]
         weight = self._weights[batch.kind]
-        loss = ((label * weight).sum(1) / weight.sum(1)).mean()
+        changed = self._guided * (guided - own_nll) * is_text
+        loss = (((nll * weight).sum(1) + changed.sum(1)) / weight.sum(1)).mean()
         with torch.no_grad():
-            masked, frontier = batch.kind == MASKED, batch.frontier & is_text
+            masked = batch.kind == MASKED
             sums = (
                 masked.sum(),
-                (masked & (logits.argmax(-1) == batch.target)).sum(),
+                (masked & correct).sum(),
                 (nll * masked).sum(),
-                frontier.sum(),
-                (nll * frontier).sum(),
-                (said_nll * frontier).sum(),
-                (guided * frontier).sum(),
+                is_text.sum(),
+                (own_nll * is_text).sum(),
+                (said_nll * is_text).sum(),
+                (guided * is_text).sum(),
             )
             return Score(loss, torch.stack([one.double() for one in sums]))
 
 
-def slot_losses(
-    logits: Tensor, said: Tensor, slot: Tensor, target: Tensor, eog_id: int
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Per canvas row [B, R]: its target's nll, its cross-entropy against the base's word, the nll of the target in the
-    mixture of both, and the base's own.
-
-    ``logits`` [B, R, V] are the canvas side's, ``said`` [B, S, V] the base's on every slot.
-    """
+def row_losses(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Per canvas row [B, R] its target's nll, and whether the target is the likeliest, from ``logits`` [B, R, V]."""
     logits = logits.float()
     nll = F.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="none").view_as(target)
-    samples = torch.arange(len(slot), device=slot.device)[:, None]
-    spoken = said.float().log_softmax(-1)[samples, slot]
-    soft = logits.logsumexp(-1) - (spoken.exp() * logits).sum(-1)
-    guided = -mixture(logits, spoken, eog_id).gather(2, target[..., None])[..., 0]
-    return nll, soft, guided, -spoken.gather(2, target[..., None])[..., 0]
+    return nll, logits.detach().argmax(-1) == target
+
+
+def mixture_losses(logits: Tensor, said: Tensor, target: Tensor, eog_id: int) -> tuple[Tensor, Tensor]:
+    """Per row [B, F] its target's nll in the mixture of the canvas side's word and the base's, and the base's own.
+
+    ``logits`` [B, F, V] are the canvas side's, ``said`` [B, F, V] the base's.
+    """
+    both = mixture(logits.float(), said.float(), eog_id)
+    guided, own = (-one.gather(2, target[..., None])[..., 0] for one in (both, said.float().log_softmax(-1)))
+    return guided, own
 
 
 def mixture(logits: Tensor, said: Tensor, eog_id: int) -> Tensor:

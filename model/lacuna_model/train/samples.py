@@ -43,6 +43,10 @@ class SampleOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """How many gaps of such blocks have room, in two copies at least."""
         return min(self.max_gaps, self.slots // block_size, self.rows // (2 * (block_size + 1)))
 
+    def max_blocks(self, shift: bool) -> int:
+        """How many blocks the rows have room for, in all copies together; with ``shift`` each has an anchor."""
+        return self.rows // (min(self.block_sizes) + shift)
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:

@@ -66,7 +66,8 @@ def step_flops(config: ModelConfig, options: SampleOptions, batch_size: int, num
     """Floating-point operations of a step with so many low-rank parameters; padding and masked attention count too.
 
     The base goes forward over context and slots. The canvas goes forward and back: through frozen weights the way
-    back costs as much as the way forth, through learnt ones and attention twice as much.
+    back costs as much as the way forth, through learnt ones and attention twice as much. Frontier rows have a head of
+    the base, and one of the canvas once more.
     """
     hidden, heads = config.hidden_size, config.num_heads * config.head_dim
     shapes = (
@@ -79,10 +80,11 @@ def step_flops(config: ModelConfig, options: SampleOptions, batch_size: int, num
     head = hidden * config.vocab_size
     pair = 2 * heads * config.num_layers  # products for every row and key
     read, rows = options.context + options.slots, options.rows
-    base = 2 * (read * frozen + options.slots * head + read * read * pair)
+    base = 2 * (read * frozen + read * read * pair)
     forward = frozen + head
     canvas = 2 * rows * (2 * forward + 3 * num_learnt + 3 * (options.context + rows) * pair)
-    return float(batch_size * (base + canvas))
+    frontier = 2 * options.max_blocks(config.shift) * 3 * head
+    return float(batch_size * (base + canvas + frontier))
 
 
 def peak_flops(device: torch.device) -> float:

@@ -61,7 +61,9 @@ def test_rows_say_what_the_sample_says(tmp_path: Path) -> None:
                 assert list(batch.canvas_positions[0, block]) == [
                     *range(gap.position - 1, gap.position + len(block) - 1)
                 ]
-            assert batch.frontier[0, own].sum() == len(sample.targets)
+            first = own[np.isin(own, batch.frontier[0])]
+            assert np.array_equal(batch.slot[0, first] % masked.shape[1], masked.argmax(1))
+            assert np.array_equal(batch.slot[0, first] // masked.shape[1], np.arange(len(masked)))
 
 
 def test_without_shift_a_row_predicts_its_own_slot(tmp_path: Path) -> None:

@@ -17,7 +17,12 @@ def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "truncated"), ('{"train": {"rnk": 7}}', "rnk"), ('{"loss": {"soft": "a"}}', "soft"), (None, "No such file")],
+    [
+        ("{", "truncated"),
+        ('{"train": {"rnk": 7}}', "rnk"),
+        ('{"loss": {"guided": "a"}}', "guided"),
+        (None, "No such file"),
+    ],
     ids=["cut", "unknown-key", "wrong-type", "missing"],
 )
 def test_a_bad_recipe_is_named(tmp_path: Path, text: str | None, message: str) -> None:
