@@ -220,10 +220,13 @@ def load(folder: Path, threads: int) -> NativeKernels | None:
         return build(folder, threads)
     except OSError as error:
         reason = error.strerror or str(error)
-    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="lacuna-", ignore_cleanup_errors=True) as own:
-        kernels = build(Path(own), threads)  # once it is loaded its file is not needed any more
-        log.warning("%s is of no use (%s): the kernels are compiled at every start", folder, reason)
-        return kernels
+    try:
+        with tempfile.TemporaryDirectory(prefix="lacuna-", ignore_cleanup_errors=True) as own:
+            kernels = build(Path(own), threads)  # once it is loaded its file is not needed any more
+            log.warning("%s is of no use (%s): the kernels are compiled at every start", folder, reason)
+            return kernels
+    except OSError as error:
+        log.warning("the model runs without its own kernels, more slowly: %s", error.strerror or error)
     return None
 
 

@@ -233,14 +233,20 @@ def test_where_nothing_can_be_written_it_is_built_for_this_process(
 
 
 @pytest.mark.parametrize("compiler", ["missing", "failing"])
-def test_without_a_compiler_there_is_none(tmp_path: Path, compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_compiler_there_is_none(
+    tmp_path: Path, compiler: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     (tmp_path / "bin").mkdir()
     if compiler == "failing":
         (tmp_path / "bin" / "cc").write_text("#!/bin/sh\necho no room >&2; exit 1\n")
         (tmp_path / "bin" / "cc").chmod(0o755)
+    reason = {"missing": "no C compiler", "failing": "cc failed: no room"}[compiler]
     assert native.load(tmp_path / "kernels", 1) is None
-    with pytest.raises(OSError, match={"missing": "no C compiler", "failing": "cc failed: no room"}[compiler]):
+    (said,) = caplog.messages
+    assert said.startswith("the model runs without its own kernels, more slowly: ")
+    assert said.endswith(reason)
+    with pytest.raises(OSError, match=reason):
         native.build(tmp_path / "kernels")
     assert not any(Path(folder, name) for folder, _, names in os.walk(tmp_path / "kernels") for name in names)
 
