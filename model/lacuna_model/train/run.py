@@ -120,9 +120,16 @@ def held_out_shards(shards: Path, language: str = "python") -> list[Path]:
 
 
 def score_held_out(
-    base: Base, canvas: TrainableCanvas, shards: Path, *, num_samples: int, language: str = "python"
+    base: Base,
+    canvas: TrainableCanvas,
+    shards: Path,
+    *,
+    num_samples: int,
+    language: str = "python",
+    context: int = VALIDATION.context,
 ) -> ValidationReport:
-    """Score a canvas on held-out files."""
-    source = base.source(held_out_shards(shards, language), VALIDATION, VALIDATION_BATCH, seed=0)
+    """Score a canvas on stretches of held-out files, of ``context`` tokens at most."""
+    options = msgspec.structs.replace(VALIDATION, context=context)
+    source = base.source(held_out_shards(shards, language), options, VALIDATION_BATCH, seed=0)
     dtype = attention_dtype(base.device)
     return validate(base.transformer, canvas, source, num_samples=num_samples, dtype=dtype)

@@ -69,6 +69,7 @@ def validate(
     shards: ShardsOption = SHARDS,
     samples: Annotated[int, typer.Option(min=1, help="Stretches of held-out text.")] = 64,
     language: Annotated[str, typer.Option("--language", help="Which held-out files.")] = "python",
+    context: Annotated[int, typer.Option(min=64, max=4096, help="Tokens around the gaps of a stretch, at most.")] = 384,
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
@@ -78,7 +79,8 @@ def validate(
     from lacuna_model.train import run
 
     base = run.Base(models.path(models.find(model)))
-    found = run.score_held_out(base, base.load_canvas(adapter), shards, num_samples=samples, language=language)
+    canvas = base.load_canvas(adapter)
+    found = run.score_held_out(base, canvas, shards, num_samples=samples, language=language, context=context)
     if json_output:
         sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
         return

@@ -97,6 +97,16 @@ def test_the_adapter_that_was_trained_is_the_one_that_is_scored(
     assert stored.masked_nll == pytest.approx(exact.masked_nll, rel=0.02)
 
 
+def test_stretches_are_scored_as_long_as_they_are_asked_for(base: run.Base, shards: Path) -> None:
+    canvas = base.canvas(4)
+    short, long, same = (
+        run.score_held_out(base, canvas, shards, num_samples=4, context=context)
+        for context in (64, run.VALIDATION.context, run.VALIDATION.context)
+    )
+    assert long == same == run.score_held_out(base, canvas, shards, num_samples=4)
+    assert short.base_frontier_nll != long.base_frontier_nll
+
+
 def test_a_folder_without_shards_says_what_to_do(train: Train, base: run.Base, tmp_path: Path) -> None:
     with pytest.raises(ShardError, match="lacuna train pack"):
         train(tmp_path, tmp_path / "out")
