@@ -33,7 +33,6 @@ from lacuna_model.weights import GgufFile
 
 # Raised when what is kept in the cache changes its meaning.
 PREPARED_VERSION = "4"
-# Parameters of mallopt(3).
 # What 8-bit linears have to read is measured on so many tokens of our own source, which is always at hand.
 CALIBRATION_TOKENS = 512
 

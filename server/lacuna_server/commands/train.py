@@ -42,10 +42,12 @@ def train(
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from lacuna_model import memory
     from lacuna_model.train import run
     from lacuna_model.train.recipe import Recipe, read_recipe
     from lacuna_model.train.throughput import describe
 
+    memory.reuse_all_freed()
     if threads:
         torch.set_num_threads(threads)
     recipe = read_recipe(recipe_file) if recipe_file else Recipe()
