@@ -6,6 +6,7 @@ canvases of candidate c are those from ``c * num_gaps`` on. They read the same c
 
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Protocol
@@ -103,6 +104,10 @@ class SideBySide:
                 break
         return admitted
 
+    def confirms(self, gap: int, view: GapView) -> bool:
+        """What the candidate's constraint says of its gap."""
+        return self._constraints[gap // self._num_gaps].confirms(gap % self._num_gaps, view)
+
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
         """The first verdict with fills."""
         verdicts = [
@@ -113,6 +118,11 @@ class SideBySide:
             if verdict.fills is not None:
                 self.found.setdefault(verdict.fills, index)
         return next((verdict for verdict in verdicts if verdict.fills is not None), verdicts[0])
+
+    def close(self) -> None:
+        """Ends what is searched for, for all candidates."""
+        for constraint in self._constraints:
+            constraint.close()
 
     def _of(self, commit: Commit) -> int:
         return commit.gap // self._num_gaps
@@ -175,7 +185,7 @@ class Candidates:
 
     @property
     def checks(self) -> ConstraintStats:
-        """What the checks of all attempts took."""
+        """What came of the checks of all attempts."""
         return total(attempt.constraint.stats for attempt in self._attempts)
 
     @property
@@ -196,6 +206,7 @@ class Candidates:
         self._attempts.append(others)
         forked = yield from self._turns(others, cancelled, deadline)
         ending.counts.steps += forked.counts.steps
+        ending.counts.constraint_ms += forked.counts.constraint_ms
         if forked.outcome == "cancelled":
             return forked
         if forked.outcome == "ok":
@@ -245,16 +256,23 @@ class Candidates:
             deadline=deadline,
         )
         left = self._shown
-        while True:
-            try:
-                seen = next(loop)
-            except StopIteration as end:
-                ending: Ending = end.value
-                for fills, candidate in attempt.constraint.found.items():
-                    self.confidence.setdefault(fills, self._sure(fills, attempt.canvases, candidate))
-                return ending
-            self._shown = replace_fields(left, step=left.step + seen.step) if left else seen
-            passes, checks = self.passes, self.checks
-            yield replace_fields(
-                self._shown, nfe=passes.canvas + passes.base, vetoes=checks.vetoes, deferrals=checks.deferrals
-            )
+        with closing(attempt.constraint):
+            while True:
+                try:
+                    seen = next(loop)
+                except StopIteration as end:
+                    ending: Ending = end.value
+                    break
+                waited = seen.constraint_ms + (left.constraint_ms if left else 0.0)
+                self._shown = replace_fields(left, step=left.step + seen.step) if left else seen
+                passes, checks = self.passes, self.checks
+                yield replace_fields(
+                    self._shown,
+                    nfe=passes.canvas + passes.base,
+                    vetoes=checks.vetoes,
+                    deferrals=checks.deferrals,
+                    constraint_ms=waited,
+                )
+        for fills, candidate in attempt.constraint.found.items():
+            self.confidence.setdefault(fills, self._sure(fills, attempt.canvases, candidate))
+        return ending

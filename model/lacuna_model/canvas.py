@@ -1,6 +1,6 @@
 """The canvas: the slots that stand for the gaps, block by block."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -147,12 +147,13 @@ class Canvas:
         """Whether no slot of the block is open."""
         return None not in self.slots
 
-    def close_by_rule(self, tokens: TokenText) -> None:
+    def close_by_rule(self, tokens: TokenText, is_confirmed: Callable[[], bool]) -> None:
         """Close the fill where its rule ends it: it never repeats what stands behind the gap.
 
-        Not at tokens that may yet be taken back: what is closed can be nothing else any more.
+        Not at tokens that may yet be taken back, unless they ``is_confirmed``: what is closed can be nothing else any
+        more.
         """
-        if self.stop is None or self.tentative:
+        if self.stop is None:
             return
         prefix = self.gap.prefix.decode()
         written = tokens.decode_bytes(self.tokens()).decode("utf-8", errors="ignore")
@@ -163,7 +164,7 @@ class Canvas:
         if kept is None or kept == text:
             return
         shortened = tokens.encode(prefix + kept)
-        if len(shortened) >= self.least:
+        if len(shortened) >= self.least and (not self.tentative or is_confirmed()):
             self.done = shortened
             self.slots = []
             self.budget = 0

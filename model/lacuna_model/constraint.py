@@ -70,14 +70,12 @@ class Verdict:
 
 @dataclass(slots=True)
 class ConstraintStats:
-    """Counters that a constraint keeps over one fill; ``ms`` by the clock, ``step_ms`` in CPU time of each call."""
+    """Counters that a constraint keeps over one fill."""
 
     verifies: int = 0
     vetoes: int = 0
     swaps: int = 0
     deferrals: int = 0
-    ms: float = 0.0
-    step_ms: list[float] = field(default_factory=list)
 
 
 class Constraint(Protocol):
@@ -85,7 +83,7 @@ class Constraint(Protocol):
 
     @property
     def stats(self) -> ConstraintStats:
-        """What this fill's checks took so far."""
+        """What came of this fill's checks so far."""
         ...
 
     @property
@@ -102,8 +100,16 @@ class Constraint(Protocol):
         """
         ...
 
+    def confirms(self, gap: int, view: GapView) -> bool:
+        """Whether the tentative tokens of a gap may stay, as far as that can be told without further tokens."""
+        ...
+
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
         """The final, fresh check of the complete fills; ``truncate`` allows cutting at a line (a deadline ran out)."""
+        ...
+
+    def close(self) -> None:
+        """Nothing more will be asked: what is still searched for may end."""
         ...
 
 
@@ -139,9 +145,16 @@ class Unconstrained:
         """Every proposed commit."""
         return list(proposal)
 
+    def confirms(self, gap: int, view: GapView) -> bool:
+        """Whatever is committed may stay."""
+        return True
+
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
         """The fills as they stand, with incomplete UTF-8 at the end dropped."""
         return Verdict("ok", tuple(fill_text(gap, self._tokens, truncate=truncate) for gap in gaps))
+
+    def close(self) -> None:
+        """There is nothing to end."""
 
 
 def fill_tokens(gap: GapView, eog_id: int) -> list[int]:

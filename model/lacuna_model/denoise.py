@@ -1,8 +1,10 @@
 """THE denoise loop: one for every model, cache, schedule and constraint."""
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, Protocol
 
 import numpy as np
@@ -36,11 +38,19 @@ class CanvasModel(Protocol):
 
 @dataclass(slots=True)
 class Counts:
-    """What the loop counts."""
+    """What the loop counts, and the milliseconds that it waited for the constraint."""
 
     steps: int = 0
     corrections: int = 0
     deferrals: int = 0
+    constraint_ms: float = 0.0
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """The time inside is spent on the constraint."""
+        began = time.perf_counter()
+        yield
+        self.constraint_ms += (time.perf_counter() - began) * 1e3
 
 
 @dataclass(slots=True)
@@ -82,7 +92,9 @@ def denoise(
             return Ending("cancelled", Verdict("ok", None), counts)
         if late():
             views = [canvas.view(None) for canvas in canvases]
-            return Ending("deadline", constraint.finish(views, truncate=True), counts)
+            with counts.waiting():
+                verdict = constraint.finish(views, truncate=True)
+            return Ending("deadline", verdict, counts)
         marginals = [
             seen and schedule.without_loop(seen, canvas)
             for canvas, seen in zip(canvases, model.read(canvases), strict=True)
@@ -98,7 +110,8 @@ def denoise(
         views = [canvas.view(seen) for canvas, seen in zip(canvases, marginals, strict=True)]
         admitted: Sequence[Commit | Remask] = ()
         for _ in range(MAX_DEFERRALS):
-            admitted = constraint.admit(views, [*proposal, *edits])
+            with counts.waiting():
+                admitted = constraint.admit(views, [*proposal, *edits])
             if admitted:
                 break
             counts.deferrals += 1
@@ -112,15 +125,17 @@ def denoise(
                 continue
             break  # there is no witness, and another pass would see the same: the constraint has the last word
         _apply(canvases, marginals, admitted, tokens.eog_id, counts)
-        for canvas in canvases:
-            canvas.close_by_rule(tokens)
+        with counts.waiting():
+            for gap, canvas in enumerate(canvases):
+                canvas.close_by_rule(tokens, partial(_is_confirmed, constraint, canvas, gap))
         counts.steps += 1
         step_in_block += 1
         yield snapshot(counts, canvases, marginals, tokens)
         if all(canvas.closed or canvas.is_full for canvas in canvases):
             _next_block(model, canvases)
             step_in_block = 0
-    verdict = constraint.finish([canvas.view(None) for canvas in canvases], truncate=False)
+    with counts.waiting():
+        verdict = constraint.finish([canvas.view(None) for canvas in canvases], truncate=False)
     return Ending(verdict.status, verdict, counts)
 
 
@@ -144,6 +159,10 @@ def _apply(
         elif seen is not None and canvas.slots[commit.slot] is None:
             canvas.remember(commit.slot, commit.token, seen)
             canvas.commit(commit.slot, commit.token, eog_id, tentative=commit.tentative)
+
+
+def _is_confirmed(constraint: Constraint, canvas: Canvas, gap: int) -> bool:
+    return constraint.confirms(gap, canvas.view(None))
 
 
 def _next_block(model: CanvasModel, canvases: Sequence[Canvas]) -> None:
@@ -184,7 +203,9 @@ def snapshot(
                 break
         fills.append(tokens.decode_bytes(ids).decode("utf-8", errors="replace"))
         slots.append(tuple(views))
-    return Snapshot(counts.steps, tuple(fills), tuple(slots), corrections=counts.corrections)
+    return Snapshot(
+        counts.steps, tuple(fills), tuple(slots), corrections=counts.corrections, constraint_ms=counts.constraint_ms
+    )
 
 
 def _text(tokens: TokenText, token: int) -> str:

@@ -207,6 +207,7 @@ class _GroupFill:
                     model.tokenizer,
                     syntax=options.syntax,
                     deadline=deadline,
+                    prefixes=self._prefixes,
                 )
                 for _ in begins
             ]
@@ -288,7 +289,7 @@ class _GroupFill:
             vetoes=checks.vetoes,
             deferrals=checks.deferrals,
             encode_ms=self._encode_ms,
-            constraint_ms=checks.ms,
+            constraint_ms=ending.counts.constraint_ms,
             constrained=self._candidates.constrained,
         )
 

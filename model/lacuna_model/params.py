@@ -118,7 +118,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     """The canvas after one step: per region its text so far in ``fills`` and its ``slots``.
 
     ``step`` is 0 while a long context is being encoded, before anything is drafted.
-    The counts ``nfe``, ``corrections``, ``vetoes`` and ``deferrals`` are those of the fill so far, as in FillStats.
+    ``nfe``, ``corrections``, ``vetoes``, ``deferrals`` and ``constraint_ms`` are of the fill so far, as in FillStats.
     Like ``step`` they begin anew where regions too far apart for one window are filled group after group.
     """
 
@@ -129,6 +129,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     corrections: int = 0
     vetoes: int = 0
     deferrals: int = 0
+    constraint_ms: float = 0.0
 
 
 class FillStats(msgspec.Struct, frozen=True):
@@ -138,7 +139,8 @@ class FillStats(msgspec.Struct, frozen=True):
     turns of the denoise loop and ``tokens`` those of the delivered fills. The context has ``context_tokens``, of which
     ``cached_tokens`` came from the cache. ``corrections`` counts committed slots that changed, ``vetoes`` tokens that
     the constraint refused and ``deferrals`` how often it let nothing through; where ``constrained`` is false there was
-    none. Times are milliseconds; ``encode_ms`` and ``constraint_ms`` are part of ``ms``.
+    none. Times are milliseconds; ``encode_ms`` and ``constraint_ms``, the time that the loop waited for the constraint,
+    are part of ``ms``.
     """
 
     nfe: int = 0

@@ -27,6 +27,7 @@ class Recorded:
     def __init__(self, verdict: Verdict, forbidden: int = -1) -> None:
         self.stats = ConstraintStats()
         self.seen: list[tuple[int, list[Commit]]] = []
+        self.closed = False
         self._verdict = verdict
         self._forbidden = forbidden
 
@@ -35,8 +36,14 @@ class Recorded:
         self.stats.verifies += 1
         return [commit for commit in proposal if commit.token != self._forbidden]
 
+    def confirms(self, gap: int, view: GapView) -> bool:
+        return gap == self._forbidden
+
     def finish(self, gaps: list[GapView], *, truncate: bool) -> Verdict:
         return self._verdict
+
+    def close(self) -> None:
+        self.closed = True
 
 
 def views(count: int) -> list[GapView]:
@@ -51,6 +58,14 @@ def test_each_candidate_is_asked_about_its_own_gaps() -> None:
     assert parts[0].seen == [(2, [Commit(0, 0, 5)])]
     assert parts[1].seen == [(2, [Commit(0, 0, 7), Commit(1, 0, 6)])]
     assert both.stats.verifies == 2
+
+
+def test_a_candidate_confirms_its_own_gaps_and_all_are_closed() -> None:
+    parts = [Recorded(Verdict("ok", ("a", "b"))), Recorded(Verdict("ok", ("c", "d")), forbidden=1)]
+    both = SideBySide(parts, 2)
+    assert [both.confirms(gap, view) for gap, view in enumerate(views(4))] == [False, False, False, True]
+    both.close()
+    assert all(part.closed for part in parts)
 
 
 def test_candidates_behind_one_that_took_long_are_asked_in_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:

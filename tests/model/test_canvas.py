@@ -98,7 +98,7 @@ def test_a_fill_ends_where_it_repeats_what_follows(
     for slot, token in enumerate(tokenizer.encode(text)):
         canvas.commit(slot, token, EOG)
     canvas.closed = closed
-    canvas.close_by_rule(tokenizer)
+    canvas.close_by_rule(tokenizer, lambda: False)
     assert tokenizer.decode(canvas.tokens()) == (text if kept is None else kept)
     assert canvas.closed is (closed or kept is not None)
 
@@ -110,7 +110,7 @@ def test_a_repeat_is_found_behind_the_healed_text(tokenizer: Tokenizer) -> None:
     canvas.open_block()
     for slot, token in enumerate(tokenizer.encode("    x = 1\n    y = 1\n")):
         canvas.commit(slot, token, EOG)
-    canvas.close_by_rule(tokenizer)
+    canvas.close_by_rule(tokenizer, lambda: False)
     assert tokenizer.decode(canvas.tokens()) == "    x = 1"
     assert canvas.closed
 
@@ -131,7 +131,7 @@ def test_a_fill_ends_with_the_last_line_that_its_region_takes(tokenizer: Tokeniz
         (Region(0, 0, max_lines=2), "    return y\n", "y = x\n    z = y\n"),
     ):
         canvas = limited(tokenizer, "y = x\n    z = y\n    a = 1", after, region)
-        canvas.close_by_rule(tokenizer)
+        canvas.close_by_rule(tokenizer, lambda: False)
         assert tokenizer.decode(canvas.tokens()) == kept
         assert canvas.closed
 
@@ -139,8 +139,10 @@ def test_a_fill_ends_with_the_last_line_that_its_region_takes(tokenizer: Tokeniz
 def test_a_fill_does_not_end_at_what_may_be_taken_back(tokenizer: Tokenizer) -> None:
     canvas = limited(tokenizer, "y = (x\n", "\n    return y\n", Region(0, 0, single_line=True))
     canvas.tentative = {2, 3}
-    canvas.close_by_rule(tokenizer)
+    canvas.close_by_rule(tokenizer, lambda: False)
     assert not canvas.closed
+    canvas.close_by_rule(tokenizer, lambda: True)
+    assert canvas.closed
 
 
 def test_no_repeat_ends_a_fill_before_its_least_length(tokenizer: Tokenizer) -> None:
@@ -148,7 +150,7 @@ def test_no_repeat_ends_a_fill_before_its_least_length(tokenizer: Tokenizer) -> 
     canvas = opened(100, 100, min_tokens=40, stop=StopRule.between("def f(x):\n", "    return y\n"))
     for slot, token in enumerate(tokenizer.encode(text)):
         canvas.commit(slot, token, EOG)
-    canvas.close_by_rule(tokenizer)
+    canvas.close_by_rule(tokenizer, lambda: False)
     assert not canvas.closed
     assert tokenizer.decode(canvas.tokens()) == text
 

@@ -3,9 +3,9 @@
 import itertools
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -18,14 +18,15 @@ from lacuna_model.context import Gap
 from lacuna_model.denoise import denoise
 from lacuna_model.evaluate.syntax_oracles import oracle_for
 from lacuna_model.evaluate.synthetic import Case, Shape, SyntheticModel, cut_case
-from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult
+from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Snapshot
 from lacuna_model.syntax import Language, SyntaxConstraint, parses
 from lacuna_model.syntax.languages import language_for
 
 Mode = Literal["off", "retry", "witness", "engine-off", "engine"]
 MODES: tuple[Mode, ...] = ("off", "retry", "witness")
 ENGINE_MODES: tuple[Mode, ...] = ("engine-off", "engine")
-Fill = Callable[[InfillRequest], InfillResult]
+Fill = Callable[[InfillRequest], Generator[Snapshot, None, InfillResult]]
+Result = TypeVar("Result")
 RETRIES = 3
 BLOCK = 16
 STEP_MS = 40.0  # what a step of the embedded model takes on two cores
@@ -37,9 +38,9 @@ class Cell(msgspec.Struct, frozen=True):
     Shares are of all cases: ``clean`` of files without any syntax error by tree-sitter, ``accepted`` of results that
     are clean or an honest ``no_valid_fill`` (``refused``), ``oracle`` of the delivered files that the language's own
     compiler accepts (NaN where there is none). ``similarity`` (normalised Indel, 0..1), ``exact`` and ``empty`` are
-    of the delivered fills beside the true ones, white space at the ends aside; no true fill is empty. Times are CPU
-    milliseconds a step; ``share`` is p95 of the constraint's part of a step: of one of 40 ms with models that take no
-    time, of the engine's own with the engine, where each fill gives one mean.
+    of the delivered fills beside the true ones, white space at the ends aside; no true fill is empty. Times are the
+    milliseconds that a step waits for the constraint; ``share`` is p95 of them over a step: one of 40 ms with models
+    that take no time, beside which nothing can be searched for, and the mean of its own with the engine.
     """
 
     mode: Mode
@@ -73,7 +74,7 @@ class _Tally:
     empty: list[bool] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
     step_ms: list[float] = field(default_factory=list)
-    shares: list[float] = field(default_factory=list)
+    engine_ms: float = 0.0  # but for the encoding of contexts
     deferred: int = 0
     proposed: int = 0
 
@@ -96,7 +97,7 @@ class _Tally:
             ms_p50=float(p50),
             ms_p95=float(p95),
             ms_p99=float(p99),
-            share=float(np.percentile(self.shares, 95)) if self.shares else float(p95) / STEP_MS,
+            share=float(p95) / (self.engine_ms / max(sum(self.steps), 1) if self.engine_ms else STEP_MS),
             deferred=self.deferred / max(self.proposed, 1),
         )
 
@@ -185,11 +186,12 @@ def _measure(case: Case, tokens: TokenText, mode: Mode, model: SyntheticModel, t
 
 def _measure_engine(case: Case, tokens: TokenText, fill: Fill, mode: Mode, tally: _Tally) -> None:
     options = DecodeOptions(syntax=mode == "engine")
-    result = fill(InfillRequest(case.text.decode(), case.regions, language=case.language.name, options=options))
+    request = InfillRequest(case.text.decode(), case.regions, language=case.language.name, options=options)
+    result, step_ms = _waits(fill(request))
     stats = result.stats
     tally.steps.append(stats.steps)
-    tally.step_ms.append(stats.constraint_ms / max(stats.steps, 1))
-    tally.shares.append(stats.constraint_ms / max(stats.ms - stats.encode_ms, 1e-3))
+    tally.step_ms += step_ms
+    tally.engine_ms += stats.ms - stats.encode_ms
     tally.deferred += stats.vetoes
     tally.proposed += stats.vetoes + stats.tokens
     _judge(case, tokens, result.fills if result.status == "ok" else None, result.text.encode(), tally)
@@ -215,20 +217,28 @@ def _judge(case: Case, tokens: TokenText, fills: Sequence[str] | None, filled: b
 def _fill(
     case: Case, model: SyntheticModel, constraint: Constraint, tokens: TokenText
 ) -> tuple[Verdict, int, list[float]]:
-    """The verdict, the steps it took, and the milliseconds that the constraint took in each."""
+    """The verdict, the steps it took, and the milliseconds that each waited for the constraint."""
     canvases = [Canvas(Gap("before", 0, 0), BLOCK, region.max_tokens) for region in case.regions]
     options = DecodeOptions(schedule="confidence", confidence=0.85, corrections=0)
     loop = denoise(model, canvases, constraint, tokens, options, cancelled=lambda: False, deadline=None)
+    ending, step_ms = _waits(loop)
+    return ending.verdict, ending.counts.steps, step_ms
+
+
+def _waits(loop: Generator[Snapshot, None, Result]) -> tuple[Result, list[float]]:
+    """What a loop ends with, and the milliseconds that each of its steps waited for the constraint."""
     step_ms: list[float] = []
-    asked = 0
+    step, before = 0, 0.0
     while True:
         try:
             snapshot = next(loop)
         except StopIteration as end:
-            return end.value.verdict, end.value.counts.steps, step_ms
-        if snapshot.step > len(step_ms):  # else the constraint let nothing through, and is asked again in this step
-            step_ms.append(sum(constraint.stats.step_ms[asked:]))
-            asked = len(constraint.stats.step_ms)
+            return end.value, step_ms
+        if snapshot.step < step:  # another group of regions
+            step, before = 0, 0.0
+        if snapshot.step > step:  # else the constraint let nothing through, and is asked again in this step
+            step_ms.append(snapshot.constraint_ms - before)
+            step, before = snapshot.step, snapshot.constraint_ms
 
 
 def assembled(case: Case, fills: Sequence[str]) -> bytes:

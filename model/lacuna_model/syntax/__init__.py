@@ -1,9 +1,11 @@
 """Syntax constraints: tree-sitter and each region's own rules decide what the denoise loop may commit."""
 
 from collections.abc import Sequence
+from functools import partial
 
-from lacuna_model.constraint import Constraint, TokenText, Unconstrained
+from lacuna_model.constraint import Constraint, GapView, TokenText, Unconstrained
 from lacuna_model.params import Region
+from lacuna_model.syntax.beside import Beside
 from lacuna_model.syntax.document import parses
 from lacuna_model.syntax.languages import LANGUAGES, Language, language_for
 from lacuna_model.syntax.region_rules import RegionRules
@@ -22,6 +24,7 @@ def constraint_for(
     *,
     syntax: bool,
     deadline: float | None = None,
+    prefixes: Sequence[bytes] = (),
 ) -> Constraint:
     """The constraint of a request: the syntax of its language and its regions' own rules.
 
@@ -32,4 +35,9 @@ def constraint_for(
     known = language_for(path, language) if syntax else None
     if known is None and all(RegionRules(region, text[region.end :]).empty for region in regions):
         return Unconstrained(tokens)
-    return SyntaxConstraint(text, regions, known, tokens, deadline=deadline)
+    prefixes = prefixes or [b""] * len(regions)
+    pairs = zip(regions, prefixes, strict=True)
+    return Beside(
+        partial(SyntaxConstraint, text, regions, known, tokens, deadline=deadline),
+        [GapView((), (), budget=region.max_tokens, prefix=prefix) for region, prefix in pairs],
+    )

@@ -26,3 +26,7 @@ class Clock:
         """Whether what is under way has to end."""
         now = time.monotonic()  # which is cheap, while the thread's time is a system call, and never the faster one
         return now >= self._until or (now >= self._soonest and time.thread_time() >= self._own_until)
+
+    def stop(self) -> None:
+        """Whatever is under way has to end, and so has all that begins later."""
+        self._deadline = self._until = -math.inf

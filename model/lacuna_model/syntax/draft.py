@@ -1,9 +1,9 @@
 """One gap's slots as the witness search sees them: what is fixed, what the model would put where."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from lacuna_model.constraint import GapView, fill_tokens
+from lacuna_model.constraint import Commit, GapView, Remask, fill_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,19 @@ def holds(tokens: Sequence[int], view: GapView, eog_id: int) -> bool:
         len(tokens) <= done + slot if token == eog_id else tuple(tokens[done + slot : done + slot + 1]) == (token,)
         for slot, token in fixed_in_block(view, eog_id).items()
     )
+
+
+def changed(view: GapView, changes: Iterable[Commit | Remask]) -> GapView:
+    """A gap after some commits and remasks, as a canvas would have it but for what an end-of-gap cuts off."""
+    slots, tentative = list(view.slots), view.tentative
+    for one in changes:
+        if isinstance(one, Commit):
+            slots[one.slot], tentative = one.token, one.tentative
+        else:
+            end = slots.index(None) if None in slots else len(slots)
+            slots[one.slot : end] = [None] * (end - one.slot)
+            tentative = False
+    return replace(view, slots=tuple(slots), tentative=tentative)
 
 
 def overlaid(tokens: tuple[int, ...], view: GapView, overlay: Mapping[int, int], eog: int) -> tuple[int, ...]:

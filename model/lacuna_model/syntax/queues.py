@@ -8,7 +8,7 @@ from lacuna_model.constraint import GapView
 from lacuna_model.syntax.candidates import Candidates
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
-from lacuna_model.syntax.draft import Fill, holds, lay_out, overlaid, ranked_tokens
+from lacuna_model.syntax.draft import Fill, fixed_in_block, holds, lay_out, overlaid, ranked_tokens
 from lacuna_model.syntax.gap_text import GapText
 from lacuna_model.syntax.vocabulary import Vocabulary
 
@@ -70,7 +70,8 @@ class Queues:
             return
         queue.add(draft, base=base)
         if fill is not None and not draft.closed and not fill.closing:
-            queue.add_fill(overlaid(fill.tokens, view, overlay, eog), base=base + COST_OVERLAID)
+            fixed = {**fixed_in_block(view, eog), **overlay}  # which that fill need not hold yet
+            queue.add_fill(overlaid(fill.tokens, view, fixed, eog), base=base + COST_OVERLAID)
         if draft.kept == 0 and self._original[gap]:
             original = self._gaps[gap].prefix + self._original[gap]
             queue.add_fill(self._vocabulary.encode(original), base=base + COST_ORIGINAL)

@@ -12,7 +12,7 @@ from lacuna_model.syntax.draft import Fill
 from lacuna_model.syntax.gap_text import GapText
 
 MOST_AHEAD = 8
-MOST_FAILED = 4  # runs taken back in one gap, before it gets none any more
+MOST_FAILED = 4  # runs taken back in one gap, before it gets none longer than a token any more
 
 
 class Tentative:
@@ -31,14 +31,22 @@ class Tentative:
         """
         gap, failed = self._gaps[commit.gap], self._failed[commit.gap]
         committed = fill_tokens(view, self._eog_id)
-        place = len(view.done) + commit.slot
-        if commit.token == self._eog_id or place != len(committed) or view.slots.count(None) < 2:
+        if commit.token == self._eog_id or len(view.done) + commit.slot != len(committed):
             return False
         tokens = (*committed, commit.token)
-        first = self._first(tokens, witness)
-        if place - first >= MOST_AHEAD or len(failed) >= MOST_FAILED or tokens[: first + 1] in failed:
+        if not self.goes_on(commit.gap, view, witness) or tokens[: self._first(tokens, witness) + 1] in failed:
             return False
         return not gap.leaves(tokens) and gap.reads(tokens) is True
+
+    def goes_on(self, gap: int, view: GapView, witness: Fill) -> bool:
+        """Whether one more token of a gap may go ahead of the witness."""
+        most = MOST_AHEAD if len(self._failed[gap]) < MOST_FAILED else 1
+        return view.slots.count(None) > 1 and len(self.run(view, witness)) < most
+
+    def run(self, view: GapView, witness: Fill) -> range:
+        """The slots whose tokens are ahead of a gap's witness."""
+        committed = fill_tokens(view, self._eog_id)
+        return range(self._first(committed, witness) - len(view.done), len(committed) - len(view.done))
 
     def take_back(self, gap: int, view: GapView, witness: Fill) -> Remask:
         """Masks what went ahead of a gap's witness."""

@@ -6,45 +6,35 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 """
 
 import time
-from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
 from lacuna_model.params import Region
-from lacuna_model.syntax.beam import Effort, Found, joint_search
+from lacuna_model.syntax.beam import Effort, joint_search
 from lacuna_model.syntax.clock import Clock
-from lacuna_model.syntax.draft import Fill, holds
+from lacuna_model.syntax.draft import Fill, changed, holds
+from lacuna_model.syntax.first_witness import FirstWitness
 from lacuna_model.syntax.gap_text import gap_texts
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.last_word import LastWord
 from lacuna_model.syntax.overruled import made_up
 from lacuna_model.syntax.queues import Queues
-from lacuna_model.syntax.search import ATTEMPTS, BARE_ATTEMPTS, Search
+from lacuna_model.syntax.search import BARE_ATTEMPTS, Search
 from lacuna_model.syntax.tentative import Tentative
 from lacuna_model.syntax.unfinished import document_of
 from lacuna_model.syntax.vocabulary import vocabulary_of
 
-# Drafts that are right are so at once; a witness without them is found sooner, and renewed with them gap by gap.
-DRAFT_VERIFIES = 8
-DRAFT_SECONDS = 0.004
-STEP_VERIFIES = 2
-STEP_SECONDS = 0.002
-INSIST_VERIFIES = 8  # with 6 the model lost the name of a loop in two of 150 lines
-INSIST_SECONDS = 0.004
-INSIST_SECONDS_ALL = 0.006  # of all gaps together, the last of them not cut short
-# Of 157 searches for commits of a gap that two had failed to find, with all else in it as it was, none found them.
-MOST_VAIN = 2
-# Without a witness nothing can be committed, and a deferral costs a whole step of the model (about 20 ms). Each
-# attempt may take as long again as the one before: where a parse is slow the first gets through a few fills only.
-FIRST_VERIFIES = 64
-FIRST_SECONDS = 0.020
-FIRST_SECONDS_MORE = 0.010  # for each further gap
+RENEW_VERIFIES = 8  # with 6 the model lost the name of a loop in two of 150 lines
+RENEW_SECONDS = 0.004
+RENEW_SECONDS_ALL = 0.006  # of all gaps together, the last of them not cut short
 # A call ends after this time, whatever it was about to try: all other requests wait for it.
 CALL_SECONDS = 1.0
 GRACE_SECONDS = 0.3  # for the last word where the deadline has passed
-MOST_BROKEN_OFF = 6  # such calls that go on where they ended
+_GAP = attrgetter("gap")
 
 
 class SyntaxConstraint:
@@ -80,14 +70,13 @@ class SyntaxConstraint:
         self._last_word = LastWord(
             text, regions, self._document, self._gaps, self._judge, self._search, self._clock, strict=strict
         )
+        self._first = FirstWitness(self._search, self._judge, self._last_word, self._clock, len(regions), strict=strict)
         self._tentative = Tentative(self._gaps, self._vocabulary.eog_id)
         self._witness: list[Fill] | None = None
-        self._partial: list[Fill | None] = [None] * len(regions)
-        self._attempts = self._broken_off = 0
         self._seen: tuple[GapView, ...] = ()
-        self._tried: dict[Hashable, int] = {}  # how many verifies a search took that found nothing
-        self._vain: Counter[Hashable] = Counter()  # how many searches for the same commits found no fill with them
-        self._strict = strict
+        self._due: tuple[Sequence[GapView], Sequence[Commit]] = (), ()  # gaps as they are now, and what had to wait
+        self._tried: set[Hashable] = set()  # searches that found nothing
+        self._vain: set[Hashable] = set()  # commits that a search found no fill with
 
     @property
     def witness(self) -> tuple[str, ...] | None:
@@ -97,41 +86,100 @@ class SyntaxConstraint:
     def foresee(self, gaps: Sequence[GapView]) -> list[str]:
         """Fills that are valid together, before anything is proposed; "" for gaps that none are soon found for."""
         self._clock.begin(CALL_SECONDS)
-        while self._witness is None and self._attempts < BARE_ATTEMPTS and not self._clock.over:
-            self._find(gaps, (), set(range(len(gaps))))
-        return [fill.text.decode() if fill is not None else "" for fill in self._witness or self._partial]
+        self._take_prefixes(gaps)
+        while self._witness is None and self._first.attempts < BARE_ATTEMPTS and not self._clock.over:
+            self._witness = self._first.find(gaps, (), range(len(gaps)), None)
+        self._read_ahead(gaps)
+        return [fill.text.decode() if fill is not None else "" for fill in self._witness or self._first.partial]
 
     def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
-        """The proposed commits that a witness agrees with, or else a tentative one, or the witness's own next token."""
-        started, cpu = time.perf_counter(), time.thread_time()
+        """Of the proposed commits those that a witness agrees with or that may be tentative, or else other tokens.
+
+        A witness that holds the tentative ones is looked for by ``follow``, which the next call begins with.
+        """
+        self.follow()
         self._clock.begin(CALL_SECONDS)
-        admitted = self._admit(gaps, proposal)
-        self.stats.ms += (time.perf_counter() - started) * 1e3
-        self.stats.step_ms.append((time.thread_time() - cpu) * 1e3)
+        self._take_prefixes(gaps)
+        own = {gap: list(commits) for gap, commits in groupby(sorted(proposal, key=_GAP), _GAP)}
+        admitted = self._admit(gaps, {commit.gap: own[commit.gap] for commit in proposal})
+        after = [changed(view, [one for one in admitted if one.gap == gap]) for gap, view in enumerate(gaps)]
         taken = {(commit.gap, commit.slot, commit.token) for commit in admitted if isinstance(commit, Commit)}
-        self.stats.vetoes += sum((commit.gap, commit.slot, commit.token) not in taken for commit in set(proposal))
+        refused = [commit for commit in proposal if (commit.gap, commit.slot, commit.token) not in taken]
+        self._due = after, [commit for commit in refused if after[commit.gap].slots[commit.slot] is None]
+        self.stats.vetoes += len(set(refused))
         self.stats.deferrals += not admitted
         return admitted
 
-    def _admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
-        if not proposal:
+    def follow(self) -> None:
+        """Looks for the witness that tentative tokens lack, or that commits do which had to wait.
+
+        It may be called beside the model, once behind each ``admit``, by any thread.
+        """
+        (gaps, waiting), self._due = self._due, ((), ())
+        self._clock.begin(CALL_SECONDS)
+        for gap in range(len(gaps) if self._witness is not None else 0):
+            if self._is_ahead(gaps, gap):
+                self._catch_up(gaps, gap)
+            if own := [commit for commit in waiting if commit.gap == gap]:
+                self._renew(gaps, own, gap)
+        self._read_ahead(gaps)
+
+    def confirms(self, gap: int, view: GapView) -> bool:
+        """Whether a witness holds what is committed in a gap."""
+        self.follow()
+        return self._witness is not None and self._holds(view, self._witness[gap])
+
+    def close(self) -> None:
+        """Ends what is searched for."""
+        self._clock.stop()
+
+    def _read_ahead(self, gaps: Sequence[GapView]) -> None:
+        """Reads what is committed, behind which the next tokens will be read."""
+        for gap, view in zip(self._gaps, gaps, strict=False):
+            if self._witness is not None and not view.closed and not self._clock.over:
+                gap.reads(tuple(fill_tokens(view, self._vocabulary.eog_id)))
+
+    def _admit(self, gaps: Sequence[GapView], own: Mapping[int, Sequence[Commit]]) -> list[Commit | Remask]:
+        """What is let through of each gap's ``own`` commits."""
+        if not own:
             return []
-        self._take_prefixes(gaps)
         self._seen = tuple(gaps)
         if stray := self._strayed(gaps):
-            self._find(gaps, proposal, stray)
+            self._witness = self._first.find(gaps, [one for each in own.values() for one in each], stray, self._witness)
         if self._witness is None:
             return []
-        self._renew(gaps, proposal)
-        admitted = [commit for commit in proposal if self._agrees(gaps, commit)]
-        return (
-            admitted
-            or self._go_ahead(gaps, [commit for commit in proposal if self._is_ahead(gaps, commit.gap)])
-            or self._insist(gaps, proposal)
-            or self._go_ahead(gaps, proposal)
-            or self._take_back(gaps, proposal)
-            or self._swap(gaps, proposal)
-        )
+        admitted = [one for gap, commits in own.items() for one in self._pass(gaps, commits, gap)]
+        if admitted or (admitted := [*self._insist(gaps, own)]):
+            return admitted
+        ahead = next((gap for gap in own if self._is_ahead(gaps, gap)), None)
+        return [*self._swap(gaps, own)] if ahead is None else self._take_back(gaps, ahead)
+
+    def _pass(self, gaps: Sequence[GapView], own: Sequence[Commit], gap: int) -> Sequence[Commit | Remask]:
+        """What needs no search: tokens of the witness's, and those that the grammar reads behind what is there.
+
+        Tentative tokens that no more may follow are taken back.
+        """
+        assert self._witness is not None
+        view, passed = gaps[gap], [commit for commit in own if self._agrees(gaps, commit)]
+        view = changed(view, passed)
+        for commit in sorted(own, key=attrgetter("slot")):
+            if commit in passed:
+                continue
+            if not self._tentative.takes(commit, view, self._witness[gap]):
+                break
+            passed.append(replace(commit, tentative=True))
+            view = changed(view, passed[-1:])
+        if passed or not self._is_ahead(gaps, gap) or self._tentative.goes_on(gap, view, self._witness[gap]):
+            return passed
+        return self._take_back(gaps, gap)
+
+    def _take_back(self, gaps: Sequence[GapView], gap: int) -> list[Commit | Remask]:
+        """Masks the tentative tokens of a gap; the first of their places receives the witness's own."""
+        assert self._witness is not None
+        self._find_other(gaps, gap)
+        back = self._tentative.take_back(gap, gaps[gap], self._witness[gap])
+        self.stats.swaps += 1
+        return [back, *self._lacking(gap, changed(gaps[gap], [back]))[:1]]
 
     def _take_prefixes(self, gaps: Sequence[GapView]) -> None:
         for gap, view in zip(self._gaps, gaps, strict=True):
@@ -164,122 +212,72 @@ class SyntaxConstraint:
     def _holds(self, view: GapView, fill: Fill) -> bool:
         return holds(fill.tokens, view, self._vocabulary.eog_id)
 
-    def _find(self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: set[int]) -> None:
-        """Looks for a first witness, each time it is called a little further."""
-        held = [None if gap in which else fill for gap, fill in enumerate(self._witness or self._partial)]
-        drafts = Effort(DRAFT_VERIFIES, DRAFT_SECONDS, self._clock)
-        if self._attempts == 0 and self._adopts(
-            self._search.together(gaps, proposal, held, drafts, known=self._witness)
-        ):
-            return
-        most = 1 if all(gaps[gap].closed for gap in which) else ATTEMPTS  # what is closed has but one fill
-        if self._attempts < most:
-            self._attempts += 1
-            self._attempt(gaps, proposal, held)
-            if self._witness is None and self._clock.over and self._broken_off < MOST_BROKEN_OFF:
-                self._broken_off += 1
-                self._attempts = max(self._attempts - 1, 0)
+    def _catch_up(self, gaps: Sequence[GapView], gap: int) -> None:
+        """Looks for a witness that holds the tentative tokens of a gap, or else as many of them as it can.
 
-    def _attempt(self, gaps: Sequence[GapView], proposal: Sequence[Commit], held: list[Fill | None]) -> None:
-        """A long search, first for fills without anything of the model's: by guesses, then by the grammar.
-
-        What failed before is remembered, so that even with the same marginals a further attempt is a longer search.
-        The last may leave what is broken around the gaps.
-        """
-        bare = self._attempts <= BARE_ATTEMPTS
-        if self._attempts == BARE_ATTEMPTS and None in held:
-            self._search.hard(gaps, held)
-        if self._attempts == ATTEMPTS and None in held:
-            if self._judge.displace():  # what is merely out of place is better than nothing
-                self._search.hard(gaps, held)
-            if None in held and not self._strict:
-                self._judge.relax()
-        missing = max(held.count(None), 1)  # what was found in parts is checked as a whole too
-        seconds = FIRST_SECONDS + FIRST_SECONDS_MORE * (missing - 1)
-        effort = Effort(FIRST_VERIFIES * missing, seconds * self._attempts, self._clock)
-        found = self._search.together(gaps, proposal, held, effort, known=self._witness, bare=bare)
-        if found.whole is not None:
-            if self._adopts(found):
-                self._attempts = 0
-        else:  # what was found for some gaps need not be looked for again
-            solved = [None if gap in found.unsolved else fill for gap, fill in enumerate(found.fills)]
-            progress = solved.count(None) < self._partial.count(None)
-            self._attempts -= progress
-            if progress or self._attempts % 2:
-                self._partial = solved
-            else:  # one of them may be to blame for what the others lack
-                self._partial = [None] * len(gaps)
-
-    def _adopts(self, found: Found) -> bool:
-        """Takes what was found as the witness, if the last word would be for it: it is hard to go back on later."""
-        if found.whole is None:
-            return False
-        texts = tuple(fill.text for fill in found.whole)
-        if self._last_word.refusal(texts, final=False):
-            self._judge.refuse(texts)
-            return False
-        self._witness = found.whole
-        return True
-
-    def _renew(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> None:
-        """Looks for a witness that holds what this one refuses, gap after gap: one's trouble is not another's."""
-        for gap in dict.fromkeys(commit.gap for commit in proposal if not self._agrees(gaps, commit)):
-            self._renew_gap(gaps, proposal, gap, Effort(STEP_VERIFIES, STEP_SECONDS, self._clock))
-
-    def _renew_gap(self, gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, effort: Effort) -> None:
-        """Looks for another fill of one gap; what was in vain is not tried again with no more effort.
-
-        Nor is it a third time where only the other gaps have changed, or what the model has for the open slots.
+        Where no more may follow, they will be taken back, and others are looked for.
         """
         assert self._witness is not None
-        view, own = gaps[gap], tuple(commit for commit in proposal if commit.gap == gap)
-        key = gap, view.done, view.slots, own, view.ids[:, :1].tobytes(), tuple(self._witness)
-        wanted = key[:4], effort.verifies
-        if self._tried.get(key, 0) >= effort.verifies or self._vain[wanted] >= MOST_VAIN:
+        self._renew(gaps, (), gap)
+        run, known = self._tentative.run(gaps[gap], self._witness[gap]), None
+        while len(run) > 1 and run != known:
+            self._renew(_with(gaps, gap, changed(gaps[gap], [Remask(gap, run[1])])), (), gap)
+            run, known = self._tentative.run(gaps[gap], self._witness[gap]), run
+        if run and not self._tentative.goes_on(gap, gaps[gap], self._witness[gap]):
+            self._find_other(gaps, gap)
+
+    def _find_other(self, gaps: Sequence[GapView], gap: int) -> None:
+        """Looks for a witness with the model's next best token in place of a gap's first tentative one."""
+        assert self._witness is not None
+        first = self._tentative.run(gaps[gap], self._witness[gap])[0]
+        token = gaps[gap].slots[first]
+        assert token is not None
+        masked = _with(gaps, gap, changed(gaps[gap], [Remask(gap, first)]))
+        self._renew(masked, [Commit(gap, first, token)], gap)
+
+    def _renew(self, gaps: Sequence[GapView], own: Sequence[Commit], gap: int) -> None:
+        """Looks for another fill of one gap; what was in vain is not tried again.
+
+        Nor is it where only the other gaps have changed, or what the model has for the open slots: of 157 such searches
+        a third time none found what was proposed.
+        """
+        assert self._witness is not None
+        view = gaps[gap]
+        wanted = gap, view.done, view.slots, tuple(own)
+        key = wanted, view.ids[:, :1].tobytes(), tuple(self._witness)
+        if key in self._tried or wanted in self._vain:
             return
-        queue = self._search.candidates(gaps, proposal, gap, known=self._witness[gap])
+        queue = self._search.candidates(gaps, own, gap, known=self._witness[gap])
+        effort = Effort(RENEW_VERIFIES, RENEW_SECONDS, self._clock)
         found = joint_search({gap: queue}, self._witness, self._judge, effort)
         if found.whole is not None:
             self._witness = found.whole
-        elif not self._clock.over:
-            self._tried[key] = effort.verifies
-        if not self._clock.over:
-            self._vain[wanted] += found.whole is None or not any(self._agrees(gaps, commit) for commit in own)
+        if self._clock.over:
+            return
+        if found.whole is None:
+            self._tried.add(key)
+        if found.whole is None or (own and not any(self._agrees(gaps, commit) for commit in own)):
+            self._vain.add(wanted)
 
-    def _insist(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
-        """A longer search for a gap's best commit alone, where a step would else take nothing of what was proposed.
+    def _insist(self, gaps: Sequence[GapView], own: Mapping[int, Sequence[Commit]]) -> list[Commit]:
+        """What a search finds a witness for of each gap's commits, or of the best of them.
 
-        A token of the witness's own costs the fill its sense, and a step lost costs more than this search.
+        A step would else take nothing of what was proposed. A token of the witness's own costs the fill its sense, and
+        a step lost costs more than this search.
         """
         started = time.thread_time()
-        for gap in dict.fromkeys(commit.gap for commit in proposal):
-            best = next(commit for commit in proposal if commit.gap == gap)
-            self._renew_gap(gaps, [best], gap, Effort(INSIST_VERIFIES, INSIST_SECONDS, self._clock))
-            if self._agrees(gaps, best):
-                return [best]
-            if time.thread_time() - started > INSIST_SECONDS_ALL:
+        admitted: list[Commit] = []
+        for gap, commits in own.items():
+            for wanted in dict.fromkeys((tuple(commits), tuple(commits[:1]))):
+                self._renew(gaps, wanted, gap)
+                if agreed := [commit for commit in commits if self._agrees(gaps, commit)]:
+                    admitted += agreed
+                    break
+            if time.thread_time() - started > RENEW_SECONDS_ALL:
                 break
-        return []
+        return admitted
 
-    def _go_ahead(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
-        """The first commit that may be tentative."""
-        assert self._witness is not None
-        for commit in proposal:
-            if self._tentative.takes(commit, gaps[commit.gap], self._witness[commit.gap]):
-                return [replace(commit, tentative=True)]
-        return []
-
-    def _take_back(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Remask]:
-        """Masks the tentative tokens of a gap, if no witness is found that holds them."""
-        assert self._witness is not None
-        for gap in dict.fromkeys(commit.gap for commit in proposal):
-            if self._is_ahead(gaps, gap):
-                self._renew_gap(gaps, (), gap, Effort(INSIST_VERIFIES, INSIST_SECONDS, self._clock))
-                if self._is_ahead(gaps, gap):
-                    return [self._tentative.take_back(gap, gaps[gap], self._witness[gap])]
-        return []
-
-    def _swap(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
+    def _swap(self, gaps: Sequence[GapView], own: Mapping[int, Sequence[Commit]]) -> list[Commit]:
         """The witness's token for the first open slot, of the gap that was proposed first.
 
         Where the model would go on in a line that the region does not take, all that the fill lacks is committed: else
@@ -287,13 +285,13 @@ class SyntaxConstraint:
         """
         assert self._witness is not None
         eog = self._vocabulary.eog_id
-        for gap in dict.fromkeys([commit.gap for commit in proposal]):
-            committed, own = fill_tokens(gaps[gap], eog), [commit for commit in proposal if commit.gap == gap]
-            leaves = any(self._leaves(gaps[gap], commit) for commit in own)
+        for gap, commits in own.items():
+            committed = fill_tokens(gaps[gap], eog)
+            leaves = any(self._leaves(gaps[gap], commit) for commit in commits)
             if leaves:
                 self._shorten(gaps, gap)
             if lacking := self._lacking(gap, gaps[gap]):
-                if leaves or any(commit.token == eog for commit in own):
+                if leaves or any(commit.token == eog for commit in commits):
                     self._last_word.overruled.note(gap, self._gaps[gap].text(committed), self._witness[gap].text)
                 self.stats.swaps += len(lacking) if leaves else 1
                 return lacking if leaves else lacking[:1]
@@ -311,7 +309,7 @@ class SyntaxConstraint:
         assert self._witness is not None
         head = self._gaps[gap].text(fill_tokens(gaps[gap], self._vocabulary.eog_id))
         queue = self._search.candidates(gaps, (), gap, known=self._witness[gap], bare=True)
-        effort = Effort(INSIST_VERIFIES, INSIST_SECONDS, self._clock)
+        effort = Effort(RENEW_VERIFIES, RENEW_SECONDS, self._clock)
         found = joint_search({gap: queue}, self._witness, self._judge, effort)
         if found.whole is not None:
             ways = [(bool(made_up(head, way[gap].text)), len(way[gap].text)) for way in (found.whole, self._witness)]
@@ -326,10 +324,12 @@ class SyntaxConstraint:
 
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
         """The final verdict: a fresh parse of the whole, the indentation rules and the language's own oracle."""
-        started = time.perf_counter()
         self._clock.begin(CALL_SECONDS, least=GRACE_SECONDS)
         self._take_prefixes(gaps)
-        seen = self._seen or gaps
-        verdict = self._last_word.verdict(gaps, seen, self._witness, attempts=self._attempts, truncate=truncate)
-        self.stats.ms += (time.perf_counter() - started) * 1e3
-        return verdict
+        seen, attempts = self._seen or gaps, self._first.attempts
+        return self._last_word.verdict(gaps, seen, self._witness, attempts=attempts, truncate=truncate)
+
+
+def _with(gaps: Sequence[GapView], gap: int, view: GapView) -> list[GapView]:
+    """The gaps, one of them as in a view."""
+    return [*gaps[:gap], view, *gaps[gap + 1 :]]

@@ -192,7 +192,7 @@ def bench_syntax(
     from lacuna_model.evaluate import bench_syntax as benchmark
     from lacuna_model.loader import load_tokenizer
 
-    fill = Engine.load(model).fill if engine else None
+    fill = Engine.load(model).stream if engine else None
     tokens = load_tokenizer(model)
     gc.freeze()  # as the service does, which does not look through what stays either
     modes = benchmark.ENGINE_MODES if engine else benchmark.MODES

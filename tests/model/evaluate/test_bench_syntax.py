@@ -1,11 +1,12 @@
 import math
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from tests.model import tiny
 
 from lacuna_model.evaluate import bench_syntax
-from lacuna_model.params import FillStats, InfillRequest, InfillResult
+from lacuna_model.params import FillStats, InfillRequest, InfillResult, Snapshot
 from lacuna_model.syntax import parses
 from lacuna_model.syntax.languages import language_for
 from lacuna_model.tokenizer import Tokenizer
@@ -48,9 +49,11 @@ def test_the_fewer_slots_are_foreseen_the_more_steps_are_taken() -> None:
 def test_an_engine_is_measured_by_what_its_results_say() -> None:
     asked: list[InfillRequest] = []
 
-    def fill(request: InfillRequest) -> InfillResult:
+    def fill(request: InfillRequest) -> Generator[Snapshot, None, InfillResult]:
         asked.append(request)
-        stats = FillStats(steps=2, ms=50.0, encode_ms=10.0, constraint_ms=4.0, tokens=3)
+        for step, waited in ((0, 0.0), (1, 1.0), (1, 1.5), (2, 4.0)):
+            yield Snapshot(step, ("",), ((),), constraint_ms=waited)
+        stats = FillStats(steps=2, ms=50.0, encode_ms=10.0, constraint_ms=4.5, tokens=3)
         broken = request.text.replace("def ", "def (", 1)
         if request.options.syntax:
             return InfillResult("no_valid_fill", request.text, ("",), stats)
@@ -59,8 +62,9 @@ def test_an_engine_is_measured_by_what_its_results_say() -> None:
     off, on = bench_syntax.run({"python": [TEXT]}, TOKENS, fill=fill, gaps=(1,), slots=(4,), cases=3)
     assert (off.clean, off.refused, off.oracle) == (0.0, 0.0, 0.0)
     assert (on.refused, on.accepted) == (1.0, 1.0)
-    assert on.share == pytest.approx(0.1)
-    assert on.ms_p50 == pytest.approx(2.0)
+    assert on.ms_p50 == pytest.approx(2.0)  # of 1 and 3, six times each
+    assert on.ms_p95 == pytest.approx(3.0)
+    assert on.share == pytest.approx(3.0 / 20.0)
     assert {request.options.syntax for request in asked} == {False, True}
 
 

@@ -185,7 +185,7 @@ def test_a_fill_goes_on_behind_what_its_tokens_say_anew(tokens: SmallTokens) -> 
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches end with their checks, never with their time: on a busy machine other fills are found."""
     monkeypatch.setattr(Effort, "late", False)
-    monkeypatch.setattr(witness, "INSIST_SECONDS_ALL", 60.0)
+    monkeypatch.setattr(witness, "RENEW_SECONDS_ALL", 60.0)
 
 
 @pytest.mark.usefixtures("unhurried")

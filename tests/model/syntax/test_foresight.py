@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -45,11 +46,17 @@ def admitted(text: bytes, begin: int, end: int, language: Language, tokens: Smal
     constraint = SyntaxConstraint(
         text[:begin] + text[end:], [Region(begin, begin, max_tokens=len(truth) + 12)], language, tokens
     )
+    tentative = False
     for place, token in enumerate([*truth, tokens.eog_id]):
-        commit, gaps = Commit(0, place, token), [offered(truth[:place], place, len(truth) + 12, token, tokens)]
-        # what lets nothing through is asked again, as the loop does
-        if not any(constraint.admit(gaps, [commit]) == [commit] for _ in range(ATTEMPTS)):
+        commit, view = Commit(0, place, token), offered(truth[:place], place, len(truth) + 12, token, tokens)
+        for _ in range(ATTEMPTS):  # what lets nothing through is asked again, as the loop does
+            let_through = constraint.admit([replace(view, tentative=tentative)], [commit])
+            if let_through:
+                break
+        tentative = let_through == [replace(commit, tentative=True)]
+        if let_through != [commit] and not tentative:
             return tokens.decode_bytes(truth[:place])
+    assert not tentative
     return text[begin:end]
 
 

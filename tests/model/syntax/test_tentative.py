@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from lacuna_model.constraint import Commit, GapView, Remask
+from lacuna_model.constraint import Commit, GapView, Remask, fill_tokens
 from lacuna_model.params import Region
 from lacuna_model.syntax import SyntaxConstraint
 from lacuna_model.syntax.draft import Fill
@@ -73,9 +73,23 @@ def test_what_came_to_nothing_is_masked_and_not_tried_again(gap: GapText, tokens
     assert ahead.take_back(0, view(6, 9, 9, done=(5,)), WITNESS) == Remask(0, 1)
     assert not ahead.takes(Commit(0, 1, 9), view(6, done=(5,)), WITNESS)
     assert ahead.takes(Commit(0, 1, 8), view(6, done=(5,)), WITNESS)
+
+
+def test_where_much_came_to_nothing_one_token_at_a_time_goes_ahead(gap: GapText, tokens: SmallTokens) -> None:
+    ahead = Tentative([gap], tokens.eog_id)
+    assert ahead.takes(Commit(0, 2, 9), view(6, 8, done=(5,)), WITNESS)
     for token in range(20, 20 + MOST_FAILED):
         ahead.take_back(0, view(token), WITNESS)
-    assert not ahead.takes(Commit(0, 1, 8), view(6, done=(5,)), WITNESS)
+    assert ahead.takes(Commit(0, 1, 8), view(6, done=(5,)), WITNESS)
+    assert not ahead.takes(Commit(0, 2, 9), view(6, 8, done=(5,)), WITNESS)
+
+
+def test_what_is_ahead_is_what_the_witness_has_not(gap: GapText, tokens: SmallTokens) -> None:
+    ahead = Tentative([gap], tokens.eog_id)
+    assert ahead.run(view(6, 9, 9, done=(5,)), WITNESS) == range(1, 3)
+    assert not ahead.run(view(5, 6, 7), WITNESS)
+    assert ahead.goes_on(0, view(9, 9), WITNESS)
+    assert not ahead.goes_on(0, view(9, 9, open_slots=1), WITNESS)
 
 
 # What stands in front of the gap, in it and behind it: no search completes its first half.
@@ -97,13 +111,14 @@ def test_tokens_without_a_witness_come_through_all_the_same(
     """A search that finds nothing for some beginnings of the fill loses none of its tokens."""
     truth = [*tokens.encode(inside), tokens.eog_id]
     constraint = SyntaxConstraint(before + behind, [Region(len(before), len(before))], require(name), tokens)
-    renew, hidden = constraint._renew_gap, range(1, 6)
+    renew, hidden = constraint._renew, range(1, 6)
 
-    def finds_nothing_at_first(gaps: Sequence[GapView], proposal: Sequence[Commit], gap: int, effort: object) -> None:
-        if proposal[0].slot not in hidden:
-            renew(gaps, proposal, gap, effort)  # type: ignore[arg-type]
+    def finds_nothing_at_first(gaps: Sequence[GapView], own: Sequence[Commit], gap: int) -> None:
+        last = own[0].slot if own else len(fill_tokens(gaps[gap], tokens.eog_id)) - 1
+        if last not in hidden:
+            renew(gaps, own, gap)
 
-    monkeypatch.setattr(constraint, "_renew_gap", finds_nothing_at_first)
+    monkeypatch.setattr(constraint, "_renew", finds_nothing_at_first)
     tentative = []
     for place, token in enumerate(truth):
         view = offered(truth[:place], place, len(truth) + 12, token, tokens)

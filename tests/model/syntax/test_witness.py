@@ -10,7 +10,7 @@ import pytest
 
 from lacuna_model.constraint import Commit, GapView
 from lacuna_model.params import Region
-from lacuna_model.syntax import SyntaxConstraint, oracle, window, witness
+from lacuna_model.syntax import SyntaxConstraint, first_witness, oracle, window, witness
 from lacuna_model.syntax.beam import Effort, Found
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.draft import Fill
@@ -41,10 +41,10 @@ def test_what_is_closed_and_wrong_is_not_searched_long(tokens: SmallTokens) -> N
     assert all(fill.startswith(")") for fill in first)
     for _ in range(4):
         constraint.admit(gaps, proposal)
-        assert constraint._attempts <= 1
+        assert constraint._first.attempts <= 1
 
 
-def test_a_search_in_vain_is_made_again_only_for_other_drafts_and_only_once(
+def test_a_search_in_vain_is_made_again_only_for_other_commits(
     tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     constraint = constraint_of("f(|)\n", "python", tokens)
@@ -58,12 +58,11 @@ def test_a_search_in_vain_is_made_again_only_for_other_drafts_and_only_once(
     monkeypatch.setattr(witness, "joint_search", in_vain)
     for _ in range(2):
         constraint.admit([open_view()], [Commit(0, 0, 5)])
-        assert made == [witness.STEP_VERIFIES, witness.INSIST_VERIFIES]
-    for drafted in range(6, 6 + 2 * witness.MOST_VAIN):
-        constraint.admit([replace(open_view(), ids=np.full((4, 1), drafted, dtype=np.int64))], [Commit(0, 0, 5)])
-    assert made == [witness.STEP_VERIFIES, witness.INSIST_VERIFIES] * witness.MOST_VAIN
+        assert made == [witness.RENEW_VERIFIES]
+    constraint.admit([replace(open_view(), ids=np.full((4, 1), 6, dtype=np.int64))], [Commit(0, 0, 5)])
+    assert made == [witness.RENEW_VERIFIES]
     constraint.admit([open_view()], [Commit(0, 0, 6)])
-    assert made[2 * witness.MOST_VAIN :] == [witness.STEP_VERIFIES, witness.INSIST_VERIFIES]
+    assert made == [witness.RENEW_VERIFIES] * 2
 
 
 def test_the_whole_text_is_parsed_when_it_is_checked(tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,9 +127,9 @@ def test_a_search_that_is_broken_off_goes_on_in_the_next_call(
     constraint = constraint_of("f(|)\n", "python", tokens)
     with monkeypatch.context() as patched:
         patched.setattr(witness, "CALL_SECONDS", 0.0)
-        for _ in range(witness.MOST_BROKEN_OFF):
+        for _ in range(first_witness.MOST_BROKEN_OFF):
             assert constraint.admit([open_view()], [Commit(0, 0, 5)]) == []
-            assert constraint._attempts == 0
+            assert constraint._first.attempts == 0
         assert constraint.admit([open_view()], [Commit(0, 0, 5)]) == []
-        assert constraint._attempts == 1  # not for ever
+        assert constraint._first.attempts == 1  # not for ever
     assert constraint.admit([open_view()], [Commit(0, 0, 5)])
