@@ -41,7 +41,8 @@ class Tentative:
     def goes_on(self, gap: int, view: GapView, witness: Fill) -> bool:
         """Whether one more token of a gap may go ahead of the witness."""
         most = MOST_AHEAD if len(self._failed[gap]) < MOST_FAILED else 1
-        return view.slots.count(None) > 1 and len(self.run(view, witness)) < most
+        slots = view.slots[: view.slots.index(self._eog_id)] if self._eog_id in view.slots else view.slots
+        return slots.count(None) > 1 and len(self.run(view, witness)) < most
 
     def run(self, view: GapView, witness: Fill) -> range:
         """The slots whose tokens are ahead of a gap's witness."""

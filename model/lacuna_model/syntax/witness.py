@@ -177,6 +177,8 @@ class SyntaxConstraint:
         """Masks the tentative tokens of a gap; the first of their places receives the witness's own."""
         assert self._witness is not None
         self._find_other(gaps, gap)
+        if not self._is_ahead(gaps, gap):  # they have a witness after all, and its next token confirms them
+            return [*self._lacking(gap, gaps[gap])[:1]]
         back = self._tentative.take_back(gap, gaps[gap], self._witness[gap])
         self.stats.swaps += 1
         return [back, *self._lacking(gap, changed(gaps[gap], [back]))[:1]]

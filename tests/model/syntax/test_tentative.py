@@ -39,6 +39,7 @@ def test_the_first_open_slot_may_go_ahead_but_not_the_end_nor_the_last(gap: GapT
     assert not ahead.takes(Commit(0, 2, 9), view(5), WITNESS)
     assert not ahead.takes(Commit(0, 1, tokens.eog_id), view(5), WITNESS)
     assert not ahead.takes(Commit(0, 1, 9), view(5, open_slots=1), WITNESS)
+    assert not ahead.takes(Commit(0, 0, 9), GapView((), (None, 5, tokens.eog_id, None, None)), WITNESS)
 
 
 def test_only_so_many_tokens_go_ahead_of_the_witness(gap: GapText, tokens: SmallTokens) -> None:
