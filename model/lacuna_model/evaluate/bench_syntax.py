@@ -130,6 +130,8 @@ def run(
         if language is None:
             continue
         found = list(_cases(texts, language, tokens, seed, gaps=num_gaps, slots=num_slots, count=cases, shape=shape))
+        if fill is not None and found:  # a service that runs has read the grammar's tables
+            _measure_engine(found[0], tokens, fill, "engine", _Tally())
         for mode in ENGINE_MODES if fill is not None else MODES:
             tally = _Tally()
             for index, case in enumerate(found):
