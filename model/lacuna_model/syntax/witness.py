@@ -161,10 +161,7 @@ class SyntaxConstraint:
         """
         assert self._witness is not None
         view, passed = gaps[gap], [commit for commit in own if self._agrees(gaps, commit)]
-        view = changed(view, passed)
-        for commit in sorted(own, key=attrgetter("slot")):
-            if commit in passed:
-                continue
+        for commit in sorted(own, key=attrgetter("slot")) if not passed else ():
             if not self._tentative.takes(commit, view, self._witness[gap]):
                 break
             passed.append(replace(commit, tentative=True))
