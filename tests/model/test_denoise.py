@@ -1,6 +1,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -49,6 +50,21 @@ def run(
             snapshots.append(next(stream))
         except StopIteration as end:
             return snapshots, end.value
+
+
+class Slow(Unconstrained):
+    """Takes its time over every answer."""
+
+    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
+        time.sleep(0.002)
+        return super().admit(gaps, proposal)
+
+
+def test_the_time_that_a_constraint_keeps_the_loop_waiting_is_told(tokenizer: Tokenizer) -> None:
+    snapshots, ending = run(Scripted(tokenizer, TEXTS[0]), canvases(1), tokenizer, Slow(tokenizer), schedule="single")
+    waited = [0.0, *(snapshot.constraint_ms for snapshot in snapshots)]
+    assert all(after - before >= 2.0 for before, after in pairwise(waited))
+    assert ending.counts.constraint_ms >= waited[-1]
 
 
 @pytest.mark.parametrize("schedule", ["entropy", "confidence", "single"])

@@ -44,3 +44,14 @@ def test_a_call_ends_at_the_deadline_but_for_its_least(monkeypatch: pytest.Monke
     assert not one.over
     machine.now = 100.9
     assert one.over
+
+
+def test_what_is_stopped_is_over_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    Time(monkeypatch)
+    one = Clock()
+    one.begin(9.0)
+    assert not one.over
+    one.stop()
+    assert one.over
+    one.begin(9.0)
+    assert one.over

@@ -10,7 +10,7 @@ import pytest
 
 from lacuna_model.constraint import Commit, GapView
 from lacuna_model.params import Region
-from lacuna_model.syntax import SyntaxConstraint, first_witness, oracle, window, witness
+from lacuna_model.syntax import SyntaxConstraint, oracle, window, witness
 from lacuna_model.syntax.beam import Effort, Found
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.draft import Fill
@@ -30,18 +30,6 @@ def constraint_of(marked: str, language: str, tokens: SmallTokens, **options: An
 def open_view() -> GapView:
     ids, logp = np.full((4, 1), 5, dtype=np.int64), np.full((4, 1), -0.1, dtype=np.float32)
     return GapView((), (None,) * 4, ids, logp, budget=4)
-
-
-def test_what_is_closed_and_wrong_is_not_searched_long(tokens: SmallTokens) -> None:
-    constraint = constraint_of("f(1|\ng(2|\n", "python", tokens)
-    (bracket,) = tokens.encode("]")
-    gaps = [GapView((), (bracket, tokens.eog_id, None, None), closed=True), open_view()]
-    proposal = [Commit(1, 0, 5)]
-    first = constraint.foresee([open_view(), open_view()])
-    assert all(fill.startswith(")") for fill in first)
-    for _ in range(4):
-        constraint.admit(gaps, proposal)
-        assert constraint._first.attempts <= 1
 
 
 def test_a_search_in_vain_is_made_again_only_for_other_commits(
@@ -119,17 +107,3 @@ def test_behind_the_deadline_nothing_is_searched(tokens: SmallTokens) -> None:
 def test_behind_the_deadline_the_last_word_is_still_had(tokens: SmallTokens) -> None:
     constraint = constraint_of("f(|)\n", "python", tokens, deadline=time.monotonic() - 1)
     assert constraint.finish([open_view()], truncate=True).status == "ok"
-
-
-def test_a_search_that_is_broken_off_goes_on_in_the_next_call(
-    tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    constraint = constraint_of("f(|)\n", "python", tokens)
-    with monkeypatch.context() as patched:
-        patched.setattr(witness, "CALL_SECONDS", 0.0)
-        for _ in range(first_witness.MOST_BROKEN_OFF):
-            assert constraint.admit([open_view()], [Commit(0, 0, 5)]) == []
-            assert constraint._first.attempts == 0
-        assert constraint.admit([open_view()], [Commit(0, 0, 5)]) == []
-        assert constraint._first.attempts == 1  # not for ever
-    assert constraint.admit([open_view()], [Commit(0, 0, 5)])
