@@ -4,7 +4,7 @@ import itertools
 import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal, TypeVar
 
 import msgspec
@@ -29,6 +29,7 @@ Fill = Callable[[InfillRequest], Generator[Snapshot, None, InfillResult]]
 Result = TypeVar("Result")
 RETRIES = 3
 BLOCK = 16
+ALL = "all"
 STEP_MS = 40.0  # what a step of the embedded model takes on two cores
 
 
@@ -78,6 +79,11 @@ class _Tally:
     deferred: int = 0
     proposed: int = 0
 
+    def add(self, other: "_Tally") -> None:
+        """Counts what another one has, too."""
+        for one in fields(self):
+            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+
     def cell(self, mode: Mode, language: str, gaps: int, slots: int) -> Cell:
         p50, p95, p99 = np.percentile(self.step_ms or [0.0], [50, 95, 99])
         return Cell(
@@ -121,10 +127,12 @@ def run(
 ) -> Iterator[Cell]:
     """Cells for every language (name to its files' texts), number of gaps, size of gap and mode, as they are done.
 
+    In the end come those over the cases of all languages, which are named ``ALL``.
     ``noise`` is the share of slots whose best token is wrong; 1 means that the model knows nothing at all, and
     ``foresight`` how many slots from the frontier on it knows of (0: all). With ``fill`` the gaps are filled by that
     engine instead, without and with its constraint.
     """
+    total: dict[tuple[Mode, int, int], _Tally] = defaultdict(_Tally)
     for (name, texts), num_gaps, num_slots in itertools.product(files.items(), gaps, slots):
         language = language_for(name=name)
         if language is None:
@@ -142,7 +150,10 @@ def run(
                     model = SyntheticModel(case.truths, tokens, rng, noise=noise, foresight=foresight)
                     _measure(case, tokens, mode, model, tally)
             if tally.cases:
+                total[mode, num_gaps, num_slots].add(tally)
                 yield tally.cell(mode, name, num_gaps, num_slots)
+    for (mode, num_gaps, num_slots), tally in total.items():
+        yield tally.cell(mode, ALL, num_gaps, num_slots)
 
 
 def _cases(
@@ -277,19 +288,3 @@ def table(cells: Sequence[Cell]) -> Table:
             )
         )
     return grid
-
-
-def totals(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells of each mode, gaps and slots averaged over the languages; times are the medians of theirs."""
-    groups: dict[tuple[Mode, int, int], list[Cell]] = defaultdict(list)
-    for cell in cells:
-        groups[cell.mode, cell.gaps, cell.slots].append(cell)
-    averaged = []
-    for (mode, gaps, slots), group in groups.items():
-        figures = {}
-        for name in Cell.__struct_fields__[5:]:
-            known = [value for cell in group if not np.isnan(value := getattr(cell, name))]
-            average = np.median if name.startswith("ms") or name == "share" else np.mean
-            figures[name] = float(average(known)) if known else float("nan")
-        averaged.append(Cell(mode, "all", gaps, slots, sum(cell.cases for cell in group), **figures))
-    return averaged

@@ -213,7 +213,7 @@ def bench_syntax(
         ):
             cells.append(cell)
             advance()
-    shown = cells if by_language else benchmark.totals(cells)
+    shown = [cell for cell in cells if (cell.language != benchmark.ALL) == by_language]
     if json_output:
         output.print_json({"cells": shown})
     else:

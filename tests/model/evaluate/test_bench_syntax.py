@@ -11,7 +11,8 @@ from lacuna_model.syntax import parses
 from lacuna_model.syntax.languages import language_for
 from lacuna_model.tokenizer import Tokenizer
 
-TEXT = (Path(__file__).parents[2] / "data" / "syntax" / "ledger.py").read_bytes()
+TEXT_FOLDER = Path(__file__).parents[2] / "data" / "syntax"
+TEXT = (TEXT_FOLDER / "ledger.py").read_bytes()
 TOKENS = Tokenizer(tiny.vocabulary())
 
 
@@ -24,7 +25,8 @@ def test_a_text_is_grown_to_so_many_lines_and_still_parses(lines: int) -> None:
 
 
 def test_the_witness_never_delivers_what_does_not_parse() -> None:
-    cells = list(bench_syntax.run({"python": [TEXT]}, TOKENS, gaps=(1, 2), slots=(4,), cases=6))
+    found = bench_syntax.run({"python": [TEXT]}, TOKENS, gaps=(1, 2), slots=(4,), cases=6)
+    cells = [cell for cell in found if cell.language == "python"]
     assert [(cell.mode, cell.gaps) for cell in cells] == [(mode, n) for n in (1, 2) for mode in bench_syntax.MODES]
     witness = [cell for cell in cells if cell.mode == "witness"]
     assert all(cell.accepted == 1.0 and cell.cases for cell in witness)
@@ -35,7 +37,7 @@ def test_the_witness_never_delivers_what_does_not_parse() -> None:
 def test_what_a_model_foresees_is_enough_for_the_true_fill(foresight: int) -> None:
     cells = bench_syntax.run({"python": [TEXT]}, TOKENS, gaps=(1, 2), slots=(4,), cases=4, noise=0, foresight=foresight)
     exact = [cell.exact for cell in cells if cell.mode == "off" and cell.cases]
-    assert exact == [1.0, 1.0]
+    assert exact == [1.0] * 4  # two of the language, two of all
 
 
 def test_the_fewer_slots_are_foreseen_the_more_steps_are_taken() -> None:
@@ -59,7 +61,7 @@ def test_an_engine_is_measured_by_what_its_results_say() -> None:
             return InfillResult("no_valid_fill", request.text, ("",), stats)
         return InfillResult("ok", broken, ("",), stats)
 
-    off, on = bench_syntax.run({"python": [TEXT]}, TOKENS, fill=fill, gaps=(1,), slots=(4,), cases=3)
+    off, on, *_ = bench_syntax.run({"python": [TEXT]}, TOKENS, fill=fill, gaps=(1,), slots=(4,), cases=3)
     assert (off.clean, off.refused, off.oracle) == (0.0, 0.0, 0.0)
     assert (on.refused, on.accepted) == (1.0, 1.0)
     assert on.ms_p50 == pytest.approx(2.0)  # of 1 and 3, six times each
@@ -68,12 +70,13 @@ def test_an_engine_is_measured_by_what_its_results_say() -> None:
     assert {request.options.syntax for request in asked} == {False, True}
 
 
-def test_what_no_language_tells_is_unknown_in_total() -> None:
-    figures = {name: 0.5 for name in bench_syntax.Cell.__struct_fields__[5:]}
-    cells = [
-        bench_syntax.Cell("witness", language, 1, 4, 3, **{**figures, "oracle": oracle, "ms_p50": spent})
-        for language, oracle, spent in (("go", math.nan, 1.0), ("c", math.nan, 2.0), ("java", math.nan, 9.0))
-    ]
-    (total,) = bench_syntax.totals(cells)
-    assert math.isnan(total.oracle)
-    assert (total.cases, total.clean, total.ms_p50) == (9, 0.5, 2.0)
+def test_all_languages_together_are_told_of_by_their_cases() -> None:
+    rust = (TEXT_FOLDER / "stack.rs").read_bytes()
+    found = bench_syntax.run({"python": [TEXT], "rust": [rust]}, TOKENS, gaps=(1,), slots=(4,), cases=3)
+    cells = [cell for cell in found if cell.mode == "witness"]
+    assert [cell.language for cell in cells] == ["python", "rust", bench_syntax.ALL]
+    python, other, both = cells
+    assert both.cases == python.cases + other.cases
+    assert both.oracle == python.oracle  # of Rust no compiler is asked
+    assert min(python.steps, other.steps) <= both.steps <= max(python.steps, other.steps)
+    assert both.ms_p95 <= max(python.ms_p99, other.ms_p99)
