@@ -181,6 +181,7 @@ def bench_syntax(
     lines: Annotated[int, typer.Option(min=0, help="Repeat each file until it has so many lines.")] = 0,
     seed: Annotated[int, typer.Option(help="Other cases for another number.")] = 0,
     engine: Annotated[bool, typer.Option("--engine", help="Fill with the model instead of one made of noise.")] = False,
+    threads: Annotated[int, typer.Option(min=0, help="The engine's CPU threads; 0: as many as it takes.")] = 0,
     by_language: Annotated[bool, typer.Option("--by-language", help="A row for every language.")] = False,
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
@@ -192,7 +193,7 @@ def bench_syntax(
     from lacuna_model.evaluate import bench_syntax as benchmark
     from lacuna_model.loader import load_tokenizer
 
-    fill = Engine.load(model).stream if engine else None
+    fill = Engine.load(model, threads=threads).stream if engine else None
     tokens = load_tokenizer(model)
     gc.freeze()  # as the service does, which does not look through what stays either
     modes = benchmark.ENGINE_MODES if engine else benchmark.MODES
