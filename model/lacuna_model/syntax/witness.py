@@ -8,7 +8,6 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 from operator import attrgetter
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
@@ -34,7 +33,6 @@ RENEW_SECONDS_ALL = 0.006  # of all gaps together, the last of them not cut shor
 # A call ends after this time, whatever it was about to try: all other requests wait for it.
 CALL_SECONDS = 1.0
 GRACE_SECONDS = 0.3  # for the last word where the deadline has passed
-_GAP = attrgetter("gap")
 
 
 class SyntaxConstraint:
@@ -100,8 +98,10 @@ class SyntaxConstraint:
         self.follow()
         self._clock.begin(CALL_SECONDS)
         self._take_prefixes(gaps)
-        own = {gap: list(commits) for gap, commits in groupby(sorted(proposal, key=_GAP), _GAP)}
-        admitted = self._admit(gaps, {commit.gap: own[commit.gap] for commit in proposal})
+        own: dict[int, list[Commit]] = {}
+        for commit in proposal:
+            own.setdefault(commit.gap, []).append(commit)
+        admitted = self._admit(gaps, own)
         after = [changed(view, [one for one in admitted if one.gap == gap]) for gap, view in enumerate(gaps)]
         taken = {(commit.gap, commit.slot, commit.token) for commit in admitted if isinstance(commit, Commit)}
         refused = [commit for commit in proposal if (commit.gap, commit.slot, commit.token) not in taken]
