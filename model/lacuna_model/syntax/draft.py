@@ -111,6 +111,11 @@ def holds(tokens: Sequence[int], view: GapView, eog_id: int) -> bool:
     )
 
 
+def agrees(tokens: Sequence[int], commit: Commit, view: GapView, eog_id: int) -> bool:
+    """Whether a fill's tokens are those that are committed, and would be with this one too."""
+    return holds(tokens, changed(view, [commit]), eog_id)
+
+
 def changed(view: GapView, changes: Iterable[Commit | Remask]) -> GapView:
     """A gap after some commits and remasks, as a canvas would have it but for what an end-of-gap cuts off."""
     slots, tentative = list(view.slots), view.tentative

@@ -5,10 +5,13 @@ later. So some tokens may be committed without one as long as the grammar reads 
 witness that holds them turns up they are masked again (remasking), and are not tried a second time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import takewhile
+from operator import attrgetter
 
 from lacuna_model.constraint import Commit, GapView, Remask, fill_tokens
-from lacuna_model.syntax.draft import Fill
+from lacuna_model.syntax.draft import Fill, changed
 from lacuna_model.syntax.gap_text import GapText
 
 MOST_AHEAD = 8
@@ -23,20 +26,39 @@ class Tentative:
         self._eog_id = eog_id
         self._failed: list[set[tuple[int, ...]]] = [set() for _ in gaps]
 
-    def takes(self, commit: Commit, view: GapView, witness: Fill) -> bool:
-        """Whether a token may be committed that the witness of its gap does not have.
+    def takes(self, commits: Iterable[Commit], view: GapView, witness: Fill) -> list[Commit]:
+        """Of commits of one gap, none of which its witness has, those that may be made all the same, as tentative ones.
+
+        The grammar is asked once for all of them, and for one after the other only where it does not read them.
+        """
+        committed, ahead = tuple(fill_tokens(view, self._eog_id)), list[Commit]()
+        for commit in sorted(commits, key=attrgetter("slot")):
+            if not self._may_follow(commit, view, witness):
+                break
+            ahead.append(replace(commit, tentative=True))
+            view = changed(view, ahead[-1:])
+        tokens = committed + tuple(commit.token for commit in ahead)
+        if not ahead or self._reads(ahead[0].gap, tokens):
+            return ahead
+        read = takewhile(lambda end: self._reads(ahead[0].gap, tokens[:end]), range(len(committed) + 1, len(tokens)))
+        return ahead[: len(list(read))]
+
+    def _reads(self, gap: int, tokens: tuple[int, ...]) -> bool:
+        return self._gaps[gap].reads(tokens) is True
+
+    def _may_follow(self, commit: Commit, view: GapView, witness: Fill) -> bool:
+        """Whether a token may be committed that the witness of its gap does not have, were it only read.
 
         It is the first open slot's, and not the block's last: what is finished cannot be taken back. Behind the lines
         that the region takes no token completes what was begun in them.
         """
-        gap, failed = self._gaps[commit.gap], self._failed[commit.gap]
-        committed = fill_tokens(view, self._eog_id)
+        failed, committed = self._failed[commit.gap], fill_tokens(view, self._eog_id)
         if commit.token == self._eog_id or len(view.done) + commit.slot != len(committed):
             return False
         tokens = (*committed, commit.token)
         if not self.goes_on(commit.gap, view, witness) or tokens[: self._first(tokens, witness) + 1] in failed:
             return False
-        return not gap.leaves(tokens) and gap.reads(tokens) is True
+        return not self._gaps[commit.gap].leaves(tokens)
 
     def goes_on(self, gap: int, view: GapView, witness: Fill) -> bool:
         """Whether one more token of a gap may go ahead of the witness."""

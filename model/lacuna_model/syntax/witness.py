@@ -6,15 +6,12 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 """
 
 import time
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
-from operator import attrgetter
+from collections.abc import Mapping, Sequence
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
 from lacuna_model.params import Region
-from lacuna_model.syntax.beam import Effort, joint_search
 from lacuna_model.syntax.clock import Clock
-from lacuna_model.syntax.draft import Fill, changed, holds
+from lacuna_model.syntax.draft import Fill, agrees, changed, holds
 from lacuna_model.syntax.first_witness import FirstWitness
 from lacuna_model.syntax.gap_text import gap_texts
 from lacuna_model.syntax.judge import Judge
@@ -22,13 +19,12 @@ from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.last_word import LastWord
 from lacuna_model.syntax.overruled import made_up
 from lacuna_model.syntax.queues import Queues
+from lacuna_model.syntax.renewal import Renewal
 from lacuna_model.syntax.search import BARE_ATTEMPTS, Search
 from lacuna_model.syntax.tentative import Tentative
 from lacuna_model.syntax.unfinished import document_of
 from lacuna_model.syntax.vocabulary import vocabulary_of
 
-RENEW_VERIFIES = 8  # with 6 the model lost the name of a loop in two of 150 lines
-RENEW_SECONDS = 0.004
 RENEW_SECONDS_ALL = 0.006  # of all gaps together, the last of them not cut short
 # A call ends after this time, whatever it was about to try: all other requests wait for it.
 CALL_SECONDS = 1.0
@@ -69,12 +65,11 @@ class SyntaxConstraint:
             text, regions, self._document, self._gaps, self._judge, self._search, self._clock, strict=strict
         )
         self._first = FirstWitness(self._search, self._judge, self._last_word, self._clock, len(regions), strict=strict)
+        self._renewal = Renewal(self._search, self._judge, self._clock, self._vocabulary.eog_id)
         self._tentative = Tentative(self._gaps, self._vocabulary.eog_id)
         self._witness: list[Fill] | None = None
         self._seen: tuple[GapView, ...] = ()
         self._due: tuple[Sequence[GapView], Sequence[Commit]] = (), ()  # gaps as they are now, and what had to wait
-        self._tried: set[Hashable] = set()  # searches that found nothing
-        self._vain: set[Hashable] = set()  # commits that a search found no fill with
 
     @property
     def witness(self) -> tuple[str, ...] | None:
@@ -111,7 +106,7 @@ class SyntaxConstraint:
         return admitted
 
     def follow(self) -> None:
-        """Looks for the witness that tentative tokens lack, or that commits do which had to wait.
+        """Looks for the witness that tentative tokens lack, that commits do which had to wait, or that may be next.
 
         It may be called beside the model, once behind each ``admit``, by any thread.
         """
@@ -123,6 +118,9 @@ class SyntaxConstraint:
             if own := [commit for commit in waiting if commit.gap == gap]:
                 self._renew(gaps, own, gap)
         self._read_ahead(gaps)
+        for gap in range(len(gaps)):
+            if self._witness is not None:
+                self._renewal.expect(gaps, gap, self._witness)
 
     def confirms(self, gap: int, view: GapView) -> bool:
         """Whether a witness holds what is committed in a gap."""
@@ -160,13 +158,9 @@ class SyntaxConstraint:
         Tentative tokens that no more may follow are taken back.
         """
         assert self._witness is not None
-        view, passed = gaps[gap], [commit for commit in own if self._agrees(gaps, commit)]
-        for commit in sorted(own, key=attrgetter("slot")) if not passed else ():
-            if not self._tentative.takes(commit, view, self._witness[gap]):
-                break
-            passed.append(replace(commit, tentative=True))
-            view = changed(view, passed[-1:])
-        if passed or not self._is_ahead(gaps, gap) or self._tentative.goes_on(gap, view, self._witness[gap]):
+        view, witness = gaps[gap], self._witness[gap]
+        passed = [commit for commit in own if self._agrees(gaps, commit)] or self._tentative.takes(own, view, witness)
+        if passed or not self._is_ahead(gaps, gap) or self._tentative.goes_on(gap, view, witness):
             return passed
         return self._take_back(gaps, gap)
 
@@ -185,13 +179,8 @@ class SyntaxConstraint:
             gap.prefix = view.prefix
 
     def _agrees(self, gaps: Sequence[GapView], commit: Commit) -> bool:
-        if self._witness is None or self._is_ahead(gaps, commit.gap):
-            return False
-        tokens = self._witness[commit.gap].tokens
-        position = len(gaps[commit.gap].done) + commit.slot
-        if commit.token == self._vocabulary.eog_id:
-            return position >= len(tokens)
-        return position < len(tokens) and tokens[position] == commit.token
+        assert self._witness is not None
+        return agrees(self._witness[commit.gap].tokens, commit, gaps[commit.gap], self._vocabulary.eog_id)
 
     def _strayed(self, gaps: Sequence[GapView]) -> set[int]:
         """The gaps whose committed tokens the witness does not hold; all of them where there is no witness.
@@ -235,28 +224,8 @@ class SyntaxConstraint:
         self._renew(masked, [Commit(gap, first, token)], gap)
 
     def _renew(self, gaps: Sequence[GapView], own: Sequence[Commit], gap: int) -> None:
-        """Looks for another fill of one gap; what was in vain is not tried again.
-
-        Nor is it where only the other gaps have changed, or what the model has for the open slots: of 157 such searches
-        a third time none found what was proposed.
-        """
         assert self._witness is not None
-        view = gaps[gap]
-        wanted = gap, view.done, view.slots, tuple(own)
-        key = wanted, view.ids[:, :1].tobytes(), tuple(self._witness)
-        if key in self._tried or wanted in self._vain:
-            return
-        queue = self._search.candidates(gaps, own, gap, known=self._witness[gap])
-        effort = Effort(RENEW_VERIFIES, RENEW_SECONDS, self._clock)
-        found = joint_search({gap: queue}, self._witness, self._judge, effort)
-        if found.whole is not None:
-            self._witness = found.whole
-        if self._clock.over:
-            return
-        if found.whole is None:
-            self._tried.add(key)
-        if found.whole is None or (own and not any(self._agrees(gaps, commit) for commit in own)):
-            self._vain.add(wanted)
+        self._witness = self._renewal.find(gaps, own, gap, self._witness)
 
     def _insist(self, gaps: Sequence[GapView], own: Mapping[int, Sequence[Commit]]) -> list[Commit]:
         """What a search finds a witness for of each gap's commits, or of the best of them.
@@ -307,12 +276,10 @@ class SyntaxConstraint:
         """Looks for a fill that ends sooner than the witness, without anything of the draft, better without names."""
         assert self._witness is not None
         head = self._gaps[gap].text(fill_tokens(gaps[gap], self._vocabulary.eog_id))
-        queue = self._search.candidates(gaps, (), gap, known=self._witness[gap], bare=True)
-        effort = Effort(RENEW_VERIFIES, RENEW_SECONDS, self._clock)
-        found = joint_search({gap: queue}, self._witness, self._judge, effort)
-        if found.whole is not None:
-            ways = [(bool(made_up(head, way[gap].text)), len(way[gap].text)) for way in (found.whole, self._witness)]
-            self._witness = found.whole if ways[0] < ways[1] else self._witness
+        found = self._renewal.bare(gaps, gap, self._witness) or self._witness
+        self._witness = min(
+            self._witness, found, key=lambda way: (bool(made_up(head, way[gap].text)), len(way[gap].text))
+        )
 
     def _lacking(self, gap: int, view: GapView) -> list[Commit]:
         """The witness's tokens for the open slots of a block, up to the end of the fill."""

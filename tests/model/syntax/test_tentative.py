@@ -35,18 +35,37 @@ def view(*slots: int, open_slots: int = 4, done: tuple[int, ...] = ()) -> GapVie
 
 def test_the_first_open_slot_may_go_ahead_but_not_the_end_nor_the_last(gap: GapText, tokens: SmallTokens) -> None:
     ahead = Tentative([gap], tokens.eog_id)
-    assert ahead.takes(Commit(0, 1, 9), view(5), WITNESS)
-    assert not ahead.takes(Commit(0, 2, 9), view(5), WITNESS)
-    assert not ahead.takes(Commit(0, 1, tokens.eog_id), view(5), WITNESS)
-    assert not ahead.takes(Commit(0, 1, 9), view(5, open_slots=1), WITNESS)
-    assert not ahead.takes(Commit(0, 0, 9), GapView((), (None, 5, tokens.eog_id, None, None)), WITNESS)
+    assert ahead.takes([Commit(0, 1, 9)], view(5), WITNESS)
+    assert not ahead.takes([Commit(0, 2, 9)], view(5), WITNESS)
+    assert not ahead.takes([Commit(0, 1, tokens.eog_id)], view(5), WITNESS)
+    assert not ahead.takes([Commit(0, 1, 9)], view(5, open_slots=1), WITNESS)
+    assert not ahead.takes([Commit(0, 0, 9)], GapView((), (None, 5, tokens.eog_id, None, None)), WITNESS)
 
 
 def test_only_so_many_tokens_go_ahead_of_the_witness(gap: GapText, tokens: SmallTokens) -> None:
     ahead = Tentative([gap], tokens.eog_id)
     for count in range(MOST_AHEAD + 2):
         written = (5, 6, *(9,) * count)
-        assert ahead.takes(Commit(0, len(written), 9), view(*written), WITNESS) == (count < MOST_AHEAD)
+        assert bool(ahead.takes([Commit(0, len(written), 9)], view(*written), WITNESS)) == (count < MOST_AHEAD)
+
+
+def test_a_run_that_the_grammar_reads_is_read_once_and_any_other_up_to_where_it_does(
+    gap: GapText, tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[int, ...]] = []
+
+    def reads(written: tuple[int, ...]) -> bool | None:
+        asked.append(written)
+        return None if 99 in written else True
+
+    monkeypatch.setattr(gap, "reads", reads)
+    ahead = Tentative([gap], tokens.eog_id)
+    run = [Commit(0, 3, 11), Commit(0, 1, 9), Commit(0, 2, 10)]
+    taken = [Commit(0, slot, slot + 8, tentative=True) for slot in (1, 2, 3)]
+    assert ahead.takes(run, view(5), WITNESS) == taken
+    assert asked == [(5, 9, 10, 11)]
+    assert ahead.takes([*run[1:], Commit(0, 3, 99), Commit(0, 4, 12)], view(5, open_slots=6), WITNESS) == taken[:2]
+    assert ahead.takes([*run[1:], Commit(0, 4, 12)], view(5, open_slots=6), WITNESS) == taken[:2]
 
 
 def test_what_the_grammar_does_not_read_goes_nowhere(
@@ -54,8 +73,8 @@ def test_what_the_grammar_does_not_read_goes_nowhere(
 ) -> None:
     monkeypatch.setattr(gap, "reads", lambda written: written != (5, 9))
     ahead = Tentative([gap], tokens.eog_id)
-    assert not ahead.takes(Commit(0, 1, 9), view(5), WITNESS)
-    assert ahead.takes(Commit(0, 1, 8), view(5), WITNESS)
+    assert not ahead.takes([Commit(0, 1, 9)], view(5), WITNESS)
+    assert ahead.takes([Commit(0, 1, 8)], view(5), WITNESS)
 
 
 def test_nothing_goes_ahead_behind_the_lines_that_a_region_takes(
@@ -65,24 +84,24 @@ def test_nothing_goes_ahead_behind_the_lines_that_a_region_takes(
     monkeypatch.setattr(gap, "reads", lambda written: True)
     newline, letter = tokens.encode("\n")[0], tokens.encode("a")[0]
     ahead = Tentative([gap], tokens.eog_id)
-    assert ahead.takes(Commit(0, 1, letter), view(5), WITNESS)
-    assert not ahead.takes(Commit(0, 1, newline), view(5), WITNESS)
+    assert ahead.takes([Commit(0, 1, letter)], view(5), WITNESS)
+    assert not ahead.takes([Commit(0, 1, newline)], view(5), WITNESS)
 
 
 def test_what_came_to_nothing_is_masked_and_not_tried_again(gap: GapText, tokens: SmallTokens) -> None:
     ahead = Tentative([gap], tokens.eog_id)
     assert ahead.take_back(0, view(6, 9, 9, done=(5,)), WITNESS) == Remask(0, 1)
-    assert not ahead.takes(Commit(0, 1, 9), view(6, done=(5,)), WITNESS)
-    assert ahead.takes(Commit(0, 1, 8), view(6, done=(5,)), WITNESS)
+    assert not ahead.takes([Commit(0, 1, 9)], view(6, done=(5,)), WITNESS)
+    assert ahead.takes([Commit(0, 1, 8)], view(6, done=(5,)), WITNESS)
 
 
 def test_where_much_came_to_nothing_one_token_at_a_time_goes_ahead(gap: GapText, tokens: SmallTokens) -> None:
     ahead = Tentative([gap], tokens.eog_id)
-    assert ahead.takes(Commit(0, 2, 9), view(6, 8, done=(5,)), WITNESS)
+    assert ahead.takes([Commit(0, 2, 9)], view(6, 8, done=(5,)), WITNESS)
     for token in range(20, 20 + MOST_FAILED):
         ahead.take_back(0, view(token), WITNESS)
-    assert ahead.takes(Commit(0, 1, 8), view(6, done=(5,)), WITNESS)
-    assert not ahead.takes(Commit(0, 2, 9), view(6, 8, done=(5,)), WITNESS)
+    assert ahead.takes([Commit(0, 1, 8)], view(6, done=(5,)), WITNESS)
+    assert not ahead.takes([Commit(0, 2, 9)], view(6, 8, done=(5,)), WITNESS)
 
 
 def test_what_is_ahead_is_what_the_witness_has_not(gap: GapText, tokens: SmallTokens) -> None:

@@ -1,8 +1,6 @@
 """The search for a first witness: how far it goes, and what it does without."""
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +8,8 @@ import pytest
 
 from lacuna_model.constraint import Commit, GapView
 from lacuna_model.params import Region
-from lacuna_model.syntax import SyntaxConstraint, oracle, window, witness
-from lacuna_model.syntax.beam import Effort, Found
+from lacuna_model.syntax import SyntaxConstraint, oracle, window
 from lacuna_model.syntax.document import Document
-from lacuna_model.syntax.draft import Fill
 
 from .conftest import SmallTokens
 from .drive import certain, fill, require
@@ -30,27 +26,6 @@ def constraint_of(marked: str, language: str, tokens: SmallTokens, **options: An
 def open_view() -> GapView:
     ids, logp = np.full((4, 1), 5, dtype=np.int64), np.full((4, 1), -0.1, dtype=np.float32)
     return GapView((), (None,) * 4, ids, logp, budget=4)
-
-
-def test_a_search_in_vain_is_made_again_only_for_other_commits(
-    tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    constraint = constraint_of("f(|)\n", "python", tokens)
-    constraint.foresee([open_view()])
-    made: list[int] = []
-
-    def in_vain(queues: Mapping[int, object], held: Sequence[Fill], verifier: object, effort: Effort) -> Found:
-        made.append(effort.verifies)
-        return Found(tuple(held), frozenset(queues))
-
-    monkeypatch.setattr(witness, "joint_search", in_vain)
-    for _ in range(2):
-        constraint.admit([open_view()], [Commit(0, 0, 5)])
-        assert made == [witness.RENEW_VERIFIES]
-    constraint.admit([replace(open_view(), ids=np.full((4, 1), 6, dtype=np.int64))], [Commit(0, 0, 5)])
-    assert made == [witness.RENEW_VERIFIES]
-    constraint.admit([open_view()], [Commit(0, 0, 6)])
-    assert made == [witness.RENEW_VERIFIES] * 2
 
 
 def test_the_whole_text_is_parsed_when_it_is_checked(tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch) -> None:
