@@ -16,6 +16,7 @@ from lacuna_model.syntax.balance import Sides
 from lacuna_model.syntax.behind import REACH
 from lacuna_model.syntax.blocks import open_lines
 from lacuna_model.syntax.closing import Closer, unseen
+from lacuna_model.syntax.ends import ends
 from lacuna_model.syntax.insertions import COST_NEWLINE, WORD
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.literals import find_literals, finish_token
@@ -57,8 +58,7 @@ class Junction(Closer):
         """Texts to put behind the beginning of a fill, the cheapest first."""
         if self._reader.clock.over:
             return
-        inside = scan(fill, self._lexicon, self._sides.left).inside
-        half = finish_token(fill, inside) or inside
+        half = self._literal_end(fill)
         text = self._front + fill + half
         opener = self._lexicon.opener_of(self._side.inside) if self._side.inside else b""
         behind = self._behind(opener)
@@ -71,6 +71,23 @@ class Junction(Closer):
         ends = (spelled(text, [*written, opener or self._apart(written)]) for written in found)
         for completion in islice(unseen(ends, set()), MOST_FOUND):
             yield half + completion
+
+    @cached_property
+    def stacks(self) -> list[Stack]:
+        """The stacks behind the text in front of the gap, and the end of the literal that it stops in, if it does."""
+        return self._stacks(self._front + self._literal_end(b""))
+
+    def _literal_end(self, fill: bytes) -> bytes:
+        inside = scan(fill, self._lexicon, self._sides.left).inside
+        return finish_token(fill, inside) or inside
+
+    def endings(self) -> Iterator[bytes]:
+        """Texts to put behind the text in front so that it is whole: what is open is ended, and no more is begun."""
+        half = self._literal_end(b"")
+        text = self._front + half
+        found = ends(self._table, self._pieces, self._insertions, self._starts(text))
+        for ending in islice(unseen((spelled(text, written) for written in found), set()), MOST_FOUND):
+            yield half + ending
 
     def _open_in(self, fill: bytes) -> Brackets:
         """The brackets that are open behind a fill; those in front of the gap are counted once."""

@@ -20,7 +20,7 @@ from lacuna_model.syntax.reading import MOST_STATES, NOTHING_REDUCED, Demand, su
 from lacuna_model.syntax.shortest import Ways
 
 MOST_ENDED = 400  # stacks that the front may become by ending what is open
-MOST_ASSUMED = 8000
+MOST_ASSUMED = 16000
 MOST_BELOW = 40  # states tried below another one
 MOST_FRONTS = 4  # stacks with the same last state
 # What a bracket is taken to cost that is opened for one that is closed behind the gap. That is more than it costs at

@@ -11,7 +11,8 @@ from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.draft import Fill
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.queues import Queues
-from lacuna_model.syntax.turns import solve_windows
+from lacuna_model.syntax.turns import Turns, solve_windows
+from lacuna_model.syntax.window import Window
 
 # How often a first witness is looked for, each time further, and how often of these without anything of the model's.
 ATTEMPTS = 4
@@ -28,6 +29,7 @@ class Search:
         self._judge = judge
         self._queues = queues
         self._clock = clock
+        self._left_off: dict[tuple[Window, bool], Turns] = {}
         self._searched: Sequence[tuple[object, object]] = ()  # what was committed when the grammar was searched last
 
     def candidates(
@@ -75,15 +77,12 @@ class Search:
         committed = [(view.done, view.slots) for view in gaps]
         if committed != self._searched:
             self._searched = committed
-            self._forget()
-            solve_windows(self._document, held, queue, by_grammar=False)
-        if None in held:
-            self._judge.widen()
+            self._left_off.clear()
             solve_windows(self._document, held, queue)
-
-    def _forget(self) -> None:
-        for window in self._document.windows if self._document is not None else ():
-            window.left_off = []
+        if None in held:
+            if self._judge.widen():
+                self._left_off.clear()
+            solve_windows(self._document, held, queue, self._left_off)
 
     def exhaustive(
         self, gaps: Sequence[GapView], *, hard: bool, drafts_only: bool = False

@@ -13,7 +13,6 @@ from tree_sitter import Parser, Point, Tree
 
 from lacuna_model.syntax.balance import Balance, Sides
 from lacuna_model.syntax.clock import Clock
-from lacuna_model.syntax.draft import Fill
 from lacuna_model.syntax.error_set import Fault, Splice, carried_over, identifier_faults, tree_faults
 from lacuna_model.syntax.extent import Extent
 from lacuna_model.syntax.indentation import indentation_faults
@@ -65,7 +64,6 @@ class Window:
         self._last_fills: tuple[bytes, ...] | None = None
         self._last: tuple[Tree, frozenset[Fault]] | None = None
         self._heads: dict[int, Window] = {}
-        self.left_off: list[Fill] = []  # the fills of its first gaps, where a search by the grammar ran out of time
         self.settled = False  # whether the base is known to be valid
         self._repairs: dict[int, tuple[tuple[bytes, ...], Repair | None]] = {}  # by gap, each of some base
 

@@ -7,16 +7,18 @@ import pytest
 
 from lacuna_model.constraint import Commit, GapView
 from lacuna_model.params import Region
-from lacuna_model.syntax import SyntaxConstraint, search
+from lacuna_model.syntax import SyntaxConstraint, search, turns
 from lacuna_model.syntax.candidates import Candidates
+from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.draft import Fill
 from lacuna_model.syntax.gap_text import GapText
 from lacuna_model.syntax.queues import Queues
 from lacuna_model.syntax.region_rules import RegionRules
-from lacuna_model.syntax.turns import Queue, solve_windows
+from lacuna_model.syntax.turns import Queue, Turns, solve_windows
 from lacuna_model.syntax.vocabulary import vocabulary_of
+from lacuna_model.syntax.window import Window
 
 from .conftest import SmallTokens
 from .drive import require
@@ -38,10 +40,10 @@ def test_the_last_search_before_anything_is_proposed_asks_the_grammar(
     assert asked == [1, 1]  # now whatever is merely out of place is taken
 
 
-def cut(name: str, parts: Sequence[bytes], tokens: SmallTokens) -> tuple[Document, Queue]:
+def cut(name: str, parts: Sequence[bytes], tokens: SmallTokens, clock: Clock | None = None) -> tuple[Document, Queue]:
     """A document of these parts with gaps between them, and its gaps' candidates without a draft."""
     places = [len(b"".join(parts[:count])) for count in range(1, len(parts))]
-    document = Document(b"".join(parts), [(place, place) for place in places], require(name))
+    document = Document(b"".join(parts), [(place, place) for place in places], require(name), clock)
     document.widen()
     vocabulary = vocabulary_of(tokens)
     gaps = [
@@ -59,9 +61,9 @@ TYPES = (b"fn f() {}\n\n", b"\n    fn((A, B)) -> C<D>,\n>;\n\nfn g() {\n    a();
 def test_a_gap_that_no_guess_serves_is_filled_by_the_grammar(tokens: SmallTokens) -> None:
     document, queue = cut("rust", TYPES, tokens)
     held: list[Fill | None] = [None, None]
-    solve_windows(document, held, queue, by_grammar=False)
-    assert held == [None, None]
     solve_windows(document, held, queue)
+    assert held == [None, None]
+    solve_windows(document, held, queue, {})
     texts = tuple(fill.text for fill in held if fill is not None)
     assert len(texts) == 2
     assert document.check_fresh(texts).valid
@@ -78,7 +80,7 @@ def test_a_gap_is_filled_beside_what_those_before_it_hold(tokens: SmallTokens) -
         return queue(gap, closer)
 
     held: list[Fill | None] = [None, None]
-    solve_windows(document, held, listening)
+    solve_windows(document, held, listening, {})
     assert held[0] is not None
     assert set(asked) == {parts[0] + held[0].text + parts[1]}
 
@@ -94,9 +96,54 @@ COMMENTED = (
 def test_a_comment_in_front_of_the_next_gap_is_ended_there(tokens: SmallTokens) -> None:
     document, queue = cut("java", COMMENTED, tokens)
     held: list[Fill | None] = [None, None]
-    solve_windows(document, held, queue)
+    solve_windows(document, held, queue, {})
     texts = tuple(fill.text for fill in held if fill is not None)
     assert len(texts) == 2
+    assert document.check_fresh(texts).valid
+
+
+# The first gap may hold nothing as far as can be seen there; but no second one goes with that.
+DECLARED = (b"package a\n\ntype A int\n\n", b"\n\n\tB = c // d\n", b"\n)\n\nvar e = f(true)\n")
+
+
+def test_where_a_gap_finds_none_others_of_the_gap_before_are_tried(
+    tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document, queue = cut("go", DECLARED, tokens)
+    held: list[Fill | None] = [None, None]
+    with monkeypatch.context() as patched:
+        patched.setattr(turns, "MOST_TURNS", 1)
+        solve_windows(document, held, queue, {})
+        assert held == [None, None]
+    solve_windows(document, held, queue, {})
+    texts = tuple(fill.text for fill in held if fill is not None)
+    assert len(texts) == 2
+    assert document.check_fresh(texts).valid
+
+
+class Breaks(Clock):
+    """A clock that is over once it was asked so often."""
+
+    left = 0
+
+    @property
+    def over(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
+def test_a_search_that_the_clock_breaks_off_goes_on_where_it_ended(tokens: SmallTokens) -> None:
+    clock = Breaks()
+    document, queue = cut("go", DECLARED, tokens, clock)
+    held: list[Fill | None] = [None, None]
+    left_off: dict[tuple[Window, bool], Turns] = {}
+    calls = 0
+    while None in held:
+        clock.left, calls = 400, calls + 1
+        solve_windows(document, held, queue, left_off)
+        assert calls < 100
+    assert calls > 2
+    texts = tuple(fill.text for fill in held if fill is not None)
     assert document.check_fresh(texts).valid
 
 
