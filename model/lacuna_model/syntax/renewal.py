@@ -9,7 +9,7 @@ from collections.abc import Hashable, Sequence
 from lacuna_model.constraint import Commit, GapView
 from lacuna_model.syntax.beam import Effort, joint_search
 from lacuna_model.syntax.clock import Clock
-from lacuna_model.syntax.draft import Fill, agrees
+from lacuna_model.syntax.draft import Fill, agrees, holds
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.search import Search
 
@@ -54,24 +54,28 @@ class Renewal:
             self._vain.add(wanted)
         return whole or witness
 
-    def expect(self, gaps: Sequence[GapView], gap: int, witness: Witness) -> None:
+    def expect(self, gaps: Sequence[GapView], gap: int, witness: Witness) -> Witness:
         """Looks for what ``find`` may be asked for next: that a gap ends, or the last token of its block.
 
-        It is kept until that is proposed. Were it the witness at once, fewer tokens would agree with that.
+        It is kept until that is proposed. Were it the witness at once, fewer tokens would agree with that; but where
+        the witness lacks what is committed, it is, and is returned.
         """
-        view = gaps[gap]
+        own = self._likely(gaps[gap], gap)
+        if own is None or agrees(witness[gap].tokens, own, gaps[gap], self._eog_id):
+            return witness
+        found = self.find(gaps, [own], gap, witness)
+        if found is witness or not holds(witness[gap].tokens, gaps[gap], self._eog_id):
+            return found
+        self._expected[gap] = (gap, gaps[gap].done, gaps[gap].slots, (own,)), witness, found
+        return witness
+
+    def _likely(self, view: GapView, gap: int) -> Commit | None:
+        """What may well be proposed next for the first open slot, if it is one that waits for a search."""
         slot = view.slots.index(None) if None in view.slots else len(view.ids)
         likely = view.ids[slot, :LIKELY].tolist() if slot < len(view.ids) else []
         if self._eog_id in likely:
-            own = Commit(gap, slot, self._eog_id)
-        elif likely and view.slots.count(None) == 1:
-            own = Commit(gap, slot, likely[0])
-        else:
-            return
-        if not agrees(witness[gap].tokens, own, view, self._eog_id):
-            found = self.find(gaps, [own], gap, witness)
-            if found is not witness:
-                self._expected[gap] = (gap, view.done, view.slots, (own,)), witness, found
+            return Commit(gap, slot, self._eog_id)
+        return Commit(gap, slot, likely[0]) if likely and view.slots.count(None) == 1 else None
 
     def bare(self, gaps: Sequence[GapView], gap: int, witness: Witness) -> Witness | None:
         """The witness with a fill of a gap that has nothing of the model's draft, if there is one."""

@@ -120,7 +120,7 @@ class SyntaxConstraint:
         self._read_ahead(gaps)
         for gap in range(len(gaps)):
             if self._witness is not None:
-                self._renewal.expect(gaps, gap, self._witness)
+                self._witness = self._renewal.expect(gaps, gap, self._witness)
 
     def confirms(self, gap: int, view: GapView) -> bool:
         """Whether a witness holds what is committed in a gap."""
@@ -155,14 +155,17 @@ class SyntaxConstraint:
     def _pass(self, gaps: Sequence[GapView], own: Sequence[Commit], gap: int) -> Sequence[Commit | Remask]:
         """What needs no search: tokens of the witness's, and those that the grammar reads behind what is there.
 
-        Tentative tokens that no more may follow are taken back.
+        Tentative tokens that no more may follow are taken back, unless those that are proposed lead to a witness.
         """
         assert self._witness is not None
         view, witness = gaps[gap], self._witness[gap]
         passed = [commit for commit in own if self._agrees(gaps, commit)] or self._tentative.takes(own, view, witness)
         if passed or not self._is_ahead(gaps, gap) or self._tentative.goes_on(gap, view, witness):
             return passed
-        return self._take_back(gaps, gap)
+        self._renew(gaps, own, gap)
+        if self._is_ahead(gaps, gap):
+            return self._take_back(gaps, gap)
+        return [commit for commit in own if self._agrees(gaps, commit)]
 
     def _take_back(self, gaps: Sequence[GapView], gap: int) -> list[Commit | Remask]:
         """Masks the tentative tokens of a gap; the first of their places receives the witness's own."""

@@ -147,3 +147,18 @@ def test_tokens_without_a_witness_come_through_all_the_same(
         tentative.append(one != Commit(0, place, token))
     assert all(tentative[place] for place in hidden)
     assert not tentative[-1]
+
+
+def test_in_front_of_the_last_slot_what_is_proposed_may_be_what_a_witness_lacked(
+    tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search with the proposed token is made before any token is taken back, and may confirm those without it."""
+    one, other, last = (tokens.encode(text)[0] for text in "123")
+    text = b"x = \ny = 1\n"
+    for found, admitted in (((other, last), last), ((other,), tokens.eog_id)):
+        constraint = SyntaxConstraint(text, [Region(4, 4, max_tokens=2)], require("python"), tokens)
+        constraint._witness = [Fill((one,), b"1", 1)]
+        fill = Fill(found, tokens.decode_bytes(found), len(found))
+        monkeypatch.setattr(constraint._renewal, "find", lambda *asked, fill=fill: [fill])
+        view = GapView((), (other, None), tentative=True)
+        assert constraint.admit([view], [Commit(0, 1, last)]) == [Commit(0, 1, admitted)]
