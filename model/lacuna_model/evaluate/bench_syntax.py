@@ -219,8 +219,8 @@ def _judge(case: Case, tokens: TokenText, fills: Sequence[str] | None, filled: b
     tally.clean += parses(filled, case.language)
     truths = [tokens.decode_bytes(truth).decode() for truth in case.truths]
     oracle = oracle_for(case.language.name)
-    if oracle is not None and oracle(assembled(case, truths)):
-        tally.oracle.append(oracle(filled))
+    if oracle is not None and oracle(assembled(case, truths)) and (said := oracle(filled)) is not None:
+        tally.oracle.append(said)
     for fill, truth in zip(fills, truths, strict=True):
         tally.similarity.append(fuzz.ratio(fill.strip(), truth.strip()) / 100)
         tally.exact.append(fill.strip() == truth.strip())

@@ -9,13 +9,22 @@ import tomllib
 import warnings
 from collections.abc import Callable, Sequence
 
-Oracle = Callable[[bytes], bool]
+Oracle = Callable[[bytes], bool | None]
 SECONDS = 20
 C_PARSE_ERROR = re.compile(rb"error: (?:expected|unterminated|stray|missing terminating|unbalanced|extraneous)")
 
 
+C_UNKNOWN_NAME = re.compile(
+    rb"error: .*(?:not (?:been )?declared|undeclared|does not name a type|unknown type name|declaration .* no type)"
+)
+
+
 def oracle_for(language: str) -> Oracle | None:
-    """Whether a text of that language is well-formed, or None where nothing on this machine can say."""
+    """Whether a text of that language is well-formed, or None where nothing on this machine can say.
+
+    What is said of a single text may be None as well: a C compiler that does not know a type takes it for a name, and
+    whatever it has against the text from there on says nothing of the syntax.
+    """
     builtin: dict[str, Oracle] = {"python": _python, "json": _json, "toml": _toml}
     if language in builtin:
         return builtin[language]
@@ -32,11 +41,14 @@ def oracle_for(language: str) -> Oracle | None:
     return lambda text: _command(command, text)
 
 
-def _command(command: Sequence[str], text: bytes) -> bool:
+def _command(command: Sequence[str], text: bytes) -> bool | None:
     done = subprocess.run(command, input=text, capture_output=True, timeout=SECONDS, check=False)
-    if command[0] in ("gcc", "g++"):  # what is undeclared or of the wrong type is no matter of syntax
-        return C_PARSE_ERROR.search(done.stderr) is None
-    return done.returncode == 0
+    if command[0] not in ("gcc", "g++"):
+        return done.returncode == 0
+    if C_PARSE_ERROR.search(done.stderr) is None:  # what is undeclared or of the wrong type is no matter of syntax
+        return True
+    first = next(line for line in done.stderr.splitlines() if b"error: " in line)
+    return None if C_UNKNOWN_NAME.search(first) else False
 
 
 def _python(text: bytes) -> bool:

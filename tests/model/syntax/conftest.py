@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from lacuna_model.syntax import Language, language_for
+from lacuna_model.syntax import Language, language_for, witness
+from lacuna_model.syntax.beam import Effort
 
 DATA = Path(__file__).parents[2] / "data" / "syntax"
 
@@ -60,3 +61,10 @@ def samples() -> dict[str, tuple[Language, bytes]]:
 @pytest.fixture(scope="session")
 def tokens(samples: dict[str, tuple[Language, bytes]]) -> SmallTokens:
     return SmallTokens([text.decode() for _, text in samples.values()])
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches end with their checks, never with their time: on a busy machine other fills are found."""
+    monkeypatch.setattr(Effort, "late", False)
+    monkeypatch.setattr(witness, "RENEW_SECONDS_ALL", 60.0)

@@ -8,8 +8,7 @@ from tree_sitter import Parser
 
 from lacuna_model.constraint import GapView
 from lacuna_model.params import Region
-from lacuna_model.syntax import SyntaxConstraint, constraint_for, language_for, witness
-from lacuna_model.syntax.beam import Effort
+from lacuna_model.syntax import SyntaxConstraint, constraint_for, language_for
 from lacuna_model.syntax.document import Document, parses
 from lacuna_model.syntax.error_set import Splice, carried_over, tree_faults
 from lacuna_model.syntax.indentation import indentation_faults
@@ -179,13 +178,6 @@ def test_a_fill_goes_on_behind_what_its_tokens_say_anew(tokens: SmallTokens) -> 
         assert verdict.fills is not None
         assert noise or verdict.fills == ("o(1)",)
         assert parses((before + verdict.fills[0] + after).encode(), language)
-
-
-@pytest.fixture
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Searches end with their checks, never with their time: on a busy machine other fills are found."""
-    monkeypatch.setattr(Effort, "late", False)
-    monkeypatch.setattr(witness, "RENEW_SECONDS_ALL", 60.0)
 
 
 @pytest.mark.usefixtures("unhurried")

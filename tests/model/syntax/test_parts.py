@@ -92,6 +92,7 @@ def test_an_element_ends_in_front_of_a_comment() -> None:
     assert any(document.check([text]).valid for text in closer.completions(b""))
 
 
+@pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize(
     ("name", "before", "after"),
     [
