@@ -16,7 +16,7 @@ from lacuna_model.syntax.fits import (
     said,
     type_name,
 )
-from lacuna_model.syntax.rules import Rules, kinds
+from lacuna_model.syntax.rules import ONE_LINE, Rules, kinds
 
 _C_STATEMENTS = kinds(
     "if_statement for_statement while_statement do_statement switch_statement return_statement break_statement "
@@ -53,6 +53,7 @@ _C_PLACES = """
 (compound_statement (declaration type: (type_identifier) @local declarator: [
   (identifier) (init_declarator declarator: (identifier)) (function_declarator declarator: (identifier))]))
 (concatenated_string (identifier) @literal)
+(string_literal) @line
 (call_expression function: (field_expression) arguments: (argument_list (identifier) @value))
 (function_declarator parameters: (_) (identifier) @attribute)
 (function_declarator parameters: (_) (call_expression function: (identifier) @attribute))
@@ -85,6 +86,7 @@ _C_FITS: dict[str, Fits] = {
     "macro_between": lambda node: macro(node) or _C_BODY(node),
     "local": type_name(),
     "literal": said(rb"[A-Z_]\w*"),
+    "line": ONE_LINE,
     "value": said(rb"(?!(?:%b)\Z)\w+" % b"|".join(_C_WORDS.encode().split())),
     "attribute": attribute,
     "loop": said(rb"[A-Z_]\w*|(?i:.*(?:for|each|loop|while).*)"),

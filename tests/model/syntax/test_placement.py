@@ -20,6 +20,7 @@ MISPLACED = {
     "c: a word of the language as a name": ("c", "int f(int a)\n", " x int y", "\n{\n  return a;\n}\n"),
     "c: an unknown directive": ("c", "", "#ifacute", " NDEBUG\nint a;\n"),
     "c: a name between strings": ("c", "void f() {\n", '  g("a" b "c");', "\n}\n"),
+    "c: a string over the end of a line": ("c", "void f() {\n", '  g("\\n a\n  ");', "\n}\n"),
     "c: words behind the parameters": ("c", "int f() ", "g h", " {\n  return 1;\n}\n"),
     "c: a call behind the parameters": ("c", "int f() ", "g(h)", " {\n  return 1;\n}\n"),
     "cpp: a block behind parameters": ("cpp", "void f() {\n", "  g(int a = 0) {", "\n    b();\n  }\n}\n"),
