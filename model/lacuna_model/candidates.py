@@ -16,7 +16,7 @@ from msgspec.structs import replace as replace_fields
 from lacuna_model import confidence
 from lacuna_model.canvas import Canvas, Likelihood, PassCounts
 from lacuna_model.constraint import Commit, Constraint, ConstraintStats, GapView, Remask, TokenText, Verdict
-from lacuna_model.denoise import CanvasModel, Ending, denoise
+from lacuna_model.denoise import CanvasModel, Ending, denoise, shown
 from lacuna_model.params import DecodeOptions, Snapshot
 
 # A fill that costs the base more than this (nats a token) is doubtful. Of 497 problems 103 pass without forks, 118 with
@@ -256,23 +256,21 @@ class Candidates:
             deadline=deadline,
         )
         left = self._shown
+
+        def show(seen: Snapshot) -> Snapshot:
+            waited = seen.constraint_ms + (left.constraint_ms if left else 0.0)
+            self._shown = replace_fields(left, step=left.step + seen.step) if left else seen
+            passes, checks = self.passes, self.checks
+            return replace_fields(
+                self._shown,
+                nfe=passes.canvas + passes.base,
+                vetoes=checks.vetoes,
+                deferrals=checks.deferrals,
+                constraint_ms=waited,
+            )
+
         with closing(attempt.constraint):
-            while True:
-                try:
-                    seen = next(loop)
-                except StopIteration as end:
-                    ending: Ending = end.value
-                    break
-                waited = seen.constraint_ms + (left.constraint_ms if left else 0.0)
-                self._shown = replace_fields(left, step=left.step + seen.step) if left else seen
-                passes, checks = self.passes, self.checks
-                yield replace_fields(
-                    self._shown,
-                    nfe=passes.canvas + passes.base,
-                    vetoes=checks.vetoes,
-                    deferrals=checks.deferrals,
-                    constraint_ms=waited,
-                )
+            ending = yield from shown(loop, show)
         for fills, candidate in attempt.constraint.found.items():
             self.confidence.setdefault(fills, self._sure(fills, attempt.canvases, candidate))
         return ending

@@ -139,6 +139,19 @@ def denoise(
     return Ending(verdict.status, verdict, counts)
 
 
+def shown(
+    loop: Generator[Snapshot, None, Ending], show: Callable[[Snapshot], Snapshot]
+) -> Generator[Snapshot, None, Ending]:
+    """The same loop, its snapshots as ``show`` makes them."""
+    while True:
+        try:
+            seen = next(loop)
+        except StopIteration as end:
+            ending: Ending = end.value
+            return ending
+        yield show(seen)
+
+
 def _apply(
     canvases: Sequence[Canvas],
     marginals: Sequence[Marginals | None],

@@ -9,7 +9,7 @@ from lacuna_model import regions as region_groups
 from lacuna_model.candidates import Attempt, Begins, Candidates, SideBySide
 from lacuna_model.canvas import Canvas
 from lacuna_model.context import Layout, heal, lay_out
-from lacuna_model.denoise import Ending
+from lacuna_model.denoise import Ending, shown
 from lacuna_model.errors import RequestError
 from lacuna_model.kv_cache import UpdateCounts
 from lacuna_model.models import DEFAULT_MODEL
@@ -239,20 +239,17 @@ class _GroupFill:
         loop = self._candidates.denoise(cancelled, deadline)
         count = len(self._prefixes)
         after = total - first - count
-        while True:
-            try:
-                seen = next(loop)
-            except StopIteration as end:
-                ending: Ending = end.value
-                break
-            shown = map(self._without_prefix, range(count), seen.fills)
+
+        def show(seen: Snapshot) -> Snapshot:
+            fills = map(self._without_prefix, range(count), seen.fills)
             slots = map(self._slots_without_prefix, range(count), seen.slots)
-            yield msgspec.structs.replace(
+            return msgspec.structs.replace(
                 seen,
-                fills=(*before, *shown, *("",) * after),
+                fills=(*before, *fills, *("",) * after),
                 slots=(*((),) * first, *slots, *((),) * after),
             )
-        return ending
+
+        return (yield from shown(loop, show))
 
     def _encode(self) -> bool:
         """Encode a piece of the context; returns whether another is left."""

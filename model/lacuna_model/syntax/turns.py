@@ -156,17 +156,17 @@ class Turns:
 
     def _ways(self, solved: Sequence[Fill]) -> Iterator[list[Fill] | None]:
         """The same fills and one for the next gap, by guesses and by the grammar; None where time is up before."""
-        texts, count = [fill.text for fill in solved], len(solved)
+        texts, place = [fill.text for fill in solved], len(solved)
         # what the gaps before hold is text like any other, and tells what this one and its ending have to close
         beside = self._balance.filled(self._first, texts)
         closer = partial(_closer, beside, self._first) if solved else None
-        gap = self._window.gaps[count]
-        for head in _heads(beside, self._first, self._window, count + 1):
+        gap = self._window.gaps[place]
+        for head in _heads(beside, self._first, self._window, place + 1):
             yield from self._all(self._queue(gap, closer), solved, head, TURN_VERIFIES, TURN_SECONDS)
         junction = self._junction(beside.sides(self._first), texts)
         if junction is not None:
             own = self._queue(gap, partial(_same, junction))
-            head = _joined_head(beside, self._first, self._window, count + 1)
+            head = _joined_head(beside, self._first, self._window, place + 1)
             yield from self._all(own, solved, head, JUNCTION_VERIFIES, JUNCTION_SECONDS)
 
     def _all(

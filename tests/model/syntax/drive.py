@@ -10,6 +10,7 @@ from lacuna_model.constraint import Commit, Constraint, GapView, Remask, TokenTe
 from lacuna_model.context import Gap
 from lacuna_model.params import Region
 from lacuna_model.syntax import Language, SyntaxConstraint, language_for
+from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
 
@@ -41,6 +42,19 @@ def first_fill(before: str, after: str, language: Language, tokens: TokenText) -
     constraint = SyntaxConstraint(left + right, [region], language, tokens, strict=True)
     constraint.foresee([GapView((), (), budget=region.max_tokens)])
     return constraint.witness[0] if constraint.witness is not None else None
+
+
+class Countdown(Clock):
+    """A clock that is over once it was asked so often."""
+
+    def __init__(self, left: int = 0) -> None:
+        super().__init__()
+        self.left = left
+
+    @property
+    def over(self) -> bool:
+        self.left -= 1
+        return self.left < 0
 
 
 def certain(truths: Sequence[Sequence[int]], eog_id: int) -> Model:

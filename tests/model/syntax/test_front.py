@@ -12,6 +12,7 @@ from lacuna_model.syntax.parse_table import START, ParseTable, Stack, Terminal, 
 from lacuna_model.syntax.reading import PrefixReader
 
 from .conftest import DATA
+from .drive import Countdown
 
 # Not Python, where more ways to end blocks are possible than stacks are kept, and each reading keeps others.
 FILES = [
@@ -77,15 +78,7 @@ def test_what_is_not_read_in_time_is_read_on_from_there() -> None:
     text = (DATA / "queue.js").read_bytes()[:1000]
     root = Parser(language.grammar()).parse(text).root_node
 
-    class Late(Clock):
-        left = 5
-
-        @property
-        def over(self) -> bool:
-            self.left -= 1
-            return self.left < 0
-
-    clock = Late()
+    clock = Countdown(left=5)
     reader = Front(table, clock)
     began = [reader.stacks(text, root, terminal)]
     while began[-1][1] == 0:

@@ -21,7 +21,7 @@ from lacuna_model.syntax.vocabulary import vocabulary_of
 from lacuna_model.syntax.window import Window
 
 from .conftest import SmallTokens
-from .drive import require
+from .drive import Countdown, require
 
 
 def test_the_last_search_before_anything_is_proposed_asks_the_grammar(
@@ -121,19 +121,8 @@ def test_where_a_gap_finds_none_others_of_the_gap_before_are_tried(
     assert document.check_fresh(texts).valid
 
 
-class Breaks(Clock):
-    """A clock that is over once it was asked so often."""
-
-    left = 0
-
-    @property
-    def over(self) -> bool:
-        self.left -= 1
-        return self.left < 0
-
-
 def test_a_search_that_the_clock_breaks_off_goes_on_where_it_ended(tokens: SmallTokens) -> None:
-    clock = Breaks()
+    clock = Countdown()
     document, queue = cut("go", DECLARED, tokens, clock)
     held: list[Fill | None] = [None, None]
     left_off: dict[tuple[Window, bool], Turns] = {}
