@@ -17,11 +17,11 @@ Key = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Marginals:
-    """What a pass says of every slot of a block: candidates [B, K] best first, their log-probabilities, entropy [B].
+    """What a pass says of the slots of a block: candidates [B, K] best first, their log-probabilities, entropy [B].
 
-    ``exact`` counts the leading open slots whose candidates hold beside each other: the base has read the tokens in
+    They reach as far as the pass does: slots behind the last row are open and nothing is known of them. ``exact`` counts the leading open slots whose candidates hold beside each other: the base has read the tokens in
     front of each, so that they may be committed in one go. Else that is the first open slot alone, or, where the model
-    reads ``anywhere`` equally well, the surest.
+    reads ``anywhere`` equally well, the surest. Of a gap that ``waits`` for others nothing is committed yet.
     """
 
     ids: NDArray[np.int64]
@@ -29,6 +29,7 @@ class Marginals:
     entropy: NDArray[np.float32]
     exact: int = 0
     anywhere: bool = False
+    waits: bool = False
 
 
 class Likelihood(NamedTuple):

@@ -49,6 +49,14 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
+class Opening:
+    """The tokens that open *before*, and the one that opens *after*."""
+
+    before: tuple[int, ...]
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
 class Gap:
     """Where a canvas stands: behind the first ``parent_len`` tokens of ``parent``, its first slot at ``position``.
 
@@ -114,19 +122,22 @@ def lay_out(
     reserve: Callable[[int], int],
     hole: int,
     snippets: str = "",
+    opening: Opening | None = None,
 ) -> Layout:
     """Lay out ``segments``, the texts between the gaps: n gaps have n + 1 segments.
 
     *before* opens with the ``snippets``: as a stream of their own they told the base nothing (loss of the true next
-    lines of 24 places 2.03 nats a token with them, 1.99 without), in front of the text they do (1.81).
+    lines of 24 places 2.03 nats a token with them, 1.99 without), in front of the text they do (1.81). What else the
+    streams open with is said by ``opening``, where it is not the document token.
 
     ``reserve`` says how many free positions follow a *before* of so many tokens; every further gap has ``hole``.
     """
     body, prefix = heal(segments[0], tokenizer)
-    before = [tokenizer.document_id, *tokenizer.encode(snippets), *body]
+    opening = opening or Opening((tokenizer.document_id,), tokenizer.document_id)
+    before = [*opening.before, *tokenizer.encode(snippets), *body]
     gaps = [Gap("before", len(before), len(before), prefix)]
     cursor = len(before) + reserve(len(before))
-    ids, positions = [tokenizer.document_id], [cursor]
+    ids, positions = [opening.after], [cursor]
     cursor += 1
     for index, segment in enumerate(segments[1:], start=1):
         last = index == len(segments) - 1

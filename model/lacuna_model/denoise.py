@@ -131,7 +131,8 @@ def denoise(
         counts.steps += 1
         step_in_block += 1
         yield snapshot(counts, canvases, marginals, tokens)
-        if all(canvas.closed or canvas.is_full for canvas in canvases):
+        waiting = [seen is not None and seen.waits for seen in marginals]
+        if all(canvas.closed or canvas.is_full or waits for canvas, waits in zip(canvases, waiting, strict=True)):
             _next_block(model, canvases)
             step_in_block = 0
     with counts.waiting():
@@ -179,11 +180,11 @@ def _is_confirmed(constraint: Constraint, canvas: Canvas, gap: int) -> bool:
 
 
 def _next_block(model: CanvasModel, canvases: Sequence[Canvas]) -> None:
-    """All blocks are full: the gaps that have budget left get their next one."""
+    """No block can take more: the gaps whose own is full get their next one, as far as their budget goes."""
     for canvas in canvases:
-        if not canvas.closed and canvas.budget == 0:
+        if not canvas.closed and canvas.is_full and canvas.budget == 0:
             canvas.closed = True
-    going_on = [canvas for canvas in canvases if not canvas.closed]
+    going_on = [canvas for canvas in canvases if not canvas.closed and canvas.is_full]
     if going_on:
         model.finish_block(canvases)
         for canvas in going_on:
@@ -209,7 +210,7 @@ def snapshot(
                 ids.append(token)
                 state: SlotState = "draft" if slot in canvas.tentative else "committed"
                 views.append(SlotView(_text(tokens, token), state, said[len(canvas.done) + slot]))
-            elif seen is not None and seen.ids[slot, 0] != tokens.eog_id:
+            elif seen is not None and slot < len(seen.ids) and seen.ids[slot, 0] != tokens.eog_id:
                 ids.append(int(seen.ids[slot, 0]))
                 views.append(SlotView(_text(tokens, ids[-1]), "draft", float(np.exp(seen.logp[slot, 0]))))
             else:

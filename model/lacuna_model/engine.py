@@ -17,9 +17,8 @@ from lacuna_model.params import MAX_CANDIDATES, FillStats, InfillRequest, Infill
 from lacuna_model.prior.encoding import LineEncoder
 from lacuna_model.prior.index import Documents, Segment, Tokens
 from lacuna_model.prior.statements import Statements
-from lacuna_model.readers import Loaded, load, reader
+from lacuna_model.readers import Loaded, load, opening, reader
 from lacuna_model.sessions import CACHE_BYTES, Session, Sessions
-from lacuna_model.snippets.format import join
 from lacuna_model.syntax import constraint_for, language_for, stand_ins
 from lacuna_model.window import Window, WindowOptions
 from lacuna_model.workspace.workspaces import Workspaces
@@ -187,7 +186,7 @@ class _GroupFill:
             model.tokenizer,
             reserve=lambda num_before: session.reserve(num_before, needed),
             hole=needed,
-            snippets=join(request.snippets),
+            opening=opening(model, request),
         )
         _check_room(layout, needed, model.config.max_positions)
         self._encoding = session.cache.updating(layout)

@@ -1,6 +1,7 @@
-"""The two kinds of models behind one door: what each keeps of a document's context, and what reads its canvases.
+"""The kinds of models behind one door: what each keeps of a document's context, and what reads its canvases.
 
-Models that a two-sided context was made for keep it encoded; open checkpoints read the whole text anew in each pass.
+Fill-in-the-middle models and those that a two-sided context was made for keep it encoded; open diffusion checkpoints
+read the whole text anew in each pass.
 """
 
 from collections.abc import Sequence
@@ -12,20 +13,26 @@ from lacuna_model import models
 from lacuna_model.assembly import build_transformer, fuse
 from lacuna_model.candidates import Reader
 from lacuna_model.checkpoint import Checkpoint
-from lacuna_model.context import Layout
+from lacuna_model.context import Layout, Opening
 from lacuna_model.devices import choose_device
+from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.drafts import ProjectDrafts
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.prompt import prompt_head
+from lacuna_model.fim.reading import FimReader, fronts
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel, load_model
-from lacuna_model.params import DecodeOptions
+from lacuna_model.params import DecodeOptions, InfillRequest
 from lacuna_model.prefixes import PrefixTable
 from lacuna_model.prior.canvas_prior import CanvasPrior
 from lacuna_model.prior.index import Segment
 from lacuna_model.prior.statements import Statements
+from lacuna_model.snippets.format import join
 from lacuna_model.two_sided import TwoSidedModel
 from lacuna_model.whole_sequence import LoadedCheckpoint, NoCache, WholeSequenceModel
 
-Loaded = LoadedModel | LoadedCheckpoint
-Cache = ContextCache | NoCache
+Loaded = LoadedModel | LoadedCheckpoint | LoadedFim
+Cache = ContextCache | NoCache | FimContext
 
 
 def load(model: str, *, threads: int = 0, device: str = "") -> Loaded:
@@ -50,7 +57,21 @@ def load_checkpoint(folder: Path, device: torch.device, dtype: torch.dtype | Non
 
 def new_cache(model: Loaded) -> Cache:
     """What a model keeps of a document's context, as yet nothing."""
-    return NoCache() if isinstance(model, LoadedCheckpoint) else ContextCache(model.base, dtype=model.cache_dtype)
+    match model:
+        case LoadedFim():
+            return FimContext(model.transformer, model.tokenizer, model.cache_dtype)
+        case LoadedCheckpoint():
+            return NoCache()
+        case LoadedModel():
+            return ContextCache(model.base, dtype=model.cache_dtype)
+
+
+def opening(model: Loaded, request: InfillRequest) -> Opening:
+    """What the streams of a request's layout open with: the snippets, and whatever the model was trained to see."""
+    if isinstance(model, LoadedFim):
+        return Opening(tuple(prompt_head(model.fim, model.tokenizer, request.snippets, request.path)), model.fim.suffix)
+    document = model.tokenizer.document_id
+    return Opening((document, *model.tokenizer.encode(join(request.snippets))), document)
 
 
 def reader(
@@ -68,6 +89,10 @@ def reader(
     """
     if isinstance(model, LoadedCheckpoint):
         return WholeSequenceModel(model, layout)
+    if isinstance(model, LoadedFim):
+        assert isinstance(cache, FimContext)
+        drafts = ProjectDrafts(known, fronts(layout), model.tokenizer.eog_id) if options.prior else None
+        return FimReader(model, cache, layout, drafts)
     assert isinstance(cache, ContextCache)
     above = [beside.above for beside in statements]
     prior = CanvasPrior(known, layout, eog_id=model.tokenizer.eog_id, above=above) if options.prior else None

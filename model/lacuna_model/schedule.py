@@ -1,6 +1,7 @@
 """Which slots to commit after a pass, and with which tokens: entropy-bounded, by confidence, or one at a time."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,7 +24,7 @@ def draw(seen: Marginals, frontier: int, temperature: float, generator: np.rando
     drawn = np.take_along_axis(seen.ids, order, axis=1)
     unchanged = drawn[frontier : frontier + seen.exact, 0] == seen.ids[frontier : frontier + seen.exact, 0]
     exact = min(seen.exact, int(np.cumprod(unchanged).sum()) + 1)
-    return Marginals(drawn, np.take_along_axis(seen.logp, order, axis=1), seen.entropy, exact, seen.anywhere)
+    return replace(seen, ids=drawn, logp=np.take_along_axis(seen.logp, order, axis=1), exact=exact)
 
 
 def without_loop(seen: Marginals, canvas: Canvas) -> Marginals:
@@ -35,7 +36,7 @@ def without_loop(seen: Marginals, canvas: Canvas) -> Marginals:
     order = np.argsort(ids[canvas.frontier] == token, kind="stable")
     ids[canvas.frontier], logp[canvas.frontier] = ids[canvas.frontier, order], logp[canvas.frontier, order]
     logp[canvas.frontier, -1] = logp[canvas.frontier].min()
-    return Marginals(ids, logp, seen.entropy, min(seen.exact, 1), seen.anywhere)
+    return replace(seen, ids=ids, logp=logp, exact=min(seen.exact, 1))
 
 
 def propose(
@@ -47,7 +48,7 @@ def propose(
     """
     proposal: list[tuple[float, Commit]] = []
     for index, (canvas, seen) in enumerate(zip(canvases, marginals, strict=True)):
-        if canvas.closed or seen is None:
+        if canvas.closed or seen is None or seen.waits:
             continue
         chosen = _choose(canvas, seen, options, steps_left)
         proposal += [(cost, Commit(index, slot, int(seen.ids[slot, 0]))) for cost, slot in chosen]
@@ -61,7 +62,7 @@ def _choose(canvas: Canvas, seen: Marginals, options: DecodeOptions, steps_left:
     The frontier slot, or as many slots from it on as are exact, costs nothing: what stands in front of it is known. To
     a model that reads anywhere equally well no slot comes first but the surest.
     """
-    opened = [slot for slot, token in enumerate(canvas.slots) if token is None]
+    opened = [slot for slot, token in enumerate(canvas.slots[: len(seen.entropy)]) if token is None]
     free = 0 if seen.anywhere else 1 if options.schedule == "single" else max(seen.exact, 1)
     frontier = canvas.frontier
     costs = sorted(
@@ -97,9 +98,9 @@ def corrections(
     """
     found: list[tuple[float, Commit]] = []
     for index, (canvas, seen) in enumerate(zip(canvases, marginals, strict=True)):
-        if seen is None or canvas.closed:
+        if seen is None or canvas.closed or seen.waits:
             continue
-        for slot, token in enumerate(canvas.slots):
+        for slot, token in enumerate(canvas.slots[: len(seen.entropy)]):
             if token is None or token == eog_id:
                 continue
             best = int(seen.ids[slot, 0])

@@ -1,0 +1,41 @@
+"""How a fill-in-the-middle prompt begins: other files in the repository format, then the open file up to its text.
+
+The format is that of Qwen2.5-Coder (arXiv 2409.12186, section 3.2.2): the repository's name, then each file below its
+path; the open file comes last and holds the prefix token.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from lacuna_model.context import TextTokenizer
+from lacuna_model.params import Snippet
+
+# What the weights have seen in front of the files of a repository that has no name here.
+NO_NAME = "workspace"
+
+
+@dataclass(frozen=True, slots=True)
+class FimTokens:
+    """The token ids of a fill-in-the-middle format; ``repo`` and ``file_sep`` are None where a model has none.
+
+    Any of ``ends`` ends a fill.
+    """
+
+    prefix: int
+    suffix: int
+    middle: int
+    repo: int | None
+    file_sep: int | None
+    ends: frozenset[int]
+
+
+def prompt_head(fim: FimTokens, tokenizer: TextTokenizer, snippets: Iterable[Snippet], path: str) -> list[int]:
+    """The tokens in front of the open file's text."""
+    files = [(snippet.path, snippet.text) for snippet in snippets]
+    if fim.repo is None or fim.file_sep is None or not files:
+        return [fim.prefix]
+    tokens = [fim.repo, *tokenizer.encode(f"{NO_NAME}\n")]
+    for name, text in files:
+        tokens += [fim.file_sep, *tokenizer.encode(f"{name}\n{text.rstrip()}\n")]
+    return [*tokens, fim.file_sep, *tokenizer.encode(f"{PurePath(path).name}\n"), fim.prefix]

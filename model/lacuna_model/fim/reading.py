@@ -1,0 +1,239 @@
+"""Reads canvases with a fill-in-the-middle model: each pass verifies the drafts of all gaps, token by token.
+
+A row of a fill says what follows it, given all tokens in front. The draft holds as long as each of its tokens is the
+one that the row before it finds likeliest; the row behind the last that holds gives one token more. So a pass commits
+one token at least, and greedy fills are those of the model alone, left to right, whatever the drafts were worth
+(arXiv 2211.17192).
+
+A gap waits for the gaps in front of it, whose fills its prompt will hold. Until then it is drafted ahead in the same
+passes; once they are filled, one pass verifies what was drafted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lacuna_kernels import unmask
+from lacuna_model.canvas import Canvas, Key, Likelihood, Marginals, PassCounts
+from lacuna_model.context import Layout
+from lacuna_model.ending import RULED_OUT
+from lacuna_model.fim.context import FimContext, Prompts
+from lacuna_model.fim.drafts import ProjectDrafts
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.tracks import Track
+from lacuna_model.open_slots import NUM_CANDIDATES, only
+
+# Tokens drafted for one pass: on a CPU a pass over so many rows takes little longer than one over a single row.
+MOST_DRAFTED = 7
+
+
+@dataclass(slots=True)
+class Line:
+    """What stands behind a gap's prompt: the middle token, and the fill.
+
+    ``ahead`` was drafted while the gap waits, and ``seen`` is what was said of it, and of the slot behind.
+    """
+
+    track: Track
+    ahead: list[int] = field(default_factory=list)
+    seen: list[Marginals] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a pass reads of a canvas: the ``known`` tokens, and a ``draft`` behind them of which it is to judge.
+
+    The first ``forced`` tokens of the draft hold whatever is said of them.
+    """
+
+    canvas: Canvas
+    known: list[int]
+    draft: list[int]
+    forced: int = 0
+    waits: bool = False
+
+
+class FimReader:
+    """One request's canvases over a document's prompt."""
+
+    def __init__(self, model: LoadedFim, context: FimContext, layout: Layout, drafts: ProjectDrafts | None) -> None:
+        self.counts = PassCounts()
+        self._model = model
+        self._context = context
+        self._drafts = drafts
+        self._eog_id = model.tokenizer.eog_id
+        self._ends = torch.tensor(sorted(model.fim.ends), device=model.transformer.final_norm.device)
+        self._gaps = {gap: index for index, gap in enumerate(layout.gaps)}
+        self._lines: dict[Key, Line] = {}
+        self._settled: list[list[int]] = [[] for _ in layout.gaps[1:]]
+
+    @torch.inference_mode()
+    def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
+        """Marginals of every open canvas up to the first slot that its draft does not decide."""
+        self._settle(canvases)
+        turns = [self._turn(canvas, canvases) for canvas in canvases if not canvas.closed and not canvas.is_full]
+        said = self._said(turns)
+        found = {turn.canvas.key: self._marginals(turn, rows) for turn, rows in zip(turns, said, strict=True)}
+        return [found.get(canvas.key) for canvas in canvases]
+
+    def finish_block(self, canvases: Sequence[Canvas]) -> None:
+        """Nothing: a fill is read as one run, whatever its blocks."""
+
+    def withdraw(self) -> bool:
+        """Nothing was proposed without asking the model."""
+        return False
+
+    @torch.inference_mode()
+    def likelihood(self, fills: Sequence[Sequence[int]]) -> Likelihood:
+        """What the model makes of all fills and their ends, each gap's given those before it."""
+        self._context.settle([list(fill) for fill in fills[:-1]])
+        total, own, length = 0.0, 0.0, 0
+        reader = self._context.reader
+        for gap, fill in enumerate(fills):
+            chain = self._context.chain(gap)
+            track = reader.new()
+            track.become([self._model.fim.middle, *fill], sum(len(one.ids) for one in chain))
+            rows = self._with_end(reader.logits(reader.read([[*chain, track]])[track])).log_softmax(-1)
+            reader.drop(track)
+            self.counts.base += 1
+            said = rows[torch.arange(len(fill) + 1), torch.tensor([*fill, self._eog_id])]
+            total += float(said.sum())
+            own += float(said[: len(fill)].sum())
+            length += len(said)
+        self._context.settle(self._settled)
+        return Likelihood(total / length**0.5, own / max(sum(map(len, fills)), 1))
+
+    def close(self) -> None:
+        """Give back the rows of the fills."""
+        for line in self._lines.values():
+            self._context.reader.drop(line.track)
+        self._lines.clear()
+
+    def _waits(self, canvas: Canvas, canvases: Sequence[Canvas]) -> bool:
+        """Whether a gap in front of a canvas is not filled yet."""
+        mine = self._gaps[canvas.gap]
+        return any(
+            not other.closed and other.candidate == canvas.candidate and self._gaps[other.gap] < mine
+            for other in canvases
+        )
+
+    def _settle(self, canvases: Sequence[Canvas]) -> None:
+        """Put what gaps became into the prompts of those behind; the fork of a fill is read with the first one's."""
+        first = [canvas for canvas in canvases if canvas.candidate == canvases[0].candidate]
+        settled = [canvas.tokens() if canvas.closed else [] for canvas in first[:-1]]
+        if settled != self._settled:
+            self._settled = settled
+            self._context.settle(settled)
+
+    def _turn(self, canvas: Canvas, canvases: Sequence[Canvas]) -> Turn:
+        """What the next pass reads of a canvas."""
+        written, line = canvas.tokens(), self._line(canvas)
+        room = len(canvas.slots) - canvas.frontier - 1
+        if begun := list(canvas.begun):
+            return Turn(canvas, written, begun, forced=len(begun))
+        if self._waits(canvas, canvases):
+            return Turn(canvas, line.ahead[:room], [], waits=True)
+        if line.ahead[: len(written)] == written and len(line.ahead) > len(written):
+            return Turn(canvas, written, line.ahead[len(written) :][:room])
+        line.ahead = []
+        return Turn(canvas, written, self._drafts.draft(canvas, min(room, MOST_DRAFTED)) if self._drafts else [])
+
+    def _line(self, canvas: Canvas) -> Line:
+        if canvas.key not in self._lines:
+            self._lines[canvas.key] = Line(self._context.reader.new())
+        return self._lines[canvas.key]
+
+    def _said(self, turns: Sequence[Turn]) -> list[Tensor]:
+        """Logits [d + 1, V] behind the known tokens of every turn and behind each of the d tokens of its draft."""
+        if not turns:
+            return []
+        reader, chains = self._context.reader, []
+        for turn in turns:
+            chain, track = self._context.chain(self._gaps[turn.canvas.gap]), self._line(turn.canvas).track
+            track.become([self._model.fim.middle, *turn.known, *turn.draft], sum(len(one.ids) for one in chain))
+            track.forget_from(len(turn.known))  # the last known token is read anew, for its output
+            chains.append([*chain, track])
+        hidden = reader.read(chains)
+        self.counts.base += 1
+        sizes = [len(turn.draft) + 1 for turn in turns]
+        rows = [hidden[chain[-1]][-size:] for chain, size in zip(chains, sizes, strict=True)]
+        return list(reader.logits(torch.cat(rows)).split_with_sizes(sizes))
+
+    def _marginals(self, turn: Turn, said: Tensor) -> Marginals:
+        """What the rows of a pass come to; rows behind a token that does not hold say nothing."""
+        canvas, rows = turn.canvas, []
+        for index, row in enumerate(self._with_end(said)):
+            rows.append(self._restricted(canvas, row, [*turn.known, *turn.draft[:index]]))
+            held = index < turn.forced or (index < len(turn.draft) and int(rows[-1].argmax()) == turn.draft[index])
+            if not held:
+                break
+        ids, logp, entropy = unmask(torch.stack(rows).log_softmax(-1), NUM_CANDIDATES)
+        found = Marginals(ids.numpy(force=True), logp.numpy(force=True), entropy.numpy(force=True), len(rows))
+        for index, token in enumerate(turn.draft[: turn.forced]):
+            _put_first(found, index, token)
+        if turn.waits:
+            return self._went_ahead(self._line(canvas), turn, found)
+        return _joined([_sure(token) for token in canvas.slots[: canvas.frontier] if token is not None], found)
+
+    def _went_ahead(self, line: Line, turn: Turn, found: Marginals) -> Marginals:
+        """What is shown of a gap that waits, once one token more of it is drafted."""
+        line.seen = [*line.seen[: len(turn.known)], found]
+        best = int(found.ids[0, 0])
+        line.ahead = turn.known if best == self._eog_id else [*turn.known, best]
+        return replace(_joined(line.seen[:-1], line.seen[-1]), exact=0, waits=True)
+
+    def _with_end(self, logits: Tensor) -> Tensor:
+        """The logits [n, V] with all that ends a fill as one end, and no other special token."""
+        ends = logits[:, self._ends].logsumexp(-1)
+        logits.index_fill_(1, self._model.prefixes.specials_but(self._eog_id), RULED_OUT)
+        logits[:, self._eog_id] = ends
+        return logits
+
+    def _restricted(self, canvas: Canvas, row: Tensor, written: Sequence[int]) -> Tensor:
+        """The row [V] behind ``written`` without what cannot stand there: an end too early, no healed text."""
+        if len(written) < canvas.least:
+            row[self._eog_id] = RULED_OUT
+        if due := self._model.prefixes.due(canvas.gap.prefix, written):
+            only(row, self._model.prefixes.starting_with(due))
+        return row
+
+
+def fronts(layout: Layout) -> dict[object, list[int]]:
+    """The text tokens in front of every gap of a layout, up to the gap before it."""
+    prompts_between = [list(layout.before.ids)]
+    after = layout.after.ids
+    borders = [1, *(gap.parent_len for gap in layout.gaps[1:])]
+    prompts_between += [list(after[start:end]) for start, end in zip(borders, borders[1:], strict=False)]
+    return dict(zip(layout.gaps, prompts_between, strict=True))
+
+
+def _put_first(found: Marginals, slot: int, token: int) -> None:
+    """Have ``token`` stand first in a slot, for which it is settled."""
+    others = [i for i in range(found.ids.shape[1]) if found.ids[slot, i] != token]
+    ranks = np.flatnonzero(found.ids[slot] == token)
+    said = found.logp[slot, ranks[0]] if len(ranks) else found.logp[slot].min()
+    kept = others[: found.ids.shape[1] - 1]
+    found.ids[slot] = [token, *found.ids[slot, kept]]
+    found.logp[slot] = [said, *found.logp[slot, kept]]
+
+
+def _sure(token: int) -> Marginals:
+    """The marginals of a committed slot, which holds its token."""
+    ids = np.zeros((1, NUM_CANDIDATES), dtype=np.int64)
+    logp = np.full((1, NUM_CANDIDATES), RULED_OUT, dtype=np.float32)
+    ids[0, 0], logp[0, 0] = token, 0.0
+    return Marginals(ids, logp, np.zeros(1, dtype=np.float32))
+
+
+def _joined(before: Sequence[Marginals], last: Marginals) -> Marginals:
+    """The marginals of several stretches of slots, as exact as the last one."""
+    parts = [*before, last]
+    return replace(
+        last,
+        ids=np.concatenate([part.ids for part in parts]),
+        logp=np.concatenate([part.logp for part in parts]),
+        entropy=np.concatenate([part.entropy for part in parts]),
+    )
