@@ -86,6 +86,7 @@ class _Mask(Structure):
 
 SIGNATURES = {
     "lacuna_pack": (c_void_p, c_int64, c_int64, c_void_p),
+    "lacuna_lookup": (POINTER(_Linear), c_void_p, c_int64, c_void_p),
     "lacuna_linear": (c_void_p, c_int64, POINTER(_Linear), c_void_p, c_int),
     "lacuna_layers": (
         *(c_void_p, POINTER(_Rows), POINTER(_Layer), c_int64, POINTER(_Arena)),
@@ -134,9 +135,17 @@ class NativeKernels:
 
     def pack(self, codes: Tensor, scale: Tensor, bias: Tensor | None) -> PackedLinear:
         """``codes`` int8 [out, in], both multiples of ``WIDTH``; one scale per row [out]."""
-        out, width = codes.shape
-        codes, packed = codes.contiguous(), torch.empty(codes.numel(), dtype=torch.uint8)
-        self._library.lacuna_pack(codes.data_ptr(), out, width, packed.data_ptr())
+        return self.bind(self.packed(codes), scale, bias)
+
+    def packed(self, codes: Tensor) -> Tensor:
+        """Codes int8 [out, in] in the order that this machine's instructions read them, uint8 [out, in]."""
+        codes, packed = codes.contiguous(), torch.empty(codes.shape, dtype=torch.uint8)
+        self._library.lacuna_pack(codes.data_ptr(), *codes.shape, packed.data_ptr())
+        return packed
+
+    def bind(self, packed: Tensor, scale: Tensor, bias: Tensor | None) -> PackedLinear:
+        """A linear over what :meth:`packed` returned."""
+        out, width = packed.shape
         tensors = tuple(part.float().contiguous() for part in (scale, bias) if part is not None)
         pointers = [part.data_ptr() for part in tensors]
         struct = _Linear(packed.data_ptr(), pointers[0], pointers[1] if bias is not None else None, width, out)
@@ -148,6 +157,13 @@ class NativeKernels:
         y = torch.empty((len(rows), linear.out))
         self.call("lacuna_linear", rows.data_ptr(), len(rows), byref(linear.struct), y.data_ptr())
         return y.view(*x.shape[:-1], linear.out)
+
+    def lookup(self, ids: Tensor, linear: PackedLinear) -> Tensor:
+        """The rows of a linear's weight for ``ids`` [...] -> [..., in]."""
+        wanted = ids.contiguous().view(-1)
+        rows = torch.empty((len(wanted), int(linear.struct.width)))
+        self._library.lacuna_lookup(byref(linear.struct), wanted.data_ptr(), len(wanted), rows.data_ptr())
+        return rows.view(*ids.shape, -1)
 
     def call(self, name: str, *arguments: object) -> None:
         """Run a function of the library. Raises MemoryError where it found no room."""

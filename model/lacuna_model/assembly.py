@@ -68,6 +68,28 @@ def linear_from(tensors: State, name: str, kernels: NativeKernels | None = None)
     return NativeLinear(kernels, weight, scale, bias)
 
 
+def build_layer(config: ModelConfig, tensors: State, prefix: str, make: Callable[[str], Linear]) -> Layer:
+    """The layer whose tensors have names that begin with ``prefix``; ``make`` makes a linear by its name."""
+    return Layer(
+        config=config,
+        attn_norm=tensors[prefix + "attn_norm"],
+        mlp_norm=tensors[prefix + "mlp_norm"],
+        q_norm=tensors.get(prefix + "q_norm"),
+        k_norm=tensors.get(prefix + "k_norm"),
+        **{name: make(prefix + name) for name in FUSED},
+    )
+
+
+def _embedding(tensors: State, head: Linear, kernels: NativeKernels | None) -> Linear:
+    """Rows by token id: those of ``embedding``, packed or not, or of the packed ``head`` where that is all there is."""
+    table = tensors.get("embedding")
+    if table is None or table.dtype is torch.uint8:
+        packed = head if table is None else linear_from(tensors, "embedding", kernels)
+        assert isinstance(packed, NativeLinear)
+        return packed.lookup
+    return lambda ids: F.embedding(ids, table).float()
+
+
 def build_transformer(
     config: ModelConfig,
     tensors: State,
@@ -78,24 +100,13 @@ def build_transformer(
     """A transformer over fused ``tensors``; ``linear`` makes each linear by name where it is not theirs."""
     make = linear or (lambda name: linear_from(tensors, name, kernels))
 
-    def layer(i: int) -> Layer:
-        prefix = f"layers.{i}."
-        return Layer(
-            config=config,
-            attn_norm=tensors[prefix + "attn_norm"],
-            mlp_norm=tensors[prefix + "mlp_norm"],
-            q_norm=tensors.get(prefix + "q_norm"),
-            k_norm=tensors.get(prefix + "k_norm"),
-            **{name: make(prefix + name) for name in FUSED},
-        )
-
-    embedding = tensors["embedding"]
+    head = make("head")
     transformer = Transformer(
         config,
-        layers=[layer(i) for i in range(config.num_layers)],
-        embedding=lambda ids: F.embedding(ids, embedding).float(),
+        layers=[build_layer(config, tensors, f"layers.{i}.", make) for i in range(config.num_layers)],
+        embedding=_embedding(tensors, head, kernels),
         final_norm=tensors["final_norm"],
-        head=make("head"),
-        rotations=Rotations(config, embedding.device),
+        head=head,
+        rotations=Rotations(config, tensors["final_norm"].device),
     )
     return transformer if kernels is None else transformer.native(kernels)

@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 import msgspec
 import torch
 from safetensors import SafetensorError, safe_open
-from tokenizers import Regex, models, pre_tokenizers
+from tokenizers import models
 from tokenizers import Tokenizer as BpeTokenizer
 from torch import Tensor
 
 from lacuna_model.config import ModelConfig
 from lacuna_model.errors import ModelNotFoundError, WeightsError
-from lacuna_model.tokenizer import Tokenizer, Vocabulary, byte_alphabet
+from lacuna_model.tokenizer import QWEN_PATTERN, Tokenizer, Vocabulary, byte_alphabet, pre_tokenizer
 
 # The parts of a layer by our names, as Llama, Qwen2, Qwen3 and Dream call them.
 LAYER = {
@@ -55,10 +55,6 @@ LLADA_KEYS = {
     "max_position_embeddings": "max_sequence_length",
     "tie_word_embeddings": "weight_tying",
 }
-# What Qwen2 splits text by, and Dream with it, whose folder has no tokenizer.json.
-QWEN_PATTERN = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
 # More context than the engine ever gives; tables of every position are as large as this.
 MOST_POSITIONS = 16_384
 BLOCK_SIZE = 32
@@ -197,12 +193,7 @@ class Checkpoint:
         if not (words.is_file() and merges.is_file()):
             raise WeightsError(f"{self.folder} has neither tokenizer.json nor vocab.json and merges.txt")
         bpe = BpeTokenizer(models.BPE.from_file(str(words), str(merges)))
-        bpe.pre_tokenizer = pre_tokenizers.Sequence(
-            [
-                pre_tokenizers.Split(Regex(QWEN_PATTERN), "isolated"),
-                pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-            ]
-        )
+        bpe.pre_tokenizer = pre_tokenizer(QWEN_PATTERN)  # Dream's folder, too, which has no tokenizer.json
         return bpe, set()
 
     def state(self, device: torch.device, dtype: torch.dtype) -> "Tensors":

@@ -59,13 +59,19 @@ class Int8Linear:
 class NativeLinear:
     """The same in our own kernel, which takes activations row by row to start with; ``packed`` is what it reads."""
 
-    def __init__(self, kernels: NativeKernels, codes: Tensor, scale: Tensor, bias: Tensor | None = None) -> None:
-        self.packed = kernels.pack(codes, scale, bias)
+    def __init__(self, kernels: NativeKernels, weight: Tensor, scale: Tensor, bias: Tensor | None = None) -> None:
+        """``weight`` [out, in] are codes, or codes packed by these very ``kernels`` (uint8)."""
+        bind = kernels.bind if weight.dtype is torch.uint8 else kernels.pack
+        self.packed = bind(weight, scale, bias)
         self._kernels = kernels
 
     def __call__(self, x: Tensor) -> Tensor:
         """``x`` [..., in] float32 -> [..., out] float32."""
         return self._kernels.linear(x, self.packed)
+
+    def lookup(self, ids: Tensor) -> Tensor:
+        """Rows of the weight: ``ids`` [...] -> [..., in] float32."""
+        return self._kernels.lookup(ids, self.packed)
 
 
 class LowRankLinear(nn.Module):

@@ -7,6 +7,7 @@ the user's cache, so that later ones only read it.
 import hashlib
 import inspect
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -110,12 +111,12 @@ def load_tokenizer(name: str) -> Tokenizer:
 
 def _read_or_prepare(weights: Path, adapter: Path, precision: str) -> tuple[dict[str, Tensor], Preparation]:
     """The prepared form, read from its file even where that was just made: what making it took is given back."""
-    path = _prepared_path(weights, adapter, precision)
-    found = _read_prepared(path)
+    path = prepared_path([weights, adapter], precision)
+    found = read_prepared(path)
     if found is None:
         tensors, about = _prepare(weights, adapter, precision)
-        keep(path, "*.safetensors", partial(_write_prepared, tensors=tensors, about=about))
-        found = _read_prepared(path) or (tensors, about)
+        keep(path, "*.safetensors", partial(write_prepared, tensors=tensors, about=about))
+        found = read_prepared(path) or (tensors, about)
         del tensors
         memory.give_back_freed()  # 1.3 GB
     return found
@@ -140,16 +141,16 @@ def _prepare(weights: Path, adapter_file: Path, precision: str) -> tuple[dict[st
     return tensors, Preparation(file.config(), file.vocabulary())
 
 
-def _prepared_path(weights: Path, adapter: Path, precision: str) -> Path:
+def prepared_path(files: Sequence[Path], precision: str) -> Path:
     """Where the prepared form of these very files is kept."""
     digest = hashlib.sha256(f"{PREPARED_VERSION} {torch.__version__} {precision}".encode())
-    for file in (weights, adapter):
+    for file in files:
         status = file.stat()
         digest.update(f"{file.resolve()} {status.st_size} {status.st_mtime_ns}".encode())
     return models.cache_dir() / "prepared" / f"{digest.hexdigest()[:24]}.safetensors"
 
 
-def _read_prepared(path: Path) -> tuple[dict[str, Tensor], Preparation] | None:
+def read_prepared(path: Path) -> tuple[dict[str, Tensor], Preparation] | None:
     """What is kept at ``path``, or None where there is nothing whole: it is only a cache and is made anew."""
     try:
         with safe_open(path, framework="pt") as file:
@@ -159,11 +160,11 @@ def _read_prepared(path: Path) -> tuple[dict[str, Tensor], Preparation] | None:
         return None
 
 
-def _write_prepared(path: Path, *, tensors: dict[str, Tensor], about: Preparation) -> None:
+def write_prepared(path: Path, *, tensors: dict[str, Tensor], about: Preparation) -> None:
     """Write the prepared form, which appears whole or not at all. Raises OSError."""
     temporary = path.with_suffix(f".{os.getpid()}.part")
     unique = {name: tensor.contiguous() for name, tensor in tensors.items()}
-    if unique["head"] is unique["embedding"]:
+    if unique["head"] is unique.get("embedding"):
         unique["head"] = unique["head"].clone()
     try:
         save_file(unique, temporary, metadata={"about": msgspec.json.encode(about).decode()})

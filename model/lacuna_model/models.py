@@ -95,6 +95,11 @@ def folder(name: str) -> Path | None:
     return file.parent if file.is_file() and all(info.name != name for info in known()) else None
 
 
+def file(name: str) -> Path | None:
+    """The GGUF file that a name stands for; None where it is none."""
+    return Path(name) if name.endswith(".gguf") and Path(name).is_file() else None
+
+
 def require(name: str) -> None:
     """Raise ModelNotFoundError or WeightsError where a model is not here: one of the registry, or a folder with one."""
     if folder(name) is None:

@@ -17,7 +17,7 @@ from lacuna_model.context import Layout, Opening
 from lacuna_model.devices import choose_device
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafts import ProjectDrafts
-from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.loading import LoadedFim, load_fim
 from lacuna_model.fim.prompt import prompt_head
 from lacuna_model.fim.reading import FimReader, fronts
 from lacuna_model.kv_cache import ContextCache
@@ -36,13 +36,17 @@ Cache = ContextCache | NoCache | FimContext
 
 
 def load(model: str, *, threads: int = 0, device: str = "") -> Loaded:
-    """A model of the registry by its name, or the checkpoint in a folder.
+    """A model of the registry by its name, a GGUF file with fill-in-the-middle tokens, or the checkpoint in a folder.
 
     Raises ModelNotFoundError, WeightsError or, where the ``device`` is not here, DeviceError.
     """
-    folder = models.folder(model)
-    if folder is not None:
+    if (folder := models.folder(model)) is not None:
         return load_checkpoint(folder, choose_device(device))
+    if (file := models.file(model)) is not None:
+        return load_fim(file, model, threads=threads, device=device)
+    info = models.find(model)
+    if not info.adapter:
+        return load_fim(models.path(info), model, threads=threads, device=device)
     return load_model(model, threads=threads, device=device)
 
 

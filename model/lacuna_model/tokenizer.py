@@ -6,18 +6,51 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import msgspec
+from tokenizers import Regex, models, pre_tokenizers
 from tokenizers import Tokenizer as BpeTokenizer
-from tokenizers import models, pre_tokenizers
+
+
+# What text is split by before it is merged, by llama.cpp's name of the kind (``llama-vocab.cpp``): None stands for
+# single digits and then GPT-2's pattern.
+_WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
+_REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+QWEN_PATTERN = rf"{_WORDS}|\p{{N}}{_REST}"
+LLAMA3_PATTERN = rf"{_WORDS}|\p{{N}}{{1,3}}{_REST}"
+PATTERNS: dict[str, str | None] = {
+    **dict.fromkeys(("smollm", "starcoder", "refact", "command-r"), None),
+    "qwen2": QWEN_PATTERN,
+    **dict.fromkeys(("llama-bpe", "llama3", "llama-v3"), LLAMA3_PATTERN),
+}
+
+
+class FimTokens(msgspec.Struct, frozen=True):
+    """The token ids of a fill-in-the-middle format; ``repo`` and ``file_sep`` are None where a model has none.
+
+    Any of ``ends`` ends a fill.
+    """
+
+    prefix: int
+    suffix: int
+    middle: int
+    ends: frozenset[int]
+    repo: int | None = None
+    file_sep: int | None = None
 
 
 class Vocabulary(msgspec.Struct, frozen=True):
-    """What a model's files say of its tokenizer: token strings by id, merges in order, special ids."""
+    """What a model's files say of its tokenizer: token strings by id, merges in order, special ids.
+
+    ``pre`` names the kind of :data:`PATTERNS` that splits text, and ``fim`` are the tokens of the fill-in-the-middle
+    format, where the model has one.
+    """
 
     tokens: tuple[str, ...]
     merges: tuple[tuple[str, str], ...]
     special_ids: frozenset[int]
     document_id: int
     eog_id: int
+    pre: str = "smollm"
+    fim: FimTokens | None = None
 
 
 def byte_alphabet() -> dict[str, int]:
@@ -29,13 +62,21 @@ def byte_alphabet() -> dict[str, int]:
     return alphabet
 
 
-def _smollm(vocabulary: Vocabulary) -> BpeTokenizer:
-    """llama.cpp's "smollm" tokenizer: single digits first, then GPT-2's pattern."""
+def pre_tokenizer(pattern: str | None) -> pre_tokenizers.PreTokenizer:
+    """What splits text by a pattern of :data:`PATTERNS`, and spells its bytes in the byte-level alphabet."""
+    if pattern is None:
+        steps = [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    else:
+        spelled = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        steps = [pre_tokenizers.Split(Regex(pattern), "isolated"), spelled]
+    return pre_tokenizers.Sequence(steps)
+
+
+def _bpe(vocabulary: Vocabulary) -> BpeTokenizer:
+    """The tokenizer that a vocabulary describes."""
     ids = {token: i for i, token in enumerate(vocabulary.tokens)}
     bpe = BpeTokenizer(models.BPE(vocab=ids, merges=list(vocabulary.merges)))
-    bpe.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
-    )
+    bpe.pre_tokenizer = pre_tokenizer(PATTERNS[vocabulary.pre])
     return bpe
 
 
@@ -51,6 +92,7 @@ class Tokenizer:
         self.document_id = vocabulary.document_id
         self.eog_id = vocabulary.eog_id
         self.special_ids = vocabulary.special_ids
+        self.fim = vocabulary.fim
         self.vocab_size = len(vocabulary.tokens)
         self._vocabulary = vocabulary
         alphabet = byte_alphabet()
@@ -58,7 +100,7 @@ class Tokenizer:
             b"" if i in vocabulary.special_ids else bytes(alphabet[c] for c in token)
             for i, token in enumerate(vocabulary.tokens)
         ]
-        self._bpe = bpe or _smollm(vocabulary)
+        self._bpe = bpe or _bpe(vocabulary)
 
     def encode(self, text: str) -> list[int]:
         """Token ids of plain text."""

@@ -19,6 +19,16 @@ void lacuna_pack(const int8_t *codes, int64_t out, int64_t in, uint8_t *packed) 
     }
 }
 
+/* The rows `ids` of a packed weight in full precision: rows [count, in], as an embedding has them. */
+void lacuna_lookup(const Linear *linear, const int64_t *ids, int64_t count, float *rows) {
+    for (int64_t r = 0; r < count; r++) {
+        const uint8_t *from = linear->weight + ids[r] / COLUMNS * COLUMNS * linear->in + ids[r] % COLUMNS * 4;
+        float scale = linear->scale[ids[r]], *to = rows + r * linear->in;
+        for (int64_t i = 0; i < linear->in; i++)
+            to[i] = scale * (int8_t)(from[i / 4 * 4 * COLUMNS + i % 4] - RAISED);
+    }
+}
+
 /* y [rows, out] = x W^T + b. Returns 0, or 1 where there is no memory. */
 int lacuna_linear(const float *x, int64_t rows, const Linear *linear, float *y, int threads) {
     char *memory = reserve(codes_bytes(rows, linear->in));

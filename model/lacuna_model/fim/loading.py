@@ -1,14 +1,43 @@
-"""Builds a fill-in-the-middle model from a GGUF file, in the precision the device is fast in."""
+"""Loads a fill-in-the-middle model from a GGUF file, in the precision the device is fast in.
 
+The first load works out what every later one needs and keeps it in the user's cache, in the very order in which the
+kernels of this machine read it; later ones only map the file.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from importlib import resources
+from pathlib import Path
 
 import torch
+from torch import Tensor
 
+from lacuna_kernels import native
+from lacuna_kernels.native import NativeKernels
+from lacuna_model import memory, models
+from lacuna_model.assembly import build_transformer, fuse, narrow
 from lacuna_model.config import ModelConfig
-from lacuna_model.fim.prompt import FimTokens
+from lacuna_model.devices import choose_device
+from lacuna_model.errors import WeightsError
+from lacuna_model.fim.preparing import prepared
+from lacuna_model.keeping import keep
+from lacuna_model.loader import (
+    Preparation,
+    cache_dtype,
+    choose_threads,
+    default_precision,
+    prepared_path,
+    read_prepared,
+    write_prepared,
+)
 from lacuna_model.prefixes import PrefixTable
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.tokenizer import FimTokens, Tokenizer
 from lacuna_model.transformer import Transformer
+from lacuna_model.weights import GgufFile
+
+# States of so many tokens say which channels are large.
+CALIBRATION_TOKENS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +51,59 @@ class LoadedFim:
     prefixes: PrefixTable
     fim: FimTokens
     cache_dtype: torch.dtype = torch.float32
+
+
+def load_fim(path: Path, name: str, *, threads: int = 0, precision: str = "", device: str = "") -> LoadedFim:
+    """Load the GGUF at ``path``.
+
+    ``threads``, ``precision`` and ``device`` are those of :func:`lacuna_model.loader.load_model`. Raises DeviceError,
+    or WeightsError where the file cannot be read or its model has no fill-in-the-middle tokens.
+    """
+    place = choose_device(device)
+    threads = threads or choose_threads()
+    torch.set_num_threads(threads)
+    own = place.type == "cpu" and precision in ("", "int8")
+    kernels = native.load(models.kernels_dir(), threads) if own else None
+    precision = precision or ("int8" if kernels else default_precision(place))
+    tensors, about = _tensors(path, precision, kernels)
+    if about.vocabulary.fim is None:
+        raise WeightsError(f"{path} holds a model without fill-in-the-middle tokens, which cannot fill gaps")
+    memory.reuse_freed()
+    transformer = build_transformer(
+        about.config, {name: tensor.to(place) for name, tensor in tensors.items()}, kernels=kernels
+    )
+    if transformer.is_native:
+        torch.set_num_threads(1)  # what is left to torch is short, and would only wait for its threads
+    tokenizer = Tokenizer(about.vocabulary)
+    kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
+    return LoadedFim(
+        name, about.config, tokenizer, transformer, PrefixTable(tokenizer, place), about.vocabulary.fim, kept
+    )
+
+
+def _tensors(path: Path, precision: str, kernels: NativeKernels | None) -> tuple[Mapping[str, Tensor], Preparation]:
+    if precision != "int8":
+        file = GgufFile(path)
+        fused = fuse(file.state(), file.config())
+        about = Preparation(file.config(), file.vocabulary())
+        return (narrow(fused) if precision == "bfloat16" else fused), about
+    kind = f"{precision} {kernels.instructions.name}" if kernels else precision
+    kept = prepared_path([path], kind)
+    if (found := read_prepared(kept)) is not None:
+        return found
+    file = GgufFile(path)
+    about = Preparation(file.config(), file.vocabulary())
+    ids = Tokenizer(about.vocabulary).encode(calibration_text())[:CALIBRATION_TOKENS]
+    tensors = dict(prepared(file, ids, kernels))
+    keep(kept, "*.safetensors", partial(write_prepared, tensors=tensors, about=about))
+    found = read_prepared(kept)
+    if found is None:
+        return tensors, about
+    del tensors
+    memory.give_back_freed()
+    return found
+
+
+def calibration_text() -> str:
+    """Code of several languages, the same in every installation."""
+    return resources.files("lacuna_model").joinpath("calibration.txt").read_text(encoding="utf-8")

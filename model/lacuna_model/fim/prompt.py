@@ -5,29 +5,14 @@ path; the open file comes last and holds the prefix token.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from lacuna_model.context import TextTokenizer
 from lacuna_model.params import Snippet
+from lacuna_model.tokenizer import FimTokens
 
 # What the weights have seen in front of the files of a repository that has no name here.
 NO_NAME = "workspace"
-
-
-@dataclass(frozen=True, slots=True)
-class FimTokens:
-    """The token ids of a fill-in-the-middle format; ``repo`` and ``file_sep`` are None where a model has none.
-
-    Any of ``ends`` ends a fill.
-    """
-
-    prefix: int
-    suffix: int
-    middle: int
-    repo: int | None
-    file_sep: int | None
-    ends: frozenset[int]
 
 
 def prompt_head(fim: FimTokens, tokenizer: TextTokenizer, snippets: Iterable[Snippet], path: str) -> list[int]:

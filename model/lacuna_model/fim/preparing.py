@@ -1,0 +1,56 @@
+"""Turns a GGUF file's weights into the 8-bit form that passes read, a layer at a time."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lacuna_kernels.native import NativeKernels
+from lacuna_model.assembly import fuse
+from lacuna_model.linear import quantize_rows
+from lacuna_model.smoothing import SmoothedLayers
+from lacuna_model.weights import GgufFile
+
+
+def prepared(file: GgufFile, calibration: Sequence[int], kernels: NativeKernels | None) -> Iterator[tuple[str, Tensor]]:
+    """Every tensor of the model under its name: linears as codes and scales, packed where ``kernels`` read them.
+
+    The states of the ``calibration`` tokens say which channels are large. Where embedding and head are one table it
+    is there once, as the packed head; torch's own operators want both.
+    """
+    state, config = file.state(), file.config()
+    embedding = state["embedding"]
+    layers = SmoothedLayers(config, F.embedding(torch.tensor([list(calibration)]), embedding))
+    if config.tie_embeddings:
+        yield from _quantized("head", embedding, kernels)
+    else:
+        yield from _quantized("head", state["head"], kernels)
+        if kernels is not None:
+            yield from _quantized("embedding", embedding, kernels)
+    if kernels is None:
+        yield "embedding", embedding.half()
+    del embedding
+    single = msgspec.structs.replace(config, num_layers=1, tie_embeddings=False)
+    for index in range(config.num_layers):
+        own = {f"layers.0.{name}": state[f"layers.{index}.{name}"] for name in _parts(state, index)}
+        fused = {name.removeprefix("layers.0."): tensor for name, tensor in fuse(own, single).items()}
+        for name, tensor in layers.smooth(fused).items():
+            if tensor.ndim == 2:
+                yield from _quantized(f"layers.{index}.{name}", tensor, kernels)
+            else:
+                yield f"layers.{index}.{name}", tensor
+    yield "final_norm", state["final_norm"]
+
+
+def _parts(names: Iterable[str], index: int) -> list[str]:
+    """The names of one layer's tensors, without the number of the layer."""
+    prefix = f"layers.{index}."
+    return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+
+
+def _quantized(name: str, weight: Tensor, kernels: NativeKernels | None) -> Iterator[tuple[str, Tensor]]:
+    codes, scale = quantize_rows(weight)
+    yield name, codes if kernels is None else kernels.packed(codes)
+    yield f"{name}.scale", scale
