@@ -13,6 +13,7 @@ it is read anew.
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 
@@ -43,7 +44,7 @@ class Prompts:
         """The prompts of a layout, whose *after* opens with the suffix token."""
         opening, after = layout.after.ids[0], layout.after.ids
         borders = [1, *(gap.parent_len for gap in layout.gaps[1:]), len(after)]
-        pieces = [list(after[start:end]) for start, end in zip(borders, borders[1:], strict=False)]
+        pieces = [list(after[start:end]) for start, end in pairwise(borders)]
         healed = [tokenizer.encode(gap.prefix.decode()) for gap in layout.gaps[1:]]
         suffixes: list[list[int]] = []
         rest: list[int] = []
@@ -69,7 +70,11 @@ class Suffix:
             return
         self._agreed = min(self._agreed, agreed)
         stale = max(len(front), len(self._front)) - self._agreed
-        kept = 0 if stale > MOST_STALE else min(common_prefix(self.track.ids[::-1], ids[::-1]), max(len(ids) - near - 1, 0))
+        kept = (
+            0
+            if stale > MOST_STALE
+            else min(common_prefix(self.track.ids[::-1], ids[::-1]), max(len(ids) - near - 1, 0))
+        )
         fresh = len(ids) - kept
         track = self.track
         moved = [*[UNREAD] * fresh, *(track.rows[len(track.rows) - kept :] if kept else [])]
