@@ -63,7 +63,7 @@ class Suffix:
         self._front: list[int] = []
         self._agreed = 0
 
-    def become(self, ids: Sequence[int], front: Sequence[int], *, near: int = NEAR) -> None:
+    def become(self, ids: Sequence[int], front: Sequence[int], *, near: int) -> None:
         """Stand behind ``front``; ``near`` of its tokens are read anew where that has changed, else none."""
         agreed = common_prefix(self._front, front)
         if (len(front), agreed) == (len(self._front), len(front)) and list(ids) == self.track.ids:
@@ -89,8 +89,11 @@ class Suffix:
 class FimContext:
     """Holds one document's prompt, encoded, and brings it up to date with a layout."""
 
-    def __init__(self, transformer: Transformer, tokenizer: TextTokenizer, dtype: torch.dtype) -> None:
+    def __init__(
+        self, transformer: Transformer, tokenizer: TextTokenizer, dtype: torch.dtype, *, near: int = NEAR
+    ) -> None:
         self._tokenizer = tokenizer
+        self._near = near
         self.reader = TrackReader(transformer, dtype)
         self._head = self.reader.new()
         self._between: list[Track] = []
@@ -131,7 +134,7 @@ class FimContext:
                 between = [*fills[index - 1], *self._prompts.between[index - 1]]
                 self._between[index - 1].become(between, len(front))
                 front += between
-            suffix.become(self._prompts.suffixes[index], front)
+            suffix.become(self._prompts.suffixes[index], front, near=self._near)
 
     def chain(self, gap: int) -> Chain:
         """The tracks in front of a gap's fill."""
