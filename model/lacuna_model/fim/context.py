@@ -109,6 +109,16 @@ class FimContext:
         """No positions are kept free: the suffix moves with the head."""
         return 0
 
+    def update(self, layout: Layout) -> UpdateCounts:
+        """As :meth:`updating`, in one go."""
+        pieces = self.updating(layout)
+        while True:
+            try:
+                next(pieces)
+            except StopIteration as end:
+                counts: UpdateCounts = end.value
+                return counts
+
     @torch.inference_mode()
     def updating(self, layout: Layout) -> Generator[None, None, UpdateCounts]:
         """Encode what ``layout`` has and the context lacks, with pauses; the last piece is left to the first pass."""

@@ -5,7 +5,6 @@ from tests.model import tiny
 
 from lacuna_model.context import Layout
 from lacuna_model.fim.context import MOST_STALE, FimContext, Prompts
-from lacuna_model.kv_cache import UpdateCounts
 
 from . import tiny_fim
 
@@ -16,16 +15,6 @@ BEFORE, AFTER = TEXT[:900], TEXT[900:]
 
 def new_context(near: int) -> FimContext:
     return FimContext(MODEL.transformer, MODEL.tokenizer, torch.float32, near=near)
-
-
-def update(context: FimContext, layout: Layout) -> UpdateCounts:
-    pieces = context.updating(layout)
-    while True:
-        try:
-            next(pieces)
-        except StopIteration as end:
-            counts: UpdateCounts = end.value
-            return counts
 
 
 @torch.inference_mode()
@@ -49,41 +38,41 @@ def test_with_everything_near_typing_changes_nothing_of_the_logits() -> None:
     context = new_context(near=10_000)
     for typed in ("", "x", "x = ", "x = value", "x ="):
         layout = tiny_fim.laid_out(MODEL, BEFORE + typed, AFTER)
-        update(context, layout)
+        context.update(layout)
         expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
         torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
 
 
 def test_a_keystroke_reads_what_was_typed_and_the_near_suffix() -> None:
     context = new_context(near=8)
-    update(context, tiny_fim.laid_out(MODEL, BEFORE, AFTER))
+    context.update(tiny_fim.laid_out(MODEL, BEFORE, AFTER))
     logits_at(context, 0)
     layout = tiny_fim.laid_out(MODEL, BEFORE + " value =", AFTER)
-    counts = update(context, layout)
+    counts = context.update(layout)
     assert counts.total > 250
     assert 8 < counts.encoded < 30
-    unchanged = update(context, layout)
+    unchanged = context.update(layout)
     assert unchanged.encoded == counts.encoded  # nothing was read in between
     logits_at(context, 0)
-    assert update(context, layout).encoded == 0
+    assert context.update(layout).encoded == 0
 
 
 def test_a_suffix_that_missed_too_much_is_read_anew() -> None:
     context = new_context(near=8)
-    update(context, tiny_fim.laid_out(MODEL, BEFORE, AFTER))
+    context.update(tiny_fim.laid_out(MODEL, BEFORE, AFTER))
     logits_at(context, 0)
     layout = tiny_fim.laid_out(MODEL, BEFORE + " value =" * MOST_STALE, AFTER)
-    update(context, layout)
+    context.update(layout)
     expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
     torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
 
 
 def test_a_cursor_jump_keeps_what_stands_in_front_of_both_places() -> None:
     context = new_context(near=8)
-    update(context, tiny_fim.laid_out(MODEL, BEFORE, AFTER))
+    context.update(tiny_fim.laid_out(MODEL, BEFORE, AFTER))
     logits_at(context, 0)
     layout = tiny_fim.laid_out(MODEL, TEXT[:220], TEXT[220:])
-    counts = update(context, layout)
+    counts = context.update(layout)
     assert counts.encoded < counts.total
     expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
     torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
@@ -92,7 +81,7 @@ def test_a_cursor_jump_keeps_what_stands_in_front_of_both_places() -> None:
 def test_a_later_gap_sees_what_the_ones_before_it_became() -> None:
     context = new_context(near=10_000)
     layout = tiny_fim.laid_out(MODEL, tiny.CODE[:100], tiny.CODE[120:200], tiny.CODE[220:])
-    update(context, layout)
+    context.update(layout)
     for fill in ([], MODEL.tokenizer.encode(" value = x"), MODEL.tokenizer.encode(" value + y")):
         context.settle([fill])
         expected = tiny_fim.plain_logits(MODEL, prompt(layout, 1, (fill,)))[-1]

@@ -19,7 +19,7 @@ from lacuna_model.fim.reading import FimReader
 from lacuna_model.params import DecodeOptions
 
 from . import tiny_fim
-from .test_context import prompt, update
+from .test_context import prompt
 
 MODEL = tiny_fim.loaded()
 BUDGET = 14
@@ -42,7 +42,7 @@ class Guesses:
 def run(layout: Layout, drafts: Guesses | None, candidate_begin: Sequence[int] = ()) -> tuple[list[list[int]], int]:
     """The tokens that fill every gap of a layout, and the number of passes."""
     context = FimContext(MODEL.transformer, MODEL.tokenizer, torch.float32, near=10_000)
-    update(context, layout)
+    context.update(layout)
     reader = FimReader(MODEL, context, layout, cast(ProjectDrafts, drafts))
     canvases = [Canvas(gap, 6, BUDGET, begin=candidate_begin) for gap in layout.gaps]
     loop = denoise(
@@ -118,7 +118,7 @@ def test_a_candidate_begins_as_it_is_told() -> None:
 def test_the_likelihood_of_fills_is_that_of_a_plain_pass() -> None:
     layout = tiny_fim.laid_out(MODEL, tiny.CODE[:100], tiny.CODE[120:200], tiny.CODE[220:])
     context = FimContext(MODEL.transformer, MODEL.tokenizer, torch.float32, near=10_000)
-    update(context, layout)
+    context.update(layout)
     fills = [MODEL.tokenizer.encode(" value"), MODEL.tokenizer.encode("x = 1")]
     found = FimReader(MODEL, context, layout, None).likelihood(fills)
     total = 0.0
