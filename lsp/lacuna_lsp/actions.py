@@ -8,6 +8,7 @@ from lsprotocol import types
 from lacuna_lsp import placeholders, recipes
 from lacuna_lsp.documents import Document
 from lacuna_model.syntax import language_for
+from lacuna_model.syntax.parsing import UnparsableError
 from lacuna_server.files import MARKER
 
 KIND = types.CodeActionKind.RefactorRewrite
@@ -47,8 +48,12 @@ def _bodies(document: Document, span: types.Range) -> Iterator[types.CodeAction]
     if language is None:
         return
     text = document.text
-    name, start, end = placeholders.scope(text, language, document.offset(span.start))
-    if count := len(placeholders.stubs(text, language, start, end)):
+    try:
+        name, start, end = placeholders.scope(text, language, document.offset(span.start))
+        count = len(placeholders.stubs(text, language, start, end))
+    except UnparsableError:  # every other action is offered all the same
+        return
+    if count:
         title = f"Fill {count} empty {'bodies' if count > 1 else 'body'} in {name or 'this file'}"
         within = _plain(document.span(start, end))
         yield _action(title, "lacuna.fillRegions", document, select="bodies", within=within)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from lacuna_lsp.arguments import Propagate, Refactor
@@ -11,6 +12,7 @@ from lacuna_lsp.propagate import infer
 from lacuna_lsp.session import Session
 from lacuna_model.errors import RequestError
 from lacuna_model.syntax import language_for
+from lacuna_model.syntax.parsing import UnparsableError
 from lacuna_server.files import BOM
 from lacuna_server.refactor.fill import FileFill, fill_concurrently
 from lacuna_server.refactor.gather import gather, known_language
@@ -67,7 +69,10 @@ async def alike(session: Session, wanted: Propagate) -> tuple[Refactoring, list[
     found = by_structure(rule.pattern, rule.template)
 
     def find(looked_at: Sequence[Source]) -> list[Found]:
-        done = {(source.path, match.start) for source in looked_at for match in by_pattern(source, rule.done)}
+        done: set[tuple[str, int]] = set()
+        for source in looked_at:
+            with suppress(UnparsableError):  # what cannot be parsed is left out below, with a line
+                done |= {(source.path, match.start) for match in by_pattern(source, rule.done)}
         return [
             (source, rewrite)
             for source, rewrite in found.find(looked_at)

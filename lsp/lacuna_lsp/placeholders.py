@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from tree_sitter import Node, Parser
+from tree_sitter import Node
 
 from lacuna_model.params import Region
 from lacuna_model.syntax import Language
@@ -28,7 +28,7 @@ def stubs(text: bytes, language: Language, start: int, end: int) -> list[Region]
 
     What is said about them in a comment or a docstring stays: it tells what they should do.
     """
-    root = Parser(language.grammar()).parse(text).root_node
+    root = language.parser().parse(text).root_node
     return [
         region
         for body in _bodies(root)
@@ -38,7 +38,7 @@ def stubs(text: bytes, language: Language, start: int, end: int) -> list[Region]
 
 def scope(text: bytes, language: Language, at: int) -> tuple[str, int, int]:
     """The class, or else the function, or else the file around a byte offset: its name ("" for the file) and extent."""
-    node = Parser(language.grammar()).parse(text).root_node.descendant_for_byte_range(at, at)
+    node = language.parser().parse(text).root_node.descendant_for_byte_range(at, at)
     around: list[Node] = []
     while node is not None and node.parent is not None:
         if node.child_by_field_name("body") is not None and node.child_by_field_name("name") is not None:

@@ -20,6 +20,7 @@ from lacuna_model.prior.statements import Statements
 from lacuna_model.readers import Loaded, load, opening, reader
 from lacuna_model.sessions import CACHE_BYTES, Session, Sessions
 from lacuna_model.syntax import constraint_for, language_for, stand_ins
+from lacuna_model.syntax.parsing import UnparsableError
 from lacuna_model.window import Window, WindowOptions
 from lacuna_model.workspace.workspaces import Workspaces
 
@@ -81,6 +82,18 @@ class Engine:
         RequestError for regions that overlap, lie outside the text or cut a character, and for a second fill of the
         same document at the same time.
         """
+        try:
+            return (yield from self._filled(request, cancelled, document or request.path))
+        except UnparsableError as error:  # whatever is wrong with it, somebody waits for a fill
+            free = msgspec.structs.replace(request.options, syntax=False)
+            request = msgspec.structs.replace(request, options=free)
+            result = yield from self._filled(request, cancelled, document or request.path)
+            return msgspec.structs.replace(result, message=result.message or f"the syntax is not checked: {error}")
+
+    def _filled(
+        self, request: InfillRequest, cancelled: Callable[[], bool], document: str
+    ) -> Generator[Snapshot, None, InfillResult]:
+        """As :meth:`stream`; raises UnparsableError where the constraint has a text to parse that nobody can."""
         started = time.monotonic()
         text = request.text.encode()
         region_groups.check(request.regions, text)
@@ -99,7 +112,7 @@ class Engine:
             chosen = project.choose(request, self.model.tokenizer, self._snippet_budget)
             request = msgspec.structs.replace(request, snippets=chosen)
         elsewhere = project.segments(request.path) if project is not None else []
-        with self.sessions.running(document or request.path) as session:
+        with self.sessions.running(document) as session:
             groups = list(region_groups.grouped(regions, spaced))
             # Further groups go on from what the first became, of which there is one.
             candidates = request.candidates if len(groups) == 1 else 1

@@ -6,7 +6,6 @@ from functools import cache
 from importlib import resources
 from typing import Literal
 
-import tree_sitter
 from tree_sitter import Node, Query, QueryCursor
 
 from lacuna_model.syntax.languages import Language
@@ -126,7 +125,7 @@ def _comment_above(first: int, lines: Sequence[str]) -> Iterable[int]:
 
 def _find(source: bytes, language: Language) -> tuple[list[_Found], list[tuple[int, int]]]:
     """All definitions, and the first and last row of every text that documents one."""
-    root = tree_sitter.Parser(language.grammar()).parse(source).root_node
+    root = language.parser().parse(source).root_node
     found: dict[tuple[str, int], _Found] = {}
     documentation = []
     for _, captures in QueryCursor(_query(language)).matches(root):

@@ -1,12 +1,17 @@
 """The sources of a workspace as snippets are taken from them: what each file defines, imports and consists of."""
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from lacuna_model.snippets.definitions import Definition, definitions
 from lacuna_model.snippets.imports import Import, imports, stem
 from lacuna_model.snippets.words import plain, words
-from lacuna_model.syntax.languages import language_for
+from lacuna_model.syntax.languages import Language, language_for
+from lacuna_model.syntax.parsing import UnparsableError
+
+log = logging.getLogger(__name__)
 
 # A chunk ends at the first empty line from the smaller number of rows on, and at the larger number anyhow.
 CHUNK_ROWS = (12, 24)
@@ -90,10 +95,24 @@ def read(path: str, text: str) -> Source:
         path,
         language.name if language else "",
         lines,
-        definitions(text, language) if language else (),
+        _definitions(path, text, language) if language else (),
         imports(text, language.name) if language else {},
         tuple(Chunk(path, lines, *rows, words("\n".join(lines[slice(*rows)]))) for rows in chunk_rows(lines)),
     )
+
+
+def _definitions(path: str, text: str, language: Language) -> tuple[Definition, ...]:
+    """The definitions of a file; none where the grammar does not come to an end with it, which is said once."""
+    try:
+        return definitions(text, language)
+    except UnparsableError as error:
+        _say(path, str(error))
+        return ()
+
+
+@lru_cache(maxsize=1024)
+def _say(path: str, reason: str) -> None:
+    log.warning("%s: %s; its definitions are left out", path, reason)
 
 
 def chunk_rows(lines: list[str]) -> Iterator[tuple[int, int]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tree_sitter import Parser, Point, Tree
+from tree_sitter import Point, Tree
 
 from lacuna_model.syntax.balance import Balance
 from lacuna_model.syntax.clock import Clock
@@ -300,7 +300,7 @@ class Document:
 
 def parses(text: bytes, language: Language) -> bool:
     """Whether a whole text has no syntax error, indentation included."""
-    tree = Parser(language.grammar()).parse(text)
+    tree = language.parser().parse(text)
     return not tree_faults(tree) and not (language.columns and indentation_faults(tree, text))
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tree_sitter import Node, Parser, Tree
+from tree_sitter import Node, Tree
 
 from lacuna_model.syntax.blocks import open_lines
 from lacuna_model.syntax.languages import Language
@@ -87,7 +87,7 @@ def _proved(text: bytes, extents: Sequence[Extent], language: Language) -> tuple
     """
     content, places = skeleton(text, extents, language)
     filler = language.lexicon.filler
-    tree = Parser(language.grammar()).parse(content)
+    tree = language.parser().parse(content)
     root = tree.root_node
     proved = []
     for extent, place in zip(extents, places, strict=True):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
 
-from tree_sitter import Node, Parser
+from tree_sitter import Node
 
 from lacuna_model.syntax.balance import Sides
 from lacuna_model.syntax.behind import REACH
@@ -105,7 +105,7 @@ class Junction(Closer):
 
     def _stacks(self, text: bytes) -> list[Stack]:
         """The stacks behind a text in front of the gap."""
-        root = Parser(self._language.grammar()).parse(text).root_node
+        root = self._language.parser().parse(text).root_node
         far, border = self._reader.front.stacks(text, root, partial(self._terminal, text))
         return self._reader.stacks(self._terminals(text, root, border), far)
 
@@ -118,7 +118,7 @@ class Junction(Closer):
 
     def _behind(self, opener: bytes) -> list[Terminal]:
         """The terminals of the text behind the gap: read as it is, or behind the brackets that it closes."""
-        parser = Parser(self._language.grammar())
+        parser = self._language.parser()
         closed = b"".join(OPENERS.get(bracket.closer, b"") for bracket in reversed(self._side.unmatched))
         # what the next gap begins in is ended there
         whole = self._side.text + find_literals(self._side.text, self._lexicon, self._side.inside).inside

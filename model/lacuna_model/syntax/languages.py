@@ -7,6 +7,8 @@ from pathlib import PurePath
 
 import tree_sitter
 
+from lacuna_model.syntax.parsing import Parser
+
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
@@ -69,6 +71,10 @@ class Language:
     def grammar(self) -> tree_sitter.Language:
         """The tree-sitter grammar; its wheel is imported on first use."""
         return _load_grammar(self.module, self.symbol)
+
+    def parser(self) -> Parser:
+        """A parser of its grammar, which ends in time."""
+        return Parser(self.grammar())
 
 
 @cache

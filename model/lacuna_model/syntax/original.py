@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from tree_sitter import Parser, Tree
+from tree_sitter import Tree
 
 from lacuna_model.syntax.error_set import Fault, Splice, carried_over, tree_faults
 from lacuna_model.syntax.extent import Extent
@@ -45,7 +45,7 @@ class Original:
         return self._parse(self._text)
 
     def _parse(self, text: bytes) -> Tree:
-        return Parser(self._language.grammar()).parse(text)
+        return self._language.parser().parse(text)
 
     @cached_property
     def faults(self) -> frozenset[Fault]:

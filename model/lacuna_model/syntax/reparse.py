@@ -1,6 +1,6 @@
 """Parses of texts that begin alike, each from the tree of the one before."""
 
-from tree_sitter import Parser, Point, Tree
+from tree_sitter import Point, Tree
 
 from lacuna_model.syntax.languages import Language
 
@@ -9,7 +9,7 @@ class Reparser:
     """Parses one text after the other, which have their first ``front`` bytes in common, and most often more."""
 
     def __init__(self, language: Language, front: int) -> None:
-        self._parser = Parser(language.grammar())
+        self._parser = language.parser()
         self._front = front
         self._text = b""
         self._tree = self._parser.parse(b"")

@@ -12,8 +12,6 @@ from functools import partial
 from itertools import islice, product, zip_longest
 from typing import NamedTuple
 
-from tree_sitter import Parser
-
 from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.document import Check, Document
 from lacuna_model.syntax.error_set import tree_faults
@@ -87,7 +85,7 @@ def _line_of(text: bytes, start: int, end: int) -> _Line:
 
 def _closers(front: bytes, below: bytes, ways: Iterable[list[bytes]], language: Language) -> list[bytes]:
     """What ends each block that is open, innermost first, so that the rest of the file has the fewest errors."""
-    parse = Parser(language.grammar()).parse
+    parse = language.parser().parse
     leads = [*_leads(front.rstrip().rpartition(b"\n")[2], language.lexicon), b"\n" + language.lexicon.filler]
 
     def faults(closers: Sequence[bytes]) -> int:

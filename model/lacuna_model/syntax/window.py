@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from tree_sitter import Parser, Point, Tree
+from tree_sitter import Point, Tree
 
 from lacuna_model.syntax.balance import Balance, Sides
 from lacuna_model.syntax.clock import Clock
@@ -25,7 +25,6 @@ from lacuna_model.syntax.reading import PrefixReader
 from lacuna_model.syntax.repair import Repair, repair_for
 from lacuna_model.syntax.reparse import advance
 
-CHUNK = 1 << 10  # bytes; whenever the text of a node is asked for, one of these is copied
 # What a parse may cost, in tree-sitter's progress reports: so much more than the parse of the original took.
 EFFORT_FACTOR = 1.5
 EFFORT_LEAST = 10
@@ -58,7 +57,7 @@ class Window:
         self._language = language
         self.placement = placement
         self.clock = clock or Clock()
-        self._parser = Parser(language.grammar())
+        self._parser = language.parser()
         self._tree: Tree | None = None
         self._first_fills = self.base
         self._last_fills: tuple[bytes, ...] | None = None
@@ -81,7 +80,7 @@ class Window:
     def _first(self) -> tuple[Tree, float]:
         """The tree of the first fills, and how many reports any further parse may make."""
         text = self.assemble(self._first_fills)
-        tree, reports = self._counted_parse(text, None, math.inf)
+        tree, reports = self._parser.counted(text, None, math.inf)
         assert tree is not None
         return tree, EFFORT_LEAST + max(EFFORT_FACTOR * reports, len(text) / BYTES_PER_REPORT)
 
@@ -208,28 +207,8 @@ class Window:
         """An incremental parse or else a fresh one: to reuse a tree full of errors can cost more than it saves."""
         limit = self._first[1]
         if not self.settled and len(text) <= SMALL_TEXT:
-            return self._counted_parse(text, None, limit)[0]
-        return self._counted_parse(text, old, limit)[0] or self._counted_parse(text, None, limit)[0]
-
-    def _counted_parse(self, text: bytes, old: Tree | None, limit: float) -> tuple[Tree | None, int]:
-        """The tree, or None beyond ``limit`` reports of progress, and the number of reports."""
-        reports = 0
-
-        def stop(_offset: int, _has_error: bool) -> bool:
-            nonlocal reports
-            reports += 1
-            return reports > limit
-
-        def read(offset: int, _point: Point) -> bytes:
-            return text[offset : offset + CHUNK]
-
-        try:
-            if old is None:
-                return self._parser.parse(read, progress_callback=stop), reports
-            return self._parser.parse(read, old, progress_callback=stop), reports
-        except ValueError:  # how py-tree-sitter reports a parse that its callback stopped
-            self._parser.reset()
-            return None, reports
+            return self._parser.counted(text, None, limit)[0]
+        return self._parser.counted(text, old, limit)[0] or self._parser.counted(text, None, limit)[0]
 
     def _edited(self, fills: Sequence[bytes]) -> Tree:
         """A copy of the base tree, edited right to left so that earlier offsets stay true."""

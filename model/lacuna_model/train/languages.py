@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 
 import tree_sitter
 
+from lacuna_model.syntax.parsing import Parser, UnparsableError
 from lacuna_model.train.packages import CorpusError
 
 EXTENSIONS: Mapping[str, str] = {
@@ -80,7 +81,10 @@ def parses(text: str, language: str) -> bool:
         return python_tree(text) is not None
     if language not in _GRAMMARS or language in _NOT_CHECKED:
         return True
-    return not parser_of(language).parse(text.encode()).root_node.has_error
+    try:
+        return not parser_of(language).parse(text.encode()).root_node.has_error
+    except UnparsableError:
+        return False
 
 
 def python_tree(text: str) -> ast.Module | None:
@@ -105,11 +109,11 @@ def has_grammar(language: str) -> bool:
 
 
 @cache
-def parser_of(language: str) -> tree_sitter.Parser:
+def parser_of(language: str) -> Parser:
     """The tree-sitter parser of a language; raises CorpusError where its package is not installed."""
     package, function = _GRAMMARS[language]
     try:
         grammar = getattr(importlib.import_module(package), function)()
     except ImportError as error:
         raise CorpusError(f"parsing {language} files needs the package {package.replace('_', '-')}") from error
-    return tree_sitter.Parser(tree_sitter.Language(grammar))
+    return Parser(tree_sitter.Language(grammar))

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from lacuna_model.params import Region
+from lacuna_server.refactor.matching import VARIABLE, Span
 from lacuna_server.refactor.rewrite import Part, Rewrite, first_line
-from lacuna_server.refactor.select import VARIABLE, WHOLE, Match, Span
+from lacuna_server.refactor.select import WHOLE, Match
 from lacuna_server.refactor.source import DEFAULT_UNIT, Source
 from lacuna_server.refactor.template import Template, Variable
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from lacuna_model.errors import RequestError
+from lacuna_model.syntax.parsing import UnparsableError
 from lacuna_server.refactor.expand import rewrites
+from lacuna_server.refactor.matching import Span
 from lacuna_server.refactor.rewrite import Rewrite, disjoint
 from lacuna_server.refactor.select import (
     WHOLE,
-    Span,
     by_pattern,
     by_query,
     by_ranges,
@@ -33,11 +34,16 @@ Found: TypeAlias = tuple[Source, Rewrite | LeftOut]
 
 @dataclass(frozen=True, slots=True)
 class Refactoring:
-    """A refactor ready to be looked for: ``find`` sees all the files at once; no ``languages`` means any."""
+    """A refactor ready to be looked for: ``find`` sees all the files at once; no ``languages`` means any.
+
+    It is shown only files that can be parsed, where it ``reads_trees``; else it leaves out those that cannot.
+    """
 
     title: str
     find: Callable[[Sequence[Source]], Iterable[Found]]
     languages: frozenset[str] = frozenset()
+    # Whether it looks at the syntax tree of every file, or only of those in which it has found something.
+    reads_trees: bool = True
 
 
 def by_structure(pattern: str, template: str) -> Refactoring:
@@ -49,10 +55,15 @@ def by_structure(pattern: str, template: str) -> Refactoring:
         if len(languages) > 1:
             raise RequestError(f"files of several languages ({', '.join(languages)}); say which with --lang")
         for source in sources:
-            for rewrite in rewrites(source, by_pattern(source, pattern), parsed):
+            try:
+                found = rewrites(source, by_pattern(source, pattern), parsed)
+            except UnparsableError as error:
+                yield source, LeftOut(0, str(error))
+                continue
+            for rewrite in found:
                 yield source, rewrite
 
-    return Refactoring(f"{pattern} → {template}", find)
+    return Refactoring(f"{pattern} → {template}", find, reads_trees=False)
 
 
 def by_syntax(query: str, template: str, language: str) -> Refactoring:
@@ -79,13 +90,28 @@ def by_place(spans: Mapping[str, Sequence[Span]], template: str) -> Refactoring:
     return Refactoring(f"ranges → {template}", find)
 
 
+def parsable(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
+    """The sources whose grammar comes to an end with them, and a line about each of the others."""
+    kept, left_out = [], []
+    for source in sources:
+        try:
+            _ = source.tree
+        except UnparsableError as error:
+            left_out.append(f"{source.path}: {error}")
+        else:
+            kept.append(source)
+    return kept, left_out
+
+
 def places(refactoring: Refactoring, sources: Sequence[Source]) -> tuple[list[tuple[Source, list[Rewrite]]], list[str]]:
     """The disjoint places of every file that has some, and a line about each place that is left out."""
     wanted = [
         source for source in sources if not refactoring.languages or source.language.name in refactoring.languages
     ]
+    left_out: list[str] = []
+    if refactoring.reads_trees:
+        wanted, left_out = parsable(wanted)
     found: dict[str, tuple[Source, list[Rewrite]]] = {source.path: (source, []) for source in wanted}
-    left_out = []
     for source, item in refactoring.find(wanted):
         if isinstance(item, Rewrite):
             found[source.path][1].append(item)

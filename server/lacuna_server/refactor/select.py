@@ -5,19 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from ast_grep_py import Pattern, SgNode, SgRoot
 from tree_sitter import Node
 
 from lacuna_model.errors import RequestError
+from lacuna_server.refactor.matcher import MATCHER
+from lacuna_server.refactor.matching import VARIABLE, Question, Span
 from lacuna_server.refactor.source import Source
 
-Span = tuple[int, int]
 WHOLE = "MATCH"
-VARIABLE = re.compile(r"(\${1,3})([A-Z_][A-Z0-9_]*)")
 # What a query calls the node that is replaced, or that text is put in front of or behind.
 ROLES = ("place", "before", "after")
-# On its own `f(x)` is a declaration to C.
-CONTEXTS = {"c": "void f() { PATTERN; }"}
 UNKNOWN_TO_AST_GREP = frozenset({"toml"})
 
 
@@ -38,20 +35,18 @@ def pattern_names(pattern: str) -> frozenset[str]:
 def by_pattern(source: Source, pattern: str) -> list[Match]:
     """The places that an ast-grep pattern matches, nested ones included.
 
-    Raises RequestError for a pattern that the language cannot read, and for a language without patterns.
+    Raises RequestError for a pattern that the language cannot read, and for a language without patterns, and
+    UnparsableError for a text that ast-grep does not come to an end with.
     """
     language = source.language.name
     if language in UNKNOWN_TO_AST_GREP:
         raise RequestError(f"there are no structural patterns for {language}; use a query")
-    try:
-        nodes = SgRoot(source.text, language).root().find_all(pattern=_in_context(pattern, language))
-    except RuntimeError as error:
-        causes = [line for line in str(error).split("Stack backtrace")[0].splitlines() if line.strip()]
-        raise RequestError(f"the pattern is not {language}: {causes[-1].split(':', 1)[-1].strip()}") from error
-    if not nodes and _is_broken(pattern, language):
+    found = MATCHER.ask(Question(source.text, pattern, language))
+    if found.refused:
+        raise RequestError(f"the pattern is not {language}: {found.refused}")
+    if found.broken:
         raise RequestError(f"the pattern is not {language}: {pattern!r} does not parse")
-    variables = VARIABLE.findall(pattern)
-    return [_pattern_match(source, node, variables) for node in nodes]
+    return [_pattern_match(source, span, captures) for span, captures in found.matches]
 
 
 def by_query(source: Source, query: str) -> list[Match]:
@@ -87,16 +82,14 @@ def span(node: Node) -> Span:
     return node.start_byte, node.end_byte
 
 
-def _pattern_match(source: Source, node: SgNode, variables: Sequence[tuple[str, str]]) -> Match:
-    start, end = _span(source, node)
-    captures = {WHOLE: (start, end)}
-    for sigil, name in variables:
-        if sigil == "$$$":
-            nodes = node.get_multiple_matches(name)
-            captures[name] = (_span(source, nodes[0])[0], _span(source, nodes[-1])[1]) if nodes else (start, start)
-        elif (bound := node.get_match(name)) is not None:
-            captures[name] = _span(source, bound)
-    return Match(start, end, captures)
+def _pattern_match(source: Source, span: Span, captures: Mapping[str, Span]) -> Match:
+    """A match that is counted in characters, in bytes."""
+
+    def in_bytes(place: Span) -> Span:
+        return source.offset(place[0]), source.offset(place[1])
+
+    start, end = in_bytes(span)
+    return Match(start, end, {WHOLE: (start, end)} | {name: in_bytes(place) for name, place in captures.items()})
 
 
 def _query_match(spans: dict[str, Span]) -> Match:
@@ -107,30 +100,3 @@ def _query_match(spans: dict[str, Span]) -> Match:
     captures = {name.upper(): span for name, span in spans.items()} | {WHOLE: (start, end)}
     start, end = {"before": (start, start), "after": (end, end)}.get(roles[0], (start, end))
     return Match(start, end, captures)
-
-
-def _span(source: Source, node: SgNode) -> Span:
-    place = node.range()
-    return source.offset(place.start.index), source.offset(place.end.index)
-
-
-def _in_context(pattern: str, language: str) -> str | Pattern:
-    """The pattern as ast-grep wants it: where it reads otherwise on its own than in a function, in one."""
-    if language not in CONTEXTS:
-        return pattern
-    context = CONTEXTS[language].replace("PATTERN", pattern)
-    start = CONTEXTS[language].index("PATTERN")
-    names = VARIABLE.sub(lambda variable: "x" * len(variable[0]), context)
-    node = SgRoot(names, language).root()
-    while (node.range().start.index, node.range().end.index) != (start, start + len(pattern)):
-        around = (child for child in node.children() if child.range().start.index <= start < child.range().end.index)
-        inner = next(around, None)
-        if inner is None:  # several statements, or a definition, which stand on their own
-            return pattern
-        node = inner
-    return {"context": context, "selector": node.kind(), "strictness": "smart"}
-
-
-def _is_broken(pattern: str, language: str) -> bool:
-    """Whether a pattern has a syntax error, its metavariables taken for names."""
-    return SgRoot(VARIABLE.sub("x", pattern), language).root().find(kind="ERROR") is not None

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from tree_sitter import Node, Parser, Tree
+from tree_sitter import Node, Tree
 
 from lacuna_model.syntax.error_set import Fault, Splice, carried_over, tree_faults
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.oracle import COMPILES
+from lacuna_model.syntax.parsing import UnparsableError
 from lacuna_server.refactor.plan import splice
 from lacuna_server.refactor.source import Source
 
@@ -29,7 +30,10 @@ class Soundness:
     def holds(self, edits: Sequence[tuple[int, int, str]], fills: Sequence[tuple[int, int]] = ()) -> bool:
         """Whether the original with these ordered edits is as sound as it was; ``fills`` are bytes of the new text."""
         text = splice(self._source.data, edits)
-        tree = Parser(self._source.language.grammar()).parse(text)
+        try:
+            tree = self._source.language.parser().parse(text)
+        except UnparsableError:
+            return False
         splices = [Splice(start, end, len(new.encode())) for start, end, new in edits]
         if self._all_faults(tree, text) - carried_over(self._faults, splices):
             return False

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
 
-from tree_sitter import Node, Parser, Query, QueryCursor, QueryError, Tree
+from tree_sitter import Node, Query, QueryCursor, QueryError, Tree
 
 from lacuna_model.errors import RequestError
 from lacuna_model.syntax import Language
@@ -32,7 +32,7 @@ class Source:
     @cached_property
     def tree(self) -> Tree:
         """The syntax tree of ``data``."""
-        return Parser(self.language.grammar()).parse(self.data)
+        return self.language.parser().parse(self.data)
 
     @cached_property
     def newline(self) -> str:

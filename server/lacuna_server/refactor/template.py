@@ -12,7 +12,7 @@ import msgspec
 from lacuna_model.errors import RequestError
 from lacuna_model.params import Region
 from lacuna_model.syntax.byte_grammar import regex_grammar
-from lacuna_server.refactor.select import VARIABLE
+from lacuna_server.refactor.matching import VARIABLE
 
 TOKEN = re.compile(rf"<<fill(?::(?P<options>.*?))?>>|{VARIABLE.pattern}", re.DOTALL)
 OPTIONS = "line, lines=N, tokens=N, regex=EXPRESSION"

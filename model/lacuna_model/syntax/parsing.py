@@ -1,0 +1,85 @@
+"""Parsing with a limit: some texts make a grammar run for ever, and the parser holds the interpreter's lock meanwhile.
+
+tree-sitter-tsx does so on ``<a {{b:>c:d(e f)``. tree-sitter looks at its progress callback only where it reads the text
+by a callable, so all of our parses do; that takes no longer than a parse of bytes.
+"""
+
+import hashlib
+import math
+import time
+from functools import lru_cache
+
+import tree_sitter
+from tree_sitter import Point, Tree
+
+from lacuna_model.errors import LacunaError
+
+# A parse may take so many seconds of its thread's time, and one more for every so many bytes: ten times what it needs.
+LEAST_SECONDS = 0.3
+BYTES_PER_SECOND = 1_000_000
+CHUNK = 16_384
+# Texts that ran out of time are remembered, so that nobody waits for one of them twice.
+REMEMBERED = 256
+
+
+class UnparsableError(LacunaError):
+    """A text that a grammar does not come to an end with."""
+
+
+class Parser:
+    """Parses texts of one grammar; raises UnparsableError where a parse takes too long."""
+
+    def __init__(self, grammar: tree_sitter.Language) -> None:
+        self._grammar = grammar
+        self._parser = tree_sitter.Parser(grammar)
+
+    def parse(self, text: bytes, old: Tree | None = None) -> Tree:
+        """The tree of ``text``; ``old`` is a tree of a text like it, edited to be this one's."""
+        tree, _ = self.counted(text, old, math.inf)
+        assert tree is not None
+        return tree
+
+    def counted(self, text: bytes, old: Tree | None, most: float) -> tuple[Tree | None, int]:
+        """The tree, or None beyond ``most`` reports of progress, and the number of reports."""
+        if _HOPELESS and self._key(text) in _HOPELESS:
+            raise UnparsableError(_message(text))
+        until = time.thread_time() + LEAST_SECONDS + len(text) / BYTES_PER_SECOND
+        reports = 0
+
+        def read(offset: int, _point: Point) -> bytes:
+            return text[offset : offset + CHUNK]
+
+        def stop(_offset: int, _has_error: bool) -> bool:
+            nonlocal reports
+            reports += 1
+            return reports > most or time.thread_time() > until
+
+        try:
+            if old is None:
+                return self._parser.parse(read, progress_callback=stop), reports
+            return self._parser.parse(read, old, progress_callback=stop), reports
+        except ValueError as error:  # how py-tree-sitter reports a parse that its callback stopped
+            self._parser.reset()
+            if reports > most:
+                return None, reports
+            _remember(self._key(text))
+            raise UnparsableError(_message(text)) from error
+
+    def _key(self, text: bytes) -> "Key":
+        return self._grammar, hashlib.sha256(text).digest()
+
+
+Key = tuple[tree_sitter.Language, bytes]
+_HOPELESS: dict[Key, None] = {}
+
+
+def _remember(key: Key) -> None:
+    _HOPELESS[key] = None
+    while len(_HOPELESS) > REMEMBERED:
+        del _HOPELESS[next(iter(_HOPELESS))]
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _message(text: bytes) -> str:
+    first = next((line for line in text.decode(errors="replace").splitlines() if line.strip()), "").strip()
+    return f"the grammar does not come to an end with the text that begins with {first[:40]!r}"

@@ -1,0 +1,94 @@
+"""Every parse comes to an end, whatever the text: the parser holds the interpreter's lock meanwhile."""
+
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lacuna_model.engine import Engine
+from lacuna_model.loader import LoadedModel
+from lacuna_model.params import InfillRequest, Region
+from lacuna_model.snippets import sources
+from lacuna_model.syntax import LANGUAGES, language_for
+from lacuna_model.syntax.parsing import Parser, UnparsableError
+
+ENDLESS = b"<a {{b:>c:d(e f)"
+# More than any parse may take of its thread's time, with room for a machine that is busy.
+SECONDS = 5.0
+GRAMMARS = sorted({language.name: language for language in LANGUAGES}.values(), key=lambda language: language.name)
+
+
+def parser(name: str) -> Parser:
+    language = language_for(name=name)
+    assert language is not None
+    return language.parser()
+
+
+def test_a_text_that_the_grammar_never_ends_with_is_refused_and_at_once_the_next_time() -> None:
+    text = b"const title = 1;\nexport const Box = () => " + ENDLESS
+    with pytest.raises(UnparsableError, match="begins with 'const title = 1;'"):
+        parser("tsx").parse(text)
+    began = time.thread_time()
+    with pytest.raises(UnparsableError):
+        parser("tsx").parse(text)
+    assert time.thread_time() - began < 0.1
+
+
+def test_a_parser_goes_on_with_other_texts_afterwards() -> None:
+    tsx = parser("tsx")
+    with pytest.raises(UnparsableError):
+        tsx.parse(ENDLESS)
+    assert not tsx.parse(b"const a = <b>x</b>;\n").root_node.has_error
+
+
+def test_the_text_of_nodes_is_that_of_the_file() -> None:
+    text = "s = 'é'\n".encode() * 5_000
+    root = parser("python").parse(text).root_node
+    assert root.children[4_321].text == "s = 'é'".encode()
+    assert root.end_byte == len(text)
+
+
+def test_progress_is_counted_and_bounded() -> None:
+    python = parser("python")
+    text = b"x = [1, 2, 3]\n" * 500
+    tree, reports = python.counted(text, None, float("inf"))
+    assert tree is not None
+    assert reports > 10
+    assert python.counted(text, None, reports / 2)[0] is None
+
+
+@pytest.mark.parametrize("language", GRAMMARS, ids=lambda language: language.name)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_any_bytes_in_any_grammar_end_in_time(language, data) -> None:  # type: ignore[no-untyped-def]
+    marks = st.sampled_from([b"<", b">", b"{", b"}", b"(", b")", b"[", b"]", b":", b";", b'"', b"'", b"`", b"\n", b"$"])
+    words = st.sampled_from(
+        [b"a", b" ", b"class ", b"def ", b"if ", b"=> ", b"<a ", b"</a>", b"#", b"//", b"/*", b"<<E"]
+    )
+    text = b"".join(data.draw(st.lists(st.one_of(marks, words, st.binary(max_size=3)), max_size=40)))
+    began = time.thread_time()
+    with suppress(UnparsableError):
+        language.parser().parse(text)
+    assert time.thread_time() - began < SECONDS
+
+
+def test_a_file_that_cannot_be_parsed_is_filled_unchecked_and_said_so(model: LoadedModel) -> None:
+    text = "const size = ;\n\nexport const Box = () => " + ENDLESS.decode() + "\n"
+    request = InfillRequest(text, (Region(13, 13, max_tokens=4),), path="hang.tsx")
+    result = Engine(model).fill(request)
+    assert result.status == "ok"
+    assert not result.stats.constrained
+    assert result.message.startswith("the syntax is not checked: the grammar does not come to an end")
+
+
+def test_such_a_file_of_a_workspace_has_no_definitions_and_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    sources._say.cache_clear()
+    for _ in range(2):
+        read = sources.read("src/hang.tsx", "function f() {}\n" + ENDLESS.decode())
+        assert read.definitions == ()
+        assert read.chunks
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == ["src/hang.tsx"]
+    assert Path(read.path).name == "hang.tsx"
