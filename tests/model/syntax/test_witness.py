@@ -1,14 +1,16 @@
 """The search for a first witness: how far it goes, and what it does without."""
 
+import math
 import time
 from typing import Any
 
 import numpy as np
 import pytest
+from tree_sitter import Tree
 
 from lacuna_model.constraint import Commit, GapView
 from lacuna_model.params import Region
-from lacuna_model.syntax import SyntaxConstraint, oracle, window
+from lacuna_model.syntax import SyntaxConstraint, oracle, parsing
 from lacuna_model.syntax.document import Document
 
 from .conftest import SmallTokens
@@ -30,13 +32,14 @@ def open_view() -> GapView:
 
 def test_the_whole_text_is_parsed_when_it_is_checked(tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch) -> None:
     texts: list[int] = []
-    counted = window.Window._counted_parse
+    counted = parsing.Parser.counted
 
-    def spy(self: window.Window, text: bytes, *args: object) -> object:
-        texts.append(len(text))
-        return counted(self, text, *args)  # type: ignore[arg-type]
+    def spy(self: parsing.Parser, text: bytes, old: Tree | None, most: float) -> object:
+        if most < math.inf:  # others bound no parse by what the first took
+            texts.append(len(text))
+        return counted(self, text, old, most)
 
-    monkeypatch.setattr(window.Window, "_counted_parse", spy)
+    monkeypatch.setattr(parsing.Parser, "counted", spy)
     rest = "\n\nint f(int x) {\n  return x;\n}\n" * 50
     constraint = constraint_of(f"int g(int x) {{\n  return (x|;\n}}\n{rest}", "c", tokens)
     assert constraint.foresee([open_view()]) == [")"]
