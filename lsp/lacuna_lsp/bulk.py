@@ -36,8 +36,10 @@ def refactoring(session: Session, wanted: Refactor) -> Refactoring:
     if wanted.recipe:
         return by_recipe(wanted.recipe, wanted.settings)
     if wanted.ranges:
-        documents = [(session.document(places.uri), places.ranges) for places in wanted.ranges]
-        spans = {document.path: [document.bounds(span.lsp) for span in spans] for document, spans in documents}
+        spans: dict[str, list[tuple[int, int]]] = {}
+        for places in wanted.ranges:
+            document = session.document(places.uri)
+            spans.setdefault(document.path, []).extend(document.bounds(span.lsp) for span in places.ranges)
         return by_place(spans, wanted.template)
     language = known_language(wanted.language).name if wanted.language else ""
     if wanted.query:
@@ -49,7 +51,8 @@ def refactoring(session: Session, wanted: Refactor) -> Refactoring:
 async def sources(session: Session, wanted: Refactor, languages: frozenset[str]) -> list[Source]:
     """The texts to look at: open documents as they are in the editor, all others as they are on disk."""
     if wanted.ranges:
-        return [source_of(session.document(places.uri)) for places in wanted.ranges]
+        named = dict.fromkeys(places.uri for places in wanted.ranges)
+        return [source_of(session.document(uri)) for uri in named]
     if wanted.text_document is not None:
         return [source_of(session.document(wanted.text_document.uri, wanted.text_document.version))]
     opened = {document.path: document for document in session.documents.values()}

@@ -9,18 +9,29 @@ from importlib.metadata import version
 from lacuna_lsp import logs, transport
 from lacuna_lsp.engine import TOKEN_VARIABLE
 from lacuna_server.client import Address, find_or_start
+from lacuna_server.security import is_loopback
+
+# What clients of --ws have to send.
+CLIENT_TOKEN_VARIABLE = "LACUNA_LSP_TOKEN"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until the client ends the conversation; the exit code is LSP's, 0 after a proper shutdown."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    token = os.environ.get(CLIENT_TOKEN_VARIABLE, "")
+    if not is_loopback(options.host):
+        if options.tcp is not None:
+            parser.error("--tcp knows no token, so it listens on loopback only; use --ws, or an SSH tunnel")
+        if options.ws is not None and not token:
+            parser.error(f"--ws at {options.host} needs a token for its clients, in ${CLIENT_TOKEN_VARIABLE}")
     logs.configure(options.log_level)
     locate = _engine_at(options.engine)
     try:
         if options.tcp is not None:
             asyncio.run(transport.serve_tcp(locate, options.host, options.tcp))
         elif options.ws is not None:
-            asyncio.run(transport.serve_ws(locate, options.host, options.ws, options.origin))
+            asyncio.run(transport.serve_ws(locate, options.host, options.ws, options.origin, token))
         else:
             return asyncio.run(transport.serve_stdio(locate))
     except KeyboardInterrupt:
@@ -35,7 +46,11 @@ def _parser() -> argparse.ArgumentParser:
     transports.add_argument("--stdio", action="store_true", help="speak on stdin and stdout (what it does anyway)")
     transports.add_argument("--tcp", type=int, metavar="PORT", help="listen for TCP connections; 0: any free port")
     transports.add_argument("--ws", type=int, metavar="PORT", help="listen for websockets; 0: any free port")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen at (default: %(default)s)")
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help=f"address to listen at (default: %(default)s); --ws elsewhere wants a token in ${CLIENT_TOKEN_VARIABLE}",
+    )
     parser.add_argument("--origin", action="append", default=[], help="a web page that may connect to --ws")
     parser.add_argument("--engine", type=_url, metavar="URL", help=f"the engine to use; its token is ${TOKEN_VARIABLE}")
     parser.add_argument("--log-level", default="WARNING", choices=("DEBUG", "INFO", "WARNING", "ERROR"))

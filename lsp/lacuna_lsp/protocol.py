@@ -9,7 +9,7 @@ import attrs
 import cattrs
 from cattrs.gen import make_dict_structure_fn, override
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidRequest, JsonRpcServerNotInitialized
 from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 
 from lacuna_lsp.capabilities import STATUS_CAPABILITY
@@ -101,10 +101,32 @@ OWN_TYPES: dict[str, type[Any]] = {
 class Protocol(LanguageServerProtocol):
     """One client's conversation."""
 
+    _initialized = False
+
     def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]  # there it is cached
         """The type of a message, ours where there is one."""
         found: type[Any] | None = OWN_TYPES.get(method) or super().get_message_type(method)
         return found
+
+    def handle_message(self, message: Any) -> None:
+        """Serve a message where LSP has it: nothing before ``initialize`` and after ``shutdown`` but ``exit``."""
+        method, request = getattr(message, "method", ""), hasattr(message, "id") and hasattr(message, "method")
+        refusal = self._refusal(method) if method and method != types.EXIT else None
+        if refusal is None:
+            self._initialized |= method == types.INITIALIZE
+            super().handle_message(message)
+        elif request:
+            self._send_response(message.id, error=refusal.to_response_error())
+
+    def _refusal(self, method: str) -> JsonRpcException | None:
+        """Why a message may not come now."""
+        if self._shutdown:
+            return JsonRpcInvalidRequest("the server was shut down")
+        if not self._initialized and method != types.INITIALIZE:
+            return JsonRpcServerNotInitialized("the first request has to be initialize")
+        if self._initialized and method == types.INITIALIZE:
+            return JsonRpcInvalidRequest("the server is initialized")
+        return None
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:

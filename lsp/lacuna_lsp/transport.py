@@ -1,16 +1,21 @@
 """Ways to reach the language server: stdio, TCP and websocket, with a server object of its own for every client."""
 
 import asyncio
+import hmac
+import http
 import logging
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import parse_qs, urlsplit
 
 from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async, run_websocket
 from websockets.asyncio.server import ServerConnection, serve
+from websockets.http11 import Request, Response
 from websockets.typing import Origin
 
 from lacuna_lsp.connection import Server
+from lacuna_lsp.headers import HeaderReader
 from lacuna_lsp.server import build
 from lacuna_server.client import Address
 
@@ -26,7 +31,7 @@ async def serve_stdio(locate: Locate) -> int:
     server = build(locate)
     with ThreadPoolExecutor(1, "stdin") as reading:
         server.protocol.set_writer(StdoutWriter(sys.stdout.buffer))
-        reader = StdinAsyncReader(sys.stdin.buffer, reading)
+        reader = HeaderReader(StdinAsyncReader(sys.stdin.buffer, reading))
         await _converse(server, run_async(server.ended, reader, server.protocol, log, server.report_server_error))
     return 0 if server.shut_down else FAILED
 
@@ -37,7 +42,8 @@ async def serve_tcp(locate: Locate, host: str, port: int) -> None:
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server = build(locate)
         server.protocol.set_writer(writer)
-        await _converse(server, run_async(server.ended, reader, server.protocol, log, server.report_server_error))
+        lines = HeaderReader(reader)
+        await _converse(server, run_async(server.ended, lines, server.protocol, log, server.report_server_error))
         writer.close()
 
     listening = await asyncio.start_server(connected, host, port)
@@ -46,8 +52,16 @@ async def serve_tcp(locate: Locate, host: str, port: int) -> None:
         await listening.serve_forever()
 
 
-async def serve_ws(locate: Locate, host: str, port: int, origins: Sequence[str]) -> None:
-    """Serve every client that connects by websocket; a web page only where its origin is among ``origins``."""
+async def serve_ws(locate: Locate, host: str, port: int, origins: Sequence[str], token: str = "") -> None:
+    """Serve every client that connects by websocket; a web page only where its origin is among ``origins``.
+
+    With a ``token`` only who sends it: ``Authorization: Bearer TOKEN``, or ``?token=`` where headers cannot be set.
+    """
+
+    def admit(connection: ServerConnection, request: Request) -> Response | None:
+        if not token or hmac.compare_digest(_token_of(request).encode(), token.encode()):
+            return None
+        return connection.respond(http.HTTPStatus.UNAUTHORIZED, "a token is needed, as Authorization: Bearer TOKEN\n")
 
     async def connected(websocket: ServerConnection) -> None:
         server = build(locate)
@@ -56,9 +70,19 @@ async def serve_ws(locate: Locate, host: str, port: int, origins: Sequence[str])
         )
 
     allowed = [None, *map(Origin, origins)]
-    async with serve(connected, host, port, origins=allowed, max_size=MAX_MESSAGE_BYTES) as listening:
+    async with serve(
+        connected, host, port, origins=allowed, max_size=MAX_MESSAGE_BYTES, process_request=admit
+    ) as listening:
         _announce("ws", *next(iter(listening.sockets)).getsockname()[:2])
         await listening.serve_forever()
+
+
+def _token_of(request: Request) -> str:
+    """The token that a handshake brings; "" where there is none."""
+    kind, _, given = request.headers.get("Authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        return given.strip()
+    return parse_qs(urlsplit(request.path).query).get("token", [""])[0]
 
 
 async def _converse(server: Server, conversation: Awaitable[None]) -> None:

@@ -2,7 +2,7 @@
 
 import hmac
 import ipaddress
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 import msgspec
 from starlette.datastructures import Headers
@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from lacuna_server.config import ServerConfig
 from lacuna_server.protocol import ServiceError
 
-STATUS_CODES = {"unauthorized": 401, "forbidden": 403}
+STATUS_CODES = {"bad_request": 400, "unauthorized": 401, "forbidden": 403}
 # What the playground's page is made of: the same everywhere, and a page cannot send a token with it.
 OPEN_PREFIX = "/playground/"
 
@@ -26,7 +26,7 @@ class Guard:
         self._token = config.token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer 401 or 403."""
+        """Pass the request on, or answer 400, 401 or 403."""
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)
@@ -45,7 +45,7 @@ class Guard:
         """
         if self._token:
             return
-        name = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+        name = _parts(f"//{headers.get('host', '')}").hostname or ""
         if name in ("localhost", self._config.host, *self._config.allowed_hosts):
             return
         try:
@@ -57,7 +57,7 @@ class Guard:
         """Browsers say which page asks: it has to be this service's own; other clients say nothing."""
         origin = headers.get("origin")
         if origin is not None:
-            own = urlsplit(origin).netloc == headers.get("host")
+            own = _parts(origin).netloc == headers.get("host")
             if not own and origin not in self._config.allowed_origins:
                 raise ServiceError("forbidden", "this Origin is not allowed; name it in allowed_origins")
         elif headers.get("sec-fetch-site") in ("cross-site", "same-site") and not (
@@ -74,6 +74,14 @@ class Guard:
             given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if not hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), self._token):
             raise ServiceError("unauthorized", "a token is needed, as Authorization: Bearer TOKEN")
+
+
+def _parts(address: str) -> SplitResult:
+    """The parts of an address that a header names; raises ServiceError where it is none."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        raise ServiceError("bad_request", "Host or Origin is no address") from None
 
 
 def _refusal(error: ServiceError) -> Response:

@@ -167,3 +167,16 @@ async def test_a_bad_refactor_is_refused_with_a_reason(
     await editor.initialize(folder=tmp_path)
     with pytest.raises(Exception, match=said):
         await editor.command("lacuna.refactor", arguments)
+
+
+async def test_ranges_of_one_document_may_come_in_several_entries(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize()
+    editor.open("one()\ntwo()\nthree()¦\n")
+
+    def entry(line: int, end: int) -> dict[str, Any]:
+        places = [{"start": {"line": line, "character": 0}, "end": {"line": line, "character": end}}]
+        return {"uri": editor.uri, "ranges": places}
+
+    answer = await editor.command("lacuna.refactor", {"ranges": [entry(0, 5), entry(2, 7)], "template": "f($MATCH)"})
+    assert answer["status"] == "applied"
+    assert editor.edited() == "f(one())\ntwo()\nf(three())\n"

@@ -34,6 +34,18 @@ def test_an_engine_without_a_scheme_is_refused_with_an_example() -> None:
     assert "'localhost:8377' is no address such as http://127.0.0.1:8377" in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("transport", "said"),
+    [("--tcp", "listens on loopback only"), ("--ws", "needs a token for its clients, in $LACUNA_LSP_TOKEN")],
+)
+def test_another_address_than_loopback_is_refused_without_a_token(transport: str, said: str) -> None:
+    command = [sys.executable, "-m", "lacuna_lsp", transport, "0", "--host", "0.0.0.0"]
+    environment = {name: value for name, value in os.environ.items() if name != "LACUNA_LSP_TOKEN"}
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    assert ended.returncode == 2
+    assert said in ended.stderr
+
+
 async def test_clients_over_tcp_do_not_see_each_other(daemon: Daemon, language_server: int) -> None:
     async with connected(language_server) as one:
         async with connected(language_server) as other:

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from lacuna_model.params import Snapshot
-from lacuna_server.http import refusals
+from lacuna_server.http import leniently, refusals
 from lacuna_server.http.answer import Answer, settled
 from lacuna_server.http.exchange import Body, Exchange, event
 from lacuna_server.http.metrics import Metrics
@@ -43,8 +43,8 @@ class Shape(Generic[B]):
     def read(self, data: bytes, model: str) -> Exchange:
         """The request in ``data``; raises ServiceError that says what is wrong with it."""
         try:
-            return self.open(msgspec.json.decode(data, type=self.body), model)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            return self.open(msgspec.convert(leniently.decode(data), type=self.body), model)
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise ServiceError("bad_message", str(error)) from None
 
 
@@ -54,7 +54,9 @@ def endpoints(service: Service, metrics: Metrics, shape: Shape[B]) -> list[Route
     async def handle(request: Request) -> Response:
         run = _Run(service, metrics, shape.name)
         try:
-            exchange = shape.read(await _body(request, service.config.body_timeout_s), service.config.model)
+            body = await _body(request, service.config.body_timeout_s)
+            # In a thread: what a client sends may be long, and others wait for the event loop.
+            exchange = await asyncio.to_thread(shape.read, body, service.config.model)
             ticket = run.ask(exchange, request)
             if exchange.stream:
                 return EventStream(run.stream(exchange, ticket, shape.family))

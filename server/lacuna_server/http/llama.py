@@ -8,7 +8,18 @@ import msgspec
 from lacuna_model.params import FillStats, Snapshot, Snippet
 from lacuna_server.http.answer import NOTHING, Answer, Deltas
 from lacuna_server.http.exchange import Body
-from lacuna_server.http.fields import Candidates, Milliseconds, Seed, Stops, Temperature, seed, stops
+from lacuna_server.http.fields import (
+    Candidates,
+    Milliseconds,
+    Prompt,
+    Seed,
+    Stops,
+    Temperature,
+    limit,
+    only,
+    seed,
+    stops,
+)
 from lacuna_server.http.question import Question
 from lacuna_server.http.sentinels import parse
 
@@ -38,14 +49,14 @@ class Infill(_Sampling, frozen=True, kw_only=True):
 
     input_prefix: str
     input_suffix: str
-    input_extra: list[Chunk] = []
-    prompt: str = ""
+    input_extra: list[Chunk] | None = None
+    prompt: Prompt = ""
 
 
 class Completion(_Sampling, frozen=True, kw_only=True):
     """The body of ``/completion``: text to go on with, or both sides of a gap between FIM sentinels."""
 
-    prompt: str
+    prompt: Prompt
 
 
 class Timings(msgspec.Struct, frozen=True):
@@ -105,13 +116,13 @@ class LlamaExchange:
     @classmethod
     def infill(cls, body: Infill, model: str) -> "LlamaExchange":
         """A request to ``/infill``."""
-        snippets = tuple(Snippet(chunk.filename, chunk.text, reason="input_extra") for chunk in body.input_extra)
-        return cls(body, _question(body, body.input_prefix + body.prompt, body.input_suffix, "", snippets), model)
+        snippets = tuple(Snippet(chunk.filename, chunk.text, reason="input_extra") for chunk in body.input_extra or ())
+        return cls(body, _question(body, body.input_prefix + only(body.prompt), body.input_suffix, "", snippets), model)
 
     @classmethod
     def completion(cls, body: Completion, model: str) -> "LlamaExchange":
         """A request to ``/completion``."""
-        prompt = parse(body.prompt)
+        prompt = parse(only(body.prompt))
         return cls(body, _question(body, prompt.before, prompt.after, prompt.path, prompt.snippets), model)
 
     def reply(self, answer: Answer) -> Body:
@@ -159,12 +170,11 @@ def select(reply: LlamaReply, fields: list[str]) -> dict[str, object]:
 
 
 def _question(body: Infill | Completion, before: str, after: str, path: str, snippets: tuple[Snippet, ...]) -> Question:
-    unbounded = body.n_predict is None or body.n_predict < 0
     return Question(
         before=before,
         after=after,
         stop=stops(body.stop),
-        max_tokens=None if unbounded else body.n_predict,
+        max_tokens=limit(body.n_predict),
         candidates=body.n_cmpl or 1,
         temperature=body.temperature or 0.0,
         seed=seed(body.seed),

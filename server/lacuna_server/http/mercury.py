@@ -10,7 +10,7 @@ from lacuna_model.params import FillStats, Snippet
 from lacuna_server.http import apply, sentinels
 from lacuna_server.http.answer import Answer
 from lacuna_server.http.chat import ChatExchange, Message, as_it_is
-from lacuna_server.http.fields import Seed, Stops, Temperature, seed, stops
+from lacuna_server.http.fields import Seed, Stops, Temperature, limit, seed, stops
 from lacuna_server.http.question import Question
 from lacuna_server.protocol import ServiceError
 
@@ -42,8 +42,7 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     def limit(self) -> int | None:
         """How many tokens are wanted; below 0 stands for any number."""
-        given = self.max_tokens if self.max_completion_tokens is None else self.max_completion_tokens
-        return None if given is None or given < 0 else given
+        return limit(self.max_tokens if self.max_completion_tokens is None else self.max_completion_tokens)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import msgspec
 from lacuna_model.params import Snapshot
 from lacuna_server.http.answer import NOTHING, Answer, Deltas, Finish
 from lacuna_server.http.exchange import DONE, Body, Stamp, Usage
-from lacuna_server.http.fields import Candidates, Count, Seed, Stops, Temperature, seed, stops
+from lacuna_server.http.fields import Candidates, Count, Prompt, Seed, Stops, Temperature, limit, only, seed, stops
 from lacuna_server.http.question import Question
 from lacuna_server.http.sentinels import parse
 
@@ -22,7 +22,7 @@ class StreamOptions(msgspec.Struct, frozen=True):
 class TextRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The body of a text completion. Options of other kinds of models are accepted and have no effect."""
 
-    prompt: str
+    prompt: Prompt
     suffix: str | None = None
     model: str | None = None
     max_tokens: Count | None = None
@@ -37,13 +37,13 @@ class TextRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     def question(self) -> Question:
         """The gap between prompt and suffix, or between the sentinels within the prompt."""
-        prompt = parse(self.prompt, self.suffix)
+        prompt = parse(only(self.prompt), self.suffix)
         return Question(
             before=prompt.before,
             after=prompt.after,
             stop=stops(self.stop),
-            max_tokens=self.max_tokens,
-            min_tokens=self.min_tokens or 0,
+            max_tokens=limit(self.max_tokens),
+            min_tokens=limit(self.min_tokens) or 0,
             candidates=self.n or 1,
             temperature=self.temperature or 0.0,
             seed=seed(self.seed),

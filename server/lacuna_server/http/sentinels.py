@@ -38,6 +38,8 @@ FAMILIES = (
 _FILE_START = re.compile(r"<\|file_sep\|>|<\|file_separator\|>|<file_sep>|<filename>")
 # CodeGeeX tells the path so; the file to fill comes last.
 _PATH_HEADER = re.compile(r"(?:<\|user\|>\n)?###PATH:(?P<path>[^\n]*)\n###LANGUAGE:[^\n]*\n###MODE:[^\n]*\n\Z")
+# The pattern looks for an end again at each of its beginnings, so it is shown no more text than a header has.
+MOST_HEADER = 2048
 _REPOSITORY = re.compile(r"\A(?:<\|repo_name\|>|<repo_name>|<reponame>)[^\n<]*\n?")
 _PATH = re.compile(r"[\w@+-]*[./\\][\w./\\@+-]*")
 # What clients write for a suffix that is empty, as their models want something there.
@@ -83,7 +85,7 @@ def _taken_apart(prompt: str, found: dict[str | None, re.Match[str]]) -> Prompt:
 
 def _files(header: str) -> tuple[str, tuple[Snippet, ...]]:
     """What stands in front of the sentinels: other files, and last, where it is given, this one's path."""
-    if told := _PATH_HEADER.search(header):
+    if told := _PATH_HEADER.search(header[-MOST_HEADER:]):
         return told["path"], ()
     *others, last = _FILE_START.split(_REPOSITORY.sub("", header))
     path, rest = _path_line(last)

@@ -1,3 +1,6 @@
+import time
+from contextlib import suppress
+
 import pytest
 
 from lacuna_server.http.apply import merge
@@ -55,3 +58,33 @@ def test_what_would_take_too_long_is_refused() -> None:
     with pytest.raises(ServiceError, match="4000 lines") as caught:
         merge("a\n" * 5000, "# ... existing code ...\na\n")
     assert caught.value.code == "too_large"
+
+
+def test_a_marker_line_full_of_blanks_is_read_once() -> None:
+    for line in ("#" + " " * 200_000, " " * 200_000 + ".", "# " + "." * 200_000, "\t" * 200_000):
+        began = time.process_time()
+        with suppress(ServiceError):
+            merge("a\n", f"a\n# ... existing code ...\n{line}\n")
+        assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("kind", ["all the same", "in turns", "shuffled", "unique and reversed"])
+def test_long_texts_are_merged_in_bounded_time(kind: str) -> None:
+    """A comparison of all lines with all takes ten seconds and more for these."""
+    lines = {
+        "all the same": ["    pass"] * 1_900,
+        "in turns": [f"    a{number % 3}()" for number in range(1_900)],
+        "shuffled": [f"    a{number * number % 97}()" for number in range(1_900)],
+        "unique and reversed": [f"    a{number}()" for number in range(1_900)],
+    }[kind]
+    update = "\n".join(["# ... existing code ...", *reversed(lines), "new()", "# ... existing code ..."])
+    began = time.process_time()
+    with suppress(ServiceError):
+        merge("\n".join(lines), update)
+    assert time.process_time() - began < 3
+
+
+def test_lines_that_stand_several_times_are_found_beside_those_that_stand_once() -> None:
+    original = "def a():\n    x = 1\n    return x\n\n\ndef b():\n    y = 2\n    return x\n"
+    update = "# ... existing code ...\n    y = 2\n    y += 1\n    return x\n"
+    assert merge(original, update) == original.replace("    y = 2\n", "    y = 2\n    y += 1\n")

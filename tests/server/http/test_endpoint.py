@@ -40,7 +40,7 @@ async def test_a_fill_is_streamed_in_pieces_where_it_is_the_only_one(count: int)
     [
         (b"", "truncated"),
         (b"{", "truncated"),
-        (b'{"prompt": 1}', r"Expected `str`, got `int` - at `\$.prompt`"),
+        (b'{"prompt": 1}', r"Expected `str \| array`, got `int` - at `\$.prompt`"),
         (b'{"prompt": "x", "n": 99}', r"at `\$.n`"),
         (b'{"prompt": "x", "seed": -9223372036854775808}', r"at `\$.seed`"),
         (b'{"prompt": "\xff"}', "utf-8"),
