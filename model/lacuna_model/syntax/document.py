@@ -18,6 +18,7 @@ from lacuna_model.syntax.oracle import COMPILES, LINE, PROGRAM, next_code_line
 from lacuna_model.syntax.original import Original
 from lacuna_model.syntax.placement import placement_in
 from lacuna_model.syntax.reparse import advance
+from lacuna_model.syntax.strict import Strict
 from lacuna_model.syntax.window import Window
 
 SCOPED = re.compile(rb"\b(?:await|yield|break|continue|nonlocal|__future__)\b")
@@ -71,6 +72,7 @@ class Document:
         self._placement = placement_in(language, rest)
         self._extents = extents
         self._windows = [self._window(extent) for extent in extents]
+        self._strict = Strict(text, gaps, language.name)
         self._relaxed = False
         self._suited: set[tuple[bytes, ...]] = set()
         self._balance = Balance(text, gaps, language.lexicon)
@@ -223,7 +225,7 @@ class Document:
         outcome = self._whole.parse(fills, fresh=self._relaxed)
         if outcome is None:
             return Check(tuple((gap, 0) for gap in self._whole.gaps))
-        check = self._compiled(fills, self._judge(fills, outcome[1]))
+        check = self._compiled(fills, self._judge(fills, outcome[1]), soon=True)
         if check.valid:
             self._whole.rebase(fills, outcome[0])
             if not self._relaxed:
@@ -263,8 +265,11 @@ class Document:
         assert outcome is not None
         return self._compiled(fills, self._judge(fills, outcome[1]))
 
-    def _compiled(self, fills: Sequence[bytes], check: Check) -> Check:
-        """A verdict, with what the language's own compiler has against fills that are valid otherwise."""
+    def _compiled(self, fills: Sequence[bytes], check: Check, *, soon: bool = False) -> Check:
+        """A verdict, with what the language's own parser or compiler has against fills that are valid otherwise."""
+        refused = self._strict.fault(self.assemble(fills), soon=soon) if check.valid else None
+        if refused is not None:
+            return Check(tuple(nearest(self._whole, fills, frozenset({refused}))))
         oracle = PROGRAM.get(self.language.name)
         if oracle is None or not check.valid:
             return check

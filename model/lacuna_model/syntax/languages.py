@@ -264,8 +264,8 @@ LANGUAGES: tuple[Language, ...] = (
     Language("lua", (".lua",), "tree_sitter_lua", lexicon=_LUA),
     Language("html", (".html", ".htm"), "tree_sitter_html", splits=False, lexicon=_MARKUP),
     Language("css", (".css",), "tree_sitter_css", lexicon=_CSS),
-    Language("yaml", (".yaml", ".yml"), "tree_sitter_yaml", aliases=("yml",), lexicon=_YAML),
-    Language("toml", (".toml",), "tree_sitter_toml", lexicon=_TOML),
+    Language("yaml", (".yaml", ".yml"), "tree_sitter_yaml", splits=False, aliases=("yml",), lexicon=_YAML),
+    Language("toml", (".toml",), "tree_sitter_toml", splits=False, lexicon=_TOML),
 )
 
 _BY_NAME = {name: language for language in LANGUAGES for name in (language.name, *language.aliases)}

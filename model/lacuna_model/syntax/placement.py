@@ -15,6 +15,7 @@ from lacuna_model.syntax.error_set import Fault
 from lacuna_model.syntax.indentation import united
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.line_ends import line_end_faults
+from lacuna_model.syntax.once import faults_of
 from lacuna_model.syntax.placement_rules import RULES
 from lacuna_model.syntax.rules import Rules
 
@@ -36,6 +37,12 @@ class Placement:
     def _loose(self) -> frozenset[str]:
         """What the rest of the document has out of place, so that there must be a reason for it."""
         return frozenset(fault.kind for fault in self._lasting(self._elsewhere)) if self._elsewhere else frozenset()
+
+    def lets_pass(self, fault: Fault) -> bool:
+        """Whether a fault is excused."""
+        if fault.kind.partition(":")[0] in self._rules.firm:
+            return False
+        return self.excused is None or fault.kind in self.excused
 
     def strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
         """The nodes that are out of place, near some byte ranges or, without them, everywhere."""
@@ -82,6 +89,11 @@ class Placement:
     def line_ends(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
         """The line ends near some byte ranges, or everywhere, that the language reads as semicolons out of place."""
         return line_end_faults(tree, text, spans) if self._rules.line_ends else frozenset()
+
+    def repeated(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]) -> frozenset[Fault]:
+        """The names that are declared in some byte ranges, and declared somewhere else as well."""
+        once = self._rules.once
+        return faults_of(once.repeated(tree, text, spans, self._elsewhere)) if once is not None else frozenset()
 
     def _quoted(self, node: Node) -> bool:
         return node.parent is not None and node.parent.type in self._rules.quoting

@@ -3,7 +3,6 @@
 from lacuna_model.syntax.fits import (
     Fits,
     awaited,
-    declared_once,
     heir,
     in_constructor,
     in_line,
@@ -11,6 +10,7 @@ from lacuna_model.syntax.fits import (
     jump,
     line_start,
     never,
+    of_its_tag,
     one_of,
     said,
     statement_start,
@@ -35,7 +35,6 @@ _SCRIPT_PLACES = """
 (augmented_assignment_expression left: (parenthesized_expression (_) @target))
 (formal_parameters (_) @parameter)
 (regex_pattern) @regex
-[(program) (statement_block) (switch_body)] @scope
 (expression_statement (_) @statement)
 (arrow_function "=>" @arrow)
 (arrow_function body: (object) @stray)
@@ -51,6 +50,7 @@ _SCRIPT_PLACES = """
 (await_expression) @awaited
 (string) @line
 (regex_flags) @flags
+(switch_body (switch_default) (switch_default) @stray)
 """
 _SCRIPT_FITS: dict[str, Fits] = {
     "stray": never,
@@ -72,9 +72,10 @@ _SCRIPT_FITS: dict[str, Fits] = {
         "identifier object_pattern array_pattern assignment_pattern rest_pattern undefined this "
         "required_parameter optional_parameter decorator"
     ),
-    "scope": declared_once,
+    "closing": of_its_tag,
     "flags": said(rb"(?:([dgimsuvy])(?!.*\1))*"),
 }
+_MARKUP_PLACES = "(jsx_element close_tag: (_) @closing)"
 _TYPED_PLACES = f"""{_SCRIPT_PLACES}
 (labeled_statement body: [(type_alias_declaration) (interface_declaration) (enum_declaration)] @stray)
 (class_body "," @stray)
@@ -95,8 +96,10 @@ _SCRIPT_WORDS = (
 )
 _SCRIPT_QUOTING = kinds("export_specifier import_specifier namespace_export")
 
+_FIRM = frozenset({"closing"})
+
 SCRIPT_RULES = (
-    Rules("javascript", _SCRIPT_PLACES, _SCRIPT_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),
+    Rules("javascript", _SCRIPT_PLACES + _MARKUP_PLACES, _SCRIPT_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING, firm=_FIRM),
     Rules("typescript", _TYPED_PLACES, _TYPED_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),
-    Rules("tsx", _TYPED_PLACES, _TYPED_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),
+    Rules("tsx", _TYPED_PLACES + _MARKUP_PLACES, _TYPED_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING, firm=_FIRM),
 )

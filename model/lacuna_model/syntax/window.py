@@ -155,7 +155,7 @@ class Window:
             beside = [(start, next_code_line(text, end)) for start, end in self.spans(fills)]
             faults |= indentation_faults(tree, text, beside + changed)
         faults = faults or identifier_faults(tree, text, self.spans(fills))
-        faults = faults or self._misplaced(tree, text, fills, placed)
+        faults = faults or self._misplaced(tree, text, fills, placed) | self._repeated(tree, text, fills)
         oracle = self._oracle(text) if not faults else None
         fault = oracle(text, self.spans(fills)) if oracle else None
         return faults if fault is None else frozenset({fault})
@@ -167,10 +167,26 @@ class Window:
 
     def _misplaced(self, tree: Tree, text: bytes, fills: Sequence[bytes], edited: Tree | None) -> frozenset[Fault]:
         """What stands where the language does not have it, and may not; near what changed in ``edited``."""
-        if self.placement is None or self.placement.excused is None:
+        if self.placement is None:
             return frozenset()
         found = self._out_of_place(self.placement, tree, text, fills, edited)
-        return frozenset(fault for fault in found if fault.kind not in self.placement.excused)
+        return frozenset(fault for fault in found if not self.placement.lets_pass(fault))
+
+    def _repeated(self, tree: Tree, text: bytes, fills: Sequence[bytes]) -> frozenset[Fault]:
+        """The names that fills declare a second time; where they were declared twice before, they may be still."""
+        if self.placement is None:
+            return frozenset()
+        spans, old_spans = self.spans(fills), self.spans(self._first_fills)
+        found = self.placement.repeated(tree, text, spans)
+        before = self.assemble(self._first_fills) if found else b""
+        return frozenset(
+            fault
+            for fault in found
+            if all(
+                before[old.start : old.end] != text[fault.start : fault.end]
+                for old in self.placement.repeated(self._first[0], before, [_old_place(fault, spans, old_spans)])
+            )
+        )
 
     def _out_of_place(
         self, placement: Placement, tree: Tree, text: bytes, fills: Sequence[bytes], edited: Tree | None
@@ -320,3 +336,15 @@ class Window:
         return any(fault.end >= last_line for fault in faults) or any(
             len(lead) < self.extent.column for fill in fills for lead in re.findall(rb"\n([^\S\n]*)\S", fill)
         )
+
+
+def _old_place(fault: Fault, spans: Sequence[tuple[int, int]], old_spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Where a fault was before some stretches were replaced by ``spans``; for one in these, all that was replaced."""
+    shift = 0
+    for (start, end), old in zip(spans, old_spans, strict=True):
+        if fault.end <= start:
+            break
+        if fault.start < end:
+            return old
+        shift = old[1] - end
+    return fault.start + shift, fault.end + shift
