@@ -10,6 +10,7 @@ from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.draft import Fill
 from lacuna_model.syntax.literals import finish_token
 from lacuna_model.syntax.region_rules import RegionRules
+from lacuna_model.syntax.tags import Tags
 from lacuna_model.syntax.vocabulary import Vocabulary, is_utf8
 
 WORD_END, WORD_START = re.compile(rb"[\w$]\Z"), re.compile(rb"[\w$]")
@@ -29,17 +30,18 @@ class GapText:
         closer: Callable[[], Closer] | None = None,
         repair: Callable[[bytes], Iterator[bytes]] | None = None,
         reads: Callable[[bytes], bool | None] | None = None,
+        tags: Tags | None = None,
     ) -> None:
         self.vocabulary = vocabulary
         self.rules = rules
         self.prefix = b""
         # Where completions come from: guesses from the text around the gap, and the grammar of a valid file.
         self._make_closer, self._repair = closer, repair
-        self._reads = reads
+        self._reads, self._tags = reads, tags
 
     def closed_by(self, closer: Callable[[], Closer]) -> "GapText":
         """The same gap, with other completions."""
-        other = GapText(self.vocabulary, self.rules, closer)
+        other = GapText(self.vocabulary, self.rules, closer, tags=self._tags)
         other.prefix = self.prefix
         return other
 
@@ -97,7 +99,7 @@ class GapText:
             yield due + b"*"
         for start in ends:
             for closing in self._repair(text + start):
-                yield due + start + closing
+                yield due + start + (closing if self._tags is None else self._tags.named(text + start, closing))
 
     def reads(self, tokens: tuple[int, ...]) -> bool | None:
         """Whether the grammar reads a fill's beginning behind what is in front of it; None: it is not known."""
@@ -131,7 +133,8 @@ class GapText:
         if self._closer is None:
             yield due
             return
-        for closing in self._closer.completions(text):
+        ends = self._closer.completions
+        for closing in ends(text) if self._tags is None else self._tags.completions(text, ends):
             yield due + closing
 
 
@@ -147,7 +150,9 @@ def gap_texts(
             found.append(GapText(vocabulary, rules))
         else:
             sources = partial(_closer, document, gap), partial(document.repairs, gap), partial(document.reads, gap)
-            found.append(GapText(vocabulary, rules, *sources))
+            tagged = document.language.lexicon.tags
+            tags = Tags(text[: region.start], text[region.end :]) if tagged else None
+            found.append(GapText(vocabulary, rules, *sources, tags))
     return found
 
 

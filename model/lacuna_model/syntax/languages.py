@@ -1,7 +1,7 @@
 """The registry of languages: extensions, grammar wheel, and the words a minimal completion is made of."""
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import PurePath
 
@@ -20,7 +20,8 @@ class Lexicon:
     expressions, characters. ``raw`` are strings with an opener and a closer of their own. ``declarations`` are what may
     stand behind an annotation. ``conditionals`` says that there are lines as ``#if`` and ``#endif``, ``columns`` that
     blocks are columns. ``heads`` are what may stand in front of a block's brace, the first of them where no block is
-    open, ``tails`` what must follow the block of a word where it ends.
+    open, ``tails`` what must follow the block of a word where it ends. ``tags`` says that what a tag opens, another one
+    of its name closes.
     """
 
     line_comment: tuple[bytes, ...] = (b"//",)
@@ -43,6 +44,7 @@ class Lexicon:
     tails: tuple[tuple[bytes, bytes], ...] = ()
     conditionals: bool = False
     columns: bool = False
+    tags: bool = False
 
     def opener_of(self, closer: bytes) -> bytes:
         """What begins the string or comment that ``closer`` ends; "" for none."""
@@ -142,6 +144,7 @@ _SCRIPT = Lexicon(
     tails=(_DO, (b"try", b" finally {}"), (b"import", b' from "x"')),
     field=b"x: x",
 )
+_TAGGED_SCRIPT = replace(_SCRIPT, tags=True)
 _GO = Lexicon(
     quotes=(b'"', b"'", b"`"),
     heads=(b"func x() ", b"", b"type x struct ", b"switch ", b"x = x", b"if x ", b"for ", b"x: struct "),
@@ -218,7 +221,13 @@ _JSON = Lexicon(
 )
 _CSS = Lexicon(heads=(b"x ", b"@media x "), line_comment=(), operand=b"x", statement=b"x:x;")
 _MARKUP = Lexicon(
-    line_comment=(), block_comment=((b"<!--", b"-->"),), brackets=(b"<>",), body=b"", terminator=b"", operand=b"x"
+    line_comment=(),
+    block_comment=((b"<!--", b"-->"),),
+    brackets=(b"<>",),
+    body=b"",
+    terminator=b"",
+    operand=b"x",
+    tags=True,
 )
 _YAML = Lexicon(links=(b": x", b":"), line_comment=_HASH, block_comment=(), operand=b"x", body=b": x", terminator=b"")
 _TOML = Lexicon(
@@ -238,7 +247,7 @@ LANGUAGES: tuple[Language, ...] = (
         (".js", ".mjs", ".cjs", ".jsx"),
         "tree_sitter_javascript",
         aliases=("js", "javascriptreact"),
-        lexicon=_SCRIPT,
+        lexicon=_TAGGED_SCRIPT,
     ),
     Language(
         "typescript",
@@ -248,7 +257,14 @@ LANGUAGES: tuple[Language, ...] = (
         aliases=("ts",),
         lexicon=_SCRIPT,
     ),
-    Language("tsx", (".tsx",), "tree_sitter_typescript", "language_tsx", aliases=("typescriptreact",), lexicon=_SCRIPT),
+    Language(
+        "tsx",
+        (".tsx",),
+        "tree_sitter_typescript",
+        "language_tsx",
+        aliases=("typescriptreact",),
+        lexicon=_TAGGED_SCRIPT,
+    ),
     Language("go", (".go",), "tree_sitter_go", aliases=("golang",), lexicon=_GO),
     Language("rust", (".rs",), "tree_sitter_rust", aliases=("rs",), lexicon=_RUST),
     Language("java", (".java",), "tree_sitter_java", lexicon=_JAVA),
