@@ -1,4 +1,6 @@
-"""Where JSON and HTML have what their grammars take everywhere."""
+"""Where JSON, YAML and HTML have what their grammars take everywhere."""
+
+import re
 
 from tree_sitter import Node
 
@@ -10,7 +12,7 @@ _JSON_PLACES = """
 (string) @line
 """
 _HTML_PLACES = """
-(element (start_tag) @opening)
+(element . (start_tag)) @element
 (erroneous_end_tag) @closing
 """
 # Elements that need no end, and those that cannot have one.
@@ -28,17 +30,27 @@ def _first_value(node: Node) -> bool:
     return node.type in COMMENTS or before is None
 
 
-def _ended(opening: Node) -> bool:
-    """The start of an element that has an end, or needs none."""
-    element, name = opening.parent, opening.named_children[0].text or b""
-    ended = element is not None and element.children[-1].type == "end_tag"
-    return ended or name.decode(errors="replace").lower() in _OPEN_ENDED
+def _ended(element: Node) -> bool:
+    """An element that has an end, or needs none."""
+    name = element.children[0].named_children[0].text or b""
+    return element.children[-1].type == "end_tag" or name.decode(errors="replace").lower() in _OPEN_ENDED
+
+
+def _anchored(alias: Node) -> bool:
+    """An alias of an anchor that stands above it."""
+    root, name = alias, re.escape((alias.text or b"")[1:])
+    while root.parent is not None:
+        root = root.parent
+    return (
+        re.search(rb"&%b(?![^\s,\[\]{}])" % name, (root.text or b"")[: alias.start_byte - root.start_byte]) is not None
+    )
 
 
 _JSON_FITS: dict[str, Fits] = {"root": _first_value, "line": said(rb"[^\x00-\x1f]*")}
-_HTML_FITS: dict[str, Fits] = {"opening": _ended, "closing": never}
+_HTML_FITS: dict[str, Fits] = {"element": _ended, "closing": never}
 
 DATA_RULES = (
     Rules("json", _JSON_PLACES, _JSON_FITS, firm=frozenset(_JSON_FITS)),
-    Rules("html", _HTML_PLACES, _HTML_FITS, firm=frozenset(_HTML_FITS)),
+    Rules("html", _HTML_PLACES, _HTML_FITS, firm=frozenset(_HTML_FITS), headed=frozenset({"element"})),
+    Rules("yaml", "(alias) @alias", {"alias": _anchored}, firm=frozenset({"alias"})),
 )

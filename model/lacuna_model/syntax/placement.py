@@ -74,7 +74,8 @@ class Placement:
                 fits = self._rules.fits[name]
                 new = [node for node in nodes if (name, node.id) not in judged]
                 judged.update((name, node.id) for node in new)
-                yield from (_fault(name, node) for node in new if not fits(node))
+                headed = name in self._rules.headed
+                yield from (_fault(name, node.children[0] if headed else node) for node in new if not fits(node))
 
     def reserved_names(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]) -> frozenset[Fault]:
         """The names in some byte ranges that are words of the language: a grammar reads ``x public;`` as one."""

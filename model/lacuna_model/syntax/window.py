@@ -169,8 +169,26 @@ class Window:
         """What stands where the language does not have it, and may not; near what changed in ``edited``."""
         if self.placement is None:
             return frozenset()
-        found = self._out_of_place(self.placement, tree, text, fills, edited)
-        return frozenset(fault for fault in found if not self.placement.lets_pass(fault))
+        placement = self.placement
+        found = {
+            fault
+            for fault in self._out_of_place(placement, tree, text, fills, edited)
+            if not placement.lets_pass(fault)
+        }
+        if found and placement.excused is None:
+            found -= self._carried(self._strayed, fills)
+        return frozenset(found)
+
+    @cached_property
+    def _strayed(self) -> frozenset[Fault]:
+        """What is out of place in the text with its gaps."""
+        assert self.placement is not None
+        return self.placement.standing(self._first[0], self.assemble(self._first_fills))
+
+    def _carried(self, faults: frozenset[Fault], fills: Sequence[bytes]) -> frozenset[Fault]:
+        """Faults of the text with its gaps, where they are in it with some fills."""
+        spans = self.spans(self._first_fills)
+        return carried_over(faults, [Splice(*span, len(fill)) for span, fill in zip(spans, fills, strict=True)])
 
     def _repeated(self, tree: Tree, text: bytes, fills: Sequence[bytes]) -> frozenset[Fault]:
         """The names that fills declare a second time; where they were declared twice before, they may be still."""
@@ -198,9 +216,7 @@ class Window:
             near = beside + [(span.start_byte, span.end_byte) for span in edited.changed_ranges(tree)]
         found = placement.strays(tree, near) | placement.reserved_names(tree, text, beside)
         if found:
-            spans = self.spans(self._first_fills)
-            splices = [Splice(*span, len(fill)) for span, fill in zip(spans, fills, strict=True)]
-            found -= carried_over(self._standing, splices)
+            found -= self._carried(self._standing, fills)
         return found | placement.line_ends(tree, text, near)
 
     @cached_property
@@ -209,13 +225,12 @@ class Window:
 
         It touches no gap; nor does it lie between one and a brace that lacks its opener, which the gap may have held.
         """
-        assert self.placement is not None
         tree, text, spans = self._first[0], self.assemble(self._first_fills), self.spans(self._first_fills)
         torn = [fault.start for fault in tree_faults(tree) if text.startswith(b"}", fault.start)]
         headless = range(spans[0][1], max(torn, default=0))
         return frozenset(
             fault
-            for fault in self.placement.standing(tree, text)
+            for fault in self._strayed
             if fault.start not in headless
             and all(fault.end < start - 1 or end + 1 < fault.start for start, end in spans)
         )
