@@ -64,7 +64,7 @@ class Document:
         self._text = text
         self._gaps = tuple(gaps)
         self.language = language
-        self._clock = clock or Clock()
+        self._clock, self._in_line = clock or Clock(), in_line
         self._original = tuple(text[start:end] for start, end in gaps)
         extents, rest = find_extents(text, gaps, language)
         self._sound_elsewhere = rest is not None and not rest.root_node.has_error
@@ -128,7 +128,8 @@ class Document:
         return self._window(everything)
 
     def _window(self, extent: Extent) -> Window:
-        return Window(self._text, self._gaps, self._original, extent, self.language, self._placement, self._clock)
+        gaps, original, in_line = self._gaps, self._original, self._in_line
+        return Window(self._text, gaps, original, extent, self.language, self._placement, self._clock, in_line=in_line)
 
     @cached_property
     def _around(self) -> list[tuple[bytes, int]]:

@@ -29,8 +29,8 @@ class Role(NamedTuple):
     """How a kind of node declares a name.
 
     It does so in the first of some fields that it has, "" being its first child and "*" any. Names of different
-    spaces never clash, nor do those whose ``signature`` fields differ. What declares for itself alone, ``within``, is
-    its own scope. A declaration that ``renews`` a name may stand below another one.
+    spaces never clash, nor do those whose ``signature``, some fields or kinds of children, differs. What declares for
+    itself alone, ``within``, is its own scope. A declaration that ``renews`` a name may stand below another one.
     """
 
     fields: str = "name"
@@ -209,7 +209,7 @@ def _signature(holder: Node, role: Role, text: bytes) -> bytes:
     """What tells functions of one name apart: the types of their parameters, or these as they stand."""
     parts = []
     for one in role.signature.split():
-        for found in holder.children_by_field_name(one):
+        for found in holder.children_by_field_name(one) or [child for child in holder.children if child.type == one]:
             types = [parameter.child_by_field_name("type") for parameter in found.named_children]
             nodes = [kind for kind in types if kind is not None] if None not in types else [found]
             parts += [b" ".join(text[node.start_byte : node.end_byte].split()) for node in nodes]

@@ -2,7 +2,8 @@
 
 from tree_sitter import Node
 
-from lacuna_model.syntax.once import CLASH, Once, Role, Weight
+from lacuna_model.syntax.c_once import C_ONCE
+from lacuna_model.syntax.once import CLASH, Once, Role
 from lacuna_model.syntax.rules import kinds
 
 TYPE = Role(space="type")
@@ -10,30 +11,9 @@ KEY = Role("key", "key")
 MEMBER = Role(space="member")
 
 
-def _unless(word: str, marked: int) -> Weight:
-    """The full weight, or another one of what is marked by a modifier."""
-    text = word.encode()
-    return lambda holder, _child: marked if any(one.text == text for one in holder.children) else CLASH
-
-
-_unless_extern, _unless_partial = _unless("extern", -CLASH), _unless("partial", 0)
-
-
-def _c_variable(declaration: Node, declarator: Node) -> int:
-    """At the top level of C a variable may be declared again, unless both give it a value."""
-    if declarator.type == "function_declarator":
-        return 0
-    outside = declaration.parent is not None and declaration.parent.type not in _C_LOCAL
-    return int(declarator.type == "init_declarator") if outside else _unless_extern(declaration, declarator)
-
-
-def _cpp_variable(declaration: Node, declarator: Node) -> int:
-    return 0 if declarator.type == "function_declarator" else _unless_extern(declaration, declarator)
-
-
-def _defined(holder: Node, _child: Node) -> int:
-    """Of types that are not only named."""
-    return CLASH if holder.child_by_field_name("body") is not None else 0
+def _unless_partial(holder: Node, _child: Node) -> int:
+    """The parts of a type may be many."""
+    return 0 if any(one.text == b"partial" for one in holder.children) else CLASH
 
 
 def _lexical(declarator: Node, _child: Node) -> int:
@@ -90,47 +70,6 @@ def _table(_table: Node, key: Node) -> int:
     return 0 if key.type == "dotted_key" else 1
 
 
-_C_LOCAL = kinds("compound_statement for_statement case_statement labeled_statement")
-_C_SCOPES = kinds(
-    "translation_unit compound_statement function_definition for_statement parameter_declaration declaration "
-    "field_declaration field_declaration_list enumerator_list preproc_if preproc_ifdef preproc_else preproc_elif"
-)
-_C_ROLES = {
-    "declaration": Role("declarator", weight=_c_variable),
-    "function_definition": Role("declarator", weight=1),
-    "parameter_declaration": Role("declarator"),
-    "field_declaration": Role("declarator", "member"),
-    "enumerator": Role(),
-    "struct_specifier": Role(space="type", weight=_defined),
-    "union_specifier": Role(space="type", weight=_defined),
-    "enum_specifier": Role(space="type", weight=_defined),
-}
-_C_THROUGH = {
-    "init_declarator": "declarator",
-    "pointer_declarator": "declarator",
-    "array_declarator": "declarator",
-    "function_declarator": "declarator",
-    "parenthesized_declarator": "*",
-}
-_C_NAMES = "identifier field_identifier type_identifier"
-_C_BODIES = kinds("compound_statement")
-
-_CPP_METHOD = Role("declarator", "member", lambda _, child: 0 if child.type == "function_declarator" else CLASH)
-_CPP_ROLES = _C_ROLES | {
-    "declaration": Role("declarator", weight=_cpp_variable),
-    "function_definition": Role("declarator", weight=0),  # of one name there may be many
-    "field_declaration": _CPP_METHOD,
-    "optional_parameter_declaration": Role("declarator"),
-    "for_range_loop": Role("declarator", within=True),
-    "class_specifier": Role(space="type", weight=_defined),
-}
-_CPP_OWN = kinds("lambda_expression for_range_loop catch_clause")
-_CPP_SCOPES = (
-    _C_SCOPES
-    | _CPP_OWN
-    | kinds("declaration_list if_statement while_statement switch_statement optional_parameter_declaration")
-)
-
 _JAVA_WALLS = kinds(
     "method_declaration constructor_declaration compact_constructor_declaration static_initializer class_body "
     "interface_body enum_body enum_body_declarations record_declaration annotation_type_body program"
@@ -159,7 +98,9 @@ _CSHARP_WALLS = kinds(
     "anonymous_method_expression accessor_declaration operator_declaration compilation_unit "
     "enum_member_declaration_list delegate_declaration class_declaration record_declaration struct_declaration"
 )
-_CSHARP_METHOD = Role(space="method", signature="parameters type_parameters", weight=_unless_partial)
+_CSHARP_METHOD = Role(
+    space="method", signature="parameters type_parameters type_parameter_list", weight=_unless_partial
+)
 _CSHARP_ROLES = {
     "variable_declarator": Role(),
     "parameter": Role(),
@@ -284,16 +225,7 @@ _RUBY_SCOPES = kinds("program method singleton_method block do_block lambda")
 _TOML_KEY = Role("", "key", 1)
 
 _TABLE = (
-    Once("c", _C_NAMES, _C_ROLES, _C_SCOPES, _C_THROUGH, _C_BODIES, kinds("function_definition")),
-    Once(
-        "cpp",
-        _C_NAMES,
-        _CPP_ROLES,
-        _CPP_SCOPES,
-        _C_THROUGH | {"reference_declarator": "*", "structured_binding_declarator": "*"},
-        _C_BODIES,
-        _CPP_OWN | kinds("function_definition for_statement if_statement while_statement"),
-    ),
+    *C_ONCE,
     Once(
         "java",
         "identifier",
@@ -311,7 +243,7 @@ _TABLE = (
             **_CSHARP_ROLES,
             **dict.fromkeys(
                 kinds("class_declaration struct_declaration interface_declaration record_declaration"),
-                Role(space="type", weight=_unless_partial, signature="type_parameters"),
+                Role(space="type", weight=_unless_partial, signature="type_parameter_list"),
             ),
         },
         _CSHARP_SCOPES,

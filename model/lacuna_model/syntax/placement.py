@@ -38,11 +38,11 @@ class Placement:
         """What the rest of the document has out of place, so that there must be a reason for it."""
         return frozenset(fault.kind for fault in self._lasting(self._elsewhere)) if self._elsewhere else frozenset()
 
-    def lets_pass(self, fault: Fault) -> bool:
-        """Whether a fault is excused."""
-        if fault.kind.partition(":")[0] in self._rules.firm:
-            return False
-        return self.excused is None or fault.kind in self.excused
+    def held_against(self, faults: frozenset[Fault]) -> frozenset[Fault]:
+        """Those of some faults that are not excused."""
+        firm = frozenset(fault for fault in faults if fault.kind.partition(":")[0] in self._rules.firm)
+        excused = self.excused
+        return firm if excused is None else firm | frozenset(fault for fault in faults if fault.kind not in excused)
 
     def strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
         """The nodes that are out of place, near some byte ranges or, without them, everywhere."""
@@ -96,6 +96,25 @@ class Placement:
         once = self._rules.once
         return faults_of(once.repeated(tree, text, spans, self._elsewhere)) if once is not None else frozenset()
 
+    def repeated_anew(
+        self,
+        tree: Tree,
+        text: bytes,
+        spans: Sequence[tuple[int, int]],
+        before: Tree,
+        old: bytes,
+        old_spans: Sequence[tuple[int, int]],
+    ) -> frozenset[Fault]:
+        """Those that fills (``spans``) declare a second time; what was declared twice ``before`` may be still."""
+        return frozenset(
+            fault
+            for fault in self.repeated(tree, text, spans)
+            if all(
+                old[known.start : known.end] != text[fault.start : fault.end]
+                for known in self.repeated(before, old, [_old_place(fault, spans, old_spans)])
+            )
+        )
+
     def _quoted(self, node: Node) -> bool:
         return node.parent is not None and node.parent.type in self._rules.quoting
 
@@ -113,3 +132,15 @@ def _is_name(node: Node, word: re.Match[bytes]) -> bool:
 def _fault(name: str, node: Node) -> Fault:
     parent = node.parent
     return Fault(f"{name}: {node.type} in {parent.type if parent else ''}", node.start_byte, node.end_byte)
+
+
+def _old_place(fault: Fault, spans: Sequence[tuple[int, int]], old_spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Where a fault was before some stretches were replaced by ``spans``; for one in these, all that was replaced."""
+    shift = 0
+    for (start, end), old in zip(spans, old_spans, strict=True):
+        if fault.end <= start:
+            break
+        if fault.start < end:
+            return old
+        shift = old[1] - end
+    return fault.start + shift, fault.end + shift

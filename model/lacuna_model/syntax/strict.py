@@ -67,8 +67,11 @@ class Strict:
         self._taken: Parser | None = None
 
     def fault(self, text: bytes, *, soon: bool) -> Fault | None:
-        """What is wrong with the document as filled; nothing is said ``soon`` of one that is too large for that."""
-        if not self._parsers or len(text) > (self._soon if soon else LARGEST):
+        """What is wrong with the document as filled, unless it is as it was.
+
+        Nothing is said ``soon`` of one that is too large for that.
+        """
+        if not self._parsers or text == self._text or len(text) > (self._soon if soon else LARGEST):
             return None
         place = _refusal(self._parsers[0], text)
         if place is None:

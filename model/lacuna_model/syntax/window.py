@@ -17,6 +17,7 @@ from lacuna_model.syntax.error_set import Fault, Splice, carried_over, identifie
 from lacuna_model.syntax.extent import Extent
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.junction import Junction
+from lacuna_model.syntax.kept_strings import KeptString, kept_strings, torn
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.oracle import LARGEST, PROGRAM, SYNTAX, Oracle, next_code_line
 from lacuna_model.syntax.parse_table import parse_table
@@ -46,8 +47,10 @@ class Window:
         language: Language,
         placement: Placement | None = None,
         clock: Clock | None = None,
+        *,
+        in_line: bool = False,
     ) -> None:
-        self._text, self._all_gaps = text, gaps
+        self._text, self._all_gaps, self._in_line = text, gaps, in_line
         own = slice(extent.first, extent.last + 1)
         bounds = [extent.begin, *(offset for gap in gaps[own] for offset in gap), extent.stop]
         self.pieces = [text[bounds[i] : bounds[i + 1]] for i in range(0, len(bounds), 2)]
@@ -156,6 +159,7 @@ class Window:
             faults |= indentation_faults(tree, text, beside + changed)
         faults = faults or identifier_faults(tree, text, self.spans(fills))
         faults = faults or self._misplaced(tree, text, fills, placed) | self._repeated(tree, text, fills)
+        faults = faults or frozenset(torn(tree, self.spans(fills), self._kept))
         oracle = self._oracle(text) if not faults else None
         fault = oracle(text, self.spans(fills)) if oracle else None
         return faults if fault is None else frozenset({fault})
@@ -169,15 +173,8 @@ class Window:
         """What stands where the language does not have it, and may not; near what changed in ``edited``."""
         if self.placement is None:
             return frozenset()
-        placement = self.placement
-        found = {
-            fault
-            for fault in self._out_of_place(placement, tree, text, fills, edited)
-            if not placement.lets_pass(fault)
-        }
-        if found and placement.excused is None:
-            found -= self._carried(self._strayed, fills)
-        return frozenset(found)
+        found = self.placement.held_against(self._out_of_place(self.placement, tree, text, fills, edited))
+        return found - self._carried(self._strayed, fills) if found and self.placement.excused is None else found
 
     @cached_property
     def _strayed(self) -> frozenset[Fault]:
@@ -192,19 +189,14 @@ class Window:
 
     def _repeated(self, tree: Tree, text: bytes, fills: Sequence[bytes]) -> frozenset[Fault]:
         """The names that fills declare a second time; where they were declared twice before, they may be still."""
-        if self.placement is None:
-            return frozenset()
-        spans, old_spans = self.spans(fills), self.spans(self._first_fills)
-        found = self.placement.repeated(tree, text, spans)
-        before = self.assemble(self._first_fills) if found else b""
-        return frozenset(
-            fault
-            for fault in found
-            if all(
-                before[old.start : old.end] != text[fault.start : fault.end]
-                for old in self.placement.repeated(self._first[0], before, [_old_place(fault, spans, old_spans)])
-            )
-        )
+        before = self._first[0], self.assemble(self._first_fills), self.spans(self._first_fills)
+        return self.placement.repeated_anew(tree, text, self.spans(fills), *before) if self.placement else frozenset()
+
+    @cached_property
+    def _kept(self) -> Sequence[KeptString | None]:
+        """The strings that fills of one line stay in."""
+        spans = self.spans(self._first_fills)
+        return kept_strings(self._first[0], spans) if self._in_line else [None] * len(spans)
 
     def _out_of_place(
         self, placement: Placement, tree: Tree, text: bytes, fills: Sequence[bytes], edited: Tree | None
@@ -351,15 +343,3 @@ class Window:
         return any(fault.end >= last_line for fault in faults) or any(
             len(lead) < self.extent.column for fill in fills for lead in re.findall(rb"\n([^\S\n]*)\S", fill)
         )
-
-
-def _old_place(fault: Fault, spans: Sequence[tuple[int, int]], old_spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Where a fault was before some stretches were replaced by ``spans``; for one in these, all that was replaced."""
-    shift = 0
-    for (start, end), old in zip(spans, old_spans, strict=True):
-        if fault.end <= start:
-            break
-        if fault.start < end:
-            return old
-        shift = old[1] - end
-    return fault.start + shift, fault.end + shift
