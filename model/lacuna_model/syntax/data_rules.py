@@ -51,6 +51,6 @@ _HTML_FITS: dict[str, Fits] = {"element": _ended, "closing": never}
 
 DATA_RULES = (
     Rules("json", _JSON_PLACES, _JSON_FITS, firm=frozenset(_JSON_FITS)),
-    Rules("html", _HTML_PLACES, _HTML_FITS, firm=frozenset(_HTML_FITS), headed=frozenset({"element"})),
+    Rules("html", _HTML_PLACES, _HTML_FITS, firm=frozenset(_HTML_FITS), blamed={"element": 0}),
     Rules("yaml", "(alias) @alias", {"alias": _anchored}, firm=frozenset({"alias"})),
 )

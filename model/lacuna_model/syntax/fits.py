@@ -275,11 +275,9 @@ def old_style(declaration: Node) -> bool:
     return any(re.search(rb"\b%b\b" % name, declaration.text or b"") for name in names)
 
 
-def of_its_tag(closing: Node) -> bool:
-    """A closing tag with the name of the opening one."""
-    element = closing.parent
-    opening = element.child_by_field_name("open_tag") if element is not None else None
-    return opening is None or _tag_name(opening) == _tag_name(closing)
+def matched(element: Node) -> bool:
+    """An element whose closing tag has the name of the opening one."""
+    return _tag_name(element.children[0]) == _tag_name(element.children[-1])
 
 
 def _tag_name(tag: Node) -> bytes:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
 from lacuna_model.params import Region
+from lacuna_model.syntax.anchors import Anchors
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.draft import Fill
@@ -16,6 +17,8 @@ from lacuna_model.syntax.tags import Completions, Tags
 from lacuna_model.syntax.vocabulary import Vocabulary, is_utf8
 
 WORD_END, WORD_START = re.compile(rb"[\w$]\Z"), re.compile(rb"[\w$]")
+
+Nested = Tags | Anchors | Substitutions
 
 
 class GapText:
@@ -32,7 +35,7 @@ class GapText:
         closer: Callable[[], Closer] | None = None,
         repair: Callable[[bytes], Iterator[bytes]] | None = None,
         reads: Callable[[bytes], bool | None] | None = None,
-        nested: Sequence[Tags | Substitutions] = (),
+        nested: Sequence[Nested] = (),
     ) -> None:
         self.vocabulary = vocabulary
         self.rules = rules
@@ -161,10 +164,11 @@ def gap_texts(
     return found
 
 
-def _nested(language: Language, before: bytes, behind: bytes) -> list[Tags | Substitutions]:
+def _nested(language: Language, before: bytes, behind: bytes) -> list[Nested]:
     """What knows of the ends that are no brackets, as far as a language has such."""
     tags = Tags(before, behind) if language.lexicon.tags else None
-    return [one for one in (tags, Substitutions.of(language.name, before)) if one is not None]
+    anchors = Anchors(before) if language.name == "yaml" else None
+    return [one for one in (tags, anchors, Substitutions.of(language.name, before)) if one is not None]
 
 
 def _closer(document: Document, gap: int) -> Closer:

@@ -19,8 +19,8 @@ class Rules:
     ``places`` is a query; ``fits`` says by the name of a capture whether a captured node may stand there. What is
     captured by one of the names ``lasting`` may be due to a macro. ``reserved`` are words that are no names, unless
     their parent is one of ``quoting``. ``line_ends`` says that these may be semicolons. What is captured by one of the
-    names ``firm`` is never let pass at a fill, nor is a name declared twice (``once``). What is captured by one of
-    ``headed`` is out of place where it begins, in its first child.
+    names ``firm`` is never let pass at a fill, nor is a name declared twice (``once``). What is captured by a name in
+    ``blamed`` is out of place in one of its children, by index.
     """
 
     language: str
@@ -31,7 +31,7 @@ class Rules:
     lasting: frozenset[str] = frozenset()
     line_ends: bool = False
     firm: frozenset[str] = frozenset()
-    headed: frozenset[str] = frozenset()
+    blamed: Mapping[str, int] = field(default_factory=dict)
     once: Once | None = None
 
     @cached_property

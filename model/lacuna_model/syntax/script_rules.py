@@ -9,8 +9,8 @@ from lacuna_model.syntax.fits import (
     inside,
     jump,
     line_start,
+    matched,
     never,
-    of_its_tag,
     one_of,
     said,
     statement_start,
@@ -72,10 +72,10 @@ _SCRIPT_FITS: dict[str, Fits] = {
         "identifier object_pattern array_pattern assignment_pattern rest_pattern undefined this "
         "required_parameter optional_parameter decorator"
     ),
-    "closing": of_its_tag,
+    "element": matched,
     "flags": said(rb"(?:([dgimsuvy])(?!.*\1))*"),
 }
-_MARKUP_PLACES = "(jsx_element close_tag: (_) @closing)"
+_MARKUP_PLACES = "(jsx_element) @element"
 _TYPED_PLACES = f"""{_SCRIPT_PLACES}
 (labeled_statement body: [(type_alias_declaration) (interface_declaration) (enum_declaration)] @stray)
 (class_body "," @stray)
@@ -96,10 +96,14 @@ _SCRIPT_WORDS = (
 )
 _SCRIPT_QUOTING = kinds("export_specifier import_specifier namespace_export")
 
-_FIRM = frozenset({"closing"})
+
+def _tagged(language: str, places: str, fits: dict[str, Fits]) -> Rules:
+    firm, blamed = frozenset({"element"}), {"element": -1}
+    return Rules(language, places + _MARKUP_PLACES, fits, _SCRIPT_WORDS, _SCRIPT_QUOTING, firm=firm, blamed=blamed)
+
 
 SCRIPT_RULES = (
-    Rules("javascript", _SCRIPT_PLACES + _MARKUP_PLACES, _SCRIPT_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING, firm=_FIRM),
+    _tagged("javascript", _SCRIPT_PLACES, _SCRIPT_FITS),
     Rules("typescript", _TYPED_PLACES, _TYPED_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),
-    Rules("tsx", _TYPED_PLACES + _MARKUP_PLACES, _TYPED_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING, firm=_FIRM),
+    _tagged("tsx", _TYPED_PLACES, _TYPED_FITS),
 )

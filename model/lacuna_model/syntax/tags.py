@@ -10,11 +10,12 @@ MOST_BEHIND = 3  # of what may follow the tags
 VOID = frozenset(b"area base br col embed hr img input link meta param source track wbr".split())
 # In an opening tag a value may hold what ends it elsewhere. Behind a word, and outside of all tags, types are listed.
 TAG = re.compile(
-    rb"<(?P<closing>/?)(?P<name>[A-Za-z_][\w.:-]*)?"
-    rb"(?:[^<>{}\"';()]|\"[^\"]*\"|'[^']*'|\{(?:[^{}]|\{[^{}]*\})*\})*?(?P<closed>/?)>"
+    rb"<(?P<closing>/?)(?:(?P<name>[A-Za-z_][\w.:-]*)"
+    rb"(?:[^<>{}\"';()]|\"[^\"]*\"|'[^']*'|\{(?:[^{}]|\{[^{}]*\})*\})*?)?(?P<closed>/?)>"
 )
 CLOSING = re.compile(rb"</[\w.:-]*>")
 HALF = re.compile(rb"</([\w.:-]*)\Z")
+HALF_OPENING = re.compile(rb"<([\w.:-]*)\Z")
 WORD = re.compile(rb"\w\Z")
 
 Completions = Callable[[bytes], Iterator[bytes]]
@@ -44,6 +45,9 @@ class Tags:
 
     def completions(self, fill: bytes, others: Completions) -> Iterator[bytes]:
         """The completions with the tags that are due in front of them, and the ``others`` with the right names."""
+        opening = HALF_OPENING.search(self._before + fill)
+        if opening is not None and self._lacking and self._lacking[0].startswith(opening[1]):
+            yield self._lacking[0][len(opening[1]) :]
         due, half = self.due(fill), HALF.search(self._before + fill)
         written = b"</" + half[1] if half is not None else b""
         for names in (due, due[:1]) if len(due) > 1 else (due,) if due else ():

@@ -173,14 +173,7 @@ class Window:
         """What stands where the language does not have it, and may not; near what changed in ``edited``."""
         if self.placement is None:
             return frozenset()
-        found = self.placement.held_against(self._out_of_place(self.placement, tree, text, fills, edited))
-        return found - self._carried(self._strayed, fills) if found and self.placement.excused is None else found
-
-    @cached_property
-    def _strayed(self) -> frozenset[Fault]:
-        """What is out of place in the text with its gaps."""
-        assert self.placement is not None
-        return self.placement.standing(self._first[0], self.assemble(self._first_fills))
+        return self.placement.held_against(self._out_of_place(self.placement, tree, text, fills, edited))
 
     def _carried(self, faults: frozenset[Fault], fills: Sequence[bytes]) -> frozenset[Fault]:
         """Faults of the text with its gaps, where they are in it with some fills."""
@@ -216,16 +209,15 @@ class Window:
         """What is out of place in the text with its gaps, and not because of them.
 
         It touches no gap; nor does it lie between one and a brace that lacks its opener, which the gap may have held.
+        What nothing excuses may touch one.
         """
+        assert self.placement is not None
         tree, text, spans = self._first[0], self.assemble(self._first_fills), self.spans(self._first_fills)
-        torn = [fault.start for fault in tree_faults(tree) if text.startswith(b"}", fault.start)]
-        headless = range(spans[0][1], max(torn, default=0))
-        return frozenset(
-            fault
-            for fault in self._strayed
-            if fault.start not in headless
-            and all(fault.end < start - 1 or end + 1 < fault.start for start, end in spans)
-        )
+        torn_off = [fault.start for fault in tree_faults(tree) if text.startswith(b"}", fault.start)]
+        headless = range(spans[0][1], max(torn_off, default=0))
+        found = self.placement.standing(tree, text)
+        firm = {fault for fault in found if self.placement.is_firm(fault) and _beside(fault, spans, 0)}
+        return frozenset(firm | {one for one in found if one.start not in headless and _beside(one, spans, 2)})
 
     def _bounded_parse(self, text: bytes, old: Tree | None) -> Tree | None:
         """An incremental parse or else a fresh one: to reuse a tree full of errors can cost more than it saves."""
@@ -343,3 +335,8 @@ class Window:
         return any(fault.end >= last_line for fault in faults) or any(
             len(lead) < self.extent.column for fill in fills for lead in re.findall(rb"\n([^\S\n]*)\S", fill)
         )
+
+
+def _beside(fault: Fault, spans: Sequence[tuple[int, int]], distance: int) -> bool:
+    """Whether a fault is so far from all gaps."""
+    return all(fault.end + distance <= start or end + distance <= fault.start for start, end in spans)
