@@ -71,7 +71,7 @@ class Document:
         self._rest = rest
         self._placement = placement_in(language, rest)
         self._extents = extents
-        self._windows = [self._window(extent) for extent in extents]
+        self._windows = self._parts = [self._window(extent) for extent in extents]
         self._strict = Strict(text, gaps, language.name)
         self._relaxed = False
         self._suited: set[tuple[bytes, ...]] = set()
@@ -125,9 +125,9 @@ class Document:
     @cached_property
     def _whole(self) -> Window:
         everything = Extent(0, len(self._gaps) - 1, 0, len(self._text), 0)
-        return self._window(everything)
+        return self._window(everything, self._parts)
 
-    def _window(self, extent: Extent) -> Window:
+    def _window(self, extent: Extent, parts: Sequence[Window] = ()) -> Window:
         gaps, original, in_line = self._gaps, self._original, self._in_line
         return Window(self._text, gaps, original, extent, self.language, self._placement, self._clock, in_line=in_line)
 

@@ -103,17 +103,17 @@ class Placement:
 
     def repeated_anew(
         self,
-        tree: Tree,
+        found: frozenset[Fault],
         text: bytes,
         spans: Sequence[tuple[int, int]],
         before: Tree,
         old: bytes,
         old_spans: Sequence[tuple[int, int]],
     ) -> frozenset[Fault]:
-        """Those that fills (``spans``) declare a second time; what was declared twice ``before`` may be still."""
+        """Those of the names that were ``found`` at fills (``spans``) that were not declared twice ``before``."""
         return frozenset(
             fault
-            for fault in self.repeated(tree, text, spans)
+            for fault in found
             if all(
                 old[known.start : known.end] != text[fault.start : fault.end]
                 for known in self.repeated(before, old, [_old_place(fault, spans, old_spans)])

@@ -49,8 +49,9 @@ class Window:
         clock: Clock | None = None,
         *,
         in_line: bool = False,
+        parts: "Sequence[Window]" = (),
     ) -> None:
-        self._text, self._all_gaps, self._in_line = text, gaps, in_line
+        self._text, self._all_gaps, self._in_line, self._parts = text, gaps, in_line, parts
         own = slice(extent.first, extent.last + 1)
         bounds = [extent.begin, *(offset for gap in gaps[own] for offset in gap), extent.stop]
         self.pieces = [text[bounds[i] : bounds[i + 1]] for i in range(0, len(bounds), 2)]
@@ -182,12 +183,18 @@ class Window:
 
     def _repeated(self, tree: Tree, text: bytes, fills: Sequence[bytes]) -> frozenset[Fault]:
         """The names that fills declare a second time; where they were declared twice before, they may be still."""
+        spans = self.spans(fills)
+        found = self.placement.repeated(tree, text, spans) if self.placement is not None else frozenset()
+        if not found or self.placement is None:
+            return frozenset()
         before = self._first[0], self.assemble(self._first_fills), self.spans(self._first_fills)
-        return self.placement.repeated_anew(tree, text, self.spans(fills), *before) if self.placement else frozenset()
+        return self.placement.repeated_anew(found, text, spans, *before)
 
     @cached_property
     def _kept(self) -> Sequence[KeptString | None]:
-        """The strings that fills of one line stay in."""
+        """The strings that fills of one line stay in; of a whole text its parts tell them, without a parse of it."""
+        if self._parts:
+            return [one for part in self._parts for one in part._kept]
         spans = self.spans(self._first_fills)
         return kept_strings(self._first[0], spans) if self._in_line else [None] * len(spans)
 
