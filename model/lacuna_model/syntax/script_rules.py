@@ -64,7 +64,9 @@ _SCRIPT_FITS: dict[str, Fits] = {
     "constant": never,
     "class": heir,
     "awaited": awaited,
-    "line": ONE_LINE,
+    "line": lambda node: ONE_LINE(node) or (node.parent is not None and node.parent.type == "jsx_attribute"),
+    "spread": one_of("spread_element"),
+    "generic": said(rb"(?s).*(?:,|\bextends\b).*"),
     "target": target,
     "closing_mark": lambda node: (node.text or b"").startswith(b"<!--") or line_start(node),
     "regex": well_formed,
@@ -75,7 +77,11 @@ _SCRIPT_FITS: dict[str, Fits] = {
     "element": matched,
     "flags": said(rb"(?:([dgimsuvy])(?!.*\1))*"),
 }
-_MARKUP_PLACES = "(jsx_element) @element"
+_MARKUP_PLACES = """
+(jsx_element) @element
+(jsx_opening_element attribute: (jsx_expression (_) @spread))
+(jsx_self_closing_element attribute: (jsx_expression (_) @spread))
+"""
 _TYPED_PLACES = f"""{_SCRIPT_PLACES}
 (labeled_statement body: [(type_alias_declaration) (interface_declaration) (enum_declaration)] @stray)
 (class_body "," @stray)
@@ -98,12 +104,12 @@ _SCRIPT_QUOTING = kinds("export_specifier import_specifier namespace_export")
 
 
 def _tagged(language: str, places: str, fits: dict[str, Fits]) -> Rules:
-    firm, blamed = frozenset({"element"}), {"element": -1}
+    firm, blamed = frozenset({"element", "spread", "generic"}), {"element": -1}
     return Rules(language, places + _MARKUP_PLACES, fits, _SCRIPT_WORDS, _SCRIPT_QUOTING, firm=firm, blamed=blamed)
 
 
 SCRIPT_RULES = (
     _tagged("javascript", _SCRIPT_PLACES, _SCRIPT_FITS),
     Rules("typescript", _TYPED_PLACES, _TYPED_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),
-    _tagged("tsx", _TYPED_PLACES, _TYPED_FITS),
+    _tagged("tsx", f"{_TYPED_PLACES}(arrow_function type_parameters: (_) @generic)", _TYPED_FITS),
 )

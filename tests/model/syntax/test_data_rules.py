@@ -19,6 +19,8 @@ WRONG = {
     "tsx: a fragment that does not match": ("tsx", "const a = <>c", ";\n", "</b>", "</>"),
     "tsx: a tag of a member": ("tsx", "const a = <b.c>d</b.", ">;\n", "d", "c"),
     "tsx: an opening tag": ("tsx", "const a = <", ">b</c>;\n", "d", "c"),
+    "tsx: an attribute in braces": ("tsx", "const a = <b ", "/>;\n", "{c}", "{...c}"),
+    "tsx: types that read as a tag": ("tsx", "const a = ", "(b: T) => b;\n", "<T>", "<T,>"),
     "tsx: an inner tag": ("tsx", "const a = <b><c>d", "</b>;\n", "</b>", "</c>"),
 }
 

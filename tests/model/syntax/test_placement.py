@@ -217,6 +217,7 @@ IN_PLACE = {
     "javascript: what can be counted": ("javascript", "", "a++; --a.b; (a)++; a[0]--; a--- -b;", "\n"),
     "javascript: a comment of old": ("javascript", "let a = 1; <!-- b", "\n--> c", "\n"),
     "javascript: parameters": ("javascript", "", "function f(a, {b, c}, [d], e = 1, ...g) {}", "\n"),
+    "tsx: an attribute of two lines": ("tsx", "const a = ", '<b c="d\n e"/>;', "\n"),
     "javascript: names declared once": (
         "javascript",
         "let a = 1; var b; var b;\n",
