@@ -21,6 +21,7 @@ Spans = Sequence[tuple[int, int]]
 
 LARGEST = 200_000  # bytes; a larger file takes a parser more than some 100 ms
 SOON = {"json": LARGEST, "toml": 30_000, "yaml": 20_000}  # and so large a file is asked about at every check
+MOST_DOTS = 1000  # in a line: TOML's parser takes time in the square of them
 # A string of JSON, or a comment as some of its readers have it.
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _PLACE = re.compile(r"at line (\d+), column (\d+)")
@@ -30,6 +31,11 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def _commented_json(text: str) -> object:
     """JSON with comments, which become blanks."""
     return json.loads(_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else " " * len(match[0]), text))
+
+
+def _toml(text: str) -> object:
+    """TOML, unless a key may have so many parts that to read it takes seconds."""
+    return tomllib.loads(text) if all(line.count(".") < MOST_DOTS for line in text.split("\n")) else None
 
 
 def _yaml_document(text: str) -> object:
@@ -46,7 +52,7 @@ def _yaml_stream(text: str) -> object:
 # Of each language the strictest first.
 PARSERS: dict[str, tuple[Parser, ...]] = {
     "json": (json.loads, _commented_json),
-    "toml": (tomllib.loads,),
+    "toml": (_toml,),
     "yaml": (_yaml_document, _yaml_stream),
 }
 _ENTRIES = ('"_": 0', '"_": 0,', ', "_": 0', "0", "0,", ", 0", "_", '"', ": 0", ": 0}", "0}", "0]", "]", "}")

@@ -1,17 +1,21 @@
 """What strict parsers read in the end: a fill is valid for them where any is, and what was broken is nobody's fault."""
 
 import json
+import time
 import tomllib
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lacuna_model.constraint import TokenText
 from lacuna_model.params import Region
 from lacuna_model.syntax import SyntaxConstraint
 from lacuna_model.syntax.document import Document
+from lacuna_model.syntax.strict import Strict
 
 from .drive import fill, noisy, require
 
@@ -92,6 +96,34 @@ def test_whatever_the_model_says_the_answer_is_read(case: str, tokens: TokenText
         if verdict.status == "ok":
             assert verdict.fills is not None
             assert verdict.fills[0] == "" or _is_read(name, before + verdict.fills[0] + after)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("toml", "a." * 90_000 + "b = 1"),
+        ("toml", "a = " + "[" * 50_000),
+        ("yaml", "[" * 50_000),
+        ("yaml", "&a " * 20_000),
+        ("yaml", "".join(f"b{i}: &b{i} {{<<: [*b{max(i - 1, 0)}, *b{max(i - 1, 0)}]}}\n" for i in range(60))),
+        ("json", "[" * 100_000),
+        ("json", "/*" * 50_000),
+        ("json", "9" * 5_000),
+    ],
+)
+def test_any_text_is_read_in_bounded_time(name: str, text: str) -> None:
+    began = time.thread_time()
+    Strict(b"", [(0, 0)], name).fault(text.encode(), soon=False)
+    assert time.thread_time() - began < 20  # what is quadratic takes minutes
+
+
+@pytest.mark.parametrize("name", READ)
+@settings(deadline=None, max_examples=60)
+@given(st.binary(max_size=60), st.binary(max_size=60))
+def test_any_bytes_are_judged(name: str, before: bytes, filled: bytes) -> None:
+    strict = Strict(before, [(len(before), len(before))], name)
+    fault = strict.fault(before + filled, soon=False)
+    assert fault is None or 0 <= fault.start <= len(before + filled)
 
 
 def _is_read(name: str, text: str) -> bool:
