@@ -16,7 +16,7 @@ TAG = re.compile(
 CLOSING = re.compile(rb"</[\w.:-]*>")
 HALF = re.compile(rb"</([\w.:-]*)\Z")
 HALF_OPENING = re.compile(rb"<([\w.:-]*)\Z")
-WORD = re.compile(rb"\w\Z")
+WORD = re.compile(rb"\w")
 
 Completions = Callable[[bytes], Iterator[bytes]]
 
@@ -26,6 +26,7 @@ class Tags:
 
     def __init__(self, before: bytes, behind: bytes) -> None:
         self._before, self._behind = before[-REACH:], behind[:REACH]
+        self._opened: dict[bytes, list[bytes]] = {}  # behind the beginning of a fill, which is asked for often
 
     @cached_property
     def _lacking(self) -> list[bytes]:
@@ -33,7 +34,9 @@ class Tags:
 
     def open_in(self, fill: bytes) -> list[bytes]:
         """The names of the tags that are open behind the beginning of a fill, outermost first."""
-        return scan_tags(self._before + fill)[0]
+        if fill not in self._opened:
+            self._opened[fill] = scan_tags(self._before + fill)[0]
+        return self._opened[fill]
 
     def due(self, fill: bytes) -> list[bytes]:
         """The names of those among them that the text behind the gap leaves open, innermost first."""
@@ -80,6 +83,6 @@ def scan_tags(text: bytes) -> tuple[list[bytes], list[bytes]]:
                     pass
             else:
                 lacking.append(name)
-        elif not match["closed"] and name not in VOID and (opened or not WORD.search(text, 0, match.start())):
+        elif not match["closed"] and name not in VOID and (opened or not WORD.match(text, match.start() - 1)):
             opened.append(name)
     return opened, lacking
