@@ -39,6 +39,8 @@ _C_ROLES = {
     "parameter_declaration": Role("declarator"),
     "field_declaration": Role("declarator", "member"),
     "enumerator": Role(),
+    "labeled_statement": Role("label", "label", until="function_definition"),
+    "case_statement": Role("value", "case"),
     "struct_specifier": Role(space="type", weight=_defined),
     "union_specifier": Role(space="type", weight=_defined),
     "enum_specifier": Role(space="type", weight=_defined),
@@ -50,7 +52,7 @@ _C_THROUGH = {
     "function_declarator": "declarator",
     "parenthesized_declarator": "*",
 }
-_C_NAMES = "identifier field_identifier type_identifier"
+_C_NAMES = "identifier field_identifier type_identifier statement_identifier number_literal char_literal"
 _C_BODIES = kinds("compound_statement")
 
 _CPP_METHOD = Role("declarator", "member", lambda _, child: 0 if child.type == "function_declarator" else CLASH)

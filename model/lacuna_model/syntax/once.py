@@ -30,7 +30,8 @@ class Role(NamedTuple):
 
     It does so in the first of some fields that it has, "" being its first child and "*" any. Names of different
     spaces never clash, nor do those whose ``signature``, some fields or kinds of children, differs. What declares for
-    itself alone, ``within``, is its own scope. A declaration that ``renews`` a name may stand below another one.
+    itself alone, ``within``, is its own scope. A declaration that ``renews`` a name may stand below another one. What
+    counts in more than the scope around does so up to the next node of a kind (``until``).
     """
 
     fields: str = "name"
@@ -39,6 +40,7 @@ class Role(NamedTuple):
     signature: str = ""
     within: bool = False
     renews: Callable[[Node, Node], bool] = lambda _holder, _child: False
+    until: str = ""
 
 
 class Declared(NamedTuple):
@@ -168,6 +170,8 @@ class Once:
         if role is None or holder is None or not _leads(child, holder, role.fields):
             return None
         scope = holder if role.within else self._scope(holder.parent)
+        while role.until and scope is not None and scope.type != role.until:
+            scope = scope.parent
         if scope is None or text[name.start_byte : name.end_byte] in UNNAMED:
             return None
         weight = role.weight if isinstance(role.weight, int) else role.weight(holder, child)

@@ -56,6 +56,13 @@ def _go_names(statement: Node) -> list[Node]:
     return [name for inner in statement.named_children for name in _go_names(inner)]
 
 
+def _literal(case: Node, _child: Node) -> int:
+    """Of a case of one literal; names may stand for values that are not known yet."""
+    value = case.child_by_field_name("value")
+    alone = value.named_children if value is not None else []
+    return CLASH if len(alone) == 1 and alone[0].type.endswith("_literal") else 0
+
+
 def _go_function(function: Node, name: Node) -> int:
     return 0 if name.text == b"init" else CLASH
 
@@ -84,6 +91,7 @@ _JAVA_ROLES = {
     "lambda_expression": Role("parameters", within=True),
     "inferred_parameters": Role("*"),
     "enum_constant": Role(),
+    "switch_label": Role("*", "case"),
     "method_declaration": _JAVA_METHOD,
     "constructor_declaration": _JAVA_METHOD,
     **dict.fromkeys(kinds("class_declaration interface_declaration enum_declaration record_declaration"), TYPE),
@@ -173,6 +181,7 @@ _GO_ROLES = {
     "method_declaration": Role(space="method", signature="receiver"),
     "field_declaration": MEMBER,
     "keyed_element": KEY,
+    "expression_case": Role("value", "case", _literal),
 }
 _GO_SCOPES = _GO_FUNCTIONS | kinds(
     "source_file block for_statement if_statement expression_switch_statement type_switch_statement select_statement "
@@ -228,7 +237,7 @@ _TABLE = (
     *C_ONCE,
     Once(
         "java",
-        "identifier",
+        "identifier decimal_integer_literal character_literal string_literal",
         _JAVA_ROLES,
         _JAVA_SCOPES,
         bodies=kinds("block constructor_body"),
@@ -256,7 +265,7 @@ _TABLE = (
     _script("tsx", f"{_SCRIPT_NAMES} type_identifier"),
     Once(
         "go",
-        "identifier field_identifier type_identifier",
+        "identifier field_identifier type_identifier int_literal interpreted_string_literal rune_literal",
         _GO_ROLES,
         _GO_SCOPES,
         {"expression_list": "*", "literal_element": "*"},

@@ -25,6 +25,22 @@ REPEATED = {
     "c: a field": ("c", "struct s {\n  int a;\n  char ", ";\n};\n", "*a", "*b"),
     "c: a structure": ("c", "struct s { int a; };\n", "\n", "struct s { int b; };", "struct s t;"),
     "c: a member of an enumeration": ("c", "enum e { A, ", " };\n", "A", "B"),
+    "c: a label": ("c", "void f(void) {\n  a: ;\n  if (1) {\n    ", "\n  }\n}\n", "a: ;", "b: ;"),
+    "c: a case": ("c", "int f(int n) {\n  switch (n) {\n  case 1: ;\n  case ", ": ;\n  }\n}\n", "1", "2"),
+    "java: a case": (
+        "java",
+        "class A {\n  void f(int n) {\n    switch (n) {\n      case 1: break;\n      case ",
+        ": break;\n    }\n  }\n}\n",
+        "1",
+        "2",
+    ),
+    "go: a case": (
+        "go",
+        "package a\n\nfunc f(n int) {\n\tswitch n {\n\tcase 1:\n\tcase ",
+        ":\n\t}\n}\n",
+        "1",
+        "2",
+    ),
     "cpp: a reference": ("cpp", "void f(int &n) {\n  ", "\n}\n", "auto &n = m;", "auto &o = m;"),
     "cpp: what a loop declares": ("cpp", "void f() {\n  for (auto n : m) {\n    ", "\n  }\n}\n", "int n;", "g(n);"),
     "cpp: what a handler declares": (
