@@ -15,7 +15,8 @@ from lacuna_lsp.polish import Habits
 from lacuna_lsp.settings import Settings
 from lacuna_lsp.suggestions import Match, Place, Suggestion, Suggestions, distinct
 from lacuna_lsp.triggers import Cursor
-from lacuna_model.params import DecodeOptions, Region, Snippet
+from lacuna_model.params import DecodeOptions, Snippet
+from lacuna_model.regions import at_cursor
 from lacuna_server.protocol import Edit
 
 AROUND = 6000  # bytes on either side of the cursor that suggestions are told apart and trimmed by
@@ -95,7 +96,7 @@ class Inline:
                     self._debounce.delay(cursor.head, cursor.tail, at_end=not place.after.strip()) / 1e3
                 )
             self.counts.asked += 1
-            match = await self._ask(request, place, multiline=wanted == "block")
+            match = await self._ask(request, place, cursor.tail, multiline=wanted == "block")
         else:
             self.counts.cached += 1
         if self._is_unsure(match.suggestion, request):
@@ -112,13 +113,11 @@ class Inline:
     def _is_unsure(self, suggestion: Suggestion, request: Request) -> bool:
         return not request.invoked and suggestion.confidence < self._settings().min_confidence
 
-    async def _ask(self, request: Request, place: Place, *, multiline: bool) -> Match:
+    async def _ask(self, request: Request, place: Place, tail: str, *, multiline: bool) -> Match:
         settings, id = self._settings(), uuid.uuid4().hex
         typed = request.selected
         at = request.offset if typed is None else typed.start + len(typed.text.encode())
-        region = Region(
-            at, at, settings.max_tokens, max_lines=settings.max_lines if multiline else 1, single_line=not multiline
-        )
+        region = at_cursor(at, tail, settings.max_tokens, settings.max_lines if multiline else 1)
         began = time.monotonic()
         filled = await self._engine.infill(
             request.document,

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from lacuna_model.regions import one_line
+
 # What may stand behind the cursor on its line when a suggestion comes by itself: closing brackets, quotes and
 # punctuation that an editor puts there, or nothing.
 _CLOSERS = re.compile(r"[\s)\]}\"'`]*[:{;,]?\s*")
@@ -33,7 +35,7 @@ def shape(cursor: Cursor, multiline: Literal["auto", "always", "never"], *, invo
         return "none"
     if not invoked and (not _CLOSERS.fullmatch(cursor.tail) or (_COMPLETE.search(cursor.head) and cursor.head.strip())):
         return "none"
-    if multiline == "never" or cursor.tail.strip():
+    if multiline == "never" or one_line(cursor.tail):
         return "line"
     opened = _OPENS_BLOCK.search(cursor.head if cursor.head.strip() else cursor.above)
     return "block" if multiline == "always" or invoked or opened else "line"

@@ -14,6 +14,17 @@ MAX_GAPS = 8
 MAX_SPAN_BYTES = 3000
 
 
+def one_line(tail: str) -> bool:
+    """Whether a fill at a cursor is of one line: where text stands behind the cursor on its line, the ``tail``."""
+    return bool(tail.strip())
+
+
+def at_cursor(at: int, tail: str, max_tokens: int, max_lines: int = 0) -> Region:
+    """The region at a cursor, of at most ``max_lines`` lines (0: any number), and of one in front of a ``tail``."""
+    single = max_lines == 1 or one_line(tail)
+    return Region(at, at, max_tokens, max_lines=1 if single else max_lines, single_line=single)
+
+
 def check(regions: Sequence[Region], text: bytes) -> None:
     """Raise RequestError unless the regions are ordered, disjoint, within ``text`` and between characters."""
     if not regions:

@@ -78,6 +78,11 @@ def offset_at(document: Document, position: str) -> int:
     return len(text[: start + column].encode())
 
 
+def line_behind(document: Document, offset: int) -> str:
+    """What stands behind a byte offset on its line."""
+    return LINE_END.split(document.text.encode()[offset:].decode(), maxsplit=1)[0]
+
+
 def adapt_newlines(document: Document, fill: str) -> str:
     """The fill with the document's own line ending, which is that of its first line."""
     first = LINE_END.search(document.text)

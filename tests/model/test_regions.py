@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from lacuna_model.errors import RequestError
 from lacuna_model.params import Region
-from lacuna_model.regions import MAX_GAPS, MAX_SPAN_BYTES, check, grouped, moved, newlines, spaced, splice
+from lacuna_model.regions import MAX_GAPS, MAX_SPAN_BYTES, at_cursor, check, grouped, moved, newlines, spaced, splice
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
@@ -156,3 +156,13 @@ def test_filling_group_by_group_equals_filling_at_once(document: tuple[str, list
         assert whole == current[: shifted[-1].end] + splice(text.encode()[end:], later, coming)
         fills += [data.draw(ANY_TEXT) for _ in group]
     assert len(fills) == len(regions)
+
+
+@pytest.mark.parametrize(
+    ("tail", "max_lines", "limit"),
+    [("", 0, 0), (" \t", 0, 0), ("", 5, 5), (")", 0, 1), (" x", 5, 1), ("", 1, 1)],
+)
+def test_a_fill_at_a_cursor_is_of_one_line_where_text_stands_behind_it(tail: str, max_lines: int, limit: int) -> None:
+    region = at_cursor(3, tail, 8, max_lines)
+    assert (region.start, region.end, region.max_tokens) == (3, 3, 8)
+    assert (region.max_lines, region.single_line) == (limit, limit == 1)

@@ -18,6 +18,7 @@ from lacuna_model.syntax.oracle import COMPILES, LINE, PROGRAM, next_code_line
 from lacuna_model.syntax.original import Original
 from lacuna_model.syntax.placement import placement_in
 from lacuna_model.syntax.reparse import advance
+from lacuna_model.syntax.strict import Strict
 from lacuna_model.syntax.window import Window
 
 SCOPED = re.compile(rb"\b(?:await|yield|break|continue|nonlocal|__future__)\b")
@@ -63,14 +64,15 @@ class Document:
         self._text = text
         self._gaps = tuple(gaps)
         self.language = language
-        self._clock = clock or Clock()
+        self._clock, self._in_line = clock or Clock(), in_line
         self._original = tuple(text[start:end] for start, end in gaps)
         extents, rest = find_extents(text, gaps, language)
         self._sound_elsewhere = rest is not None and not rest.root_node.has_error
         self._rest = rest
         self._placement = placement_in(language, rest)
         self._extents = extents
-        self._windows = [self._window(extent) for extent in extents]
+        self._windows = self._parts = [self._window(extent) for extent in extents]
+        self._strict = Strict(text, gaps, language.name)
         self._relaxed = False
         self._suited: set[tuple[bytes, ...]] = set()
         self._balance = Balance(text, gaps, language.lexicon)
@@ -123,10 +125,11 @@ class Document:
     @cached_property
     def _whole(self) -> Window:
         everything = Extent(0, len(self._gaps) - 1, 0, len(self._text), 0)
-        return self._window(everything)
+        return self._window(everything, self._parts)
 
-    def _window(self, extent: Extent) -> Window:
-        return Window(self._text, self._gaps, self._original, extent, self.language, self._placement, self._clock)
+    def _window(self, extent: Extent, parts: Sequence[Window] = ()) -> Window:
+        gaps, original, in_line = self._gaps, self._original, self._in_line
+        return Window(self._text, gaps, original, extent, self.language, self._placement, self._clock, in_line=in_line)
 
     @cached_property
     def _around(self) -> list[tuple[bytes, int]]:
@@ -223,7 +226,7 @@ class Document:
         outcome = self._whole.parse(fills, fresh=self._relaxed)
         if outcome is None:
             return Check(tuple((gap, 0) for gap in self._whole.gaps))
-        check = self._compiled(fills, self._judge(fills, outcome[1]))
+        check = self._compiled(fills, self._judge(fills, outcome[1]), soon=True)
         if check.valid:
             self._whole.rebase(fills, outcome[0])
             if not self._relaxed:
@@ -263,8 +266,11 @@ class Document:
         assert outcome is not None
         return self._compiled(fills, self._judge(fills, outcome[1]))
 
-    def _compiled(self, fills: Sequence[bytes], check: Check) -> Check:
-        """A verdict, with what the language's own compiler has against fills that are valid otherwise."""
+    def _compiled(self, fills: Sequence[bytes], check: Check, *, soon: bool = False) -> Check:
+        """A verdict, with what the language's own parser or compiler has against fills that are valid otherwise."""
+        refused = self._strict.fault(self.assemble(fills), soon=soon) if check.valid else None
+        if refused is not None:
+            return Check(tuple(nearest(self._whole, fills, frozenset({refused}))))
         oracle = PROGRAM.get(self.language.name)
         if oracle is None or not check.valid:
             return check

@@ -30,7 +30,6 @@ TARGETS = frozenset(
         "type_assertion",
     }
 )
-DECLARATIONS = frozenset({"lexical_declaration", "variable_declaration", "class_declaration"})
 CONSTRUCTION = re.compile(rb"\bsuper\(")
 
 
@@ -276,22 +275,14 @@ def old_style(declaration: Node) -> bool:
     return any(re.search(rb"\b%b\b" % name, declaration.text or b"") for name in names)
 
 
-def declared_once(scope: Node) -> bool:
-    """A block with no name declared twice by ``let``, ``const`` or ``class``, or so and by ``var``."""
-    known: dict[bytes, bool] = {}
-    for statement in scope.named_children:
-        inner = statement.child_by_field_name("declaration") if statement.type == "export_statement" else statement
-        if inner is None or inner.type not in DECLARATIONS:
-            continue
-        lexical = inner.type != "variable_declaration"
-        for one in [inner] if inner.type == "class_declaration" else inner.named_children:
-            name = one.child_by_field_name("name")
-            if name is None or name.text is None or name.type not in ("identifier", "type_identifier"):
-                continue
-            if name.text in known and (lexical or known[name.text]):
-                return False
-            known[name.text] = lexical or known.get(name.text, False)
-    return True
+def matched(element: Node) -> bool:
+    """An element whose closing tag has the name of the opening one."""
+    return _tag_name(element.children[0]) == _tag_name(element.children[-1])
+
+
+def _tag_name(tag: Node) -> bytes:
+    name = tag.child_by_field_name("name")
+    return b"".join((name.text or b"").split()) if name is not None else b""
 
 
 def _constructs(method: Node) -> bool:

@@ -5,14 +5,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
 from lacuna_model.params import Region
+from lacuna_model.syntax.anchors import Anchors
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.draft import Fill
+from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.literals import finish_token
 from lacuna_model.syntax.region_rules import RegionRules
+from lacuna_model.syntax.substitutions import Substitutions
+from lacuna_model.syntax.tags import Completions, Tags
 from lacuna_model.syntax.vocabulary import Vocabulary, is_utf8
 
 WORD_END, WORD_START = re.compile(rb"[\w$]\Z"), re.compile(rb"[\w$]")
+
+Nested = Tags | Anchors | Substitutions
 
 
 class GapText:
@@ -29,17 +35,18 @@ class GapText:
         closer: Callable[[], Closer] | None = None,
         repair: Callable[[bytes], Iterator[bytes]] | None = None,
         reads: Callable[[bytes], bool | None] | None = None,
+        nested: Sequence[Nested] = (),
     ) -> None:
         self.vocabulary = vocabulary
         self.rules = rules
         self.prefix = b""
         # Where completions come from: guesses from the text around the gap, and the grammar of a valid file.
         self._make_closer, self._repair = closer, repair
-        self._reads = reads
+        self._reads, self._nested = reads, nested
 
     def closed_by(self, closer: Callable[[], Closer]) -> "GapText":
         """The same gap, with other completions."""
-        other = GapText(self.vocabulary, self.rules, closer)
+        other = GapText(self.vocabulary, self.rules, closer, nested=self._nested)
         other.prefix = self.prefix
         return other
 
@@ -97,6 +104,8 @@ class GapText:
             yield due + b"*"
         for start in ends:
             for closing in self._repair(text + start):
+                for nested in self._nested:
+                    closing = nested.named(text + start, closing)
                 yield due + start + closing
 
     def reads(self, tokens: tuple[int, ...]) -> bool | None:
@@ -131,7 +140,10 @@ class GapText:
         if self._closer is None:
             yield due
             return
-        for closing in self._closer.completions(text):
+        ends: Completions = self._closer.completions
+        for nested in self._nested:
+            ends = partial(nested.completions, others=ends)
+        for closing in ends(text):
             yield due + closing
 
 
@@ -147,8 +159,16 @@ def gap_texts(
             found.append(GapText(vocabulary, rules))
         else:
             sources = partial(_closer, document, gap), partial(document.repairs, gap), partial(document.reads, gap)
-            found.append(GapText(vocabulary, rules, *sources))
+            nested = _nested(document.language, text[: region.start], text[region.end :])
+            found.append(GapText(vocabulary, rules, *sources, nested))
     return found
+
+
+def _nested(language: Language, before: bytes, behind: bytes) -> list[Nested]:
+    """What knows of the ends that are no brackets, as far as a language has such."""
+    tags = Tags(before, behind) if language.lexicon.tags else None
+    anchors = Anchors(before) if language.name == "yaml" else None
+    return [one for one in (tags, anchors, Substitutions.of(language.name, before)) if one is not None]
 
 
 def _closer(document: Document, gap: int) -> Closer:

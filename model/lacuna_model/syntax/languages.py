@@ -1,7 +1,7 @@
 """The registry of languages: extensions, grammar wheel, and the words a minimal completion is made of."""
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import PurePath
 
@@ -22,7 +22,8 @@ class Lexicon:
     expressions, characters. ``raw`` are strings with an opener and a closer of their own. ``declarations`` are what may
     stand behind an annotation. ``conditionals`` says that there are lines as ``#if`` and ``#endif``, ``columns`` that
     blocks are columns. ``heads`` are what may stand in front of a block's brace, the first of them where no block is
-    open, ``tails`` what must follow the block of a word where it ends.
+    open, ``tails`` what must follow the block of a word where it ends. ``tags`` says that what a tag opens, another one
+    of its name closes.
     """
 
     line_comment: tuple[bytes, ...] = (b"//",)
@@ -45,6 +46,7 @@ class Lexicon:
     tails: tuple[tuple[bytes, bytes], ...] = ()
     conditionals: bool = False
     columns: bool = False
+    tags: bool = False
 
     def opener_of(self, closer: bytes) -> bytes:
         """What begins the string or comment that ``closer`` ends; "" for none."""
@@ -148,6 +150,7 @@ _SCRIPT = Lexicon(
     tails=(_DO, (b"try", b" finally {}"), (b"import", b' from "x"')),
     field=b"x: x",
 )
+_TAGGED_SCRIPT = replace(_SCRIPT, tags=True)
 _GO = Lexicon(
     quotes=(b'"', b"'", b"`"),
     heads=(b"func x() ", b"", b"type x struct ", b"switch ", b"x = x", b"if x ", b"for ", b"x: struct "),
@@ -224,7 +227,13 @@ _JSON = Lexicon(
 )
 _CSS = Lexicon(heads=(b"x ", b"@media x "), line_comment=(), operand=b"x", statement=b"x:x;")
 _MARKUP = Lexicon(
-    line_comment=(), block_comment=((b"<!--", b"-->"),), brackets=(b"<>",), body=b"", terminator=b"", operand=b"x"
+    line_comment=(),
+    block_comment=((b"<!--", b"-->"),),
+    brackets=(b"<>",),
+    body=b"",
+    terminator=b"",
+    operand=b"x",
+    tags=True,
 )
 _YAML = Lexicon(links=(b": x", b":"), line_comment=_HASH, block_comment=(), operand=b"x", body=b": x", terminator=b"")
 _TOML = Lexicon(
@@ -244,7 +253,7 @@ LANGUAGES: tuple[Language, ...] = (
         (".js", ".mjs", ".cjs", ".jsx"),
         "tree_sitter_javascript",
         aliases=("js", "javascriptreact"),
-        lexicon=_SCRIPT,
+        lexicon=_TAGGED_SCRIPT,
     ),
     Language(
         "typescript",
@@ -254,7 +263,14 @@ LANGUAGES: tuple[Language, ...] = (
         aliases=("ts",),
         lexicon=_SCRIPT,
     ),
-    Language("tsx", (".tsx",), "tree_sitter_typescript", "language_tsx", aliases=("typescriptreact",), lexicon=_SCRIPT),
+    Language(
+        "tsx",
+        (".tsx",),
+        "tree_sitter_typescript",
+        "language_tsx",
+        aliases=("typescriptreact",),
+        lexicon=_TAGGED_SCRIPT,
+    ),
     Language("go", (".go",), "tree_sitter_go", aliases=("golang",), lexicon=_GO),
     Language("rust", (".rs",), "tree_sitter_rust", aliases=("rs",), lexicon=_RUST),
     Language("java", (".java",), "tree_sitter_java", lexicon=_JAVA),
@@ -270,8 +286,8 @@ LANGUAGES: tuple[Language, ...] = (
     Language("lua", (".lua",), "tree_sitter_lua", lexicon=_LUA),
     Language("html", (".html", ".htm"), "tree_sitter_html", splits=False, lexicon=_MARKUP),
     Language("css", (".css",), "tree_sitter_css", lexicon=_CSS),
-    Language("yaml", (".yaml", ".yml"), "tree_sitter_yaml", aliases=("yml",), lexicon=_YAML),
-    Language("toml", (".toml",), "tree_sitter_toml", lexicon=_TOML),
+    Language("yaml", (".yaml", ".yml"), "tree_sitter_yaml", splits=False, aliases=("yml",), lexicon=_YAML),
+    Language("toml", (".toml",), "tree_sitter_toml", splits=False, lexicon=_TOML),
 )
 
 _BY_NAME = {name: language for language in LANGUAGES for name in (language.name, *language.aliases)}

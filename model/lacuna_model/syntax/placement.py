@@ -15,6 +15,7 @@ from lacuna_model.syntax.error_set import Fault
 from lacuna_model.syntax.indentation import united
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.line_ends import line_end_faults
+from lacuna_model.syntax.once import faults_of
 from lacuna_model.syntax.placement_rules import RULES
 from lacuna_model.syntax.rules import Rules
 
@@ -37,10 +38,20 @@ class Placement:
         """What the rest of the document has out of place, so that there must be a reason for it."""
         return frozenset(fault.kind for fault in self._lasting(self._elsewhere)) if self._elsewhere else frozenset()
 
+    def is_firm(self, fault: Fault) -> bool:
+        """Whether a fault is never excused by others of its kind, or for want of a better fill."""
+        return fault.kind.partition(":")[0] in self._rules.firm
+
+    def held_against(self, faults: frozenset[Fault]) -> frozenset[Fault]:
+        """Those of some faults that are not excused."""
+        firm = frozenset(filter(self.is_firm, faults))
+        excused = self.excused
+        return firm if excused is None else firm | frozenset(fault for fault in faults if fault.kind not in excused)
+
     def strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
         """The nodes that are out of place, near some byte ranges or, without them, everywhere."""
         found = frozenset(self._strays(tree, spans))
-        return frozenset(fault for fault in found if fault.kind not in self._loose) if found else found
+        return frozenset(fault for fault in found if self.is_firm(fault) or fault.kind not in self._loose)
 
     def standing(self, tree: Tree, text: bytes) -> frozenset[Fault]:
         """What is out of place in a text with gaps, and not because of them."""
@@ -56,7 +67,8 @@ class Placement:
         found = frozenset(self._strays(tree))
         if not tree.root_node.has_error:
             return found
-        return frozenset(fault for fault in found if fault.kind.partition(":")[0] in self._rules.lasting)
+        lasting = self._rules.lasting | self._rules.firm
+        return frozenset(fault for fault in found if fault.kind.partition(":")[0] in lasting)
 
     def _strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> Iterator[Fault]:
         cursor = QueryCursor(self._rules.query)
@@ -67,7 +79,8 @@ class Placement:
                 fits = self._rules.fits[name]
                 new = [node for node in nodes if (name, node.id) not in judged]
                 judged.update((name, node.id) for node in new)
-                yield from (_fault(name, node) for node in new if not fits(node))
+                child = self._rules.blamed.get(name)
+                yield from (_fault(name, node, child) for node in new if not fits(node))
 
     def reserved_names(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]) -> frozenset[Fault]:
         """The names in some byte ranges that are words of the language: a grammar reads ``x public;`` as one."""
@@ -83,6 +96,30 @@ class Placement:
         """The line ends near some byte ranges, or everywhere, that the language reads as semicolons out of place."""
         return line_end_faults(tree, text, spans) if self._rules.line_ends else frozenset()
 
+    def repeated(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]) -> frozenset[Fault]:
+        """The names that are declared in some byte ranges, and declared somewhere else as well."""
+        once = self._rules.once
+        return faults_of(once.repeated(tree, text, spans, self._elsewhere)) if once is not None else frozenset()
+
+    def repeated_anew(
+        self,
+        found: frozenset[Fault],
+        text: bytes,
+        spans: Sequence[tuple[int, int]],
+        before: Tree,
+        old: bytes,
+        old_spans: Sequence[tuple[int, int]],
+    ) -> frozenset[Fault]:
+        """Those of the names that were ``found`` at fills (``spans``) that were not declared twice ``before``."""
+        return frozenset(
+            fault
+            for fault in found
+            if all(
+                old[known.start : known.end] != text[fault.start : fault.end]
+                for known in self.repeated(before, old, [_old_place(fault, spans, old_spans)])
+            )
+        )
+
     def _quoted(self, node: Node) -> bool:
         return node.parent is not None and node.parent.type in self._rules.quoting
 
@@ -97,6 +134,22 @@ def _is_name(node: Node, word: re.Match[bytes]) -> bool:
     return node.type in NAMES and (node.start_byte, node.end_byte) == word.span()
 
 
-def _fault(name: str, node: Node) -> Fault:
+def _fault(name: str, node: Node, child: int | None) -> Fault:
+    """A node as a fault; of one whose ``child`` is to blame, another fault when it begins with something else."""
+    if child is not None:
+        blamed = node.children[child]
+        return Fault(f"{name}: {node.children[0].text!r}", blamed.start_byte, blamed.end_byte)
     parent = node.parent
     return Fault(f"{name}: {node.type} in {parent.type if parent else ''}", node.start_byte, node.end_byte)
+
+
+def _old_place(fault: Fault, spans: Sequence[tuple[int, int]], old_spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Where a fault was before some stretches were replaced by ``spans``; for one in these, all that was replaced."""
+    shift = 0
+    for (start, end), old in zip(spans, old_spans, strict=True):
+        if fault.end <= start:
+            break
+        if fault.start < end:
+            return old
+        shift = old[1] - end
+    return fault.start + shift, fault.end + shift

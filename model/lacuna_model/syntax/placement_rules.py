@@ -1,6 +1,9 @@
 """Where languages have what their tree-sitter grammars take everywhere: queries for places, and who may stand there."""
 
+from dataclasses import replace
+
 from lacuna_model.syntax.c_rules import C_RULES
+from lacuna_model.syntax.data_rules import DATA_RULES
 from lacuna_model.syntax.fits import (
     Fits,
     apart,
@@ -14,6 +17,7 @@ from lacuna_model.syntax.fits import (
     outside,
     said,
 )
+from lacuna_model.syntax.once_rules import ONCE
 from lacuna_model.syntax.rules import LOOPS, ONE_LINE, Rules, kinds
 from lacuna_model.syntax.script_rules import SCRIPT_RULES
 
@@ -146,8 +150,10 @@ _GO_WORDS = (
 _TABLE = (
     *C_RULES,
     *SCRIPT_RULES,
+    *DATA_RULES,
     Rules("java", _JAVA_PLACES, _JAVA_FITS, _JAVA_WORDS),
     Rules("rust", _RUST_PLACES, _RUST_FITS, _RUST_WORDS, _RUST_QUOTING),
     Rules("go", _GO_PLACES, _GO_FITS, _GO_WORDS, line_ends=True),
 )
-RULES = {rules.language: rules for rules in _TABLE}
+_OWN = {rules.language: rules for rules in _TABLE}
+RULES = {name: replace(_OWN.get(name, Rules(name)), once=ONCE.get(name)) for name in (*_OWN, *ONCE)}

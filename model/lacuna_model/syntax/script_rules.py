@@ -3,13 +3,13 @@
 from lacuna_model.syntax.fits import (
     Fits,
     awaited,
-    declared_once,
     heir,
     in_constructor,
     in_line,
     inside,
     jump,
     line_start,
+    matched,
     never,
     one_of,
     said,
@@ -35,7 +35,6 @@ _SCRIPT_PLACES = """
 (augmented_assignment_expression left: (parenthesized_expression (_) @target))
 (formal_parameters (_) @parameter)
 (regex_pattern) @regex
-[(program) (statement_block) (switch_body)] @scope
 (expression_statement (_) @statement)
 (arrow_function "=>" @arrow)
 (arrow_function body: (object) @stray)
@@ -51,6 +50,7 @@ _SCRIPT_PLACES = """
 (await_expression) @awaited
 (string) @line
 (regex_flags) @flags
+(switch_body (switch_default) (switch_default) @stray)
 """
 _SCRIPT_FITS: dict[str, Fits] = {
     "stray": never,
@@ -64,7 +64,9 @@ _SCRIPT_FITS: dict[str, Fits] = {
     "constant": never,
     "class": heir,
     "awaited": awaited,
-    "line": ONE_LINE,
+    "line": lambda node: ONE_LINE(node) or (node.parent is not None and node.parent.type == "jsx_attribute"),
+    "spread": one_of("spread_element"),
+    "generic": said(rb"(?s).*(?:,|\bextends\b).*"),
     "target": target,
     "closing_mark": lambda node: (node.text or b"").startswith(b"<!--") or line_start(node),
     "regex": well_formed,
@@ -72,9 +74,14 @@ _SCRIPT_FITS: dict[str, Fits] = {
         "identifier object_pattern array_pattern assignment_pattern rest_pattern undefined this "
         "required_parameter optional_parameter decorator"
     ),
-    "scope": declared_once,
+    "element": matched,
     "flags": said(rb"(?:([dgimsuvy])(?!.*\1))*"),
 }
+_MARKUP_PLACES = """
+(jsx_element) @element
+(jsx_opening_element attribute: (jsx_expression (_) @spread))
+(jsx_self_closing_element attribute: (jsx_expression (_) @spread))
+"""
 _TYPED_PLACES = f"""{_SCRIPT_PLACES}
 (labeled_statement body: [(type_alias_declaration) (interface_declaration) (enum_declaration)] @stray)
 (class_body "," @stray)
@@ -95,8 +102,14 @@ _SCRIPT_WORDS = (
 )
 _SCRIPT_QUOTING = kinds("export_specifier import_specifier namespace_export")
 
+
+def _tagged(language: str, places: str, fits: dict[str, Fits]) -> Rules:
+    firm, blamed = frozenset({"element", "spread", "generic"}), {"element": -1}
+    return Rules(language, places + _MARKUP_PLACES, fits, _SCRIPT_WORDS, _SCRIPT_QUOTING, firm=firm, blamed=blamed)
+
+
 SCRIPT_RULES = (
-    Rules("javascript", _SCRIPT_PLACES, _SCRIPT_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),
+    _tagged("javascript", _SCRIPT_PLACES, _SCRIPT_FITS),
     Rules("typescript", _TYPED_PLACES, _TYPED_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),
-    Rules("tsx", _TYPED_PLACES, _TYPED_FITS, _SCRIPT_WORDS, _SCRIPT_QUOTING),
+    _tagged("tsx", f"{_TYPED_PLACES}(arrow_function type_parameters: (_) @generic)", _TYPED_FITS),
 )

@@ -17,6 +17,7 @@ from lacuna_model.syntax.error_set import Fault, Splice, carried_over, identifie
 from lacuna_model.syntax.extent import Extent
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.junction import Junction
+from lacuna_model.syntax.kept_strings import KeptString, kept_strings, torn
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.oracle import LARGEST, PROGRAM, SYNTAX, Oracle, next_code_line
 from lacuna_model.syntax.parse_table import parse_table
@@ -45,8 +46,11 @@ class Window:
         language: Language,
         placement: Placement | None = None,
         clock: Clock | None = None,
+        *,
+        in_line: bool = False,
+        parts: "Sequence[Window]" = (),
     ) -> None:
-        self._text, self._all_gaps = text, gaps
+        self._text, self._all_gaps, self._in_line, self._parts = text, gaps, in_line, parts
         own = slice(extent.first, extent.last + 1)
         bounds = [extent.begin, *(offset for gap in gaps[own] for offset in gap), extent.stop]
         self.pieces = [text[bounds[i] : bounds[i + 1]] for i in range(0, len(bounds), 2)]
@@ -154,7 +158,8 @@ class Window:
             beside = [(start, next_code_line(text, end)) for start, end in self.spans(fills)]
             faults |= indentation_faults(tree, text, beside + changed)
         faults = faults or identifier_faults(tree, text, self.spans(fills))
-        faults = faults or self._misplaced(tree, text, fills, placed)
+        faults = faults or self._misplaced(tree, text, fills, placed) | self._repeated(tree, text, fills)
+        faults = faults or frozenset(torn(tree, self.spans(fills), self._kept))
         oracle = self._oracle(text) if not faults else None
         fault = oracle(text, self.spans(fills)) if oracle else None
         return faults if fault is None else frozenset({fault})
@@ -166,10 +171,31 @@ class Window:
 
     def _misplaced(self, tree: Tree, text: bytes, fills: Sequence[bytes], edited: Tree | None) -> frozenset[Fault]:
         """What stands where the language does not have it, and may not; near what changed in ``edited``."""
-        if self.placement is None or self.placement.excused is None:
+        if self.placement is None:
             return frozenset()
-        found = self._out_of_place(self.placement, tree, text, fills, edited)
-        return frozenset(fault for fault in found if fault.kind not in self.placement.excused)
+        return self.placement.held_against(self._out_of_place(self.placement, tree, text, fills, edited))
+
+    def _carried(self, faults: frozenset[Fault], fills: Sequence[bytes]) -> frozenset[Fault]:
+        """Faults of the text with its gaps, where they are in it with some fills."""
+        spans = self.spans(self._first_fills)
+        return carried_over(faults, [Splice(*span, len(fill)) for span, fill in zip(spans, fills, strict=True)])
+
+    def _repeated(self, tree: Tree, text: bytes, fills: Sequence[bytes]) -> frozenset[Fault]:
+        """The names that fills declare a second time; where they were declared twice before, they may be still."""
+        spans = self.spans(fills)
+        found = self.placement.repeated(tree, text, spans) if self.placement is not None else frozenset()
+        if not found or self.placement is None:
+            return frozenset()
+        before = self._first[0], self.assemble(self._first_fills), self.spans(self._first_fills)
+        return self.placement.repeated_anew(found, text, spans, *before)
+
+    @cached_property
+    def _kept(self) -> Sequence[KeptString | None]:
+        """The strings that fills of one line stay in; of a whole text its parts tell them, without a parse of it."""
+        if self._parts:
+            return [one for part in self._parts for one in part._kept]
+        spans = self.spans(self._first_fills)
+        return kept_strings(self._first[0], spans) if self._in_line else [None] * len(spans)
 
     def _out_of_place(
         self, placement: Placement, tree: Tree, text: bytes, fills: Sequence[bytes], edited: Tree | None
@@ -181,9 +207,7 @@ class Window:
             near = beside + [(span.start_byte, span.end_byte) for span in edited.changed_ranges(tree)]
         found = placement.strays(tree, near) | placement.reserved_names(tree, text, beside)
         if found:
-            spans = self.spans(self._first_fills)
-            splices = [Splice(*span, len(fill)) for span, fill in zip(spans, fills, strict=True)]
-            found -= carried_over(self._standing, splices)
+            found -= self._carried(self._standing, fills)
         return found | placement.line_ends(tree, text, near)
 
     @cached_property
@@ -191,17 +215,15 @@ class Window:
         """What is out of place in the text with its gaps, and not because of them.
 
         It touches no gap; nor does it lie between one and a brace that lacks its opener, which the gap may have held.
+        What nothing excuses may touch one.
         """
         assert self.placement is not None
         tree, text, spans = self._first[0], self.assemble(self._first_fills), self.spans(self._first_fills)
-        torn = [fault.start for fault in tree_faults(tree) if text.startswith(b"}", fault.start)]
-        headless = range(spans[0][1], max(torn, default=0))
-        return frozenset(
-            fault
-            for fault in self.placement.standing(tree, text)
-            if fault.start not in headless
-            and all(fault.end < start - 1 or end + 1 < fault.start for start, end in spans)
-        )
+        torn_off = [fault.start for fault in tree_faults(tree) if text.startswith(b"}", fault.start)]
+        headless = range(spans[0][1], max(torn_off, default=0))
+        found = self.placement.standing(tree, text)
+        firm = {fault for fault in found if self.placement.is_firm(fault) and _beside(fault, spans, 0)}
+        return frozenset(firm | {one for one in found if one.start not in headless and _beside(one, spans, 2)})
 
     def _bounded_parse(self, text: bytes, old: Tree | None) -> Tree | None:
         """An incremental parse or else a fresh one: to reuse a tree full of errors can cost more than it saves."""
@@ -299,3 +321,8 @@ class Window:
         return any(fault.end >= last_line for fault in faults) or any(
             len(lead) < self.extent.column for fill in fills for lead in re.findall(rb"\n([^\S\n]*)\S", fill)
         )
+
+
+def _beside(fault: Fault, spans: Sequence[tuple[int, int]], distance: int) -> bool:
+    """Whether a fault is so far from all gaps."""
+    return all(fault.end + distance <= start or end + distance <= fault.start for start, end in spans)

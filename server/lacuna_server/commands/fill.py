@@ -10,6 +10,7 @@ from lacuna_model import models
 from lacuna_model.errors import RequestError
 from lacuna_model.models import DEFAULT_MODEL
 from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_model.regions import at_cursor
 from lacuna_model.workspace.root import find_root
 from lacuna_server import files, output
 from lacuna_server.commands.options import (
@@ -57,11 +58,14 @@ def complete(
     workspace: WorkspaceOption = None,
     no_workspace: NoWorkspaceOption = False,
 ) -> None:
-    """Fill the place LINE:COL of FILE and print it in its surroundings (only the fill where stdout is no terminal)."""
+    """Fill the place LINE:COL of FILE and print it in its surroundings (only the fill where stdout is no terminal).
+
+    Where text stands behind it on its line, the fill is of one line.
+    """
     options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax)
     document = files.read(file)
     offset = files.offset_at(document, at)
-    regions = (Region(offset, offset, max_tokens=max_tokens),)
+    regions = (at_cursor(offset, files.line_behind(document, offset), max_tokens),)
     root = None if no_workspace else workspace or find_root(file)
     result = run(
         document, regions, options, candidates=candidates, model=model, language=language, workspace=root, watch=watch

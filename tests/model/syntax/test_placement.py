@@ -91,8 +91,6 @@ MISPLACED = {
     "javascript: a call that begins with a hole": ("javascript", "f(", ", ", "a);\n"),
     "javascript: the end of a comment": ("javascript", "let a = 1;", " -->", "\n"),
     "javascript: a member as a parameter": ("javascript", "let a = function (", "'b'.c", ") {};\n"),
-    "javascript: a name declared twice": ("javascript", "let a = 1;\n", "const a = 2;", "\n"),
-    "javascript: a class of a variable's name": ("javascript", "var a = 1;\n", "class a {}", "\n"),
     "javascript: let as a name": ("javascript", "", "let;", "\nlet a = 1;\n"),
     "javascript: a range that runs backwards": ("javascript", "let a = ", "/[z-a]/", ";\n"),
     "typescript: a member as a parameter": ("typescript", "let a = function (", "b.c", ") {};\n"),
@@ -219,6 +217,7 @@ IN_PLACE = {
     "javascript: what can be counted": ("javascript", "", "a++; --a.b; (a)++; a[0]--; a--- -b;", "\n"),
     "javascript: a comment of old": ("javascript", "let a = 1; <!-- b", "\n--> c", "\n"),
     "javascript: parameters": ("javascript", "", "function f(a, {b, c}, [d], e = 1, ...g) {}", "\n"),
+    "tsx: an attribute of two lines": ("tsx", "const a = ", '<b c="d\n e"/>;', "\n"),
     "javascript: names declared once": (
         "javascript",
         "let a = 1; var b; var b;\n",

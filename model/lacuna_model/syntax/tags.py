@@ -1,0 +1,88 @@
+"""Closing tags: which names are due in a gap, since a grammar knows of tags but not of their names."""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import islice
+
+REACH = 20_000  # bytes on either side of a gap
+MOST_BEHIND = 3  # of what may follow the tags
+VOID = frozenset(b"area base br col embed hr img input link meta param source track wbr".split())
+# In an opening tag a value may hold what ends it elsewhere. Behind a word, and outside of all tags, types are listed.
+TAG = re.compile(
+    rb"<(?P<closing>/?)(?:(?P<name>[A-Za-z_][\w.:-]*)"
+    rb"(?:[^<>{}\"';()]|\"[^\"]*\"|'[^']*'|\{(?:[^{}]|\{[^{}]*\})*\})*?)?(?P<closed>/?)>"
+)
+CLOSING = re.compile(rb"</[\w.:-]*>")
+HALF = re.compile(rb"</([\w.:-]*)\Z")
+HALF_OPENING = re.compile(rb"<([\w.:-]*)\Z")
+WORD = re.compile(rb"\w")
+
+Completions = Callable[[bytes], Iterator[bytes]]
+
+
+class Tags:
+    """The tags around a gap: those that are open ``before`` it, and those that the text ``behind`` it closes."""
+
+    def __init__(self, before: bytes, behind: bytes) -> None:
+        self._before, self._behind = before[-REACH:], behind[:REACH]
+        self._opened: dict[bytes, list[bytes]] = {}  # behind the beginning of a fill, which is asked for often
+
+    @cached_property
+    def _lacking(self) -> list[bytes]:
+        return scan_tags(self._behind)[1]
+
+    def open_in(self, fill: bytes) -> list[bytes]:
+        """The names of the tags that are open behind the beginning of a fill, outermost first."""
+        if fill not in self._opened:
+            self._opened[fill] = scan_tags(self._before + fill)[0]
+        return self._opened[fill]
+
+    def due(self, fill: bytes) -> list[bytes]:
+        """The names of those among them that the text behind the gap leaves open, innermost first."""
+        opened = self.open_in(fill)
+        if not self._lacking:
+            return opened[::-1]
+        outer = next((place for place in reversed(range(len(opened))) if opened[place] == self._lacking[0]), None)
+        return opened[:outer:-1] if outer is not None else []
+
+    def completions(self, fill: bytes, others: Completions) -> Iterator[bytes]:
+        """The completions with the tags that are due in front of them, and the ``others`` with the right names."""
+        opening = HALF_OPENING.search(self._before + fill)
+        if opening is not None and self._lacking and self._lacking[0].startswith(opening[1]):
+            yield self._lacking[0][len(opening[1]) :]
+        due, half = self.due(fill), HALF.search(self._before + fill)
+        written = b"</" + half[1] if half is not None else b""
+        for names in (due, due[:1]) if len(due) > 1 else (due,) if due else ():
+            tags = b"".join(b"</%b>" % name for name in names)
+            if half is not None and self._behind.startswith(b">"):
+                tags = tags.removesuffix(b">")
+            if tags.startswith(written):
+                rest = tags[len(written) :]
+                yield from (rest + end for end in islice(others(fill + rest), MOST_BEHIND))
+        yield from (self.named(fill, other) for other in others(fill))
+
+    def named(self, fill: bytes, completion: bytes) -> bytes:
+        """A completion whose closing tags have the names of those that they close."""
+        parts, since = list[bytes](), 0
+        for match in CLOSING.finditer(completion):
+            opened = self.open_in(fill + b"".join(parts) + completion[since : match.start()])
+            parts += [completion[since : match.start()], b"</%b>" % opened[-1] if opened else match[0]]
+            since = match.end()
+        return b"".join([*parts, completion[since:]])
+
+
+def scan_tags(text: bytes) -> tuple[list[bytes], list[bytes]]:
+    """The names of the tags that a text leaves open, and of those that it closes and did not open, in order."""
+    opened, lacking = list[bytes](), list[bytes]()
+    for match in TAG.finditer(text):
+        name = match["name"] or b""
+        if match["closing"]:
+            if name in opened:
+                while opened.pop() != name:
+                    pass
+            else:
+                lacking.append(name)
+        elif not match["closed"] and name not in VOID and (opened or not WORD.match(text, match.start() - 1)):
+            opened.append(name)
+    return opened, lacking
