@@ -131,7 +131,7 @@ def _file() -> Path:
 
 
 def _folder() -> Path:
-    """The folder for both files, which nobody else can write to or read; raises LifecycleError where it cannot be had."""
+    """The folder for both files, to which nobody else has access; raises LifecycleError where there is no such."""
     with warnings.catch_warnings():
         # Without XDG_RUNTIME_DIR, as in a container, it is a folder in /tmp, of which platformdirs makes sure as well.
         warnings.simplefilter("ignore", platformdirs.RuntimeDirWarning)
