@@ -9,6 +9,7 @@ from importlib.metadata import version
 from lacuna_lsp import logs, transport
 from lacuna_lsp.engine import TOKEN_VARIABLE
 from lacuna_server.client import Address, find_or_start
+from lacuna_server.starting import address_at
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,6 +55,7 @@ def _engine_at(url: str | None) -> Callable[[], Awaitable[Address]]:
         return find_or_start
 
     async def given() -> Address:
-        return Address(url, os.environ.get(TOKEN_VARIABLE, ""))
+        token = os.environ.get(TOKEN_VARIABLE, "")
+        return Address(url, token) if token else address_at(url)
 
     return given

@@ -22,8 +22,11 @@ WEBSOCKET_PATH = "/v1/ws"
 LAST_RESPONSES_S = 3
 
 
-def build(service: Service) -> Starlette:
-    """The application; the service is started and closed by whoever runs it."""
+def build(service: Service, token: str = "") -> Starlette:
+    """The application; the service is started and closed by whoever runs it.
+
+    ``token`` is what this user's own clients send where the configuration names none.
+    """
 
     async def converse(websocket: WebSocket) -> None:
         await Conversation(websocket, service).run()
@@ -31,7 +34,7 @@ def build(service: Service) -> Starlette:
     return Starlette(
         routes=[WebSocketRoute(WEBSOCKET_PATH, converse), *routes(service)],
         middleware=[
-            Middleware(Guard, config=service.config),
+            Middleware(Guard, config=service.config, token=token),
             Middleware(RequestBodyLimitMiddleware, max_body_size=service.config.max_message_bytes),
             Middleware(Touch, service=service),
         ],

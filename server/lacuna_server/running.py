@@ -20,18 +20,21 @@ ENDING = (signal.SIGTERM, signal.SIGINT)
 IDLE_CHECK_S = 1.0
 
 
-def run(config: ServerConfig, listener: socket.socket, url: str, left_behind: Running | None) -> None:
-    """Serve until a signal or idleness ends it; ``left_behind`` is what a killed service left, for the log."""
+def run(config: ServerConfig, listener: socket.socket, url: str, token: str, left_behind: Running | None) -> None:
+    """Serve until a signal or idleness ends it.
+
+    ``token`` is the one of this user's own clients, ``left_behind`` what a killed service left, for the log.
+    """
     logs.configure()
     if left_behind is not None:
         log.warning("stale_file", pid=left_behind.pid, url=left_behind.url)
     log.info("serving", url=url, pid=os.getpid(), model=config.model)
-    asyncio.run(_serve(config, listener))
+    asyncio.run(_serve(config, listener, token))
 
 
-async def _serve(config: ServerConfig, listener: socket.socket) -> None:
+async def _serve(config: ServerConfig, listener: socket.socket, token: str) -> None:
     service = Service(config)
-    server = web_server(build(service), config)
+    server = web_server(build(service, token), config)
     service.start()
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     log.info("ending", reason=await _until_asked_to_end(service, serving))

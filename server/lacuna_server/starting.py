@@ -27,7 +27,10 @@ def _let_go() -> None:
 
 
 class Address(msgspec.Struct, frozen=True):
-    """Where a service listens (``http://127.0.0.1:8377``), and the token it asks for ("": none)."""
+    """Where a service listens (``http://127.0.0.1:8377``), and the token to send ("": none).
+
+    Without a token no file of a workspace is read, and some services do not answer at all.
+    """
 
     url: str
     token: str = ""
@@ -61,6 +64,14 @@ async def find_or_start(*arguments: str) -> Address:
             raise ServiceError("internal", f"the service could not be started: {said}")
         await asyncio.sleep(POLL_S)
     raise ServiceError("internal", f"the service did not start within {START_TIMEOUT_S:.0f} s; see {log_file}")
+
+
+def address_at(url: str) -> Address:
+    """The address ``url``, with the token of this user's own service where it is that one."""
+    running = lifecycle.find()
+    if running is not None and url.rstrip("/").replace("//localhost:", "//127.0.0.1:") == running.url:
+        return Address(running.url, running.token)
+    return Address(url)
 
 
 def _log_file() -> Path:

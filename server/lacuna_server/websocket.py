@@ -37,6 +37,10 @@ log = structlog.get_logger(__name__)
 
 SERVER = f"lacuna {importlib.metadata.version('lacuna-code')}"
 HELLO_TIMEOUT_S = 10.0
+OWN_CLIENTS_ONLY = (
+    "files of a workspace are read for this user's own clients alone: send the token of service.json in the user's "
+    "runtime folder ($XDG_RUNTIME_DIR/lacuna) as Authorization: Bearer TOKEN, or leave workspace out"
+)
 NORMAL, TRY_AGAIN_LATER = 1000, 1013
 
 
@@ -47,6 +51,7 @@ class Conversation:
         offered = websocket.scope["subprotocols"]
         self._subprotocol = next((name for name in offered if name in (protocol.JSON, protocol.MSGPACK)), None)
         self._websocket = websocket
+        self._trusted: bool = websocket.state.trusted
         self._service = service
         self._config = service.config
         self._outbox = Outbox(self._subprotocol or protocol.JSON, 4 * self._config.max_message_bytes)
@@ -156,6 +161,7 @@ class Conversation:
     def _serve(self, message: ClientMessage) -> None:
         match message:
             case Open():
+                self._check_workspace(message.workspace)
                 self._documents.open(message)
                 self._service.retry()
             case Change():
@@ -213,6 +219,8 @@ class Conversation:
     def _requests(self, message: Infill) -> Sequence[InfillRequest]:
         """What the engine is asked for each target; raises ServiceError where a version is wrong."""
         documents = [self._documents.get(target.uri, target.version) for target in message.targets]
+        for document in documents:  # the session may have been resumed by another client
+            self._check_workspace(document.workspace)
         local = is_loopback(self._config.host)
         return [
             InfillRequest(
@@ -228,6 +236,11 @@ class Conversation:
             )
             for document, target in zip(documents, message.targets, strict=True)
         ]
+
+    def _check_workspace(self, workspace: str) -> None:
+        """Any user of this machine can connect and name any folder; the service can read this user's."""
+        if workspace and not self._trusted:
+            raise ServiceError("unauthorized", OWN_CLIENTS_ONLY)
 
     def _check_limits(self, message: Infill) -> None:
         if message.id in self._fills:
