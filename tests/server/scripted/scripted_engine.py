@@ -1,7 +1,8 @@
 """An engine without a model, for the worker process: what it does stands in the request.
 
-A fill takes ``max_tokens`` steps of ``temperature`` seconds each and says which text it was made for. A text may order
-a fault: ``CRASH`` ends the process at the first step, ``STUCK`` sleeps, ``REFUSE`` and ``FAULT`` raise.
+A fill takes ``max_tokens`` steps of ``temperature`` seconds each and says which text it was made for; that of a text
+with ``READ`` is what the workspace's file ``private`` says. A text may order a fault: ``CRASH`` ends the process at the
+first step, ``STUCK`` sleeps, ``REFUSE`` and ``FAULT`` raise.
 """
 
 import hashlib
@@ -56,6 +57,9 @@ class ScriptedEngine:
         if "FAULT" in text:
             raise ValueError(text)
         fills = tuple(expected(text, region.start) for region in request.regions)
+        if "READ" in text:
+            workspace = request.workspace
+            fills = (Path(workspace, "private").read_text() if workspace else "no workspace",) * len(fills)
         step = 0
         for step in range(1, max(region.max_tokens for region in request.regions) + 1):
             time.sleep(request.options.temperature)
