@@ -95,6 +95,12 @@ def folder(name: str) -> Path | None:
     return file.parent if file.is_file() and all(info.name != name for info in known()) else None
 
 
+def absolute(name: str) -> str:
+    """The name of a model that is the same in every working folder."""
+    found = folder(name)
+    return name if found is None else str(found.resolve())
+
+
 def require(name: str) -> None:
     """Raise ModelNotFoundError or WeightsError where a model is not here: one of the registry, or a folder with one."""
     if folder(name) is None:

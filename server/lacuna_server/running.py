@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import socket
+from pathlib import Path
 
 import structlog
 
@@ -25,11 +26,11 @@ def run(config: ServerConfig, listener: socket.socket, url: str, token: str, lef
 
     ``token`` is the one of this user's own clients, ``left_behind`` what a killed service left, for the log.
     """
-    logs.configure()
-    if left_behind is not None:
-        log.warning("stale_file", pid=left_behind.pid, url=left_behind.url)
-    log.info("serving", url=url, pid=os.getpid(), model=config.model)
-    asyncio.run(_serve(config, listener, token))
+    with logs.writing(Path(config.log_file) if config.log_file else None):
+        if left_behind is not None:
+            log.warning("stale_file", pid=left_behind.pid, url=left_behind.url)
+        log.info("serving", url=url, pid=os.getpid(), model=config.model)
+        asyncio.run(_serve(config, listener, token))
 
 
 async def _serve(config: ServerConfig, listener: socket.socket, token: str) -> None:
@@ -55,6 +56,8 @@ async def _until_asked_to_end(service: Service, serving: asyncio.Task[None]) -> 
                 return await asyncio.wait_for(asked.get(), IDLE_CHECK_S)
             if 0 < service.config.idle_exit_s < service.idle_s:
                 return "idle"
+            if service.config.log_file:
+                logs.turn_over(Path(service.config.log_file))
         return "failed"
     finally:
         for number in ENDING:

@@ -146,8 +146,8 @@ class Conversation:
         except ServiceError as error:
             return self._refuse(error)
         self._session = session
-        log.info("session", client=message.client[:80], resumed=resumed)
         self._send(Welcome(session.id, SERVER, resumed=resumed, documents=session.documents.listed()))
+        log.info("session", client=message.client[:80], resumed=resumed)
 
     def _handle(self, message: ClientMessage) -> None:
         try:

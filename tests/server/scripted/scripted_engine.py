@@ -7,6 +7,8 @@ first step, ``STUCK`` sleeps, ``REFUSE`` and ``FAULT`` raise.
 
 import hashlib
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -98,3 +100,24 @@ def load_when_mended(setup: Setup, report: Report) -> ScriptedEngine:
 def load_crashing(setup: Setup, report: Report) -> ScriptedEngine:
     count("L")
     os._exit(11)
+
+
+def load_hanging(setup: Setup, report: Report) -> ScriptedEngine:
+    count("L")
+    report(0.5, "half")
+    time.sleep(600)
+    raise AssertionError("it was not ended")
+
+
+def load_and_die(setup: Setup, report: Report) -> ScriptedEngine:
+    """An engine whose process ends as soon as it has said that it is ready."""
+    count("L")
+    sys.modules["__main__"].Worker.run = lambda self: os._exit(9)
+    return ScriptedEngine()
+
+
+def load_with_a_program(setup: Setup, report: Report) -> ScriptedEngine:
+    """Runs a program that reads its input, as a compiler may."""
+    read = subprocess.run(["cat"], stdout=subprocess.PIPE, timeout=20).stdout
+    assert read == b"", "the program has read the frames"
+    return load(setup, report)
