@@ -26,11 +26,11 @@ def run(config: ServerConfig, listener: socket.socket, url: str, token: str, lef
 
     ``token`` is the one of this user's own clients, ``left_behind`` what a killed service left, for the log.
     """
-    with logs.writing(Path(config.log_file) if config.log_file else None):
-        if left_behind is not None:
-            log.warning("stale_file", pid=left_behind.pid, url=left_behind.url)
-        log.info("serving", url=url, pid=os.getpid(), model=config.model)
-        asyncio.run(_serve(config, listener, token))
+    logs.configure(Path(config.log_file) if config.log_file else None)
+    if left_behind is not None:
+        log.warning("stale_file", pid=left_behind.pid, url=left_behind.url)
+    log.info("serving", url=url, pid=os.getpid(), model=config.model)
+    asyncio.run(_serve(config, listener, token))
 
 
 async def _serve(config: ServerConfig, listener: socket.socket, token: str) -> None:

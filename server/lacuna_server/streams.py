@@ -1,22 +1,66 @@
-"""What a process prints where nobody has to read it: a disk that is full is no reason to fail."""
+"""What a process prints beside its work: nothing depends on it, so nothing waits for it or fails with it."""
 
+import atexit
+import contextlib
 import io
+import os
+import queue
 import sys
+import threading
+
+MAX_WAITING = 1000
+LAST_LINES_S = 1.0  # that the end of the process waits for
 
 
-class _Forgiving(io.FileIO):
-    """Takes what cannot be written for written."""
+class Unhurried(io.RawIOBase):
+    """A file that a thread of its own writes to: a disk may be full, a terminal or pipe may stand still.
+
+    What cannot be written, or waits behind ``MAX_WAITING`` other writes, is dropped and counted.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.num_lost = 0
+        self._descriptor = descriptor
+        self._waiting: queue.Queue[bytes | None] = queue.Queue(MAX_WAITING)
+        self._thread = threading.Thread(target=self._write_all, name="log", daemon=True)
+        self._thread.start()
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
 
     def write(self, data: object) -> int:
+        """Have bytes written."""
+        taken = bytes(data)  # type: ignore[call-overload]  # a buffer, a type that has no name in Python 3.11
         try:
-            return super().write(data)  # type: ignore[arg-type]
-        except OSError:
-            return memoryview(data).nbytes  # type: ignore[arg-type]
+            self._waiting.put_nowait(taken)
+        except queue.Full:
+            self.num_lost += 1
+        return len(taken)
+
+    def finish(self) -> None:
+        """Write what is left, as far as that goes in a moment."""
+        with contextlib.suppress(queue.Full):
+            self._waiting.put(None, timeout=LAST_LINES_S)
+            self._thread.join(LAST_LINES_S)
+
+    def _write_all(self) -> None:
+        while (data := self._waiting.get()) is not None:
+            lost = f"level=warning event=log_lines_lost number={self.num_lost}\n".encode() if self.num_lost else b""
+            try:
+                self._write(lost + data)
+            except OSError:
+                self.num_lost += 1
+            else:
+                self.num_lost = 0
+
+    def _write(self, data: bytes) -> None:
+        while data:
+            data = data[os.write(self._descriptor, data) :]
 
 
-def forgive() -> None:
-    """Let nothing that this process prints raise an error from here on."""
-    for name in ("stdout", "stderr"):
-        raw = _Forgiving(getattr(sys, name).fileno(), "w", closefd=False)
-        stream = io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", "backslashreplace", line_buffering=True)
-        setattr(sys, name, stream)
+def unhurried() -> None:
+    """Let everything that this process prints from here on go to its stderr without haste."""
+    raw = Unhurried(sys.stderr.fileno())
+    sys.stdout = sys.stderr = io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", "backslashreplace", line_buffering=True)
+    atexit.register(raw.finish)

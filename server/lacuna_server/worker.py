@@ -148,7 +148,7 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), sys.stdin.fileno())
-    streams.forgive()
+    streams.unhurried()
     inbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
     threading.Thread(target=_pump, args=(requests, inbox), daemon=True).start()
 
