@@ -29,7 +29,8 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     every client where it is not "". ``threads`` 0 leaves the choice to the engine; ``device`` is cpu, cuda or "", which
     takes a GPU where there is one. ``idle_exit_s`` 0 never exits. ``engine`` names the factory that the model worker
     calls, as ``module:function``; ``cache_bytes`` bounds what it remembers of documents, and ``max_active`` requests
-    are worked on step by step in turn. The body of an HTTP request has ``body_timeout_s`` to come (0: any time). A
+    are worked on step by step in turn. ``max_held_bytes`` bounds what all clients together have the service hold: open
+    documents, messages on their way in and out, texts of requests. The body of an HTTP request has ``body_timeout_s`` to come (0: any time). A
     worker that has work and says nothing for ``worker_timeout_s`` is ended and started again (0: never), and so is one
     that loads its model and says nothing for ``load_timeout_s``. ``log_file`` is where the log goes ("": stderr); it is
     turned over where it is long.
@@ -60,6 +61,7 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     max_documents: Positive = 256
     max_regions: Positive = 256
     max_sessions: Positive = 1024
+    max_held_bytes: Positive = 512 * 1024 * 1024
     messages_per_s: Positive = 200
     ping_interval_s: NotNegative = 20.0
     ping_timeout_s: NotNegative = 20.0

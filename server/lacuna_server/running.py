@@ -13,6 +13,7 @@ from lacuna_server import logs
 from lacuna_server.app import build, web_server
 from lacuna_server.config import ServerConfig
 from lacuna_server.lifecycle import Running
+from lacuna_server.security import is_loopback
 from lacuna_server.service import Service
 
 log = structlog.get_logger(__name__)
@@ -30,6 +31,8 @@ def run(config: ServerConfig, listener: socket.socket, url: str, token: str, lef
     if left_behind is not None:
         log.warning("stale_file", pid=left_behind.pid, url=left_behind.url)
     log.info("serving", url=url, pid=os.getpid(), model=config.model)
+    if not config.cert and not is_loopback(config.host):
+        log.warning("unencrypted", host=config.host, mend="--cert and --key, or a proxy that has them")
     asyncio.run(_serve(config, listener, token))
 
 

@@ -8,12 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import urlsplit
 
 import msgspec
 import platformdirs
 
 from lacuna_server import lifecycle
 from lacuna_server.protocol import ServiceError
+from lacuna_server.security import is_loopback
 
 IDLE_EXIT_S = 30 * 60
 START_TIMEOUT_S = 20.0
@@ -38,6 +40,12 @@ class Address(msgspec.Struct, frozen=True):
 
     url: str
     token: str = ""
+
+    @property
+    def unencrypted(self) -> bool:
+        """Whether a token goes to another machine so that others on the way can read it."""
+        url = urlsplit(self.url)
+        return bool(self.token) and url.scheme == "http" and not is_loopback(url.hostname or "")
 
 
 async def find_or_start(*arguments: str) -> Address:
