@@ -25,15 +25,15 @@ class ConfigError(LacunaError):
 class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Everything the service can be told. Times are seconds, sizes bytes of UTF-8.
 
-    ``port`` None takes 8377, or a free port where that is taken; 0 takes any free one. ``token`` is asked of
-    every client where it is not "". ``threads`` 0 leaves the choice to the engine; ``device`` is cpu, cuda or "", which
-    takes a GPU where there is one. ``idle_exit_s`` 0 never exits. ``engine`` names the factory that the model worker
-    calls, as ``module:function``; ``cache_bytes`` bounds what it remembers of documents, and ``max_active`` requests
-    are worked on step by step in turn. ``max_held_bytes`` bounds what all clients together have the service hold: open
-    documents, messages on their way in and out, texts of requests. The body of an HTTP request has ``body_timeout_s`` to come (0: any time). A
-    worker that has work and says nothing for ``worker_timeout_s`` is ended and started again (0: never), and so is one
-    that loads its model and says nothing for ``load_timeout_s``. ``log_file`` is where the log goes ("": stderr); it is
-    turned over where it is long.
+    ``port`` None takes 8377, or a free port where that is taken; 0 takes any free one. ``token`` is asked of every
+    client where it is not "". ``threads`` 0 leaves the choice to the engine; ``device`` is cpu, cuda or "", which takes
+    a GPU where there is one. ``idle_exit_s`` 0 never exits. ``engine`` names the factory that the model worker calls,
+    as ``module:function``; ``cache_bytes`` bounds what it remembers of documents, and ``max_active`` requests are
+    worked on step by step in turn. ``max_held_bytes`` bounds what all clients together have the service hold: open
+    documents, messages on their way in and out, texts of requests. The body of an HTTP request has ``body_timeout_s``
+    to come (0: any time). A worker that has work and says nothing for ``worker_timeout_s`` is ended and started again
+    (0: never), and so is one that loads its model and says nothing for ``load_timeout_s``. ``log_file`` is where the
+    log goes ("": stderr); it is turned over where it is long.
     """
 
     host: str = "127.0.0.1"

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lacuna_server import shares
 from lacuna_server.protocol import Change, Edit, Open, OpenDocument, ServiceError
-from lacuna_server.shares import Share
+from lacuna_server.shares import UNBOUNDED, Share
 
 # What a document takes in memory beside its text and names.
 OVERHEAD = 1024
@@ -32,7 +31,7 @@ class Documents:
     """Open documents by uri, bounded in number and size (bytes), and by what the ``share`` has for all of them."""
 
     def __init__(self, *, max_documents: int, max_bytes: int, share: Share | None = None) -> None:
-        self._share = share or shares.unbounded()
+        self._share = share or UNBOUNDED.share()
         self._documents: dict[str, Document] = {}
         self._max_documents = max_documents
         self._max_bytes = max_bytes
@@ -73,16 +72,16 @@ class Documents:
         ``overloaded``.
         """
         document = self._find(change.uri)
-        before = len(document.text)
+        before = document.num_bytes
         try:
             if change.version <= document.version:
                 raise ServiceError("wrong_version", f"version {change.version} does not follow {document.version}")
             apply(document.text, change.edits)
             self._check_size(change.uri, len(document.text))
-            self._share.take(len(document.text) - before)
+            self._share.take(document.num_bytes - before)
         except ServiceError:
-            del document.text[before:]
-            self.close(change.uri)
+            del self._documents[change.uri]
+            self._share.take(-before)
             raise
         document.version = change.version
 

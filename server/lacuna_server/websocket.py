@@ -54,7 +54,9 @@ class Conversation:
         self._trusted: bool = websocket.state.trusted
         self._service = service
         self._config = service.config
-        self._outbox = Outbox(self._subprotocol or protocol.JSON, 4 * self._config.max_message_bytes)
+        pool = service.sessions.pool
+        self._unread, self._asked = pool.share(trusted=self._trusted), pool.share(trusted=self._trusted)
+        self._outbox = Outbox(self._subprotocol or protocol.JSON, 4 * self._config.max_message_bytes, self._unread)
         self._rate = RateLimit(self._config.messages_per_s)
         self._fills: dict[str, Fill] = {}
         self._session: Session | None = None
@@ -76,6 +78,8 @@ class Conversation:
                 fill.stop()
             if self._session is not None:
                 self._service.sessions.detach(self._session, self)
+            self._unread.give_back()
+            self._asked.give_back()
             self._service.connections.discard(self)
             self._service.touch()
         for end in ends:
@@ -142,7 +146,7 @@ class Conversation:
         if not isinstance(message, Hello):
             return self._refuse(ServiceError("bad_message", "the first message has to be hello"), message)
         try:
-            session, resumed = self._service.sessions.attach(message.session, self)
+            session, resumed = self._service.sessions.attach(message.session, self, trusted=self._trusted)
         except ServiceError as error:
             return self._refuse(error)
         self._session = session
@@ -196,6 +200,8 @@ class Conversation:
         if message.supersede:
             uris = {target.uri for target in message.targets}
             self._stop_fills(uris, ServiceError("superseded", "a newer request for the document took its place"))
+        num_bytes = sum(map(_num_bytes, requests))
+        self._asked.take(num_bytes)
         fill = Fill(
             message,
             requests,
@@ -205,9 +211,10 @@ class Conversation:
             send=self._send,
         )
         self._fills[message.id] = fill
-        fill.when_done(self._forget)
+        fill.when_done(lambda done: self._forget(done, num_bytes))
 
-    def _forget(self, fill: Fill) -> None:
+    def _forget(self, fill: Fill, num_bytes: int) -> None:
+        self._asked.take(-min(num_bytes, self._asked.held))
         if self._fills.get(fill.id) is fill:
             del self._fills[fill.id]
 
@@ -254,3 +261,14 @@ class Conversation:
     def _refuse(self, error: ServiceError, message: ClientMessage | Addressed | None = None) -> None:
         id, uri = getattr(message, "id", ""), getattr(message, "uri", "")
         self._send(Error(error.code, str(error), id, uri, error.retry_after_ms))
+
+
+def _num_bytes(request: InfillRequest) -> int:
+    """What a request takes in memory, with the result, which has the whole text as well."""
+    constraints = sum(
+        len(part)
+        for region in request.regions
+        for part in (region.regex, region.json_schema, *region.must_contain, *region.must_not_contain)
+    )
+    words = (*(snippet.text for snippet in request.snippets), *(one.message for one in request.diagnostics))
+    return 2 * len(request.text) + constraints + sum(map(len, words))
