@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from lacuna_server.protocol import ServiceError
@@ -47,6 +48,7 @@ def websocket_protocol(pool: Pool) -> type[asyncio.Protocol]:
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
             self._share = pool.share(trusted=True)  # nobody has said yet who it is
+            self._last = 0
             self._num_pongs = 0
 
         def data_received(self, data: bytes) -> None:
@@ -54,11 +56,19 @@ def websocket_protocol(pool: Pool) -> type[asyncio.Protocol]:
                 self._share.take(len(data))
             except ServiceError:
                 return self.transport.abort()
+            self._last = len(data)
             super().data_received(data)
 
-        def send_receive_event_to_app(self) -> None:
-            self._share.give_back()
-            super().send_receive_event_to_app()
+        async def receive(self) -> ASGIReceiveEvent:
+            event = await super().receive()
+            if self.queue.empty():  # what is still held came behind the last whole message, with its end at the most
+                self._share.take(min(self._last - self._share.held, 0))
+            return event
+
+        async def send(self, message: ASGISendEvent) -> None:
+            """Done only once the client has read nearly all of it: what is still to be sent is held by the sender."""
+            await super().send(message)
+            await self.writable.wait()
 
         def handle_ping(self) -> None:
             self._num_pongs = 0 if self.writable.is_set() else self._num_pongs + 1

@@ -18,6 +18,7 @@ class Outbox:
     def __init__(self, subprotocol: str, max_bytes: int, share: Share | None = None) -> None:
         self._share = share or UNBOUNDED.share()
         self._has_room = True
+        self._being_sent = 0
         self._subprotocol = subprotocol
         self._max_bytes = max_bytes
         self._answers: deque[str | bytes] = deque()
@@ -46,7 +47,9 @@ class Outbox:
         self._changed.set()
 
     async def take(self) -> str | bytes:
-        """The next frame, answers first."""
+        """The next frame, answers first; the one before has been sent by then."""
+        self._share.take(-self._being_sent)
+        self._being_sent = 0
         while self.empty:
             self._changed.clear()
             await self._changed.wait()
@@ -54,7 +57,7 @@ class Outbox:
             frame = self._answers.popleft()
             self._num_bytes -= len(frame)
             if self._has_room:
-                self._share.take(-len(frame))
+                self._being_sent = len(frame)
             return frame
         return self._encode(self._latest.popitem(last=False)[1])
 
@@ -74,6 +77,7 @@ class Outbox:
                 self._share.take(len(frame))
             except ServiceError:
                 self._has_room = False
+                self._being_sent = 0
                 self._share.give_back()
 
     def _encode(self, message: ServerMessage) -> str | bytes:
