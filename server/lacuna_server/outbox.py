@@ -61,6 +61,12 @@ class Outbox:
             return frame
         return self._encode(self._latest.popitem(last=False)[1])
 
+    def close(self) -> None:
+        """Hold nothing of the share, and nothing from here on."""
+        self._has_room = False
+        self._being_sent = 0
+        self._share.give_back()
+
     def _flush(self, id: str) -> None:
         """Put a request's last steps in front of its answer, and forget its progress."""
         for kind in [kind for kind in self._latest if id and kind[1] == id]:
@@ -76,9 +82,7 @@ class Outbox:
             try:
                 self._share.take(len(frame))
             except ServiceError:
-                self._has_room = False
-                self._being_sent = 0
-                self._share.give_back()
+                self.close()
 
     def _encode(self, message: ServerMessage) -> str | bytes:
         return protocol.encode(message, self._subprotocol)

@@ -55,8 +55,8 @@ class Conversation:
         self._service = service
         self._config = service.config
         pool = service.sessions.pool
-        self._unread, self._asked = pool.share(trusted=self._trusted), pool.share(trusted=self._trusted)
-        self._outbox = Outbox(self._subprotocol or protocol.JSON, 4 * self._config.max_message_bytes, self._unread)
+        unread, self._asked = pool.share(trusted=self._trusted), pool.share(trusted=self._trusted)
+        self._outbox = Outbox(self._subprotocol or protocol.JSON, 4 * self._config.max_message_bytes, unread)
         self._rate = RateLimit(self._config.messages_per_s)
         self._fills: dict[str, Fill] = {}
         self._session: Session | None = None
@@ -78,7 +78,7 @@ class Conversation:
                 fill.stop()
             if self._session is not None:
                 self._service.sessions.detach(self._session, self)
-            self._unread.give_back()
+            self._outbox.close()
             self._asked.give_back()
             self._service.connections.discard(self)
             self._service.touch()
