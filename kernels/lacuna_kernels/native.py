@@ -10,6 +10,7 @@ import hashlib
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ from lacuna_kernels.crew import Crew
 log = logging.getLogger(__name__)
 
 SOURCES = sorted(Path(__file__).with_name("csrc").glob("*.[ch]"))
+COMPILE_S = 300.0  # it takes 5 to 30 s
 FLAGS = ("-O3", "-fopenmp", "-shared", "-fPIC")
 # Widths of linears and of heads are multiples of it.
 WIDTH = 32
@@ -234,6 +236,9 @@ def load(folder: Path, threads: int) -> NativeKernels | None:
     """
     try:
         return build(folder, threads)
+    except TimeoutError as error:
+        log.warning("the model runs without its own kernels, more slowly: %s", error)
+        return None
     except OSError as error:
         reason = error.strerror or str(error)
     try:
@@ -252,6 +257,8 @@ def build(folder: Path, threads: int = 1, instructions: Sequence[InstructionSet]
     for candidate in supported() if instructions is None else instructions:
         try:
             return _build(folder, threads, candidate)
+        except TimeoutError:
+            raise
         except OSError as error:
             failure = error
     raise failure
@@ -268,6 +275,27 @@ def _build(folder: Path, threads: int, instructions: InstructionSet) -> NativeKe
     return NativeKernels(target, instructions, threads)
 
 
+def _run(command: Sequence[str]) -> tuple[int, str]:
+    """The exit code of a compiler and what it says; raises TimeoutError, which is an OSError, where it does not end."""
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            said = process.communicate(timeout=COMPILE_S)[1]
+        except subprocess.TimeoutExpired:
+            if os.name == "posix":
+                os.killpg(process.pid, signal.SIGKILL)  # with the programs that it has started
+            process.kill()
+            raise TimeoutError(f"{command[0]} has not ended after {COMPILE_S:g} s") from None
+    return process.returncode, said
+
+
 def _compile(target: Path, flags: Sequence[str]) -> None:
     """Build ``target``; it appears whole or not at all. Raises OSError."""
     compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
@@ -277,9 +305,9 @@ def _compile(target: Path, flags: Sequence[str]) -> None:
     part = target.with_suffix(f".{os.getpid()}.part")
     try:
         units = [str(file) for file in SOURCES if file.suffix == ".c"]
-        done = subprocess.run([compiler, *flags, *units, "-o", str(part)], capture_output=True, text=True)
-        if done.returncode:
-            raise OSError(f"{compiler} failed: {' '.join(done.stderr.splitlines()[:1])}")
+        code, said = _run([compiler, *flags, *units, "-o", str(part)])
+        if code:
+            raise OSError(f"{compiler} failed: {' '.join(said.splitlines()[:1])}")
         with part.open("rb+") as written:
             os.fsync(written.fileno())  # a library that a power cut left half written would end the process
         part.replace(target)

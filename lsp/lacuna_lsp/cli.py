@@ -10,6 +10,7 @@ from lacuna_lsp import logs, transport
 from lacuna_lsp.engine import TOKEN_VARIABLE
 from lacuna_server.client import Address, find_or_start
 from lacuna_server.security import is_loopback
+from lacuna_server.starting import address_at
 
 # What clients of --ws have to send.
 CLIENT_TOKEN_VARIABLE = "LACUNA_LSP_TOKEN"
@@ -69,6 +70,7 @@ def _engine_at(url: str | None) -> Callable[[], Awaitable[Address]]:
         return find_or_start
 
     async def given() -> Address:
-        return Address(url, os.environ.get(TOKEN_VARIABLE, ""))
+        token = os.environ.get(TOKEN_VARIABLE, "")
+        return Address(url, token) if token else address_at(url)
 
     return given

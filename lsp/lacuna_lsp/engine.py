@@ -31,7 +31,7 @@ class Engine:
     """One session with the service, from the client's first message to its last.
 
     ``locate`` answers the service's address, on every attempt; ``documents`` are those the client has open, and
-    ``tell`` hears of every change of state; ``folders`` are the client's.
+    ``tell`` hears of every change of state, ``warn`` of what the user should know; ``folders`` are the client's.
     """
 
     def __init__(
@@ -39,8 +39,10 @@ class Engine:
         locate: Callable[[], Awaitable[Address]],
         documents: Callable[[], Sequence[Document]],
         tell: Callable[[News], None],
+        warn: Callable[[str], None] = log.warning,
     ) -> None:
         self._locate = locate
+        self._warn = warn
         self._documents = documents
         self._tell = tell
         self._client: Client | None = None
@@ -56,7 +58,7 @@ class Engine:
         pause = FIRST_PAUSE_S
         while True:
             try:
-                async with await Client.connect(self._locate, name="lacuna-lsp", tell=self._broken) as client:
+                async with await Client.connect(self._located, name="lacuna-lsp", tell=self._broken) as client:
                     pause = FIRST_PAUSE_S
                     await self._serve(client)
             except ServiceError as error:
@@ -69,6 +71,15 @@ class Engine:
             self._client = None
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_PAUSE_S)
+
+    async def _located(self) -> Address:
+        address = await self._locate()
+        if address.unencrypted:
+            self._warn(
+                f"the token and every text go to {address.url} unencrypted, so that others on the way can read them: "
+                "use https:// or an ssh tunnel"
+            )
+        return address
 
     def _broken(self, why: OSError) -> None:
         """A connection broke or could not be made; others are tried."""

@@ -44,7 +44,7 @@ class Session:
         self.documents: dict[str, Document] = {}
         self.notebooks = Notebooks()
         self.suggestions = Suggestions()
-        self.engine = Engine(locate, lambda: list(self.documents.values()), tell)
+        self.engine = Engine(locate, lambda: list(self.documents.values()), tell, self.say_once)
         self._say = say
         self._said: set[str] = set()
         self._debounce = Debounce()

@@ -237,6 +237,12 @@ def file(name: str) -> Path | None:
     return Path(name) if name.endswith(".gguf") and Path(name).is_file() else None
 
 
+def absolute(name: str) -> str:
+    """The name of a model that is the same in every working folder."""
+    found = folder(name) or file(name)
+    return name if found is None else str(found.resolve())
+
+
 def require(name: str) -> None:
     """Raise ModelNotFoundError or WeightsError where a model is not here: one of the registry, a file or a folder."""
     if folder(name) is None and file(name) is None:

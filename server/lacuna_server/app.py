@@ -14,7 +14,9 @@ from starlette.websockets import WebSocket
 from lacuna_server.config import ServerConfig
 from lacuna_server.guard import Guard
 from lacuna_server.http.routes import routes
+from lacuna_server.incoming import Bodies, websocket_protocol
 from lacuna_server.service import Service
+from lacuna_server.shares import Pool
 from lacuna_server.websocket import Conversation
 
 WEBSOCKET_PATH = "/v1/ws"
@@ -22,8 +24,11 @@ WEBSOCKET_PATH = "/v1/ws"
 LAST_RESPONSES_S = 3
 
 
-def build(service: Service) -> Starlette:
-    """The application; the service is started and closed by whoever runs it."""
+def build(service: Service, token: str = "") -> Starlette:
+    """The application; the service is started and closed by whoever runs it.
+
+    ``token`` is what this user's own clients send where the configuration names none.
+    """
 
     async def converse(websocket: WebSocket) -> None:
         await Conversation(websocket, service).run()
@@ -31,7 +36,7 @@ def build(service: Service) -> Starlette:
     return Starlette(
         routes=[WebSocketRoute(WEBSOCKET_PATH, converse), *routes(service)],
         middleware=[
-            Middleware(Guard, config=service.config),
+            Middleware(Guard, config=service.config, token=token),
             Middleware(RequestBodyLimitMiddleware, max_body_size=service.config.max_message_bytes),
             Middleware(Touch, service=service),
         ],
@@ -65,10 +70,11 @@ class WebServer(uvicorn.Server):
 
 def web_server(app: ASGIApp, config: ServerConfig) -> WebServer:
     """The server that runs the application on sockets it is given."""
+    pool = Pool(config.max_held_bytes // 2)  # the other half is for what sessions have
     return WebServer(
         uvicorn.Config(
-            app,
-            ws="websockets-sansio",
+            Bodies(app, pool),
+            ws=websocket_protocol(pool),
             ws_max_size=config.max_message_bytes,
             ws_ping_interval=config.ping_interval_s or None,
             ws_ping_timeout=config.ping_timeout_s or None,

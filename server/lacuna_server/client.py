@@ -3,11 +3,13 @@
 import asyncio
 import contextlib
 import itertools
+import logging
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Self
 
+import msgspec
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
@@ -40,6 +42,8 @@ from lacuna_server.starting import Address, find_or_start
 
 __all__ = ["Address", "Client", "find_or_start"]
 
+log = logging.getLogger(__name__)
+
 Answer = Progress | Step | Result | Exception
 
 
@@ -56,6 +60,7 @@ class Client:
         self._tell = tell
         self._session = ""
         self._connection: ClientConnection | None = None
+        self._names_workspaces = False  # only who sends a token may
         self._connected = asyncio.Event()
         self._sending = asyncio.Lock()
         self._documents = Documents(max_documents=sys.maxsize, max_bytes=sys.maxsize)
@@ -217,14 +222,20 @@ class Client:
             raise self._end
         if self._connection is not None and self._connected.is_set():
             with contextlib.suppress(ConnectionClosed):
-                await self._connection.send(protocol.encode(message, protocol.MSGPACK))
+                await self._connection.send(self._frame(message))
+
+    def _frame(self, message: ClientMessage) -> str | bytes:
+        if isinstance(message, Open) and not self._names_workspaces:
+            message = msgspec.structs.replace(message, workspace="")
+        return protocol.encode(message, protocol.MSGPACK)
 
     # --- the connection, as ``link`` tells of it
 
-    async def greet(self, connection: ClientConnection) -> None:
+    async def greet(self, connection: ClientConnection, address: Address) -> None:
         """Say hello, open again what the service has lost, and ask again what it has not answered."""
         async with self._sending:
-            await connection.send(protocol.encode(Hello(self._name, self._session), protocol.MSGPACK))
+            self._names_workspaces = bool(address.token)
+            await connection.send(self._frame(Hello(self._name, self._session)))
             welcome = protocol.decode_server(await connection.recv())
             if isinstance(welcome, Error) and welcome.code not in ("overloaded", "shutting_down"):
                 raise ServiceError(welcome.code, welcome.message)
@@ -237,7 +248,7 @@ class Client:
             messages += [message for message, _ in self._infills.values()]
             messages += [GetStatus() for _ in self._statuses]
             for message in messages:
-                await connection.send(protocol.encode(message, protocol.MSGPACK))
+                await connection.send(self._frame(message))
             self._connection = connection
             self._connected.set()
 
@@ -252,6 +263,9 @@ class Client:
                 error = ServiceError(message.code, message.message, message.retry_after_ms)
                 self._infills.pop(id)[1].put_nowait(error)
             case Error(id="", uri=uri) if uri and message.code != "too_large":
+                if message.code == "unauthorized":
+                    log.warning("no file of a workspace is read, the token is not the service's: %s", message.message)
+                    self._names_workspaces = False
                 self._spawn(self._open_again(uri, message.retry_after_ms))
             case Status() if self._statuses:
                 answer = self._statuses.popleft()

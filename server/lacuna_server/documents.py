@@ -4,6 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lacuna_server.protocol import Change, Edit, Open, OpenDocument, ServiceError
+from lacuna_server.shares import UNBOUNDED, Share
+
+# What a document takes in memory beside its text and names.
+OVERHEAD = 1024
 
 
 @dataclass(slots=True)
@@ -17,11 +21,17 @@ class Document:
     language: str
     workspace: str
 
+    @property
+    def num_bytes(self) -> int:
+        """What it takes in memory."""
+        return OVERHEAD + len(self.text) + sum(map(len, (self.uri, self.path, self.language, self.workspace)))
+
 
 class Documents:
-    """Open documents by uri, bounded in number and size (bytes)."""
+    """Open documents by uri, bounded in number and size (bytes), and by what the ``share`` has for all of them."""
 
-    def __init__(self, *, max_documents: int, max_bytes: int) -> None:
+    def __init__(self, *, max_documents: int, max_bytes: int, share: Share | None = None) -> None:
+        self._share = share or UNBOUNDED.share()
         self._documents: dict[str, Document] = {}
         self._max_documents = max_documents
         self._max_bytes = max_bytes
@@ -44,35 +54,46 @@ class Documents:
         )
 
     def open(self, opened: Open) -> None:
-        """Open a document or replace it; raises ServiceError ``too_large``."""
+        """Open a document or replace it; raises ServiceError ``too_large`` or ``overloaded``."""
         text = bytearray(opened.text.encode())
         self._check_size(opened.uri, len(text))
         if opened.uri not in self._documents and len(self._documents) >= self._max_documents:
             raise ServiceError("too_large", f"{self._max_documents} documents are open, no more are allowed")
-        self._documents[opened.uri] = Document(
-            opened.uri, text, opened.version, opened.path, opened.language, opened.workspace
-        )
+        document = Document(opened.uri, text, opened.version, opened.path, opened.language, opened.workspace)
+        before = self._documents.get(opened.uri)
+        self._share.take(document.num_bytes - (before.num_bytes if before is not None else 0))
+        self._documents[opened.uri] = document
 
     def change(self, change: Change) -> None:
         """Apply a change.
 
         A change that cannot be applied closes the document, because nobody knows what the client has now; it has to
-        open it again. Raises ServiceError ``unknown_document``, ``wrong_version``, ``bad_request``, ``too_large``.
+        open it again. Raises ServiceError ``unknown_document``, ``wrong_version``, ``bad_request``, ``too_large``,
+        ``overloaded``.
         """
         document = self._find(change.uri)
+        before = document.num_bytes
         try:
             if change.version <= document.version:
                 raise ServiceError("wrong_version", f"version {change.version} does not follow {document.version}")
             apply(document.text, change.edits)
             self._check_size(change.uri, len(document.text))
+            self._share.take(document.num_bytes - before)
         except ServiceError:
-            self.close(change.uri)
+            del self._documents[change.uri]
+            self._share.take(-before)
             raise
         document.version = change.version
 
     def close(self, uri: str) -> None:
         """Forget a document, where it is open."""
-        self._documents.pop(uri, None)
+        if (document := self._documents.pop(uri, None)) is not None:
+            self._share.take(-document.num_bytes)
+
+    def close_all(self) -> None:
+        """Forget every document."""
+        self._documents.clear()
+        self._share.give_back()
 
     def get(self, uri: str, version: int) -> Document:
         """A document in just that version; raises ServiceError ``unknown_document`` or ``wrong_version``."""

@@ -18,12 +18,16 @@ OPEN_PREFIX = "/playground/"
 
 
 class Guard:
-    """Stands before every route: refuses foreign hosts, foreign pages and wrong tokens before anything is read."""
+    """Stands before every route: refuses foreign hosts, foreign pages and wrong tokens before anything is read.
 
-    def __init__(self, app: ASGIApp, config: ServerConfig) -> None:
+    A token that the configuration names is asked of everybody. Another one is asked of nobody: ``state.trusted`` says
+    whether it was sent, and a route may do more for those who did.
+    """
+
+    def __init__(self, app: ASGIApp, config: ServerConfig, token: str = "") -> None:
         self._app = app
         self._config = config
-        self._token = config.token.encode()
+        self._token = (config.token or token).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer 400, 401 or 403."""
@@ -33,9 +37,12 @@ class Guard:
         try:
             self._check_host(headers)
             self._check_origin(headers)
-            self._check_token(headers, scope)
+            trusted = self._sent_token(headers, scope)
+            if self._config.token and not trusted and not scope["path"].startswith(OPEN_PREFIX):
+                raise ServiceError("unauthorized", "a token is needed, as Authorization: Bearer TOKEN")
         except ServiceError as error:
             return await _refusal(error)(scope, receive, send)
+        scope.setdefault("state", {})["trusted"] = trusted
         await self._app(scope, receive, send)
 
     def _check_host(self, headers: Headers) -> None:
@@ -43,7 +50,7 @@ class Guard:
 
         Where a token is asked for, such a page has none.
         """
-        if self._token:
+        if self._config.token:
             return
         name = _parts(f"//{headers.get('host', '')}").hostname or ""
         if name in ("localhost", self._config.host, *self._config.allowed_hosts):
@@ -65,15 +72,13 @@ class Guard:
         ):
             raise ServiceError("forbidden", "another page may link to this service, not use it")
 
-    def _check_token(self, headers: Headers, scope: Scope) -> None:
+    def _sent_token(self, headers: Headers, scope: Scope) -> bool:
         """Compared in constant time; a page, which cannot set headers for a websocket, sends it as ``?token=``."""
-        if not self._token or scope["path"].startswith(OPEN_PREFIX):
-            return
         kind, _, given = headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer":
             given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if not hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), self._token):
-            raise ServiceError("unauthorized", "a token is needed, as Authorization: Bearer TOKEN")
+        same = hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), self._token)
+        return same and bool(self._token)
 
 
 def _parts(address: str) -> SplitResult:

@@ -1,11 +1,17 @@
-"""One service per user: the file by which clients find it, and the lock that says whether it still runs."""
+"""One service per user: the file by which clients find it, and the locks that say whether it still runs.
 
+``service.lock`` is held by the one service. ``service.json`` is locked itself while its writer lives: a file that a
+killed service left behind is locked by nobody, whoever holds ``service.lock`` by then.
+"""
+
+import errno
 import os
 import stat
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import filelock
 import msgspec
@@ -16,8 +22,12 @@ from lacuna_model.errors import LacunaError
 
 FILE_NAME = "service.json"
 LOCK_NAME = "service.lock"
-# A client that looks whether the lock is held holds it itself for a moment.
+# A service that ends takes its file away a moment before it gives the lock up.
 PATIENCE_S = 0.3
+PRIVATE_FOLDER = stat.S_IRWXU
+PRIVATE_FILE = stat.S_IRUSR | stat.S_IWUSR
+# The file, open and so locked as long as this process is the service.
+_announced: list[BinaryIO] = []
 
 
 class LifecycleError(LacunaError):
@@ -25,7 +35,7 @@ class LifecycleError(LacunaError):
 
 
 class Running(msgspec.Struct, frozen=True):
-    """A running service: its process, where it listens (``http://127.0.0.1:8377``) and the token it asks for."""
+    """A running service: its process, where it listens (``http://127.0.0.1:8377``) and the token of its own clients."""
 
     pid: int
     url: str
@@ -53,26 +63,31 @@ def only_service() -> Iterator[Running | None]:
     try:
         lock.acquire(timeout=PATIENCE_S)
     except filelock.Timeout:
-        raise AlreadyRunningError(_read()) from None
+        raise AlreadyRunningError(find()) from None
     except OSError as error:
         raise _unusable(error) from None
     try:
-        left_behind = _read()
+        left_behind = _left_behind()
         _file().unlink(missing_ok=True)
         yield left_behind
     finally:
         _file().unlink(missing_ok=True)
+        while _announced:
+            _announced.pop().close()
         lock.release()
 
 
 def announce(running: Running) -> None:
-    """Write the file, for this user's eyes only; the caller holds the lock. Raises LifecycleError."""
+    """Write the file, for this user's eyes only; the caller is the only service. Raises LifecycleError."""
     file = _file()
     try:
         atomic.remove_parts(file)
         with atomic.replacing(file) as stream:
-            os.fchmod(stream.fileno(), stat.S_IRUSR | stat.S_IWUSR)
+            os.fchmod(stream.fileno(), PRIVATE_FILE)
             stream.write(msgspec.json.encode(running))
+            # Locked before anybody can find it: there is no moment at which the file of a living service looks dead.
+            _announced.append(os.fdopen(os.dup(stream.fileno()), "rb"))
+            _is_free(_announced[-1], exclusive=True)
     except OSError as error:
         raise _unusable(error) from None
 
@@ -80,18 +95,35 @@ def announce(running: Running) -> None:
 def find() -> Running | None:
     """This user's running service, None where there is none, be there a file or not."""
     try:
-        lock = _lock()
-        lock.acquire()
-    except filelock.Timeout:
-        return _read()
-    except (LifecycleError, OSError):
+        with _file().open("rb") as stream:
+            return None if _is_free(stream) else msgspec.json.decode(stream.read(), type=Running)
+    except (LifecycleError, OSError, msgspec.MsgspecError):
         return None
-    lock.release()
-    return None
+
+
+def _is_free(stream: BinaryIO, *, exclusive: bool = False) -> bool:
+    """Whether nobody else holds the lock of an open file, which this process then holds until it closes the file."""
+    if os.name != "posix":  # no service runs there
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(stream.fileno(), (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _left_behind() -> Running | None:
+    """What the file of an earlier service says, whose lock this process holds."""
+    try:
+        return msgspec.json.decode(_file().read_bytes(), type=Running)
+    except (OSError, msgspec.MsgspecError):
+        return None
 
 
 def _lock() -> filelock.FileLock:
-    return filelock.FileLock(_folder() / LOCK_NAME, timeout=0, mode=stat.S_IRUSR | stat.S_IWUSR)
+    return filelock.FileLock(_folder() / LOCK_NAME, timeout=0, mode=PRIVATE_FILE)
 
 
 def _file() -> Path:
@@ -99,21 +131,27 @@ def _file() -> Path:
 
 
 def _folder() -> Path:
-    """The folder for both files, which nobody else can write to; raises LifecycleError where there is no such."""
+    """The folder for both files, to which nobody else has access; raises LifecycleError where there is no such."""
     with warnings.catch_warnings():
         # Without XDG_RUNTIME_DIR, as in a container, it is a folder in /tmp, of which platformdirs makes sure as well.
         warnings.simplefilter("ignore", platformdirs.RuntimeDirWarning)
         try:
-            return Path(platformdirs.user_runtime_dir("lacuna", ensure_exists=True))
+            folder = Path(platformdirs.user_runtime_dir("lacuna", ensure_exists=True))
+            _make_private(folder)
         except OSError as error:
             raise _unusable(error) from None
+    return folder
 
 
-def _read() -> Running | None:
-    try:
-        return msgspec.json.decode(_file().read_bytes(), type=Running)
-    except (OSError, msgspec.MsgspecError):
-        return None
+def _make_private(folder: Path) -> None:
+    """Shut others out of a folder. Raises PermissionError where it is theirs: they could pretend to be the service."""
+    if os.name != "posix":
+        return
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        raise PermissionError(errno.EPERM, "it is no folder of this user's own; set XDG_RUNTIME_DIR", str(folder))
+    if stat.S_IMODE(status.st_mode) != PRIVATE_FOLDER:
+        folder.chmod(PRIVATE_FOLDER)
 
 
 def _unusable(error: OSError) -> LifecycleError:

@@ -28,7 +28,7 @@ REFUSALS: dict[int, tuple[protocol.ErrorCode, str]] = {
 class Speaker(Protocol):
     """Who speaks over the link."""
 
-    async def greet(self, connection: ClientConnection) -> None:
+    async def greet(self, connection: ClientConnection, address: Address) -> None:
         """Begin the conversation anew; raises ServiceError where the service does not want it."""
         ...
 
@@ -54,7 +54,7 @@ async def keep(speaker: Speaker, locate: Callable[[], Awaitable[Address]], give_
             address = await locate()
             where = address.url
             async with await _open(address) as connection:
-                await speaker.greet(connection)
+                await speaker.greet(connection, address)
                 pause, lost = FIRST_PAUSE_S, 0.0
                 async for frame in connection:
                     speaker.heard(protocol.decode_server(frame))

@@ -4,16 +4,21 @@ import asyncio
 from collections import OrderedDict, deque
 
 from lacuna_server import protocol
-from lacuna_server.protocol import Progress, ServerMessage, Step
+from lacuna_server.protocol import Progress, ServerMessage, ServiceError, Step
+from lacuna_server.shares import UNBOUNDED, Share
 
 
 class Outbox:
     """Outgoing messages of one connection, encoded for its subprotocol.
 
-    An answer is never dropped: where the client reads none, ``full`` becomes true and the connection has to end.
+    An answer is never dropped: where the client reads none, or ``share`` has no room for more, ``full`` becomes true
+    and the connection has to end.
     """
 
-    def __init__(self, subprotocol: str, max_bytes: int) -> None:
+    def __init__(self, subprotocol: str, max_bytes: int, share: Share | None = None) -> None:
+        self._share = share or UNBOUNDED.share()
+        self._has_room = True
+        self._being_sent = 0
         self._subprotocol = subprotocol
         self._max_bytes = max_bytes
         self._answers: deque[str | bytes] = deque()
@@ -23,8 +28,8 @@ class Outbox:
 
     @property
     def full(self) -> bool:
-        """Whether more than ``max_bytes`` of answers wait."""
-        return self._num_bytes > self._max_bytes
+        """Whether more than ``max_bytes`` of answers wait, or more than there is room for."""
+        return self._num_bytes > self._max_bytes or not self._has_room
 
     @property
     def empty(self) -> bool:
@@ -42,15 +47,25 @@ class Outbox:
         self._changed.set()
 
     async def take(self) -> str | bytes:
-        """The next frame, answers first."""
+        """The next frame, answers first; the one before has been sent by then."""
+        self._share.take(-self._being_sent)
+        self._being_sent = 0
         while self.empty:
             self._changed.clear()
             await self._changed.wait()
         if self._answers:
             frame = self._answers.popleft()
             self._num_bytes -= len(frame)
+            if self._has_room:
+                self._being_sent = len(frame)
             return frame
         return self._encode(self._latest.popitem(last=False)[1])
+
+    def close(self) -> None:
+        """Hold nothing of the share, and nothing from here on."""
+        self._has_room = False
+        self._being_sent = 0
+        self._share.give_back()
 
     def _flush(self, id: str) -> None:
         """Put a request's last steps in front of its answer, and forget its progress."""
@@ -63,6 +78,11 @@ class Outbox:
         frame = self._encode(message)
         self._answers.append(frame)
         self._num_bytes += len(frame)
+        if self._has_room:
+            try:
+                self._share.take(len(frame))
+            except ServiceError:
+                self.close()
 
     def _encode(self, message: ServerMessage) -> str | bytes:
         return protocol.encode(message, self._subprotocol)

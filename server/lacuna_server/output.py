@@ -3,7 +3,7 @@
 import difflib
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,9 @@ FILL_STYLE = "bold green"
 
 
 def say(message: str) -> None:
-    """One line on stderr."""
-    print(f"lacuna: {' '.join(message.split())}", file=sys.stderr, flush=True)
+    """One line on stderr, where that can be written to."""
+    with suppress(OSError):
+        print(f"lacuna: {' '.join(message.split())}", file=sys.stderr, flush=True)
 
 
 def print_exact(text: str) -> None:

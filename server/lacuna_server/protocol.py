@@ -21,12 +21,12 @@ MSGPACK = f"lacuna.v{VERSION}.msgpack"
 
 ErrorCode = Literal[
     "bad_message",  # the frame is no message of this protocol
-    "unauthorized",  # no token, or a wrong one
+    "unauthorized",  # no token, or a wrong one, where one is needed
     "forbidden",  # the Origin or Host is not allowed
     "too_slow",  # the request did not come whole within its time
     "too_large",  # a message, document or request is over its limit
     "rate_limited",  # too many messages a second; try again after ``retry_after_ms``
-    "overloaded",  # the queue is full; try again after ``retry_after_ms``
+    "overloaded",  # the queue, or the memory for all clients, is full; try again after ``retry_after_ms``
     "loading",  # the model is not loaded yet and the request did not want to wait
     "unknown_document",  # no document of that uri is open in this session
     "wrong_version",  # the document is open in another version
@@ -35,7 +35,7 @@ ErrorCode = Literal[
     "superseded",  # a newer request for the same document took its place
     "cancelled",  # the client cancelled it
     "model_failed",  # the model could not be loaded; the message says why
-    "worker_crashed",  # the model process ended while it worked on this; it has been started again
+    "worker_crashed",  # the model process ended while it worked on this; it is started again
     "shutting_down",  # the service is ending
     "internal",  # a fault of the service; its log has the details
 ]
@@ -76,7 +76,9 @@ class Open(Message, frozen=True):
 
     Later messages name it by ``uri``. Its ``text`` is that of ``version``, which the client counts as it likes.
     ``language`` is a name such as ``python``; where it is "" the extension of ``path`` decides. ``workspace`` is the
-    folder whose files may be read as context ("": none). A model that could not be loaded is tried again.
+    folder whose files may be read as context ("": none); only those may name one who send the token of
+    ``service.json`` (``Authorization: Bearer TOKEN``, or ``?token=``), others are refused with ``unauthorized``. A
+    model that could not be loaded is tried again.
     """
 
     uri: str
@@ -233,8 +235,8 @@ class Status(Message, frozen=True):
     """How the service is.
 
     ``model`` is the name of the model and ``state`` what it is in; ``fraction`` (0..1) is how much of it is loaded,
-    ``detail`` says why it could not be. ``sessions`` and ``documents`` are open now; ``queued`` requests wait and
-    ``running`` ones are worked on. ``uptime_s`` is in seconds.
+    ``detail`` says why it could not be, or why it is being loaded again. ``sessions`` and ``documents`` are open now;
+    ``queued`` requests wait and ``running`` ones are worked on. ``uptime_s`` is in seconds.
     """
 
     model: str

@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import socket
+from pathlib import Path
 
 import structlog
 
@@ -12,6 +13,7 @@ from lacuna_server import logs
 from lacuna_server.app import build, web_server
 from lacuna_server.config import ServerConfig
 from lacuna_server.lifecycle import Running
+from lacuna_server.security import is_loopback
 from lacuna_server.service import Service
 
 log = structlog.get_logger(__name__)
@@ -20,18 +22,23 @@ ENDING = (signal.SIGTERM, signal.SIGINT)
 IDLE_CHECK_S = 1.0
 
 
-def run(config: ServerConfig, listener: socket.socket, url: str, left_behind: Running | None) -> None:
-    """Serve until a signal or idleness ends it; ``left_behind`` is what a killed service left, for the log."""
-    logs.configure()
+def run(config: ServerConfig, listener: socket.socket, url: str, token: str, left_behind: Running | None) -> None:
+    """Serve until a signal or idleness ends it.
+
+    ``token`` is the one of this user's own clients, ``left_behind`` what a killed service left, for the log.
+    """
+    logs.configure(Path(config.log_file) if config.log_file else None)
     if left_behind is not None:
         log.warning("stale_file", pid=left_behind.pid, url=left_behind.url)
     log.info("serving", url=url, pid=os.getpid(), model=config.model)
-    asyncio.run(_serve(config, listener))
+    if not config.cert and not is_loopback(config.host):
+        log.warning("unencrypted", host=config.host, mend="--cert and --key, or a proxy that has them")
+    asyncio.run(_serve(config, listener, token))
 
 
-async def _serve(config: ServerConfig, listener: socket.socket) -> None:
+async def _serve(config: ServerConfig, listener: socket.socket, token: str) -> None:
     service = Service(config)
-    server = web_server(build(service), config)
+    server = web_server(build(service, token), config)
     service.start()
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     log.info("ending", reason=await _until_asked_to_end(service, serving))
@@ -52,6 +59,8 @@ async def _until_asked_to_end(service: Service, serving: asyncio.Task[None]) -> 
                 return await asyncio.wait_for(asked.get(), IDLE_CHECK_S)
             if 0 < service.config.idle_exit_s < service.idle_s:
                 return "idle"
+            if service.config.log_file:
+                logs.turn_over(Path(service.config.log_file))
         return "failed"
     finally:
         for number in ENDING:

@@ -150,7 +150,7 @@ class Scheduler:
     def crashed(self, detail: str) -> None:
         """The worker ended with all it was working on; another is being started."""
         self._state, self._fraction, self._detail = "restarting", 0.0, detail
-        self._lose_running(ServiceError("worker_crashed", f"{detail} while it worked on this; it is started again"))
+        self._lose_running(ServiceError("worker_crashed", f"{detail}; it was working on this"))
         self._dispatch()
 
     def again(self) -> None:

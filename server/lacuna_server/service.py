@@ -37,6 +37,7 @@ class Service:
         self.worker = WorkerProcess(
             Setup(config.engine, config.model, config.threads, config.device, config.cache_bytes, config.log_code),
             self.scheduler,
+            load_timeout_s=config.load_timeout_s,
         )
         self._started = self._active = time.monotonic()
         self._watch: asyncio.Task[None] | None = None
@@ -98,5 +99,5 @@ class Service:
             await asyncio.sleep(WATCH_S)
             silent_s = self.scheduler.silent_s(self.worker.last_heard)
             if silent_s > self.config.worker_timeout_s > 0:
-                log.error("worker_stuck", silent_s=round(silent_s, 1))
                 self.worker.kill()
+                log.error("worker_stuck", silent_s=round(silent_s, 1))

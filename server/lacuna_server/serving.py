@@ -2,6 +2,7 @@
 
 import errno
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -24,10 +25,12 @@ def serve(config: ServerConfig) -> None:
     signal.signal(signal.SIGTERM, _end_at_once)  # until there is something to end gracefully
     with lifecycle.only_service() as left_behind, listen(config) as listener:
         # From here on clients may connect: they wait in the listener's queue while the rest is loaded.
-        lifecycle.announce(Running(os.getpid(), url(config, listener), config.token))
+        # Where nobody is asked for a token, this one still tells this user's own clients from those of others.
+        token = config.token or secrets.token_urlsafe(32)
+        lifecycle.announce(Running(os.getpid(), url(config, listener), token))
         from lacuna_server import running
 
-        running.run(config, listener, url(config, listener), left_behind)
+        running.run(config, listener, url(config, listener), token, left_behind)
 
 
 def _end_at_once(number: int, frame: FrameType | None) -> NoReturn:

@@ -7,6 +7,7 @@ from typing import Protocol
 from lacuna_server.config import ServerConfig
 from lacuna_server.documents import Documents
 from lacuna_server.protocol import ServiceError
+from lacuna_server.shares import Pool, Share
 
 
 class Connection(Protocol):
@@ -20,9 +21,9 @@ class Connection(Protocol):
 class Session:
     """One client's documents; ``id`` is secret, because whoever has it may resume the session."""
 
-    def __init__(self, config: ServerConfig) -> None:
+    def __init__(self, config: ServerConfig, share: Share) -> None:
         self.id = secrets.token_urlsafe(16)
-        self.documents = Documents(max_documents=config.max_documents, max_bytes=config.max_document_bytes)
+        self.documents = Documents(max_documents=config.max_documents, max_bytes=config.max_document_bytes, share=share)
         self.connection: Connection | None = None
         self.expiry: asyncio.TimerHandle | None = None
 
@@ -33,6 +34,8 @@ class Sessions:
     def __init__(self, config: ServerConfig) -> None:
         self._config = config
         self._sessions: dict[str, Session] = {}
+        # For documents, requests and answers; the other half is for messages that are not whole yet.
+        self.pool = Pool(config.max_held_bytes // 2)
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -47,16 +50,16 @@ class Sessions:
         """Documents open in all sessions."""
         return sum(len(session.documents) for session in self._sessions.values())
 
-    def attach(self, id: str, connection: Connection) -> tuple[Session, bool]:
+    def attach(self, id: str, connection: Connection, *, trusted: bool = False) -> tuple[Session, bool]:
         """The session of that id and True, or a new one and False; an older connection of it is closed.
 
-        Raises ServiceError ``overloaded`` where there are too many.
+        One that is ``trusted`` has sent the token. Raises ServiceError ``overloaded`` where there are too many.
         """
         session = self._sessions.get(id)
         resumed = session is not None
         if session is None:
             self._make_room()
-            session = Session(self._config)
+            session = Session(self._config, self.pool.share(trusted=trusted))
             self._sessions[session.id] = session
         if session.expiry is not None:
             session.expiry.cancel()
@@ -86,3 +89,4 @@ class Sessions:
         if session.expiry is not None:
             session.expiry.cancel()
         self._sessions.pop(session.id, None)
+        session.documents.close_all()

@@ -37,6 +37,10 @@ log = structlog.get_logger(__name__)
 
 SERVER = f"lacuna {importlib.metadata.version('lacuna-code')}"
 HELLO_TIMEOUT_S = 10.0
+OWN_CLIENTS_ONLY = (
+    "files of a workspace are read for this user's own clients alone: send the token of service.json in the user's "
+    "runtime folder ($XDG_RUNTIME_DIR/lacuna) as Authorization: Bearer TOKEN, or leave workspace out"
+)
 NORMAL, TRY_AGAIN_LATER = 1000, 1013
 
 
@@ -47,9 +51,12 @@ class Conversation:
         offered = websocket.scope["subprotocols"]
         self._subprotocol = next((name for name in offered if name in (protocol.JSON, protocol.MSGPACK)), None)
         self._websocket = websocket
+        self._trusted: bool = websocket.state.trusted
         self._service = service
         self._config = service.config
-        self._outbox = Outbox(self._subprotocol or protocol.JSON, 4 * self._config.max_message_bytes)
+        pool = service.sessions.pool
+        unread, self._asked = pool.share(trusted=self._trusted), pool.share(trusted=self._trusted)
+        self._outbox = Outbox(self._subprotocol or protocol.JSON, 4 * self._config.max_message_bytes, unread)
         self._rate = RateLimit(self._config.messages_per_s)
         self._fills: dict[str, Fill] = {}
         self._session: Session | None = None
@@ -71,6 +78,8 @@ class Conversation:
                 fill.stop()
             if self._session is not None:
                 self._service.sessions.detach(self._session, self)
+            self._outbox.close()
+            self._asked.give_back()
             self._service.connections.discard(self)
             self._service.touch()
         for end in ends:
@@ -137,12 +146,12 @@ class Conversation:
         if not isinstance(message, Hello):
             return self._refuse(ServiceError("bad_message", "the first message has to be hello"), message)
         try:
-            session, resumed = self._service.sessions.attach(message.session, self)
+            session, resumed = self._service.sessions.attach(message.session, self, trusted=self._trusted)
         except ServiceError as error:
             return self._refuse(error)
         self._session = session
-        log.info("session", client=message.client[:80], resumed=resumed)
         self._send(Welcome(session.id, SERVER, resumed=resumed, documents=session.documents.listed()))
+        log.info("session", client=message.client[:80], resumed=resumed)
 
     def _handle(self, message: ClientMessage) -> None:
         try:
@@ -156,6 +165,7 @@ class Conversation:
     def _serve(self, message: ClientMessage) -> None:
         match message:
             case Open():
+                self._check_workspace(message.workspace)
                 self._documents.open(message)
                 self._service.retry()
             case Change():
@@ -190,6 +200,8 @@ class Conversation:
         if message.supersede:
             uris = {target.uri for target in message.targets}
             self._stop_fills(uris, ServiceError("superseded", "a newer request for the document took its place"))
+        num_bytes = sum(map(_num_bytes, requests))
+        self._asked.take(num_bytes)
         fill = Fill(
             message,
             requests,
@@ -199,9 +211,10 @@ class Conversation:
             send=self._send,
         )
         self._fills[message.id] = fill
-        fill.when_done(self._forget)
+        fill.when_done(lambda done: self._forget(done, num_bytes))
 
-    def _forget(self, fill: Fill) -> None:
+    def _forget(self, fill: Fill, num_bytes: int) -> None:
+        self._asked.take(-min(num_bytes, self._asked.held))
         if self._fills.get(fill.id) is fill:
             del self._fills[fill.id]
 
@@ -213,6 +226,8 @@ class Conversation:
     def _requests(self, message: Infill) -> Sequence[InfillRequest]:
         """What the engine is asked for each target; raises ServiceError where a version is wrong."""
         documents = [self._documents.get(target.uri, target.version) for target in message.targets]
+        for document in documents:  # the session may have been resumed by another client
+            self._check_workspace(document.workspace)
         local = is_loopback(self._config.host)
         return [
             InfillRequest(
@@ -229,6 +244,11 @@ class Conversation:
             for document, target in zip(documents, message.targets, strict=True)
         ]
 
+    def _check_workspace(self, workspace: str) -> None:
+        """Any user of this machine can connect and name any folder; the service can read this user's."""
+        if workspace and not self._trusted:
+            raise ServiceError("unauthorized", OWN_CLIENTS_ONLY)
+
     def _check_limits(self, message: Infill) -> None:
         if message.id in self._fills:
             raise ServiceError("bad_request", "a request of that id is under way")
@@ -241,3 +261,14 @@ class Conversation:
     def _refuse(self, error: ServiceError, message: ClientMessage | Addressed | None = None) -> None:
         id, uri = getattr(message, "id", ""), getattr(message, "uri", "")
         self._send(Error(error.code, str(error), id, uri, error.retry_after_ms))
+
+
+def _num_bytes(request: InfillRequest) -> int:
+    """What a request takes in memory, with the result, which has the whole text as well."""
+    constraints = sum(
+        len(part)
+        for region in request.regions
+        for part in (region.regex, region.json_schema, *region.must_contain, *region.must_not_contain)
+    )
+    words = (*(snippet.text for snippet in request.snippets), *(one.message for one in request.diagnostics))
+    return 2 * len(request.text) + constraints + sum(map(len, words))

@@ -17,7 +17,7 @@ from typing import BinaryIO, Protocol
 from lacuna_model import memory
 from lacuna_model.errors import LacunaError, RequestError
 from lacuna_model.params import InfillRequest, InfillResult, Snapshot
-from lacuna_server import frames
+from lacuna_server import frames, streams
 from lacuna_server.frames import Done, Failed, FromWorker, Loading, Ready, Refused, Setup, Start, Stepped, Stop, Stopped
 
 IDLE_S = 5.0  # without a request, until memory is given back: that takes some tenths of a second
@@ -128,9 +128,9 @@ class Worker:
         elif isinstance(ending, RequestError):
             self._send(Refused(work.id, work.busy_s, work.steps, "bad_request", str(ending)))
         else:
-            self._log(ending)
             message = f"the engine failed with {type(ending).__name__}; the service's log has the details"
             self._send(Refused(work.id, work.busy_s, work.steps, "internal", message))
+            self._log(ending)
 
     def _log(self, error: Exception) -> None:
         """The traceback on stderr; the exception's own words, which may quote code, only where that is allowed."""
@@ -142,10 +142,15 @@ class Worker:
 def main() -> None:
     """Speak frames on stdin and stdout until stdin ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the server, which then ends this
+    requests = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints must not get between the frames
+    # What a library prints must not get between the frames, nor a compiler that it starts read them.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), sys.stdin.fileno())
+    streams.unhurried()
     inbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-    threading.Thread(target=_pump, args=(sys.stdin.buffer, inbox), daemon=True).start()
+    threading.Thread(target=_pump, args=(requests, inbox), daemon=True).start()
 
     def send(message: FromWorker) -> None:
         frame = memoryview(frames.encode(message))

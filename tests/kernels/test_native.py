@@ -2,6 +2,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -288,6 +289,20 @@ def test_what_an_old_compiler_does_not_know_is_done_without(tmp_path: Path, monk
     compiler.chmod(0o755)
     monkeypatch.setenv("CC", str(compiler))
     assert native.build(tmp_path / "kernels").instructions is oldest
+
+
+def test_a_compiler_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = tmp_path / "hanging"
+    compiler.write_text(f"#!/bin/sh\nread line\nsleep 600 &\necho $! > {tmp_path}/child\nwait\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.setattr(native, "COMPILE_S", 3.0)
+    assert native.load(tmp_path / "built", 1) is None
+    child = int((tmp_path / "child").read_text())
+    deadline = time.monotonic() + 30
+    while Path(f"/proc/{child}/cmdline").exists() and Path(f"/proc/{child}/cmdline").read_bytes():
+        assert time.monotonic() < deadline, "the compiler's own child goes on"
+        time.sleep(0.02)
 
 
 def test_without_the_instructions_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

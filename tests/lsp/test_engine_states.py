@@ -130,12 +130,25 @@ async def test_what_to_do_about_a_token_is_said(own_daemon: Daemon) -> None:
     own_daemon.kill()
     own_daemon.start(token="secret")
     url = own_daemon.running.url
-    async with started(own_daemon, "--engine", url) as editor:
+    (own_daemon.folder / "elsewhere").mkdir(mode=0o700)
+    elsewhere = own_daemon.environment | {"XDG_RUNTIME_DIR": str(own_daemon.folder / "elsewhere")}
+    async with launched(elsewhere, "--engine", url) as editor:
         await editor.initialize(AT_ONCE, ready=False)
         await until(lambda: editor.messages)
         assert editor.messages == [f"Lacuna: No engine: {url} asks for a token: set $LACUNA_TOKEN for lacuna-lsp"]
-    async with launched(own_daemon.environment | {"LACUNA_TOKEN": "secret"}, "--engine", url) as editor:
+    async with launched(elsewhere | {"LACUNA_TOKEN": "secret"}, "--engine", url) as editor:
         await editor.initialize(AT_ONCE)
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+async def test_the_token_of_the_users_own_service_is_found_by_its_address(own_daemon: Daemon, name: str) -> None:
+    own_daemon.kill()
+    own_daemon.start(token="secret")
+    url = own_daemon.running.url.replace("127.0.0.1", name)
+    async with started(own_daemon, "--engine", url + "/") as editor:
+        await editor.initialize(AT_ONCE)
+        editor.open("value = ¦\n")
+        assert await editor.suggest() == ["filled"]
 
 
 async def test_the_state_is_told_only_to_who_asks_for_it(editor: Editor, daemon: Daemon) -> None:

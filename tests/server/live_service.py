@@ -22,11 +22,11 @@ TIMEOUT_S = 30
 
 
 @asynccontextmanager
-async def live(**config: Any) -> AsyncIterator[tuple[Service, str]]:
-    """The service and its address, ``127.0.0.1:PORT``."""
+async def live(*, token_of_start: str = "", **config: Any) -> AsyncIterator[tuple[Service, str]]:
+    """The service and its address, ``127.0.0.1:PORT``; ``token_of_start`` is what its own clients send."""
     settings = ServerConfig(**({"engine": "scripted_engine:load", "port": 0, "shutdown_grace_s": 0.2} | config))
     service = Service(settings)
-    server = web_server(build(service), settings)
+    server = web_server(build(service, token_of_start), settings)
     listener = listen(settings)
     service.start()
     serving = asyncio.create_task(server.serve(sockets=[listener]))

@@ -4,9 +4,11 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+import filelock
 import pytest
 
 from lacuna_server import lifecycle
@@ -69,6 +71,51 @@ def test_what_a_killed_service_left_behind_is_noticed(holder: subprocess.Popen[s
     with lifecycle.only_service() as left_behind:
         assert left_behind is not None
         assert left_behind.pid == holder.pid
+
+
+def test_a_killed_services_file_is_not_found_while_the_next_one_starts(
+    holder: subprocess.Popen[str], folder: Path
+) -> None:
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    with filelock.FileLock(folder / lifecycle.LOCK_NAME):  # the next one, before it has removed the file
+        assert (folder / lifecycle.FILE_NAME).exists()
+        assert lifecycle.find() is None
+
+
+def test_many_who_look_at_once_do_not_take_each_other_for_the_service(
+    holder: subprocess.Popen[str], folder: Path
+) -> None:
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: [lifecycle.find() for _ in range(200)], range(8)))
+    assert [one for those in found for one in those if one is not None] == []
+
+
+def test_a_folder_that_others_may_enter_is_closed_to_them(folder: Path) -> None:
+    folder.mkdir(mode=0o755)
+    with lifecycle.only_service():
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_another_user_is_not_used(folder: Path) -> None:
+    folder.mkdir(mode=0o777)
+    os.chown(folder, 12345, 12345)
+    with (
+        pytest.raises(LifecycleError, match="cannot use"),
+        lifecycle.only_service(),
+    ):
+        pass
+    assert lifecycle.find() is None
+
+
+def test_a_link_to_a_folder_is_not_used(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    folder.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(LifecycleError, match="no folder of this user's own"), lifecycle.only_service():
+        pass
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"pid": "x"}'])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.params import InfillRequest, Region
+from lacuna_server import worker_process
 from lacuna_server.frames import Done, FromWorker, Loading, Ready, Setup, Start, Stepped
 from lacuna_server.worker_process import MAX_FAILED_STARTS, WorkerProcess
 
@@ -50,9 +51,9 @@ class Listener:
 
 
 @asynccontextmanager
-async def worker(factory: str) -> AsyncIterator[tuple[WorkerProcess, Listener]]:
+async def worker(factory: str, **options: float) -> AsyncIterator[tuple[WorkerProcess, Listener]]:
     listener = Listener()
-    process = WorkerProcess(Setup(f"scripted_engine:{factory}", "m", 0, "", 1, log_code=False), listener)
+    process = WorkerProcess(Setup(f"scripted_engine:{factory}", "m", 0, "", 1, log_code=False), listener, **options)
     process.start()
     try:
         yield process, listener
@@ -141,3 +142,65 @@ async def test_crashes_while_loading_end_after_a_few(scripted_engine: Path, monk
         await listener.until(lambda heard: heard.failures)
         assert "code 11" in listener.failures[0]
         assert counted.read_text() == "L" * MAX_FAILED_STARTS
+
+
+async def test_one_that_ends_just_after_it_is_ready_is_started_again_more_and_more_seldom(
+    scripted_engine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(COUNT_VARIABLE, str(scripted_engine / "count"))
+    monkeypatch.setattr(worker_process, "FIRST_PAUSE_S", 0.125)
+    monkeypatch.setattr(worker_process, "LONGEST_PAUSE_S", 0.5)
+    async with worker("load_and_die") as (_, listener):
+        await listener.until(lambda heard: len(heard.crashes) == 6)
+    assert listener.count(Ready) == 6
+    assert not listener.failures
+    assert listener.crashes[0] == "the model process ended with code 9"
+    said = [crash.partition(", ")[2] for crash in listener.crashes[1:]]
+    assert said == [
+        f"{number} times in a row, and is started again in {pause} s"
+        for number, pause in ((2, 0.125), (3, 0.25), (4, 0.5), (5, 0.5), (6, 0.5))
+    ]
+
+
+async def test_the_pauses_begin_anew_after_a_calm_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_process, "CALM_S", 0.0)
+    async with worker("load_and_die") as (_, listener):
+        await listener.until(lambda heard: len(heard.crashes) == 4)
+    assert set(listener.crashes) == {"the model process ended with code 9"}
+
+
+async def test_crashes_while_loading_are_followed_by_longer_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_process, "FIRST_PAUSE_S", 0.01)
+    async with worker("load_crashing") as (process, listener):
+        await listener.until(lambda heard: heard.failures)
+        process.start()  # asked for again: the pauses go on, so that asking often does not load all the time
+        await listener.until(lambda heard: len(heard.failures) == 2)
+    assert [crash.rpartition(" in ")[2] for crash in listener.crashes] == [
+        "the model process ended with code 11",
+        "0.01 s",
+        "0.04 s",
+        "0.08 s",
+    ]
+
+
+async def test_a_load_that_hangs_is_ended(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = scripted_engine / "count"
+    monkeypatch.setenv(COUNT_VARIABLE, str(counted))
+    monkeypatch.setattr(worker_process, "FIRST_PAUSE_S", 0.01)
+    async with worker("load_hanging", load_timeout_s=5.0) as (process, listener):
+        await listener.until(lambda heard: heard.crashes)
+        assert "said nothing for 5 s while it loaded the model" in listener.crashes[0]
+        hung = process.pid
+        await listener.until(lambda heard: heard.failures)
+    assert counted.read_text() == "L" * MAX_FAILED_STARTS
+    assert hung is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(hung, 0)
+
+
+async def test_a_program_that_the_engine_starts_does_not_read_its_frames() -> None:
+    async with worker("load_with_a_program") as (process, listener):
+        await listener.until(lambda heard: heard.count(Ready) or heard.crashes or heard.failures)
+        process.send(start("text"))
+        await listener.until(lambda heard: heard.count(Done) or heard.crashes or heard.failures)
+        assert listener.count(Done) == 1

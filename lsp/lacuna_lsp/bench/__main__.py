@@ -15,6 +15,7 @@ from rich.table import Table
 
 from lacuna_lsp.bench.latency import Cell, measure
 from lacuna_lsp.bench.replay import Replay, Rhythm, replay
+from lacuna_model import models
 from lacuna_model.errors import LacunaError
 from lacuna_model.models import DEFAULT_MODEL
 from lacuna_server import lifecycle
@@ -64,7 +65,7 @@ async def _run(options: argparse.Namespace) -> Report:
     def advance(what: str) -> None:
         print(what, file=sys.stderr)
 
-    address = await find_or_start("--port", "0", "--model", options.model)
+    address = await find_or_start("--port", "0", "--model", models.absolute(options.model))
     running = lifecycle.find()
     try:
         latency = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lacuna_model import models
 from lacuna_model.models import DEFAULT_MODEL
 from lacuna_server import output
 from lacuna_server.commands.options import JsonOption, ModelOption
@@ -43,7 +44,7 @@ def bench_serve(
     )
     with tempfile.TemporaryDirectory(prefix="lacuna-bench-") as folder:
         os.environ["XDG_RUNTIME_DIR"] = folder  # beside a service of the user's own
-        report = asyncio.run(_run(load, "--port", "0", "--model", model, "--threads", str(threads)))
+        report = asyncio.run(_run(load, "--port", "0", "--model", models.absolute(model), "--threads", str(threads)))
     if json_output:
         output.print_json({"load": load, "report": report, "growth": report.growth})
     else:

@@ -35,6 +35,9 @@ def serve(
     cert: Annotated[str | None, typer.Option(help="TLS certificate, PEM.")] = None,
     key: Annotated[str | None, typer.Option(help="TLS key, PEM.")] = None,
     log_code: Annotated[bool | None, typer.Option("--log-code", help="Allow code in the log.")] = None,
+    log_file: Annotated[
+        str | None, typer.Option(help="File for the log, which is turned over where it is long; by default stderr.")
+    ] = None,
     file: Annotated[Path | None, typer.Option("--config", help="TOML file with any of the service's keys.")] = None,
 ) -> None:
     """Load a model once and serve every editor and tool on this machine."""
@@ -48,6 +51,7 @@ def serve(
         "cert": cert,
         "key": key,
         "log_code": log_code,
+        "log_file": log_file,
         "token": read_token(token_file) if token_file is not None else None,
     }
     settings = config.load(file, {name: value for name, value in flags.items() if value is not None})

@@ -89,7 +89,7 @@ class _Run:
         address = request.client.host if request.client else ""
         return self._service.scheduler.submit(
             asked,
-            session=f"http {address} {request.headers.get('user-agent', '')[:80]}",
+            session=f"http {request.state.trusted} {address} {request.headers.get('user-agent', '')[:80]}",
             document=asked.path,
             supersede=False,
             snapshots=exchange.stream or exchange.question.patience_ms is not None,

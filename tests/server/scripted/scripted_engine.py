@@ -1,11 +1,14 @@
 """An engine without a model, for the worker process: what it does stands in the request.
 
-A fill takes ``max_tokens`` steps of ``temperature`` seconds each and says which text it was made for. A text may order
-a fault: ``CRASH`` ends the process at the first step, ``STUCK`` sleeps, ``REFUSE`` and ``FAULT`` raise.
+A fill takes ``max_tokens`` steps of ``temperature`` seconds each and says which text it was made for; that of a text
+with ``READ`` is what the workspace's file ``private`` says. A text may order a fault: ``CRASH`` ends the process at the
+first step, ``STUCK`` sleeps, ``REFUSE`` and ``FAULT`` raise.
 """
 
 import hashlib
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -56,6 +59,9 @@ class ScriptedEngine:
         if "FAULT" in text:
             raise ValueError(text)
         fills = tuple(expected(text, region.start) for region in request.regions)
+        if "READ" in text:
+            workspace = request.workspace
+            fills = (Path(workspace, "private").read_text() if workspace else "no workspace",) * len(fills)
         step = 0
         for step in range(1, max(region.max_tokens for region in request.regions) + 1):
             time.sleep(request.options.temperature)
@@ -94,3 +100,24 @@ def load_when_mended(setup: Setup, report: Report) -> ScriptedEngine:
 def load_crashing(setup: Setup, report: Report) -> ScriptedEngine:
     count("L")
     os._exit(11)
+
+
+def load_hanging(setup: Setup, report: Report) -> ScriptedEngine:
+    count("L")
+    report(0.5, "half")
+    time.sleep(600)
+    raise AssertionError("it was not ended")
+
+
+def load_and_die(setup: Setup, report: Report) -> ScriptedEngine:
+    """An engine whose process ends as soon as it has said that it is ready."""
+    count("L")
+    sys.modules["__main__"].Worker.run = lambda self: os._exit(9)
+    return ScriptedEngine()
+
+
+def load_with_a_program(setup: Setup, report: Report) -> ScriptedEngine:
+    """Runs a program that reads its input, as a compiler may."""
+    read = subprocess.run(["cat"], stdout=subprocess.PIPE, timeout=20).stdout
+    assert read == b"", "the program has read the frames"
+    return load(setup, report)

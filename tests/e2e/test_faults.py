@@ -1,0 +1,227 @@
+"""The fault matrix of server/README.md: what goes wrong with a service, and what its clients see."""
+
+import asyncio
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from lacuna_model.params import Region
+from lacuna_server import lifecycle, logs
+from lacuna_server.client import Address, Client, find_or_start
+from lacuna_server.protocol import ServiceError, Status, Target
+
+from .test_service import ENDLESS, SCRIPTED, TIMEOUT_S, alive, fill, running, until, workers
+
+NUM_SESSIONS = 25
+
+
+class Faulty:
+    """A service whose log goes where the test says."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.folder = folder
+        self._stack = stack
+
+    def serve(
+        self, engine: str = "load", log: int | IO[bytes] = subprocess.DEVNULL, **config: object
+    ) -> tuple["subprocess.Popen[bytes]", Address]:
+        lines = [f"{name} = {value!r}".lower() for name, value in config.items()]
+        file = self.folder / "lacuna.toml"
+        file.write_text("\n".join((f'engine = "scripted_engine:{engine}"', "port = 0", *lines)) + "\n")
+        command = [sys.executable, "-m", "lacuna_server", "serve", "--config", str(file)]
+        process = self._stack.enter_context(subprocess.Popen(command, stdout=log, stderr=log))
+        self._stack.callback(process.kill)
+        until(lambda: process.poll() is not None or lifecycle.find() is not None)
+        found = lifecycle.find()
+        assert found is not None
+        return process, Address(found.url, found.token)
+
+
+@pytest.fixture
+def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faulty]:
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("PYTHONPATH", str(SCRIPTED))
+    with ExitStack() as stack:
+        yield Faulty(tmp_path, stack)
+
+
+async def session(address: Address, uri: str) -> None:
+    async with await Client.connect(address, give_up_s=TIMEOUT_S) as client:
+        await client.open(uri, "text", 1)
+        await fill(client, uri)
+        await client.feedback("request-1", "accepted")
+        await client.status()
+
+
+async def all_are_served(process: "subprocess.Popen[bytes]", address: Address) -> None:
+    """Many sessions, a worker that is killed between, many more, and a proper end."""
+    await asyncio.gather(*(session(address, f"a{number}") for number in range(NUM_SESSIONS)))
+    (worker,) = workers(process)
+    os.kill(worker, signal.SIGKILL)
+    until(lambda: not alive(worker))
+    await asyncio.gather(*(session(address, f"b{number}") for number in range(NUM_SESSIONS)))
+    process.terminate()
+    assert process.wait(TIMEOUT_S) == 0
+
+
+async def state(client: Client, wanted: str, *, detail: str = "") -> Status:
+    """The service's status, as soon as it is the wanted one."""
+    async with asyncio.timeout(TIMEOUT_S):
+        while (status := await client.status()).state != wanted or detail not in status.detail:
+            await asyncio.sleep(0.02)
+    return status
+
+
+async def test_a_full_log(faulty: Faulty) -> None:
+    with open("/dev/full", "wb") as full:
+        await all_are_served(*faulty.serve(log=full))
+
+
+async def test_a_log_that_nobody_reads(faulty: Faulty) -> None:
+    reading, writing = os.pipe()
+    try:
+        process, address = faulty.serve(log=writing)
+        os.set_blocking(writing, False)
+        with pytest.raises(BlockingIOError):
+            _fill(writing)
+        os.set_blocking(writing, True)
+        await asyncio.gather(*(session(address, f"a{number}") for number in range(NUM_SESSIONS)))
+        process.terminate()
+        assert process.wait(TIMEOUT_S) == 0
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def _fill(pipe: int) -> None:
+    while True:
+        os.write(pipe, bytes(4096))
+
+
+async def test_a_full_disk(faulty: Faulty) -> None:
+    """No file of the service or of its worker can grow any more."""
+    with (faulty.folder / "log").open("ab") as log:
+        process, address = faulty.serve(log=log)
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, 0))
+    await all_are_served(process, address)
+
+
+async def test_a_dead_worker(faulty: Faulty) -> None:
+    process, address = faulty.serve()
+    async with await Client.connect(address) as client:
+        for uri in "ab":
+            await client.open(uri, "text", 1)
+        lost = asyncio.create_task(fill(client, "a", steps=ENDLESS, step_s=0.02))
+        await running(client, 1)
+        (worker,) = workers(process)
+        os.kill(worker, signal.SIGKILL)
+        with pytest.raises(ServiceError, match="ended with code -9; it was working on this") as caught:
+            await lost
+        assert caught.value.code == "worker_crashed"
+        await fill(client, "b")
+
+
+async def test_a_worker_that_dies_as_soon_as_it_is_ready(faulty: Faulty) -> None:
+    _, address = faulty.serve("load_and_die")
+    async with await Client.connect(address) as client:
+        status = await state(client, "restarting", detail="times in a row, and is started again in")
+        assert status.detail.startswith("the model process ended with code 9, ")
+        await client.open("a", "text", 1)
+        with pytest.raises(ServiceError) as caught:
+            async for _ in client.infill(_target("a"), wait=False):
+                pass
+        assert caught.value.code in ("loading", "worker_crashed")
+
+
+async def test_a_hung_load(faulty: Faulty) -> None:
+    process, address = faulty.serve("load_hanging", load_timeout_s=1.5)
+    async with await Client.connect(address) as client:
+        await client.open("a", "text", 1)
+        waiting = asyncio.create_task(fill(client, "a"))
+        await state(client, "restarting", detail="said nothing for 1.5 s while it loaded the model")
+        assert not waiting.done()  # another load may go well
+        with pytest.raises(ServiceError, match="3 times in a row") as caught:
+            await waiting
+        assert caught.value.code == "model_failed"
+        assert (await client.status()).state == "failed"
+        until(lambda: workers(process) == [])
+
+
+async def test_sigterm_under_load(faulty: Faulty) -> None:
+    process, address = faulty.serve(max_active=2)
+    clients = [await Client.connect(address) for _ in range(NUM_SESSIONS)]
+    try:
+        for client in clients:
+            await client.open("a", "text", 1)
+        fills = [asyncio.create_task(fill(client, "a", steps=10, step_s=0.02)) for client in clients]
+        await running(clients[0], 2)
+        process.terminate()
+        answers = await asyncio.gather(*fills, return_exceptions=True)
+    finally:
+        for client in clients:
+            await client.aclose()
+    assert {answer.code if isinstance(answer, ServiceError) else "result" for answer in answers} == {
+        "result",
+        "shutting_down",
+    }
+    assert process.wait(TIMEOUT_S) == 0
+    assert lifecycle.find() is None
+
+
+async def test_a_service_that_was_started_outlives_the_folder_and_its_log_is_turned_over(
+    faulty: Faulty, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = faulty.folder / "workspace"
+    workspace.mkdir()
+    monkeypatch.chdir(workspace)
+    config = faulty.folder / "lacuna.toml"
+    config.write_text('engine = "lacuna_server:missing"\nport = 0\n')
+    address = await find_or_start("--config", str(config))
+    found = lifecycle.find()
+    assert found is not None
+    try:
+        assert os.readlink(f"/proc/{found.pid}/cwd") == "/"
+        log = next(faulty.folder.glob("state/**/service.log"))
+        assert log.stat().st_mode & 0o777 == 0o600
+        with log.open("ab") as stream:
+            stream.write(b"x" * logs.TURN_OVER_BYTES)
+        until(lambda: log.stat().st_size < logs.TURN_OVER_BYTES)
+        assert log.with_suffix(".old.log").stat().st_size >= logs.TURN_OVER_BYTES
+        async with await Client.connect(address) as client:
+            await client.status()
+        until(lambda: b"event=session" in log.read_bytes())
+    finally:
+        os.kill(found.pid, signal.SIGTERM)
+        until(lambda: lifecycle.find() is None)
+
+
+async def test_a_log_that_cannot_be_opened_keeps_no_service_from_starting(
+    faulty: Faulty, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (faulty.folder / "state").write_text("in the way")
+    config = faulty.folder / "lacuna.toml"
+    config.write_text('engine = "lacuna_server:missing"\nport = 0\n')
+    address = await find_or_start("--config", str(config))
+    try:
+        async with await Client.connect(address) as client:
+            await client.status()
+    finally:
+        found = lifecycle.find()
+        assert found is not None
+        os.kill(found.pid, signal.SIGTERM)
+        until(lambda: lifecycle.find() is None)
+
+
+def _target(uri: str) -> list[Target]:
+
+    return [Target(uri, 1, (Region(0, 0, max_tokens=1),))]

@@ -1,0 +1,111 @@
+"""Another user of this machine, in a process of another uid, and a service that can read what they may not."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lacuna_model.params import Region
+from lacuna_server import lifecycle
+from lacuna_server.client import Client, find_or_start
+from lacuna_server.protocol import Result, Target
+
+SCRIPTED = Path(__file__).parents[1] / "server" / "scripted"
+SECRET = "what the private file says"
+OTHER_UID = 54321
+# Asks as root first, so that everything is imported by the time that it may not read the interpreter's folder.
+INTRUDER = """
+import json, os, sys, urllib.request
+from websockets.sync.client import connect
+
+address, workspace, uid = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
+def conversation(opened):
+    infill = {"type": "infill", "id": "1", "targets": [
+        {"uri": "a", "version": 1, "regions": [{"start": 0, "end": 0, "max_tokens": 1}]}]}
+    with connect(f"ws://{address}/v1/ws", subprotocols=["lacuna.v1.json"], proxy=None) as connection:
+        for message in ({"type": "hello"}, {"type": "open", "uri": "a", "version": 1, "text": "READ"} | opened, infill):
+            connection.send(json.dumps(message))
+        while True:
+            heard = json.loads(connection.recv())
+            if heard["type"] == "error":
+                return heard["code"]
+            if heard["type"] == "result":
+                return heard["results"][0]["result"]["fills"][0]
+
+def posted(body):
+    request = urllib.request.Request(f"http://{address}/infill", json.dumps(body).encode())
+    with urllib.request.urlopen(request) as answer:
+        return json.loads(answer.read())["content"]
+
+def attempt():
+    own = {"input_prefix": "READ", "input_suffix": "", "n_predict": 1}
+    path = os.path.join(workspace, "private")
+    return {
+        "websocket": conversation({"workspace": workspace, "path": path}),
+        "websocket, own text": conversation({"path": path}),
+        "http": posted(own | {"workspace": workspace, "path": path}),
+    }
+
+attempt()
+os.setgid(uid)
+os.setuid(uid)
+found = attempt()
+for name, path in (("service.json", sys.argv[4]), ("private", os.path.join(workspace, "private"))):
+    try:
+        found[name] = open(path).read()
+    except OSError as error:
+        found[name] = type(error).__name__
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else; modes are tested in test_lifecycle.py")
+async def test_another_user_gets_nothing_of_a_private_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o755)
+    for parent in tmp_path.parents:  # what keeps them out is the service and its files, not the folder above
+        if parent.is_relative_to("/tmp/pytest-of-root"):
+            parent.chmod(0o755)
+    workspace = tmp_path / "workspace"
+    workspace.mkdir(mode=0o700)
+    (workspace / "private").write_text(SECRET)
+    runtime = tmp_path / "run"
+    runtime.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    config = tmp_path / "lacuna.toml"
+    config.write_text('engine = "scripted_engine:load"\nport = 0\n')
+    monkeypatch.setenv("PYTHONPATH", str(SCRIPTED))
+    command = [sys.executable, "-m", "lacuna_server", "serve", "--config", str(config)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as service:
+        try:
+            async with asyncio.timeout(60):
+                while lifecycle.find() is None:
+                    await asyncio.sleep(0.05)
+            address = await find_or_start()
+            file = runtime / "lacuna" / "service.json"
+            place = address.url.removeprefix("http://")
+            intruder = [sys.executable, "-c", INTRUDER, place, str(workspace), str(OTHER_UID), str(file)]
+            said = subprocess.run(intruder, capture_output=True, text=True, timeout=120)
+            assert said.returncode == 0, said.stderr
+            assert json.loads(said.stdout) == {
+                "websocket": "unauthorized",
+                "websocket, own text": "no workspace",
+                "http": "no workspace",
+                "service.json": "PermissionError",
+                "private": "PermissionError",
+            }
+            async with await Client.connect(address) as client:
+                await client.open("a", "READ", 1, workspace=str(workspace))
+                infill = client.infill([Target("a", 1, (Region(0, 0, max_tokens=1),))])
+                answers = [answer async for answer in infill]
+            assert isinstance(answers[-1], Result)
+            assert answers[-1].results[0].result.fills == (SECRET,)
+        finally:
+            service.terminate()

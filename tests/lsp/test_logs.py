@@ -1,0 +1,42 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lacuna_lsp import logs
+
+CASE = """
+import logging
+from lacuna_lsp import logs
+logs.configure("WARNING")
+for number in range(20000):
+    logging.getLogger("lacuna_lsp.case").warning("line %d of those that make a log long, one after the other", number)
+print("done")
+"""
+
+
+def run(state: Path) -> str:
+    environment = os.environ | {"XDG_STATE_HOME": str(state)}
+    return subprocess.run([sys.executable, "-c", CASE], env=environment, capture_output=True, text=True).stdout
+
+
+def test_a_log_that_cannot_be_written_costs_the_log_alone(tmp_path: Path) -> None:
+    (tmp_path / "in the way").write_text("")
+    assert run(tmp_path / "in the way") == "done\n"
+
+
+def test_a_full_disk_costs_the_log_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    logs.log_path().parent.mkdir(parents=True)
+    logs.log_path().symlink_to("/dev/full")
+    assert run(tmp_path) == "done\n"
+
+
+def test_a_long_log_is_turned_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert run(tmp_path) == "done\n"
+    written = [file for file in logs.log_path().parent.iterdir() if file.stat().st_size]
+    assert len(written) == 2
+    assert max(file.stat().st_size for file in written) <= logs.TURN_OVER_BYTES

@@ -1,0 +1,107 @@
+"""Whose workspaces are read: those of who sends the token, and of nobody else."""
+
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lacuna_model.params import Region
+from lacuna_server import protocol
+from lacuna_server.client import Address, Client
+from lacuna_server.protocol import Error, Open, Result, Target, Welcome
+
+from .live_service import infill, live, opened, talk
+
+TOKEN = "a-token-of-this-start"
+SECRET = "what the private file says"
+
+
+@pytest.fixture
+def workspace(scripted_engine: Path) -> str:
+    (scripted_engine / "private").write_text(SECRET)
+    return str(scripted_engine)
+
+
+def sending(token: str) -> dict[str, Any]:
+    return {"additional_headers": {"Authorization": f"Bearer {token}"}} if token else {}
+
+
+def first_fill(result: Result) -> str:
+    return result.results[0].result.fills[0]
+
+
+async def test_who_sends_the_token_has_a_workspace_read(workspace: str) -> None:
+    async with live(token_of_start=TOKEN) as (_, address), talk(address, **sending(TOKEN)) as (talking, _):
+        await talking.say(Open("a", "READ", 1, "/a.py", "", workspace), infill("1", "a"))
+        assert first_fill(await talking.hear(Result)) == SECRET
+
+
+@pytest.mark.parametrize("token", ["", "a wrong one", TOKEN[:-1], TOKEN + "x"])
+@pytest.mark.parametrize("subprotocol", [protocol.JSON, protocol.MSGPACK])
+async def test_nobody_else_has(workspace: str, token: str, subprotocol: str) -> None:
+    async with (
+        live(token_of_start=TOKEN) as (_, address),
+        talk(address, subprotocol=subprotocol, **sending(token)) as (talking, _),
+    ):
+        await talking.say(Open("a", "READ", 1, "/a.py", "", workspace))
+        refused = await talking.hear(Error)
+        assert (refused.code, refused.uri) == ("unauthorized", "a")
+        assert "service.json" in refused.message
+        assert "Authorization: Bearer" in refused.message
+        await talking.say(infill("1", "a"))
+        assert (await talking.hear(Error)).code == "unknown_document"
+        # What it sends itself is filled.
+        await talking.say(opened("b", "READ"), infill("2", "b"))
+        assert first_fill(await talking.hear(Result)) == "no workspace"
+
+
+async def test_a_session_that_is_resumed_without_the_token_reads_nothing(workspace: str) -> None:
+    async with live(token_of_start=TOKEN) as (_, address):
+        async with talk(address, **sending(TOKEN)) as (talking, welcome):
+            await talking.say(Open("a", "READ", 1, "/a.py", "", workspace), infill("1", "a"))
+            await talking.hear(Result)
+        async with talk(address, session=welcome.session) as (talking, again):
+            assert isinstance(again, Welcome)
+            assert again.resumed
+            await talking.say(infill("2", "a"))
+            refused = await talking.hear(Error)
+            assert (refused.code, refused.id) == ("unauthorized", "2")
+
+
+async def _connected(address: str, token: str) -> Client:
+    return await Client.connect(Address(f"http://{address}", token))
+
+
+async def _fill(client: Client) -> str:
+    async with aclosing(client.infill([Target("a", 1, (Region(0, 0, max_tokens=1),))])) as answers:
+        async for answer in answers:
+            if isinstance(answer, Result):
+                return first_fill(answer)
+    raise AssertionError("no result")
+
+
+@pytest.mark.parametrize(
+    ("token", "fill"), [(TOKEN, SECRET), ("", "no workspace"), ("of an earlier start", "no workspace")]
+)
+async def test_our_client_fills_without_the_workspace_where_it_has_no_token(
+    workspace: str, token: str, fill: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with live(token_of_start=TOKEN) as (_, address), await _connected(address, token) as client:
+        await client.open("a", "READ", 1, workspace=workspace)
+        await client.status()  # a refusal has arrived by now, and what it leads to is on its way
+        await client.status()
+        assert await _fill(client) == fill
+    assert ("the token is not the service's" in caplog.text) == (token == "of an earlier start")
+
+
+async def test_a_token_that_is_asked_of_everybody_is_enough(workspace: str) -> None:
+    async with live(token="asked") as (_, address), talk(address, **sending("asked")) as (talking, _):
+        await talking.say(Open("a", "READ", 1, "/a.py", "", workspace), infill("1", "a"))
+        assert first_fill(await talking.hear(Result)) == SECRET
+
+
+async def test_without_any_token_no_workspace_is_read(workspace: str) -> None:
+    async with live() as (_, address), talk(address, **sending("")) as (talking, _):
+        await talking.say(Open("a", "READ", 1, "/a.py", "", workspace))
+        assert (await talking.hear(Error)).code == "unauthorized"
