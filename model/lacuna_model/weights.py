@@ -45,22 +45,22 @@ NO_TEXT = (gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.USER_D
 FIM_PARTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "prefix": (
         ("fim_pre_token_id", "prefix_token_id"),
-        ("<|fim_prefix|>", "<fim_prefix>", "<fim-prefix>", "<｜fim▁begin｜>", "▁<PRE>", "<PRE>"),
+        ("<|fim_prefix|>", "<fim_prefix>", "<fim-prefix>", "<\uff5cfim▁begin\uff5c>", "▁<PRE>", "<PRE>"),
     ),
     "suffix": (
         ("fim_suf_token_id", "suffix_token_id"),
-        ("<|fim_suffix|>", "<fim_suffix>", "<fim-suffix>", "<｜fim▁hole｜>", "▁<SUF>", "<SUF>"),
+        ("<|fim_suffix|>", "<fim_suffix>", "<fim-suffix>", "<\uff5cfim▁hole\uff5c>", "▁<SUF>", "<SUF>"),
     ),
     "middle": (
         ("fim_mid_token_id", "middle_token_id"),
-        ("<|fim_middle|>", "<fim_middle>", "<fim-middle>", "<｜fim▁end｜>", "▁<MID>", "<MID>"),
+        ("<|fim_middle|>", "<fim_middle>", "<fim-middle>", "<\uff5cfim▁end\uff5c>", "▁<MID>", "<MID>"),
     ),
     "pad": (("fim_pad_token_id",), ("<|fim_pad|>", "<fim_pad>", "<fim-pad>")),
     "repo": (("fim_rep_token_id",), ("<|repo_name|>", "<repo_name>", "<reponame>")),
     "file_sep": (("fim_sep_token_id",), ("<|file_sep|>", "<file_sep>")),
 }
 # What else ends a fill.
-ENDS = ("<|endoftext|>", "<|im_end|>", "<|end_of_text|>", "<｜end▁of▁sentence｜>", "<EOT>", "</s>")
+ENDS = ("<|endoftext|>", "<|im_end|>", "<|end_of_text|>", "<\uff5cend▁of▁sentence\uff5c>", "<EOT>", "</s>")
 
 
 class GgufFile:

