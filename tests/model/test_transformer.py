@@ -37,7 +37,13 @@ FAMILIES = {
 def reference_model(family: str, config: ModelConfig, state: Mapping[str, Tensor]) -> transformers.PreTrainedModel:
     """The model of `transformers` with the weights of ``state``."""
     make_config, make_model, _ = FAMILIES[family]
+    scaling: dict[str, object] = {"rope_type": "default"}
+    if config.rope_scale != 1:
+        scaling = {"rope_type": "linear", "factor": config.rope_scale}
+    biases = any(name.endswith("down_proj.bias") for name in state)
     options = make_config(
+        attention_bias=biases,
+        mlp_bias=biases,
         vocab_size=config.vocab_size,
         hidden_size=config.hidden_size,
         intermediate_size=config.intermediate_size,
@@ -46,7 +52,7 @@ def reference_model(family: str, config: ModelConfig, state: Mapping[str, Tensor
         num_key_value_heads=config.num_kv_heads,
         head_dim=config.head_dim,
         rms_norm_eps=config.rms_norm_eps,
-        rope_parameters={"rope_type": "default", "rope_theta": config.rope_theta},
+        rope_parameters={**scaling, "rope_theta": config.rope_theta},
         max_position_embeddings=config.max_positions,
         tie_word_embeddings=config.tie_embeddings,
         attention_dropout=0.0,
