@@ -5,6 +5,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
+TEST_MODELS := qwen2.5-coder-0.5b smollm2-135m
 DEMO_FILE := tests/data/demo/vector.py
 
 VSCODE := editor-clients/vscode
@@ -21,7 +22,7 @@ demo: $(VENV)/.installed
 	$(BIN)/lacuna fill $(DEMO_FILE) --watch --no-workspace
 
 test: $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.vscode $(VSIX)
-	$(BIN)/lacuna models pull
+	for model in $(TEST_MODELS); do $(BIN)/lacuna models pull $$model || exit; done
 	$(MAKE) --no-print-directory check
 	$(BIN)/pytest
 

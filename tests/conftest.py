@@ -8,6 +8,9 @@ import pytest
 import torch
 from hypothesis import settings
 
+# The default of all tests and of the programs that they start, on machines of every size.
+os.environ["LACUNA_MODEL"] = "qwen2.5-coder-0.5b"
+
 from lacuna_model import models
 from lacuna_model.errors import LacunaError
 
@@ -22,9 +25,20 @@ settings.load_profile("lacuna")
 
 @pytest.fixture(scope="session")
 def gguf_path() -> Path:
-    """The real base model. `make test` fetches it; without it these tests are skipped, but never in CI."""
+    """The weights of the adapted model."""
+    return _weights(models.ADAPTED_MODEL)
+
+
+@pytest.fixture(scope="session")
+def coder_path() -> Path:
+    """The weights of the default model."""
+    return _weights(models.DEFAULT_MODEL)
+
+
+def _weights(name: str) -> Path:
+    """A model's weights. `make test` fetches them; without them these tests are skipped, but never in CI."""
     try:
-        return models.path(models.find(models.DEFAULT_MODEL))
+        return models.path(models.find(name))
     except LacunaError as error:
         if os.environ.get("CI"):
             pytest.fail(f"CI has to have the base model: {error}")

@@ -53,7 +53,7 @@ def quantize(fused: State) -> dict[str, Tensor]:
 def narrow(fused: State) -> dict[str, Tensor]:
     """The same with every linear in bfloat16; embedding and norms stay as they are."""
     return {
-        name: tensor.bfloat16() if tensor.ndim == 2 and name != "embedding" else tensor
+        name: tensor.bfloat16() if name.endswith(".bias") or (tensor.ndim == 2 and name != "embedding") else tensor
         for name, tensor in fused.items()
     }
 

@@ -19,9 +19,10 @@ Key = tuple[int, int]
 class Marginals:
     """What a pass says of the slots of a block: candidates [B, K] best first, their log-probabilities, entropy [B].
 
-    They reach as far as the pass does: slots behind the last row are open and nothing is known of them. ``exact`` counts the leading open slots whose candidates hold beside each other: the base has read the tokens in
-    front of each, so that they may be committed in one go. Else that is the first open slot alone, or, where the model
-    reads ``anywhere`` equally well, the surest. Of a gap that ``waits`` for others nothing is committed yet.
+    They reach as far as the pass does: nothing is known of slots behind the last row. ``exact`` counts the leading
+    open slots whose candidates hold beside each other: the base has read the tokens in front of each, so that they may
+    be committed in one go. Else that is the first open slot alone, or, where the model reads ``anywhere`` equally
+    well, the surest. Of a gap that ``waits`` for others nothing is committed yet.
     """
 
     ids: NDArray[np.int64]

@@ -47,11 +47,14 @@ class Int8Linear:
             packed = torch._make_per_channel_quantized_tensor(codes, scale.double(), zeros, 0)
         self._packed = torch.ops.quantized.linear_prepack(packed, None)
         self._bias = bias
+        # Without these instructions products of bytes are added up in 16 bit, which 8-bit activations overflow.
+        capabilities = torch.cpu.get_capabilities()
+        self._7_bit = not (capabilities.get("avx512_vnni", False) or capabilities.get("avx_vnni", False))
 
     def __call__(self, x: Tensor) -> Tensor:
         """``x`` [..., in] float32 -> [..., out] float32."""
         scale = x.abs().amax(dim=-1, keepdim=True).clamp_min_(1e-8)
-        y: Tensor = torch.ops.quantized.linear_dynamic(x / scale, self._packed)
+        y: Tensor = torch.ops.quantized.linear_dynamic(x / scale, self._packed, self._7_bit)
         y.mul_(scale)
         return y if self._bias is None else y.add_(self._bias)
 

@@ -102,11 +102,11 @@ def load_model(
 
 
 def load_tokenizer(name: str) -> Tokenizer:
-    """The tokenizer of a model alone: of the registry, or of the checkpoint in a folder."""
+    """The tokenizer of a model alone: of the registry, of a GGUF file, or of the checkpoint in a folder."""
     folder = models.folder(name)
     if folder is not None:
         return Checkpoint(folder).tokenizer()
-    return Tokenizer(GgufFile(models.path(models.find(name))).vocabulary())
+    return Tokenizer(GgufFile(models.weights(name)).vocabulary())
 
 
 def _read_or_prepare(weights: Path, adapter: Path, precision: str) -> tuple[dict[str, Tensor], Preparation]:

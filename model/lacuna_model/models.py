@@ -12,8 +12,13 @@ import platformdirs
 from lacuna_model import checksum
 from lacuna_model.errors import ModelNotFoundError, WeightsError
 
-DEFAULT_MODEL = "smollm2-135m"
+SMALL_MODEL, LARGE_MODEL = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
+# The base that is adapted to see both sides of a gap: what ``lacuna train`` works on.
+ADAPTED_MODEL = "smollm2-135m"
 CACHE_VARIABLE = "LACUNA_CACHE"
+MODEL_VARIABLE = "LACUNA_MODEL"
+# The large model is the default where it finds so much memory, in bytes, and more than one core.
+MEMORY_FOR_LARGE = 4 << 30
 
 SourceName = Literal["pip", "hub"]
 
@@ -175,6 +180,47 @@ MODELS: tuple[ModelInfo, ...] = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The model that is used where none is named, and why it is that one."""
+
+    name: str
+    why: str
+
+
+def choose(named: str, free: int, cores: int) -> Choice:
+    """The default model: the one ``named`` by the user's environment, else by ``free`` bytes of memory and cores."""
+    if named:
+        return Choice(named, f"{MODEL_VARIABLE} names it")
+    if cores < 2:
+        return Choice(SMALL_MODEL, "there is one core")
+    if free < MEMORY_FOR_LARGE:
+        return Choice(SMALL_MODEL, f"{free / 1e9:.1f} GB of memory are free")
+    return Choice(LARGE_MODEL, f"{cores} cores, {free / 1e9:.1f} GB of memory free")
+
+
+def _free_memory() -> int:
+    """Bytes that a new program may use; on systems that do not tell, all that the machine has."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) << 10
+    except (OSError, ValueError):
+        pass
+    pages = os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else -1
+    return pages * os.sysconf("SC_PAGE_SIZE") if pages > 0 else MEMORY_FOR_LARGE
+
+
+def num_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+DEFAULT = choose(os.environ.get(MODEL_VARIABLE, ""), _free_memory(), num_cores())
+DEFAULT_MODEL = DEFAULT.name
+
+
 def known() -> tuple[ModelInfo, ...]:
     """Every model of the registry."""
     return MODELS
@@ -195,6 +241,11 @@ def require(name: str) -> None:
     """Raise ModelNotFoundError or WeightsError where a model is not here: one of the registry, a file or a folder."""
     if folder(name) is None and file(name) is None:
         path(find(name))
+
+
+def weights(name: str) -> Path:
+    """The weight file of a model: one of the registry, or the GGUF file that the name is."""
+    return file(name) or path(find(name))
 
 
 def find(name: str) -> ModelInfo:

@@ -19,8 +19,9 @@ from lacuna_model.errors import LacunaError
 OLDEST_PYTHON = (3, 11)
 CPU_INFO = Path("/proc/cpuinfo")
 CPU_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8")
-SPACE_NEEDED = 500_000_000  # the model, and what is made of it
-SPACE_PREPARED = 310_000_000
+# Of the size of a weight file: what fetching it and making its prepared form take, and the prepared form alone.
+SPACE_NEEDED = 5.0
+SPACE_PREPARED = 3.2
 PAGE = 4096
 REINSTALL = "pip install --force-reinstall lacuna-code"
 
@@ -159,12 +160,14 @@ def model_files() -> Check:
     except LacunaError as error:
         detail, _, mend = str(error).partition("; ")
         return Check("model", "fail", detail, mend)
-    return Check("model", "ok", f"{info.name}: {path}, intact")
+    return Check("model", "ok", f"{info.name} ({models.DEFAULT.why}): {path}, intact")
 
 
 def adapter() -> Check:
-    """Whether the default model's canvas adapter is part of this installation."""
+    """Whether the default model's canvas adapter is part of this installation, where it needs one."""
     info = models.find(models.DEFAULT_MODEL)
+    if not info.adapter:
+        return Check("adapter", "ok", f"{info.name} needs none")
     try:
         path = models.adapter_path(info)
     except LacunaError as error:
@@ -177,7 +180,8 @@ def cache() -> Check:
     """Whether the cache folder can be written to and has room for what it lacks."""
     folder = models.cache_dir()
     mend = f"set {models.CACHE_VARIABLE} to a folder elsewhere"
-    complete = models.location(models.find(models.DEFAULT_MODEL)).is_file()
+    info = models.find(models.DEFAULT_MODEL)
+    complete = models.location(info).is_file()
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     try:
         with tempfile.TemporaryFile(dir=existing) as file:  # permissions tell nothing of the disk
@@ -190,7 +194,7 @@ def cache() -> Check:
         return Check("cache", "fail", detail, mend)
     free = shutil.disk_usage(existing).free
     detail = f"{folder}, {free / 1e9:.1f} GB free"
-    needed = SPACE_PREPARED if complete else SPACE_NEEDED
+    needed = info.size * (SPACE_PREPARED if complete else SPACE_NEEDED)
     if free < needed:
         return Check("cache", "warn", detail, f"free {needed / 1e6:.0f} MB or {mend}")
     return Check("cache", "ok", detail)

@@ -39,7 +39,7 @@ def without_service() -> Iterator[Mapping[str, str]]:
 
 
 @pytest.fixture
-def environment(gguf_path: Path) -> Iterator[Mapping[str, str]]:
+def environment(coder_path: Path) -> Iterator[Mapping[str, str]]:
     with without_service() as variables:
         yield variables
 

@@ -284,7 +284,7 @@ async def test_no_text_is_logged(daemon: Daemon) -> None:
     assert "geheim" not in log
 
 
-async def test_the_real_model(daemon: Daemon, gguf_path: Path) -> None:
+async def test_the_real_model(daemon: Daemon, coder_path: Path) -> None:
     daemon.config.write_text("port = 0\nthreads = 1\n")
     process, address = daemon.serve()
     text = "def area(width, height):\n    return width * \n"

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import gguf
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -59,7 +60,7 @@ def write(
         _add(writer, name, value)
     for name, tensor in (tensors(architecture, config, state) | dict(also or {})).items():
         if quantised is not None and tensor.ndim == 2:
-            writer.add_tensor(name, gguf.quantize(tensor.numpy(), quantised), raw_dtype=quantised)
+            writer.add_tensor(name, _quantised(tensor, quantised), raw_dtype=quantised)
         elif name != without:
             writer.add_tensor(name, tensor.numpy())
     writer.write_header_to_file()
@@ -67,6 +68,23 @@ def write(
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def write_fim(path: Path, *, quantised: gguf.GGMLQuantizationType | None = None) -> Path:
+    """The tiny model of the shape and with the tokens of Qwen2.5-Coder."""
+    from .fim import tiny_fim
+
+    return write(
+        path, architecture="qwen2", config=tiny_fim.CONFIG, vocabulary=tiny_fim.VOCABULARY, quantised=quantised
+    )
+
+
+def _quantised(tensor: Tensor, kind: gguf.GGMLQuantizationType) -> np.ndarray[Any, Any]:
+    try:
+        return gguf.quantize(tensor.numpy(), kind)
+    except NotImplementedError:  # as zeros: the package only reads such weights
+        block, size = gguf.GGML_QUANT_SIZES[kind]
+        return np.zeros((len(tensor), -(-tensor.shape[1] // block) * size), dtype=np.uint8)
 
 
 def _add(writer: gguf.GGUFWriter, name: str, value: Any) -> None:

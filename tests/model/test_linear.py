@@ -41,7 +41,7 @@ def test_8_bit_is_close_to_dense(shape: tuple[int, int, int]) -> None:
     weight, x = random(out, width), random(rows, width, seed=1)
     got = Int8Linear(*quantize_rows(weight))(x)
     assert got.shape == (rows, out)
-    assert relative_error(got, x @ weight.T) < 0.015
+    assert relative_error(got, x @ weight.T) < 0.02  # of activations 7 bit count where the CPU has no VNNI
 
 
 def test_8_bit_adds_its_bias() -> None:

@@ -51,6 +51,21 @@ def test_the_registry_names_each_model_once_and_pins_it() -> None:
         assert info.licence == "Apache-2.0"
 
 
+@pytest.mark.parametrize(
+    ("named", "free", "cores", "chosen", "why"),
+    [
+        ("", 16 << 30, 2, models.LARGE_MODEL, "2 cores, 17.2 GB of memory free"),
+        ("", 3 << 30, 8, models.SMALL_MODEL, "3.2 GB of memory are free"),
+        ("", 16 << 30, 1, models.SMALL_MODEL, "there is one core"),
+        ("other.gguf", 16 << 30, 1, "other.gguf", "LACUNA_MODEL names it"),
+    ],
+)
+def test_the_default_follows_the_machine_unless_it_is_named(
+    named: str, free: int, cores: int, chosen: str, why: str
+) -> None:
+    assert models.choose(named, free, cores) == models.Choice(chosen, why)
+
+
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(ModelNotFoundError, match=r"unknown model 'gpt'; known: smollm2-135m"):
         models.find("gpt")

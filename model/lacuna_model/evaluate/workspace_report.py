@@ -16,7 +16,7 @@ from lacuna_model.evaluate.held_out_cases import SHAPES
 from lacuna_model.evaluate.records import Records
 from lacuna_model.evaluate.workspace import ARMS, Bench, Outcome
 from lacuna_model.evaluate.workspace_cases import Held, draw_cases
-from lacuna_model.loader import LoadedModel
+from lacuna_model.readers import Loaded
 
 DEFAULT_CASES = 120
 
@@ -90,7 +90,7 @@ def _score(outcomes: Sequence[Outcome]) -> ArmScores:
 
 
 def workspace_main(
-    model: LoadedModel,
+    model: Loaded,
     packages: Sequence[Held],
     *,
     arms: Sequence[str] = (),

@@ -13,6 +13,7 @@ it is read anew.
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 
@@ -43,7 +44,7 @@ class Prompts:
         """The prompts of a layout, whose *after* opens with the suffix token."""
         opening, after = layout.after.ids[0], layout.after.ids
         borders = [1, *(gap.parent_len for gap in layout.gaps[1:]), len(after)]
-        pieces = [list(after[start:end]) for start, end in zip(borders, borders[1:], strict=False)]
+        pieces = [list(after[start:end]) for start, end in pairwise(borders)]
         healed = [tokenizer.encode(gap.prefix.decode()) for gap in layout.gaps[1:]]
         suffixes: list[list[int]] = []
         rest: list[int] = []
@@ -62,14 +63,18 @@ class Suffix:
         self._front: list[int] = []
         self._agreed = 0
 
-    def become(self, ids: Sequence[int], front: Sequence[int], *, near: int = NEAR) -> None:
+    def become(self, ids: Sequence[int], front: Sequence[int], *, near: int) -> None:
         """Stand behind ``front``; ``near`` of its tokens are read anew where that has changed, else none."""
         agreed = common_prefix(self._front, front)
         if (len(front), agreed) == (len(self._front), len(front)) and list(ids) == self.track.ids:
             return
         self._agreed = min(self._agreed, agreed)
         stale = max(len(front), len(self._front)) - self._agreed
-        kept = 0 if stale > MOST_STALE else min(common_prefix(self.track.ids[::-1], ids[::-1]), max(len(ids) - near - 1, 0))
+        kept = (
+            0
+            if stale > MOST_STALE
+            else min(common_prefix(self.track.ids[::-1], ids[::-1]), max(len(ids) - near - 1, 0))
+        )
         fresh = len(ids) - kept
         track = self.track
         moved = [*[UNREAD] * fresh, *(track.rows[len(track.rows) - kept :] if kept else [])]
@@ -84,8 +89,11 @@ class Suffix:
 class FimContext:
     """Holds one document's prompt, encoded, and brings it up to date with a layout."""
 
-    def __init__(self, transformer: Transformer, tokenizer: TextTokenizer, dtype: torch.dtype) -> None:
+    def __init__(
+        self, transformer: Transformer, tokenizer: TextTokenizer, dtype: torch.dtype, *, near: int = NEAR
+    ) -> None:
         self._tokenizer = tokenizer
+        self._near = near
         self.reader = TrackReader(transformer, dtype)
         self._head = self.reader.new()
         self._between: list[Track] = []
@@ -100,6 +108,16 @@ class FimContext:
     def left_behind(self, num_before: int) -> int:
         """No positions are kept free: the suffix moves with the head."""
         return 0
+
+    def update(self, layout: Layout) -> UpdateCounts:
+        """As :meth:`updating`, in one go."""
+        pieces = self.updating(layout)
+        while True:
+            try:
+                next(pieces)
+            except StopIteration as end:
+                counts: UpdateCounts = end.value
+                return counts
 
     @torch.inference_mode()
     def updating(self, layout: Layout) -> Generator[None, None, UpdateCounts]:
@@ -126,7 +144,7 @@ class FimContext:
                 between = [*fills[index - 1], *self._prompts.between[index - 1]]
                 self._between[index - 1].become(between, len(front))
                 front += between
-            suffix.become(self._prompts.suffixes[index], front)
+            suffix.become(self._prompts.suffixes[index], front, near=self._near)
 
     def chain(self, gap: int) -> Chain:
         """The tracks in front of a gap's fill."""

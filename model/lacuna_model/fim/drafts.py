@@ -1,6 +1,6 @@
 """What the open file and its workspace would write at a gap: drafts that the model verifies in its next pass."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lacuna_model.canvas import Canvas
 from lacuna_model.context import Gap
@@ -17,7 +17,7 @@ LEAST_CERTAINTY = 0.35
 class ProjectDrafts:
     """Continues a fill as the longest match in the project does; ``fronts`` has the text tokens before each gap."""
 
-    def __init__(self, segments: Sequence[Segment], fronts: dict[Gap, Sequence[int]], eog_id: int) -> None:
+    def __init__(self, segments: Sequence[Segment], fronts: Mapping[Gap, Sequence[int]], eog_id: int) -> None:
         self._segments = segments
         self._fronts = fronts
         self._eog_id = eog_id

@@ -66,8 +66,6 @@ def load_fim(path: Path, name: str, *, threads: int = 0, precision: str = "", de
     kernels = native.load(models.kernels_dir(), threads) if own else None
     precision = precision or ("int8" if kernels else default_precision(place))
     tensors, about = _tensors(path, precision, kernels)
-    if about.vocabulary.fim is None:
-        raise WeightsError(f"{path} holds a model without fill-in-the-middle tokens, which cannot fill gaps")
     memory.reuse_freed()
     transformer = build_transformer(
         about.config, {name: tensor.to(place) for name, tensor in tensors.items()}, kernels=kernels
@@ -76,23 +74,20 @@ def load_fim(path: Path, name: str, *, threads: int = 0, precision: str = "", de
         torch.set_num_threads(1)  # what is left to torch is short, and would only wait for its threads
     tokenizer = Tokenizer(about.vocabulary)
     kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
-    return LoadedFim(
-        name, about.config, tokenizer, transformer, PrefixTable(tokenizer, place), about.vocabulary.fim, kept
-    )
+    assert tokenizer.fim is not None
+    return LoadedFim(name, about.config, tokenizer, transformer, PrefixTable(tokenizer, place), tokenizer.fim, kept)
 
 
 def _tensors(path: Path, precision: str, kernels: NativeKernels | None) -> tuple[Mapping[str, Tensor], Preparation]:
     if precision != "int8":
-        file = GgufFile(path)
-        fused = fuse(file.state(), file.config())
-        about = Preparation(file.config(), file.vocabulary())
+        file, about = _opened(path)
+        fused = fuse(file.state(), about.config)
         return (narrow(fused) if precision == "bfloat16" else fused), about
     kind = f"{precision} {kernels.instructions.name}" if kernels else precision
     kept = prepared_path([path], kind)
     if (found := read_prepared(kept)) is not None:
         return found
-    file = GgufFile(path)
-    about = Preparation(file.config(), file.vocabulary())
+    file, about = _opened(path)
     ids = Tokenizer(about.vocabulary).encode(calibration_text())[:CALIBRATION_TOKENS]
     tensors = dict(prepared(file, ids, kernels))
     keep(kept, "*.safetensors", partial(write_prepared, tensors=tensors, about=about))
@@ -102,6 +97,15 @@ def _tensors(path: Path, precision: str, kernels: NativeKernels | None) -> tuple
     del tensors
     memory.give_back_freed()
     return found
+
+
+def _opened(path: Path) -> tuple[GgufFile, Preparation]:
+    """The file and what it says of its model; raises WeightsError where that cannot fill in the middle."""
+    file = GgufFile(path)
+    vocabulary = file.vocabulary()
+    if vocabulary.fim is None:
+        raise WeightsError(f"{path} holds a model without fill-in-the-middle tokens, which cannot fill gaps")
+    return file, Preparation(file.config(), vocabulary)
 
 
 def calibration_text() -> str:

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lacuna_kernels.native import NativeKernels
+from lacuna_kernels.native import WIDTH, NativeKernels
 from lacuna_model.assembly import fuse
 from lacuna_model.linear import quantize_rows
 from lacuna_model.smoothing import SmoothedLayers
@@ -23,14 +23,11 @@ def prepared(file: GgufFile, calibration: Sequence[int], kernels: NativeKernels 
     state, config = file.state(), file.config()
     embedding = state["embedding"]
     layers = SmoothedLayers(config, F.embedding(torch.tensor([list(calibration)]), embedding))
-    if config.tie_embeddings:
-        yield from _quantized("head", embedding, kernels)
-    else:
-        yield from _quantized("head", state["head"], kernels)
-        if kernels is not None:
-            yield from _quantized("embedding", embedding, kernels)
-    if kernels is None:
+    yield from _quantized("head", embedding if config.tie_embeddings else state["head"], kernels)
+    if not packable(embedding, kernels):
         yield "embedding", embedding.half()
+    elif not config.tie_embeddings:
+        yield from _quantized("embedding", embedding, kernels)
     del embedding
     single = msgspec.structs.replace(config, num_layers=1, tie_embeddings=False)
     for index in range(config.num_layers):
@@ -50,7 +47,12 @@ def _parts(names: Iterable[str], index: int) -> list[str]:
     return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
 
 
+def packable(weight: Tensor, kernels: NativeKernels | None) -> bool:
+    """Whether there are kernels that take a weight of this shape."""
+    return kernels is not None and not any(size % WIDTH for size in weight.shape)
+
+
 def _quantized(name: str, weight: Tensor, kernels: NativeKernels | None) -> Iterator[tuple[str, Tensor]]:
     codes, scale = quantize_rows(weight)
-    yield name, codes if kernels is None else kernels.packed(codes)
+    yield name, kernels.packed(codes) if kernels is not None and packable(weight, kernels) else codes
     yield f"{name}.scale", scale

@@ -11,6 +11,7 @@ passes; once they are filled, one pass verifies what was drafted.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -18,9 +19,9 @@ from torch import Tensor
 
 from lacuna_kernels import unmask
 from lacuna_model.canvas import Canvas, Key, Likelihood, Marginals, PassCounts
-from lacuna_model.context import Layout
+from lacuna_model.context import Gap, Layout
 from lacuna_model.ending import RULED_OUT
-from lacuna_model.fim.context import FimContext, Prompts
+from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafts import ProjectDrafts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.tracks import Track
@@ -201,12 +202,12 @@ class FimReader:
         return row
 
 
-def fronts(layout: Layout) -> dict[object, list[int]]:
+def fronts(layout: Layout) -> dict[Gap, list[int]]:
     """The text tokens in front of every gap of a layout, up to the gap before it."""
     prompts_between = [list(layout.before.ids)]
     after = layout.after.ids
     borders = [1, *(gap.parent_len for gap in layout.gaps[1:])]
-    prompts_between += [list(after[start:end]) for start, end in zip(borders, borders[1:], strict=False)]
+    prompts_between += [list(after[start:end]) for start, end in pairwise(borders)]
     return dict(zip(layout.gaps, prompts_between, strict=True))
 
 

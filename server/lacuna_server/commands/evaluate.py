@@ -58,6 +58,8 @@ def evaluate(
 
         chosen = [name for name in languages.split(",") if name]
         cases = limit or DEFAULT_CASES
+        if not models.find(model).adapter:
+            raise RequestError(f"--held-out scores an adapter slot by slot, and {model} has none")
         found = held_out_main(
             held_out, model, engines=wanted, languages=chosen, cases=cases, seed=seed, records=records, plots=plots
         )
@@ -82,17 +84,17 @@ def _evaluate_workspaces(arms: str, limit: int, seed: int, records: Path | None,
     from lacuna_model import checksum
     from lacuna_model.evaluate.workspace_cases import fetch_packages
     from lacuna_model.evaluate.workspace_report import DEFAULT_CASES, workspace_main
-    from lacuna_model.loader import load_model
+    from lacuna_model.readers import load
 
     wanted = [name for name in arms.split(",") if name]
     packages = list(fetch_packages())
     workspace_main(
-        load_model(model),
+        load(model),
         packages,
         arms=wanted,
         limit=limit or DEFAULT_CASES,
         seed=seed,
-        subject=f"{model} {checksum.sha256(models.adapter_path(models.find(model)))}",
+        subject=f"{model} {checksum.remembered(models.weights(model))}",
         records=records,
         as_json=json_output,
     )
@@ -113,13 +115,13 @@ def bench(
         return
     from lacuna_model.evaluate.bench import bench_main
     from lacuna_model.evaluate.engines import available_engines
-    from lacuna_model.loader import load_model
+    from lacuna_model.readers import load
 
-    loaded = load_model(model, threads=threads, device="cpu")  # where llama.cpp runs as well
+    loaded = load(model, threads=threads, device="cpu")  # where llama.cpp runs as well
     bench_main(
         available_engines(loaded)["lacuna"](),
         loaded.tokenizer.encode,
-        models.path(models.find(model)),
+        models.weights(model),
         warm=warm,
         cold=cold,
         threads=threads,
@@ -135,11 +137,11 @@ def bench_passes(
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Time single forward passes over 4 to 32 slots, and the encoding of 1,024 tokens of context."""
+    """Time single forward passes over few and many rows, and the encoding of 1,024 tokens of context."""
     from lacuna_model.evaluate import bench_passes as benchmark
-    from lacuna_model.loader import load_model
+    from lacuna_model.readers import load
 
-    costs = benchmark.bench_passes(load_model(model, threads=threads), runs=runs)
+    costs = benchmark.bench_passes(load(model, threads=threads), runs=runs)
     if json_output:
         output.print_json({"passes": costs})
     else:
@@ -233,10 +235,10 @@ def bench_typed(
     """Suggest the rest of a line at cursors in held-out files: how many are exact or refused, and how long it takes."""
     from lacuna_model.evaluate import typed
     from lacuna_model.evaluate.engines import available_engines
-    from lacuna_model.loader import load_model
+    from lacuna_model.readers import load
     from lacuna_model.train.confidence import held_out_documents
 
-    documents, filler = held_out_documents(corpus), available_engines(load_model(model, threads=threads))["lacuna"]()
+    documents, filler = held_out_documents(corpus), available_engines(load(model, threads=threads))["lacuna"]()
     found = []
     with output.counting("suggestions", cases) as advance:
         for case in typed.typed_cases(documents, cases, seed):

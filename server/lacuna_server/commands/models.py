@@ -32,10 +32,12 @@ def list_models(json_output: JsonOption = False) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for heading in ("NAME", "MODEL", "SIZE", "LICENCE", "STATE"):
+    for heading in ("NAME", "MODEL", "SIZE", "STATE"):
         table.add_column(heading, no_wrap=True)
     for info in models.known():
-        table.add_row(info.name, info.title, f"{info.size / 1e6:.0f} MB", info.licence, state(info)[0])
+        table.add_row(info.name, info.title, f"{info.size / 1e6:.0f} MB", state(info)[0])
+    table.caption = f"The default is {models.DEFAULT_MODEL}: {models.DEFAULT.why}."
+    table.caption_justify = "left"
     Console().print(table)
 
 
@@ -73,6 +75,11 @@ def pull(
     output.print_exact(f"{path}\n")
 
 
+def why_default(info: ModelInfo) -> str:
+    """Why a model is the default on this machine; "" where it is not."""
+    return models.DEFAULT.why if info.name == models.DEFAULT_MODEL else ""
+
+
 def state(info: ModelInfo) -> tuple[str, str]:
     """``ready``, ``absent`` or ``damaged``, and what to do about it."""
     try:
@@ -96,6 +103,7 @@ def describe(info: ModelInfo) -> dict[str, object]:
         "sha256": info.sha256,
         "state": state(info)[0],
         "path": str(models.location(info)),
+        "default": why_default(info),
         "adapter": info.adapter,
         "wheels": " ".join(wheel.requirement for wheel in info.wheels),
         "hub": f"{info.hub.repo}@{info.hub.revision[:12]}/{info.hub.filename}",

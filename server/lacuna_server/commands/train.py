@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lacuna_model import models
-from lacuna_model.models import DEFAULT_MODEL
+from lacuna_model.models import ADAPTED_MODEL
 from lacuna_server import output
 from lacuna_server.commands.options import CORPUS, CorpusOption, JsonOption, ListedModelOption
 
@@ -32,7 +32,7 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in --out.")] = False,
     start_from: Annotated[Path | None, typer.Option("--from", help="Begin with this adapter's weights.")] = None,
     threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: torch's choice.")] = 0,
-    model: ListedModelOption = DEFAULT_MODEL,
+    model: ListedModelOption = ADAPTED_MODEL,
 ) -> None:
     """Adapt the canvas side until the minutes are used up; Ctrl-C or SIGTERM checkpoints first."""
     if context.invoked_subcommand is not None:
@@ -73,7 +73,7 @@ def validate(
     language: Annotated[str, typer.Option("--language", help="Which held-out files.")] = "python",
     context: Annotated[int, typer.Option(min=64, max=4096, help="Tokens around the gaps of a stretch, at most.")] = 384,
     json_output: JsonOption = False,
-    model: ListedModelOption = DEFAULT_MODEL,
+    model: ListedModelOption = ADAPTED_MODEL,
 ) -> None:
     """Score an adapter on held-out files: masked slots, frontier, end-of-gap, self-correction."""
     import msgspec
@@ -128,7 +128,7 @@ def pack(
     corpus: CorpusOption = CORPUS,
     out: Annotated[Path, typer.Option("--out", help="The folder for the shards.")] = SHARDS,
     megabytes: Annotated[float, typer.Option(min=0.1, max=55, help="Largest shard.")] = 4,
-    model: ListedModelOption = DEFAULT_MODEL,
+    model: ListedModelOption = ADAPTED_MODEL,
 ) -> None:
     """Tokenise a corpus into the shards that training reads."""
     from rich.console import Console
@@ -158,7 +158,7 @@ def prior(
     cases: Annotated[int, typer.Option(min=1, help="Cases of one to four gaps, over all held-out packages.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Which gaps are drawn.")] = 0,
     threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
-    model: ListedModelOption = DEFAULT_MODEL,
+    model: ListedModelOption = ADAPTED_MODEL,
 ) -> None:
     """Fit how much canvas side, base and workspace prior count, on the held-out Python files of a corpus."""
     from lacuna_model.loader import load_model
@@ -177,7 +177,7 @@ def confidence(
     cases: Annotated[int, typer.Option(min=1, help="Cursors in lines of held-out files.")] = 800,
     seed: Annotated[int, typer.Option(min=0, help="Which cursors are drawn.")] = 0,
     threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
-    model: ListedModelOption = DEFAULT_MODEL,
+    model: ListedModelOption = ADAPTED_MODEL,
 ) -> None:
     """Fit how likely suggestions are on half of the held-out packages, and tell what that comes to on the others."""
     from lacuna_model.evaluate.engines import available_engines

@@ -1,0 +1,90 @@
+"""The gap buffer: what a keystroke leaves as it was, and what it has read anew."""
+
+import torch
+from tests.model import tiny
+
+from lacuna_model.context import Layout
+from lacuna_model.fim.context import MOST_STALE, FimContext, Prompts
+
+from . import tiny_fim
+
+MODEL = tiny_fim.loaded()
+TEXT = tiny.CODE * 3
+BEFORE, AFTER = TEXT[:900], TEXT[900:]
+
+
+def new_context(near: int) -> FimContext:
+    return FimContext(MODEL.transformer, MODEL.tokenizer, torch.float32, near=near)
+
+
+@torch.inference_mode()
+def logits_at(context: FimContext, gap: int) -> torch.Tensor:
+    """What stands behind the middle token of a gap."""
+    chain, track = context.chain(gap), context.reader.new()
+    track.become([MODEL.fim.middle], sum(len(one.ids) for one in chain))
+    said = context.reader.logits(context.reader.read([[*chain, track]])[track])[-1]
+    context.reader.drop(track)
+    return said
+
+
+def prompt(layout: Layout, gap: int, fills: tuple[list[int], ...] = ()) -> list[int]:
+    """The whole prompt of a gap, the gaps before it filled so."""
+    parts = Prompts.of(layout, MODEL.tokenizer)
+    between = [token for fill, text in zip(fills, parts.between, strict=False) for token in (*fill, *text)]
+    return [*parts.head, *between, *parts.suffixes[gap], MODEL.fim.middle]
+
+
+def test_with_everything_near_typing_changes_nothing_of_the_logits() -> None:
+    context = new_context(near=10_000)
+    for typed in ("", "x", "x = ", "x = value", "x ="):
+        layout = tiny_fim.laid_out(MODEL, BEFORE + typed, AFTER)
+        context.update(layout)
+        expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
+        torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_a_keystroke_reads_what_was_typed_and_the_near_suffix() -> None:
+    context = new_context(near=8)
+    context.update(tiny_fim.laid_out(MODEL, BEFORE, AFTER))
+    logits_at(context, 0)
+    layout = tiny_fim.laid_out(MODEL, BEFORE + " value =", AFTER)
+    counts = context.update(layout)
+    assert counts.total > 250
+    assert 8 < counts.encoded < 30
+    unchanged = context.update(layout)
+    assert unchanged.encoded == counts.encoded  # nothing was read in between
+    logits_at(context, 0)
+    assert context.update(layout).encoded == 0
+
+
+def test_a_suffix_that_missed_too_much_is_read_anew() -> None:
+    context = new_context(near=8)
+    context.update(tiny_fim.laid_out(MODEL, BEFORE, AFTER))
+    logits_at(context, 0)
+    layout = tiny_fim.laid_out(MODEL, BEFORE + " value =" * MOST_STALE, AFTER)
+    context.update(layout)
+    expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
+    torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_a_cursor_jump_keeps_what_stands_in_front_of_both_places() -> None:
+    context = new_context(near=8)
+    context.update(tiny_fim.laid_out(MODEL, BEFORE, AFTER))
+    logits_at(context, 0)
+    layout = tiny_fim.laid_out(MODEL, TEXT[:220], TEXT[220:])
+    counts = context.update(layout)
+    assert counts.encoded < counts.total
+    expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
+    torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_a_later_gap_sees_what_the_ones_before_it_became() -> None:
+    context = new_context(near=10_000)
+    layout = tiny_fim.laid_out(MODEL, tiny.CODE[:100], tiny.CODE[120:200], tiny.CODE[220:])
+    context.update(layout)
+    for fill in ([], MODEL.tokenizer.encode(" value = x"), MODEL.tokenizer.encode(" value + y")):
+        context.settle([fill])
+        expected = tiny_fim.plain_logits(MODEL, prompt(layout, 1, (fill,)))[-1]
+        torch.testing.assert_close(logits_at(context, 1), expected, atol=1e-4, rtol=1e-4)
+    first = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
+    torch.testing.assert_close(logits_at(context, 0), first, atol=1e-4, rtol=1e-4)

@@ -1,0 +1,99 @@
+"""Fill-in-the-middle models from GGUF files: prepared once, then mapped; what cannot be loaded is one line."""
+
+from pathlib import Path
+
+import gguf
+import pytest
+import torch
+from tests.model import gguf_files, tiny
+
+from lacuna_model.engine import Engine
+from lacuna_model.errors import WeightsError
+from lacuna_model.fim import loading
+from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.loading import LoadedFim, load_fim
+from lacuna_model.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.readers import load
+
+from . import tiny_fim
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return gguf_files.write_fim(tmp_path / "tiny.gguf")
+
+
+def next_logits(model: LoadedFim) -> torch.Tensor:
+    ids = model.tokenizer.encode(tiny.CODE)[:60]
+    context = FimContext(model.transformer, model.tokenizer, model.cache_dtype)
+    track = context.reader.new()
+    track.become(ids, 0)
+    with torch.inference_mode():
+        return context.reader.logits(context.reader.read([[track]])[track])
+
+
+def test_the_model_says_what_its_weights_say(file: Path) -> None:
+    model = load_fim(file, "tiny", threads=1, precision="float32")
+    assert model.fim == tiny_fim.FIM
+    ids = model.tokenizer.encode(tiny.CODE)[:60]
+    torch.testing.assert_close(next_logits(model), tiny_fim.plain_logits(tiny_fim.loaded(), ids), atol=1e-3, rtol=1e-3)
+
+
+@pytest.mark.parametrize("precision", ["", "bfloat16"])
+def test_other_precisions_are_close(file: Path, precision: str) -> None:
+    exact, fast = (
+        next_logits(load_fim(file, "tiny", threads=1, precision="float32")),
+        next_logits(load_fim(file, "tiny", threads=1, precision=precision)),
+    )
+    assert (fast - exact).norm() / exact.norm() < 0.1
+
+
+def test_a_second_start_maps_what_the_first_prepared(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = next_logits(load_fim(file, "tiny", threads=1))
+    (kept,) = (cache / "prepared").iterdir()
+    assert kept.suffix == ".safetensors"
+    monkeypatch.setattr(loading, "GgufFile", None)  # the file is not opened again
+    torch.testing.assert_close(next_logits(load_fim(file, "tiny", threads=1)), first)
+
+
+def test_a_gguf_file_is_a_model_by_its_path(file: Path) -> None:
+    engine = Engine(load(str(file), threads=1))
+    at = tiny.CODE.index("return value")
+    request = InfillRequest(
+        tiny.CODE, (Region(at, at, max_tokens=8), Region(at + 20, at + 20, max_tokens=8)), path="a.py"
+    )
+    result = engine.fill(request)
+    assert result.status in ("ok", "no_valid_fill")
+    free = engine.fill(
+        InfillRequest(tiny.CODE, (Region(at, at, max_tokens=8),), options=DecodeOptions(syntax=False), candidates=2)
+    )
+    assert free.status == "ok"
+    assert free.text == tiny.CODE[:at] + free.fills[0] + tiny.CODE[at:]
+
+
+def test_a_model_without_fill_in_the_middle_tokens_is_one_line(tmp_path: Path) -> None:
+    plain = gguf_files.write(tmp_path / "plain.gguf")
+    with pytest.raises(WeightsError, match=r"plain\.gguf holds a model without fill-in-the-middle tokens") as caught:
+        load_fim(plain, "plain")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [100, 5_000, 60_000])
+def test_a_file_that_is_cut_short_is_one_line(file: Path, tmp_path: Path, size: int) -> None:
+    cut = tmp_path / "cut.gguf"
+    cut.write_bytes(file.read_bytes()[:size])
+    with pytest.raises(WeightsError, match=r"cut\.gguf") as caught:
+        load_fim(cut, "cut")
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_quantisation_is_one_line(tmp_path: Path) -> None:
+    file = gguf_files.write_fim(tmp_path / "odd.gguf", quantised=gguf.GGMLQuantizationType.IQ1_S)
+    with pytest.raises(WeightsError, match="is quantised as IQ1_S, which is not supported"):
+        load_fim(file, "odd")

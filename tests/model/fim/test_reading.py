@@ -1,0 +1,133 @@
+"""Fills are those of the model alone, left to right, whatever was drafted; gaps are filled as one after the other."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.model import tiny
+
+from lacuna_model.canvas import Canvas
+from lacuna_model.constraint import Unconstrained
+from lacuna_model.context import Layout
+from lacuna_model.denoise import Ending, denoise
+from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.drafts import ProjectDrafts
+from lacuna_model.fim.reading import FimReader
+from lacuna_model.params import DecodeOptions
+
+from . import tiny_fim
+from .test_context import prompt
+
+MODEL = tiny_fim.loaded()
+BUDGET = 14
+
+
+class Guesses:
+    """Drafts what a test says, from the first slot on."""
+
+    def __init__(self, *guesses: Sequence[int]) -> None:
+        self._guesses = guesses
+
+    def draft(self, canvas: Canvas, most: int) -> list[int]:
+        written = canvas.tokens()
+        for guess in self._guesses:
+            if list(guess[: len(written)]) == written:
+                return list(guess[len(written) :][:most])
+        return list(self._guesses[0][:most]) if self._guesses else []
+
+
+def run(layout: Layout, drafts: Guesses | None, candidate_begin: Sequence[int] = ()) -> tuple[list[list[int]], int]:
+    """The tokens that fill every gap of a layout, and the number of passes."""
+    context = FimContext(MODEL.transformer, MODEL.tokenizer, torch.float32, near=10_000)
+    context.update(layout)
+    reader = FimReader(MODEL, context, layout, cast(ProjectDrafts, drafts))
+    canvases = [Canvas(gap, 6, BUDGET, begin=candidate_begin) for gap in layout.gaps]
+    loop = denoise(
+        reader,
+        canvases,
+        Unconstrained(MODEL.tokenizer),
+        MODEL.tokenizer,
+        DecodeOptions(),
+        cancelled=lambda: False,
+        deadline=None,
+    )
+    while True:
+        try:
+            next(loop)
+        except StopIteration as end:
+            ending: Ending = end.value
+            assert ending.outcome == "ok"
+            return [canvas.tokens() for canvas in canvases], reader.counts.base
+
+
+def test_a_fill_is_what_the_model_writes_left_to_right() -> None:
+    layout = tiny_fim.unhealed(tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:]))
+    (fill,), _ = run(layout, None)
+    assert fill == tiny_fim.greedy(MODEL, prompt(layout, 0), BUDGET)
+
+
+@settings(max_examples=25, deadline=None)
+@given(cut=st.integers(40, 420), wrong=st.lists(st.integers(3, 60), max_size=8), right=st.integers(0, BUDGET))
+def test_drafts_change_the_passes_and_never_the_fill(cut: int, wrong: list[int], right: int) -> None:
+    layout = tiny_fim.laid_out(MODEL, tiny.CODE[:cut], tiny.CODE[cut:])
+    layout = tiny_fim.unhealed(layout)
+    (plain,), passes = run(layout, None)
+    (drafted,), fewer = run(layout, Guesses([*plain[:right], *wrong]))
+    assert drafted == plain == tiny_fim.greedy(MODEL, prompt(layout, 0), BUDGET)
+    assert fewer <= passes
+
+
+def test_a_right_draft_is_taken_in_one_pass() -> None:
+    layout = tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:])
+    (plain,), passes = run(layout, None)
+    assert passes >= len(plain) > 6
+    _, fewer = run(layout, Guesses(plain))
+    assert fewer <= -(-len(plain) // 5) + 1  # a block of six slots takes one pass
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_several_gaps_are_filled_as_one_after_the_other(seed: int) -> None:
+    cuts = [60 + 37 * seed, 90 + 37 * seed, 200 + 11 * seed, 230 + 11 * seed, 330, 345]
+    text = tiny.CODE
+    layout = tiny_fim.laid_out(
+        MODEL, text[: cuts[0]], text[cuts[1] : cuts[2]], text[cuts[3] : cuts[4]], text[cuts[5] :]
+    )
+    layout = tiny_fim.unhealed(layout)
+    fills, passes = run(layout, None)
+    expected: list[list[int]] = []
+    alone = 0
+    for gap in range(3):
+        expected.append(tiny_fim.greedy(MODEL, prompt(layout, gap, tuple(expected)), BUDGET))
+        alone += len(expected[-1]) + 1
+    assert fills == expected
+    assert passes <= alone
+
+
+def test_a_candidate_begins_as_it_is_told() -> None:
+    layout = tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:])
+    begin = MODEL.tokenizer.encode(" value = x")
+    (fill,), _ = run(layout, None, candidate_begin=begin)
+    assert fill[: len(begin)] == begin
+    rest = tiny_fim.greedy(MODEL, [*prompt(layout, 0), *begin], BUDGET - len(begin))
+    assert fill[len(begin) :] == rest
+
+
+def test_the_likelihood_of_fills_is_that_of_a_plain_pass() -> None:
+    layout = tiny_fim.laid_out(MODEL, tiny.CODE[:100], tiny.CODE[120:200], tiny.CODE[220:])
+    context = FimContext(MODEL.transformer, MODEL.tokenizer, torch.float32, near=10_000)
+    context.update(layout)
+    fills = [MODEL.tokenizer.encode(" value"), MODEL.tokenizer.encode("x = 1")]
+    found = FimReader(MODEL, context, layout, None).likelihood(fills)
+    total = 0.0
+    for gap, fill in enumerate(fills):
+        start = prompt(layout, gap, tuple(fills[:gap]))
+        rows = tiny_fim.plain_logits(MODEL, [*start, *fill])[len(start) - 1 :]
+        end = rows[:, sorted(MODEL.fim.ends)].logsumexp(-1)
+        rows[:, sorted(MODEL.tokenizer.special_ids)] = -torch.inf
+        rows[:, MODEL.tokenizer.eog_id] = end
+        said = rows.log_softmax(-1)
+        total += sum(float(said[i, token]) for i, token in enumerate([*fill, MODEL.tokenizer.eog_id]))
+    assert found.score == pytest.approx(total / (sum(map(len, fills)) + 2) ** 0.5, abs=1e-3)

@@ -1,0 +1,80 @@
+"""Runs of tokens in one arena: what is read in pieces is what one pass over the whole would read."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.model import tiny
+
+from lacuna_model.fim.tracks import MOST_UNUSED, TrackReader
+
+from . import tiny_fim
+
+MODEL = tiny_fim.loaded()
+TOKENS = st.lists(st.integers(3, 60), min_size=1, max_size=12)
+
+
+def new_reader() -> TrackReader:
+    return TrackReader(MODEL.transformer, torch.float32)
+
+
+@settings(max_examples=30, deadline=None)
+@given(runs=st.lists(TOKENS, min_size=1, max_size=4), most=st.integers(1, 9))
+def test_a_chain_read_in_pieces_is_the_whole_prompt(runs: list[list[int]], most: int) -> None:
+    reader, start, chain = new_reader(), 0, []
+    for run in runs:
+        track = reader.new()
+        track.become(run, start)
+        start += len(run)
+        chain.append(track)
+    said = []
+    with torch.inference_mode():
+        while hidden := reader.read([chain], most):
+            said += [reader.logits(states) for states in hidden.values()]
+    expected = tiny_fim.plain_logits(MODEL, [token for run in runs for token in run])
+    torch.testing.assert_close(torch.cat(said), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_chains_share_their_beginning_and_do_not_see_each_other() -> None:
+    reader = new_reader()
+    head, first, second = (reader.new() for _ in range(3))
+    head.become([5, 6, 7], 0)
+    first.become([8, 9], 3)
+    second.become([10, 11, 12], 3)
+    with torch.inference_mode():
+        hidden = reader.read([[head, first], [head, second]])
+        for track in (first, second):
+            expected = tiny_fim.plain_logits(MODEL, [*head.ids, *track.ids])[3:]
+            torch.testing.assert_close(reader.logits(hidden[track]), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_a_turned_track_is_one_that_was_read_there() -> None:
+    reader, other = new_reader(), new_reader()
+    moved, still = reader.new(), other.new()
+    moved.become([5, 6, 7, 8], 10)
+    still.become([5, 6, 7, 8], 3)
+    with torch.inference_mode():
+        reader.read([[moved]])
+        other.read([[still]])
+        reader.turn(moved, 3)
+    for store, expected in ((reader.arena.keys, other.arena.keys), (reader.arena.values, other.arena.values)):
+        torch.testing.assert_close(store[1:, :, moved.rows], expected[1:, :, still.rows], atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("rounds", [3])
+def test_rows_that_were_given_up_are_squeezed_out(rounds: int) -> None:
+    reader = new_reader()
+    kept, other = reader.new(), reader.new()
+    kept.become(MODEL.tokenizer.encode(tiny.CODE)[:40], 0)
+    with torch.inference_mode():
+        reader.read([[kept]])
+        for number in range(rounds):
+            other.become([5 + number] * (MOST_UNUSED // 2), 40)
+            last = reader.new()
+            last.become([7], 40 + len(other.ids))
+            hidden = reader.read([[kept, other, last]])
+            expected = tiny_fim.plain_logits(MODEL, [*kept.ids, *other.ids, 7])[-1]
+            torch.testing.assert_close(reader.logits(hidden[last])[0], expected, atol=1e-4, rtol=1e-4)
+            reader.drop(other)
+            other = reader.new()
+    assert max(row for track in reader.tracks for row in track.rows) < 40 + 2 * MOST_UNUSED

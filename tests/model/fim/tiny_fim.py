@@ -1,0 +1,75 @@
+"""The tiny random model with the tokens of a fill-in-the-middle format."""
+
+from collections.abc import Sequence
+from dataclasses import replace as replace_field
+
+import torch
+from msgspec.structs import replace
+from tests.model import tiny
+from torch import Tensor
+
+from lacuna_model.assembly import build_transformer, fuse
+from lacuna_model.context import Layout, Opening, lay_out
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.prompt import prompt_head
+from lacuna_model.prefixes import PrefixTable
+from lacuna_model.tokenizer import FimTokens, Tokenizer
+from lacuna_model.transformer import NoStore
+
+NAMES = ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>")
+FIRST = len(tiny.VOCABULARY.tokens)
+FIM = FimTokens(
+    prefix=FIRST,
+    suffix=FIRST + 1,
+    middle=FIRST + 2,
+    ends=frozenset({0, 2, *range(FIRST, FIRST + 5)}),
+    repo=FIRST + 3,
+    file_sep=FIRST + 4,
+)
+VOCABULARY = replace(
+    tiny.VOCABULARY,
+    tokens=(*tiny.VOCABULARY.tokens, *NAMES),
+    special_ids=tiny.VOCABULARY.special_ids | FIM.ends,
+    fim=FIM,
+)
+CONFIG = replace(tiny.CONFIG, vocab_size=len(VOCABULARY.tokens), attention_bias=True)
+
+
+def loaded(seed: int = 0) -> LoadedFim:
+    tokenizer = Tokenizer(VOCABULARY)
+    transformer = build_transformer(CONFIG, fuse(tiny.state(CONFIG, seed), CONFIG))
+    return LoadedFim("tiny", CONFIG, tokenizer, transformer, PrefixTable(tokenizer), FIM)
+
+
+def laid_out(model: LoadedFim, *segments: str) -> Layout:
+    opening = Opening(tuple(prompt_head(model.fim, model.tokenizer, (), "a.py")), model.fim.suffix)
+    return lay_out(segments, model.tokenizer, reserve=lambda _: 64, hole=64, opening=opening)
+
+
+def unhealed(layout: Layout) -> Layout:
+    """The layout with fills that need not begin with anything: the reference knows no healing."""
+    return replace_field(layout, gaps=tuple(replace_field(gap, prefix=b"") for gap in layout.gaps))
+
+
+@torch.no_grad()
+def plain_logits(model: LoadedFim, ids: Sequence[int]) -> Tensor:
+    """Logits [n, V] of one causal pass over a whole prompt."""
+    network, rows = model.transformer, len(ids)
+    causal = torch.ones((rows, rows), dtype=torch.bool).tril()
+    hidden = network.hidden(network.embed(torch.tensor([ids])), torch.arange(rows), NoStore(), causal)
+    return network.head(hidden)[0].clone()
+
+
+def greedy(model: LoadedFim, prompt: Sequence[int], most: int) -> list[int]:
+    """What the model alone writes behind a prompt, left to right, up to its end."""
+    tokens: list[int] = []
+    while len(tokens) < most:
+        row = plain_logits(model, [*prompt, *tokens])[-1]
+        end = row[sorted(model.fim.ends)].logsumexp(0)
+        row[sorted(model.tokenizer.special_ids)] = -torch.inf
+        row[model.tokenizer.eog_id] = end
+        best = int(row.argmax())
+        if best == model.tokenizer.eog_id:
+            break
+        tokens.append(best)
+    return tokens
