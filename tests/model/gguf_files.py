@@ -82,7 +82,7 @@ def write_fim(path: Path, *, quantised: gguf.GGMLQuantizationType | None = None)
 def _quantised(tensor: Tensor, kind: gguf.GGMLQuantizationType) -> np.ndarray[Any, Any]:
     try:
         return gguf.quantize(tensor.numpy(), kind)
-    except NotImplementedError:  # as zeros: the package only reads such weights
+    except (NotImplementedError, gguf.quants.QuantError):  # as zeros: the package only reads such weights
         block, size = gguf.GGML_QUANT_SIZES[kind]
         return np.zeros((len(tensor), -(-tensor.shape[1] // block) * size), dtype=np.uint8)
 
