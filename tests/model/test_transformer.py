@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -100,6 +101,24 @@ def test_logits_of_the_real_weights_equal_those_of_transformers(gguf: GgufFile, 
     # The weights mean what they should: code is predictable to them.
     nll = torch.nn.functional.cross_entropy(got[:-1], torch.tensor(ids[1:]))
     assert nll < 2.5
+
+
+def test_logits_of_the_coder_equal_those_of_transformers(coder_path: Path) -> None:
+    file = GgufFile(coder_path)
+    config, state, tokenizer = file.config(), dict(file.state()), Tokenizer(file.vocabulary())
+    fim = tokenizer.fim
+    assert fim is not None
+    before, truth, after = tiny.CODE.partition("value = value + x")
+    ids = [fim.prefix, *tokenizer.encode(before), fim.suffix, *tokenizer.encode(after), fim.middle]
+    start = len(ids) - 1
+    ids += tokenizer.encode(truth)
+    with torch.inference_mode():
+        expected = reference_model("qwen2", config, state)(torch.tensor([ids])).logits[0]
+    got = logits_of(build_transformer(config, fuse(state, config)), ids)
+    torch.testing.assert_close(got, expected, atol=1e-3, rtol=1e-3)
+    # The format means what it should: what was cut out is what the model says.
+    said = got[start:-1].argmax(-1)
+    assert (said == torch.tensor(ids[start + 1 :])).sum() >= len(said) - 1
 
 
 def test_a_batch_gives_what_its_rows_give_alone() -> None:
