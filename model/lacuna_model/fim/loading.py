@@ -4,7 +4,7 @@ The first load works out what every later one needs and keeps it in the user's c
 kernels of this machine read it; later ones only map the file.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import resources
@@ -37,7 +37,7 @@ from lacuna_model.transformer import Transformer
 from lacuna_model.weights import GgufFile
 
 # States of so many tokens say which channels are large.
-CALIBRATION_TOKENS = 512
+CALIBRATION_TOKENS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,20 @@ class LoadedFim:
     cache_dtype: torch.dtype = torch.float32
 
 
-def load_fim(path: Path, name: str, *, threads: int = 0, precision: str = "", device: str = "") -> LoadedFim:
+def load_fim(
+    path: Path,
+    name: str,
+    *,
+    threads: int = 0,
+    precision: str = "",
+    device: str = "",
+    advance: Callable[[int, int], None] = lambda done, total: None,
+) -> LoadedFim:
     """Load the GGUF at ``path``.
 
-    ``threads``, ``precision`` and ``device`` are those of :func:`lacuna_model.loader.load_model`. Raises DeviceError,
-    or WeightsError where the file cannot be read or its model has no fill-in-the-middle tokens.
+    ``threads``, ``precision`` and ``device`` are those of :func:`lacuna_model.loader.load_model`. ``advance`` hears
+    how much of the prepared form is done, of how much, where it has to be made. Raises DeviceError, or WeightsError
+    where the file cannot be read or its model has no fill-in-the-middle tokens.
     """
     place = choose_device(device)
     threads = threads or choose_threads()
@@ -65,7 +74,7 @@ def load_fim(path: Path, name: str, *, threads: int = 0, precision: str = "", de
     own = place.type == "cpu" and precision in ("", "int8")
     kernels = native.load(models.kernels_dir(), threads) if own else None
     precision = precision or ("int8" if kernels else default_precision(place))
-    tensors, about = _tensors(path, precision, kernels)
+    tensors, about = _tensors(path, precision, kernels, advance)
     memory.reuse_freed()
     transformer = build_transformer(
         about.config, {name: tensor.to(place) for name, tensor in tensors.items()}, kernels=kernels
@@ -78,7 +87,9 @@ def load_fim(path: Path, name: str, *, threads: int = 0, precision: str = "", de
     return LoadedFim(name, about.config, tokenizer, transformer, PrefixTable(tokenizer, place), tokenizer.fim, kept)
 
 
-def _tensors(path: Path, precision: str, kernels: NativeKernels | None) -> tuple[Mapping[str, Tensor], Preparation]:
+def _tensors(
+    path: Path, precision: str, kernels: NativeKernels | None, advance: Callable[[int, int], None]
+) -> tuple[Mapping[str, Tensor], Preparation]:
     if precision != "int8":
         file, about = _opened(path)
         fused = fuse(file.state(), about.config)
@@ -89,7 +100,7 @@ def _tensors(path: Path, precision: str, kernels: NativeKernels | None) -> tuple
         return found
     file, about = _opened(path)
     ids = Tokenizer(about.vocabulary).encode(calibration_text())[:CALIBRATION_TOKENS]
-    tensors = dict(prepared(file, ids, kernels))
+    tensors = dict(prepared(file, ids, kernels, advance))
     keep(kept, "*.safetensors", partial(write_prepared, tensors=tensors, about=about))
     found = read_prepared(kept)
     if found is None:

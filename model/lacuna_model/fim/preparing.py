@@ -1,6 +1,8 @@
 """Turns a GGUF file's weights into the 8-bit form that passes read, a layer at a time."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import msgspec
 import torch
@@ -8,17 +10,23 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lacuna_kernels.native import WIDTH, NativeKernels
-from lacuna_model.assembly import fuse
+from lacuna_model.assembly import State, fuse
 from lacuna_model.linear import quantize_rows
 from lacuna_model.smoothing import SmoothedLayers
 from lacuna_model.weights import GgufFile
 
 
-def prepared(file: GgufFile, calibration: Sequence[int], kernels: NativeKernels | None) -> Iterator[tuple[str, Tensor]]:
+def prepared(
+    file: GgufFile,
+    calibration: Sequence[int],
+    kernels: NativeKernels | None,
+    advance: Callable[[int, int], None] = lambda done, total: None,
+) -> Iterator[tuple[str, Tensor]]:
     """Every tensor of the model under its name: linears as codes and scales, packed where ``kernels`` read them.
 
     The states of the ``calibration`` tokens say which channels are large. Where embedding and head are one table it
-    is there once, as the packed head; torch's own operators want both.
+    is there once, as the packed head; torch's own operators want both. ``advance`` hears how many layers are done, of
+    how many.
     """
     state, config = file.state(), file.config()
     embedding = state["embedding"]
@@ -30,21 +38,33 @@ def prepared(file: GgufFile, calibration: Sequence[int], kernels: NativeKernels 
         yield from _quantized("embedding", embedding, kernels)
     del embedding
     single = msgspec.structs.replace(config, num_layers=1, tie_embeddings=False)
-    for index in range(config.num_layers):
-        own = {f"layers.0.{name}": state[f"layers.{index}.{name}"] for name in _parts(state, index)}
+    for index, own in enumerate(_ahead(partial(_layer, state), config.num_layers)):
+        advance(index, config.num_layers)
         fused = {name.removeprefix("layers.0."): tensor for name, tensor in fuse(own, single).items()}
         for name, tensor in layers.smooth(fused).items():
             if tensor.ndim == 2:
                 yield from _quantized(f"layers.{index}.{name}", tensor, kernels)
             else:
                 yield f"layers.{index}.{name}", tensor
+    advance(config.num_layers, config.num_layers)
     yield "final_norm", state["final_norm"]
 
 
-def _parts(names: Iterable[str], index: int) -> list[str]:
-    """The names of one layer's tensors, without the number of the layer."""
+def _layer(state: State, index: int) -> dict[str, Tensor]:
+    """One layer's tensors, as if it were the first."""
     prefix = f"layers.{index}."
-    return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+    return {f"layers.0.{name.removeprefix(prefix)}": state[name] for name in state if name.startswith(prefix)}
+
+
+def _ahead(read: Callable[[int], dict[str, Tensor]], count: int) -> Iterator[dict[str, Tensor]]:
+    """What ``read`` returns for 0 to ``count``, the next one read in another thread meanwhile: half the time."""
+    with ThreadPoolExecutor(1) as thread:
+        following = thread.submit(read, 0)
+        for index in range(count):
+            found = following.result()
+            if index + 1 < count:
+                following = thread.submit(read, index + 1)
+            yield found
 
 
 def packable(weight: Tensor, kernels: NativeKernels | None) -> bool:

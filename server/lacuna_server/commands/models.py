@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from lacuna_model.sources import Progress
 
 app = typer.Typer(name="models", help="List the models and get their weights.", no_args_is_help=True)
-STAGES = {"wait": "waiting for another download", "download": "fetching", "check": "checking", "unpack": "unpacking"}
+STAGES = {
+    "wait": "waiting for another download",
+    "download": "fetching",
+    "check": "checking",
+    "unpack": "unpacking",
+    "prepare": "preparing for this machine",
+}
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A model's name.")]
 
 
@@ -72,12 +78,16 @@ def pull(
     tried = download.SOURCES if source is None else (source,)
     with progress_bar() as report:
         path = download.pull(name, report, force=force, tried=tried, file=file)
+        _prepare(models.find(name), path, report)
     output.print_exact(f"{path}\n")
 
 
-def why_default(info: ModelInfo) -> str:
-    """Why a model is the default on this machine; "" where it is not."""
-    return models.DEFAULT.why if info.name == models.DEFAULT_MODEL else ""
+def _prepare(info: ModelInfo, path: Path, report: "Progress") -> None:
+    """Make what every start reads, so that the first one need not."""
+    if not info.adapter:
+        from lacuna_model.fim.loading import load_fim
+
+        load_fim(path, info.name, advance=lambda done, total: report("prepare", done * info.size // total, info.size))
 
 
 def state(info: ModelInfo) -> tuple[str, str]:
@@ -103,7 +113,7 @@ def describe(info: ModelInfo) -> dict[str, object]:
         "sha256": info.sha256,
         "state": state(info)[0],
         "path": str(models.location(info)),
-        "default": why_default(info),
+        "default": models.DEFAULT.why if info.name == models.DEFAULT_MODEL else "",
         "adapter": info.adapter,
         "wheels": " ".join(wheel.requirement for wheel in info.wheels),
         "hub": f"{info.hub.repo}@{info.hub.revision[:12]}/{info.hub.filename}",
