@@ -19,7 +19,7 @@ from torch import Tensor
 
 from lacuna_model.config import ModelConfig
 from lacuna_model.errors import ModelNotFoundError, WeightsError
-from lacuna_model.tokenizer import QWEN_PATTERN, Tokenizer, Vocabulary, byte_alphabet, pre_tokenizer
+from lacuna_model.tokenizer import QWEN_SPLITS, Tokenizer, Vocabulary, byte_alphabet, pre_tokenizer
 
 # The parts of a layer by our names, as Llama, Qwen2, Qwen3 and Dream call them.
 LAYER = {
@@ -193,7 +193,7 @@ class Checkpoint:
         if not (words.is_file() and merges.is_file()):
             raise WeightsError(f"{self.folder} has neither tokenizer.json nor vocab.json and merges.txt")
         bpe = BpeTokenizer(models.BPE.from_file(str(words), str(merges)))
-        bpe.pre_tokenizer = pre_tokenizer(QWEN_PATTERN)  # Dream's folder, too, which has no tokenizer.json
+        bpe.pre_tokenizer = pre_tokenizer(QWEN_SPLITS)  # Dream's folder, too, which has no tokenizer.json
         return bpe, set()
 
     def state(self, device: torch.device, dtype: torch.dtype) -> "Tensors":

@@ -14,7 +14,7 @@ class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     adapted from an autoregressive one without retraining its head); otherwise its own (LLaDA, SDAR). It is never
     inferred from the family: Open-dCoder and A2D share a shape and differ.
     ``attention``: ``two-sided`` contexts never see the canvas and are cached exactly; ``bidirectional`` checkpoints
-    recompute the whole sequence.
+    recompute the whole sequence. ``rope_scale``: positions are divided by it (linear scaling).
     """
 
     num_layers: int
@@ -25,6 +25,7 @@ class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     head_dim: int
     vocab_size: int
     rope_theta: float
+    rope_scale: float = 1.0
     rms_norm_eps: float = 1e-5
     max_positions: int = 8192
     tie_embeddings: bool = True

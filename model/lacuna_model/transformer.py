@@ -60,9 +60,8 @@ class Rotations:
 
     def __init__(self, config: ModelConfig, device: torch.device) -> None:
         exponents = torch.arange(0, config.head_dim, 2, device=device, dtype=torch.float64) / config.head_dim
-        angles = torch.outer(
-            torch.arange(config.max_positions, device=device, dtype=torch.float64), config.rope_theta**-exponents
-        )
+        positions = torch.arange(config.max_positions, device=device, dtype=torch.float64) / config.rope_scale
+        angles = torch.outer(positions, config.rope_theta**-exponents)
         angles = torch.cat((angles, angles), dim=-1)
         self.cos, self.sin = angles.cos().float(), angles.sin().float()
 

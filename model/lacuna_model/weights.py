@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import gguf
-import numpy as np
 import torch
 from torch import Tensor
 
 from lacuna_model.config import ModelConfig
 from lacuna_model.errors import WeightsError
-from lacuna_model.tokenizer import PATTERNS, FimTokens, Vocabulary
+from lacuna_model.gguf_reader import GgufReader, dequantized
+from lacuna_model.gguf_vocabulary import read_vocabulary
+from lacuna_model.tokenizer import Vocabulary
 
 # GGUF's names for the parts of a block, by ours. Linears are stored [out, in] like torch's.
 LAYER_NAMES = {
@@ -29,38 +29,15 @@ LAYER_NAMES = {
 OPTIONAL_NAMES = {"q_norm": "attn_q_norm", "k_norm": "attn_k_norm"}
 # Architectures whose blocks are of this shape; of a llama, the rows of queries and keys are in another order.
 ARCHITECTURES = ("llama", "qwen2", "qwen3")
-QUANTISATIONS = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0")
-# Where a vocabulary names no other: <|endoftext|>, which SmolLM2 saw between documents, and <|im_end|>, which ends a
-# message, here a gap; text never encodes to it.
-DOCUMENT_ID = 0
-EOG_ID = 2
+QUANTISATIONS = (
+    "F32", "F16", "BF16", "Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0",
+    "IQ4_NL", "IQ4_XS",
+)  # fmt: skip
 # Slots a pass opens at once: one reading of the canvas side serves them all, but far slots are drafted ill. With 8, 16
 # and 32 a pass brought 2.1, 2.5 and 2.2 tokens (48 fills of 32 tokens, in the contexts of ``lacuna bench``).
 BLOCK_SIZE = 16
 # More context than the engine ever gives; tables of every position are as large as this.
 MOST_POSITIONS = 16_384
-# What is no text: token types of llama.cpp (gguf-py, ``TokenType``).
-NO_TEXT = (gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.USER_DEFINED, gguf.TokenType.UNUSED)
-# The parts of a fill-in-the-middle prompt: the metadata that name them, newest first, and the vocabularies' names.
-FIM_PARTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "prefix": (
-        ("fim_pre_token_id", "prefix_token_id"),
-        ("<|fim_prefix|>", "<fim_prefix>", "<fim-prefix>", "<\uff5cfim▁begin\uff5c>", "▁<PRE>", "<PRE>"),
-    ),
-    "suffix": (
-        ("fim_suf_token_id", "suffix_token_id"),
-        ("<|fim_suffix|>", "<fim_suffix>", "<fim-suffix>", "<\uff5cfim▁hole\uff5c>", "▁<SUF>", "<SUF>"),
-    ),
-    "middle": (
-        ("fim_mid_token_id", "middle_token_id"),
-        ("<|fim_middle|>", "<fim_middle>", "<fim-middle>", "<\uff5cfim▁end\uff5c>", "▁<MID>", "<MID>"),
-    ),
-    "pad": (("fim_pad_token_id",), ("<|fim_pad|>", "<fim_pad>", "<fim-pad>")),
-    "repo": (("fim_rep_token_id",), ("<|repo_name|>", "<repo_name>", "<reponame>")),
-    "file_sep": (("fim_sep_token_id",), ("<|file_sep|>", "<file_sep>")),
-}
-# What else ends a fill.
-ENDS = ("<|endoftext|>", "<|im_end|>", "<|end_of_text|>", "<\uff5cend▁of▁sentence\uff5c>", "<EOT>", "</s>")
 
 
 class GgufFile:
@@ -70,89 +47,57 @@ class GgufFile:
     """
 
     def __init__(self, path: Path) -> None:
-        try:
-            self._reader = gguf.GGUFReader(path)
-        except (ValueError, OSError, IndexError, KeyError) as error:
-            raise WeightsError(
-                f"{path} is not a readable GGUF file ({error}); run: lacuna models pull --force"
-            ) from error
         self.path = path
-        self._architecture = architecture = self._field("general.architecture")
-        if architecture not in ARCHITECTURES:
+        self._file = GgufReader(path)
+        self._tensors = self._file.tensors
+        self._architecture = self._file.field("general.architecture")
+        if self._architecture not in ARCHITECTURES:
             known = ", ".join(ARCHITECTURES)
-            raise WeightsError(f"{path} holds a {architecture!r} model; this loader reads GGUF files of {known}")
-        self._tensors = {tensor.name: tensor for tensor in self._reader.tensors}
-        for tensor in self._reader.tensors:
+            raise WeightsError(f"{path} holds a {self._architecture!r} model; this loader reads GGUF files of {known}")
+        for tensor in self._tensors.values():
             if tensor.tensor_type.name not in QUANTISATIONS:
                 raise WeightsError(f"{path} is quantised as {tensor.tensor_type.name}, which is not supported")
+        if self._file.optional("split.count") not in (None, 0, 1):
+            raise WeightsError(f"{path} is one of several parts of a model; join them with llama-gguf-split --merge")
 
-    def _field(self, name: str) -> Any:
-        found = self._optional(name)
-        if found is None:
-            raise WeightsError(f"{self.path} lacks the metadata field {name!r}")
-        return found
-
-    def _optional(self, name: str) -> Any:
-        field = self._reader.get_field(name)
-        return None if field is None else field.contents()
-
-    def _shape(self, name: str) -> Any:
-        return self._field(f"{self._architecture}.{name}")
+    def _shape(self, name: str, default: float | None = None) -> int:
+        return int(self._file.number(f"{self._architecture}.{name}", default))
 
     def config(self) -> ModelConfig:
         """The transformer's shape."""
         heads, hidden = self._shape("attention.head_count"), self._shape("embedding_length")
+        head_dim = self._shape("attention.key_length", hidden // heads)
+        turned = self._shape("rope.dimension_count", head_dim)
+        if turned != head_dim or self._shape("attention.value_length", head_dim) != head_dim:
+            raise WeightsError(f"{self.path} has attention of a shape that is not supported")
         return ModelConfig(
             num_layers=self._shape("block_count"),
             hidden_size=hidden,
             intermediate_size=self._shape("feed_forward_length"),
             num_heads=heads,
-            num_kv_heads=self._shape("attention.head_count_kv"),
-            head_dim=self._optional(f"{self._architecture}.attention.key_length") or hidden // heads,
-            vocab_size=len(self._field("tokenizer.ggml.tokens")),
-            rope_theta=self._optional(f"{self._architecture}.rope.freq_base") or 10_000.0,
-            rms_norm_eps=self._shape("attention.layer_norm_rms_epsilon"),
+            num_kv_heads=self._shape("attention.head_count_kv", heads),
+            head_dim=head_dim,
+            vocab_size=len(self._file.field("tokenizer.ggml.tokens")),
+            rope_theta=self._file.number(f"{self._architecture}.rope.freq_base", 10_000.0),
+            rope_scale=self._rope_scale(),
+            rms_norm_eps=self._file.number(f"{self._architecture}.attention.layer_norm_rms_epsilon"),
             max_positions=min(self._shape("context_length"), MOST_POSITIONS),
             tie_embeddings="output.weight" not in self._tensors,
+            attention_bias="blk.0.attn_q.bias" in self._tensors,
+            qk_norm="blk.0.attn_q_norm.weight" in self._tensors,
             block_size=BLOCK_SIZE,
         )
 
+    def _rope_scale(self) -> float:
+        """By how much positions are divided before they turn queries and keys."""
+        kind = self._file.optional(f"{self._architecture}.rope.scaling.type") or "none"
+        if kind not in ("none", "linear"):
+            raise WeightsError(f"{self.path} scales its rotary positions by {kind!r}, which is not supported")
+        return float(self._file.number(f"{self._architecture}.rope.scaling.factor", 1.0)) if kind == "linear" else 1.0
+
     def vocabulary(self) -> Vocabulary:
         """The tokenizer's vocabulary and merges; raises WeightsError where it is of a kind that is not known."""
-        kind, pre = self._field("tokenizer.ggml.model"), self._optional("tokenizer.ggml.pre") or "smollm"
-        if kind != "gpt2" or pre not in PATTERNS:
-            raise WeightsError(f"{self.path} has a tokenizer of a kind that is not supported ({kind}, {pre})")
-        tokens: list[str] = self._field("tokenizer.ggml.tokens")
-        ids = {token: i for i, token in enumerate(tokens)}
-        kinds = self._field("tokenizer.ggml.token_type")
-        merges = (merge.split(" ", 1) for merge in self._field("tokenizer.ggml.merges"))
-        fim = self._fim(ids)
-        document = next((ids[name] for name in ENDS if name in ids), DOCUMENT_ID)
-        return Vocabulary(
-            tokens=tuple(tokens),
-            merges=tuple((left, right) for left, right in merges),
-            special_ids=frozenset(i for i, kind in enumerate(kinds) if kind in NO_TEXT) | (fim.ends if fim else set()),
-            document_id=document if fim else DOCUMENT_ID,
-            eog_id=document if fim else EOG_ID,
-            pre=pre,
-            fim=fim,
-        )
-
-    def _fim(self, ids: Mapping[str, int]) -> FimTokens | None:
-        """The tokens of the fill-in-the-middle format; None where the model has none."""
-        found: dict[str, int] = {}
-        for part, (keys, names) in FIM_PARTS.items():
-            said = [self._optional(f"tokenizer.ggml.{key}") for key in keys]
-            ways = [*said, *(ids.get(name) for name in names)]
-            if (token := next((way for way in ways if way is not None), None)) is not None:
-                found[part] = int(token)
-        if not {"prefix", "suffix", "middle"} <= found.keys():
-            return None
-        ends = {ids[name] for name in ENDS if name in ids} | set(found.values())
-        if (eos := self._optional("tokenizer.ggml.eos_token_id")) is not None:
-            ends.add(int(eos))
-        found.pop("pad", None)
-        return FimTokens(**found, ends=frozenset(ends))
+        return read_vocabulary(self._file)
 
     def state(self) -> "GgufTensors":
         """All weights in float32, under the names of :class:`lacuna_model.transformer.Transformer`."""
@@ -160,22 +105,49 @@ class GgufFile:
         names = {"embedding": "token_embd.weight", "final_norm": "output_norm.weight"}
         if not config.tie_embeddings:
             names["head"] = "output.weight"
-        for i in range(config.num_layers):
-            block = {f"layers.{i}.{ours}": f"blk.{i}.{theirs}.weight" for ours, theirs in LAYER_NAMES.items()}
-            block |= {f"{ours}.bias": theirs.replace(".weight", ".bias") for ours, theirs in block.items()}
-            block |= {f"layers.{i}.{ours}": f"blk.{i}.{theirs}.weight" for ours, theirs in OPTIONAL_NAMES.items()}
-            names |= {
-                ours: theirs
-                for ours, theirs in block.items()
-                if theirs in self._tensors or not ours.endswith((".bias", *OPTIONAL_NAMES))
-            }
+        # The last block first: a damaged file may say that there are billions.
+        for i in reversed(range(config.num_layers)):
+            names |= self._block(i)
+            if (norm := names[f"layers.{i}.attn_norm"]) not in self._tensors:
+                raise WeightsError(f"{self.path} lacks the tensor {norm}; fetch it again")
+        # What is not read would be part of what the model works out, too.
+        if unread := self._tensors.keys() - names.values():
+            raise WeightsError(f"{self.path} holds the tensor {min(unread)}, which this loader does not know")
         if missing := [theirs for theirs in names.values() if theirs not in self._tensors]:
-            raise WeightsError(f"{self.path} lacks the tensors {missing[:3]}; run: lacuna models pull --force")
-        turned = {"q_proj": config.num_heads, "k_proj": config.num_kv_heads}
-        return GgufTensors({ours: self._tensors[theirs] for ours, theirs in names.items()}, self._turned(turned))
+            raise WeightsError(f"{self.path} lacks the tensor {missing[0]}; fetch it again")
+        for ours, theirs in names.items():
+            found, expected = self._tensors[theirs].shape.tolist()[::-1], _expected(ours, config)
+            if found != expected:
+                raise WeightsError(f"{self.path}: the tensor {theirs} has shape {found}, expected {expected}")
+        turned = {"q_proj": config.num_heads, "k_proj": config.num_kv_heads} if self._architecture == "llama" else {}
+        return GgufTensors({ours: self._tensors[theirs] for ours, theirs in names.items()}, turned)
 
-    def _turned(self, heads: Mapping[str, int]) -> Mapping[str, int]:
-        return heads if self._architecture == "llama" else {}
+    def _block(self, index: int) -> dict[str, str]:
+        """GGUF's names for the tensors of a block by ours, with those optional ones that it has."""
+        names = {f"layers.{index}.{ours}": f"blk.{index}.{theirs}.weight" for ours, theirs in LAYER_NAMES.items()}
+        others = {f"layers.{index}.{ours}": f"blk.{index}.{theirs}.weight" for ours, theirs in OPTIONAL_NAMES.items()}
+        others |= {
+            f"{ours}.bias": theirs.replace(".weight", ".bias") for ours, theirs in names.items() if "proj" in ours
+        }
+        return names | {ours: theirs for ours, theirs in others.items() if theirs in self._tensors}
+
+
+def _expected(name: str, config: ModelConfig) -> list[int]:
+    """The shape of the tensor that we call ``name``."""
+    hidden, wide = config.hidden_size, config.intermediate_size
+    rows = {
+        "embedding": config.vocab_size,
+        "head": config.vocab_size,
+        "q_proj": config.num_heads * config.head_dim,
+        "gate_proj": wide,
+        "up_proj": wide,
+        **dict.fromkeys(("k_proj", "v_proj"), config.num_kv_heads * config.head_dim),
+        **dict.fromkeys(("q_norm", "k_norm"), config.head_dim),
+    }
+    columns = {"o_proj": config.num_heads * config.head_dim, "down_proj": wide}
+    part = name.removesuffix(".bias").rpartition(".")[2]
+    flat = "norm" in part or name.endswith(".bias")
+    return [rows.get(part, hidden)] if flat else [rows.get(part, hidden), columns.get(part, hidden)]
 
 
 class GgufTensors(Mapping[str, Tensor]):
@@ -189,9 +161,7 @@ class GgufTensors(Mapping[str, Tensor]):
         self._turned = turned
 
     def __getitem__(self, name: str) -> Tensor:
-        tensor = self._tensors[name]
-        array = gguf.dequantize(tensor.data, tensor.tensor_type)
-        values = torch.from_numpy(np.array(array, dtype=np.float32))
+        values = torch.from_numpy(dequantized(self._tensors[name]))
         heads = self._turned.get(name.removesuffix(".bias").rpartition(".")[2])
         return _half_rotary(values, heads) if heads else values
 

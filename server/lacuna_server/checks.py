@@ -163,6 +163,16 @@ def model_files() -> Check:
     return Check("model", "ok", f"{info.name} ({models.DEFAULT.why}): {path}, intact")
 
 
+def registry() -> Check:
+    """Every model, its size and whether it is here; the default one has a line of its own."""
+    states = [(info, *models.state(info)) for info in models.known()]
+    detail = ", ".join(f"{info.name} ({info.size / 1e6:.0f} MB) {state}" for info, state, _ in states)
+    for info, state, message in states:
+        if state == "damaged" and info.name != models.DEFAULT_MODEL:
+            return Check("models", "warn", detail, message.partition("; ")[2])
+    return Check("models", "ok", detail)
+
+
 def adapter() -> Check:
     """Whether the default model's canvas adapter is part of this installation, where it needs one."""
     info = models.find(models.DEFAULT_MODEL)
@@ -227,6 +237,7 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     kernels,
     threads,
     model_files,
+    registry,
     adapter,
     cache,
 )

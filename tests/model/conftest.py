@@ -1,5 +1,8 @@
+import os
 from pathlib import Path
+from typing import NoReturn
 
+import huggingface_hub
 import pytest
 
 from lacuna_model import stopping
@@ -14,6 +17,26 @@ from . import tiny
 def model() -> LoadedModel:
     """A tiny random model, both sides, in float32."""
     return tiny.loaded()
+
+
+@pytest.fixture
+def links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is all the user's pip knows, beside an empty cache and without a way to the hub."""
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    folder = tmp_path / "links"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
+    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
+
+    def no_route(*_: object, **__: object) -> NoReturn:
+        raise ConnectionError("no route to the hub")
+
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", no_route)
+    return folder
 
 
 @pytest.fixture

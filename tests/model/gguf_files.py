@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import gguf
 import numpy as np
@@ -10,61 +11,56 @@ from torch import Tensor
 
 from lacuna_model.config import ModelConfig
 from lacuna_model.tokenizer import Vocabulary
-from lacuna_model.weights import LAYER_NAMES
+from lacuna_model.weights import LAYER_NAMES, OPTIONAL_NAMES
 
 from . import tiny
 
 
 def interleaved(weight: Tensor, heads: int) -> Tensor:
     """Rows from the half-split rotary order to llama.cpp's (``permute`` of its convert_hf_to_gguf.py)."""
-    out, width = weight.shape
-    return weight.view(heads, 2, out // heads // 2, width).transpose(1, 2).reshape(out, width).contiguous()
+    out = len(weight)
+    return weight.view(heads, 2, out // heads // 2, -1).transpose(1, 2).reshape(weight.shape).contiguous()
 
 
-def write(path: Path, *, architecture: str = "llama", without: str = "") -> Path:
-    return _write(path, architecture, tiny.CONFIG, tiny.VOCABULARY, tensors(), without=without)
-
-
-def write_fim(path: Path, *, quantised: gguf.GGMLQuantizationType | None = None) -> Path:
-    """The tiny model of the shape and with the tokens of Qwen2.5-Coder; ``quantised`` is what its embedding claims."""
-    from .fim import tiny_fim
-
-    config, vocabulary = tiny_fim.CONFIG, tiny_fim.VOCABULARY
-    return _write(path, "qwen2", config, vocabulary, named(tiny.state(config), config), quantised=quantised)
-
-
-def _write(
+def write(
     path: Path,
-    architecture: str,
-    config: ModelConfig,
-    vocabulary: Vocabulary,
-    tensors: Mapping[str, Tensor],
     *,
-    without: str = "",
+    architecture: str = "llama",
+    config: ModelConfig = tiny.CONFIG,
+    vocabulary: Vocabulary = tiny.VOCABULARY,
+    kinds: Mapping[int, gguf.TokenType] | None = None,
+    state: Mapping[str, Tensor] | None = None,
     quantised: gguf.GGMLQuantizationType | None = None,
+    without: str = "",
+    also: Mapping[str, Tensor] | None = None,
+    fields: Mapping[str, Any] | None = None,
 ) -> Path:
+    """Write ``path``; ``fields`` are metadata beside those of every file, or instead of them (None: left out)."""
     writer = gguf.GGUFWriter(path, architecture)
-    writer.add_block_count(config.num_layers)
-    writer.add_embedding_length(config.hidden_size)
-    writer.add_feed_forward_length(config.intermediate_size)
-    writer.add_head_count(config.num_heads)
-    writer.add_head_count_kv(config.num_kv_heads)
-    writer.add_vocab_size(config.vocab_size)
-    writer.add_rope_freq_base(config.rope_theta)
-    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
-    writer.add_context_length(config.max_positions)
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre(vocabulary.pre)
-    writer.add_token_list(list(vocabulary.tokens))
-    writer.add_token_merges([f"{left} {right}" for left, right in vocabulary.merges])
-    kinds = [gguf.TokenType.CONTROL if i in vocabulary.special_ids else gguf.TokenType.NORMAL
-             for i in range(config.vocab_size)]  # fmt: skip
-    writer.add_token_types(kinds)
-    for name, tensor in tensors.items():
+    kinds = kinds or dict.fromkeys(vocabulary.special_ids, gguf.TokenType.CONTROL)
+    every = {
+        f"{architecture}.block_count": config.num_layers,
+        f"{architecture}.embedding_length": config.hidden_size,
+        f"{architecture}.feed_forward_length": config.intermediate_size,
+        f"{architecture}.attention.head_count": config.num_heads,
+        f"{architecture}.attention.head_count_kv": config.num_kv_heads,
+        f"{architecture}.attention.key_length": config.head_dim,
+        f"{architecture}.attention.value_length": config.head_dim,
+        f"{architecture}.rope.freq_base": config.rope_theta,
+        f"{architecture}.attention.layer_norm_rms_epsilon": config.rms_norm_eps,
+        f"{architecture}.context_length": config.max_positions,
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": vocabulary.pre,
+        "tokenizer.ggml.tokens": list(vocabulary.tokens),
+        "tokenizer.ggml.merges": [f"{left} {right}" for left, right in vocabulary.merges],
+        "tokenizer.ggml.token_type": [int(kinds.get(i, gguf.TokenType.NORMAL)) for i in range(len(vocabulary.tokens))],
+        **(fields or {}),
+    }
+    for name, value in every.items():
+        _add(writer, name, value)
+    for name, tensor in (tensors(architecture, config, state) | dict(also or {})).items():
         if quantised is not None and tensor.ndim == 2:
-            block, size = gguf.GGML_QUANT_SIZES[quantised]
-            data = np.zeros((len(tensor), -(-tensor.shape[1] // block) * size), dtype=np.uint8)
-            writer.add_tensor(name, data, raw_dtype=quantised)
+            writer.add_tensor(name, _quantised(tensor, quantised), raw_dtype=quantised)
         elif name != without:
             writer.add_tensor(name, tensor.numpy())
     writer.write_header_to_file()
@@ -74,21 +70,50 @@ def _write(
     return path
 
 
-def tensors() -> dict[str, Tensor]:
-    heads = {"q_proj": tiny.CONFIG.num_heads, "k_proj": tiny.CONFIG.num_kv_heads}
-    return named(tiny.state(), tiny.CONFIG, heads)
+def write_fim(path: Path, *, quantised: gguf.GGMLQuantizationType | None = None) -> Path:
+    """The tiny model of the shape and with the tokens of Qwen2.5-Coder."""
+    from .fim import tiny_fim
+
+    return write(
+        path, architecture="qwen2", config=tiny_fim.CONFIG, vocabulary=tiny_fim.VOCABULARY, quantised=quantised
+    )
 
 
-def named(
-    state: Mapping[str, Tensor], config: ModelConfig, turned: Mapping[str, int] | None = None
+def _quantised(tensor: Tensor, kind: gguf.GGMLQuantizationType) -> np.ndarray[Any, Any]:
+    try:
+        return gguf.quantize(tensor.numpy(), kind)
+    except (NotImplementedError, gguf.quants.QuantError):  # as zeros: the package only reads such weights
+        block, size = gguf.GGML_QUANT_SIZES[kind]
+        return np.zeros((len(tensor), -(-tensor.shape[1] // block) * size), dtype=np.uint8)
+
+
+def _add(writer: gguf.GGUFWriter, name: str, value: Any) -> None:
+    match value:
+        case None:
+            return
+        case bool():
+            writer.add_bool(name, value)
+        case int():
+            writer.add_uint32(name, value)
+        case float():
+            writer.add_float32(name, value)
+        case str():
+            writer.add_string(name, value)
+        case _:
+            writer.add_array(name, value)
+
+
+def tensors(
+    architecture: str = "llama", config: ModelConfig = tiny.CONFIG, state: Mapping[str, Tensor] | None = None
 ) -> dict[str, Tensor]:
-    """Weights under GGUF's names, the rows of the ``turned`` projections in llama.cpp's rotary order."""
-    found = {"token_embd.weight": state["embedding"], "output_norm.weight": state["final_norm"]}
-    for i in range(config.num_layers):
-        for ours, theirs in LAYER_NAMES.items():
-            tensor = state[f"layers.{i}.{ours}"]
-            heads = (turned or {}).get(ours)
-            found[f"blk.{i}.{theirs}.weight"] = interleaved(tensor, heads) if heads else tensor
-            if (bias := state.get(f"layers.{i}.{ours}.bias")) is not None:
-                found[f"blk.{i}.{theirs}.bias"] = bias
-    return {name: tensor.to(torch.float32) for name, tensor in found.items()}
+    """Every tensor under GGUF's name, in GGUF's order."""
+    left = dict(state or tiny.state(config))
+    named = {"token_embd.weight": left.pop("embedding"), "output_norm.weight": left.pop("final_norm")}
+    if "head" in left:
+        named["output.weight"] = left.pop("head")
+    heads = {"q_proj": config.num_heads, "k_proj": config.num_kv_heads} if architecture == "llama" else {}
+    for name, tensor in left.items():
+        _, layer, part, *bias = name.split(".")
+        theirs = f"blk.{layer}.{(LAYER_NAMES | OPTIONAL_NAMES)[part]}.{'bias' if bias else 'weight'}"
+        named[theirs] = interleaved(tensor, heads[part]) if part in heads else tensor
+    return {name: tensor.to(torch.float32).contiguous() for name, tensor in named.items()}

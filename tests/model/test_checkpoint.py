@@ -5,8 +5,9 @@ import pytest
 import torch
 from tokenizers import Tokenizer as BpeTokenizer
 
-from lacuna_model.checkpoint import QWEN_PATTERN, Checkpoint
+from lacuna_model.checkpoint import Checkpoint
 from lacuna_model.errors import LacunaError, ModelNotFoundError, WeightsError
+from lacuna_model.tokenizer import QWEN_SPLITS
 
 from . import checkpoints, tiny
 
@@ -81,7 +82,7 @@ def test_vocabulary_and_merges_do_without_a_tokenizer_file(folder: Path) -> None
 def test_text_is_split_as_qwen2_splits_it() -> None:
     from transformers.models.qwen2 import tokenization_qwen2
 
-    assert tokenization_qwen2.PRETOKENIZE_REGEX == QWEN_PATTERN
+    assert (tokenization_qwen2.PRETOKENIZE_REGEX,) == QWEN_SPLITS
 
 
 def test_settings_say_what_a_checkpoint_does_not(folder: Path) -> None:

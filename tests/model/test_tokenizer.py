@@ -3,15 +3,17 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 import torch
 import xllamacpp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.tokenizer import SPLITS, Tokenizer
+from lacuna_model.weights import GgufFile
 
-from . import tiny
+from . import gguf_files, tiny
 
 ROOT = Path(__file__).parents[2]
 TORCH = Path(torch.__file__).parent  # pinned, and it ships sources of several languages
@@ -45,8 +47,24 @@ Encode = Callable[[str], list[int]]
 
 @pytest.fixture(scope="module")
 def llama_cpp(gguf_path: Path) -> Encode:
+    return llama_cpp_reading(gguf_path)
+
+
+@pytest.fixture(scope="module", params={patterns: name for name, patterns in SPLITS.items()}.values())
+def both(
+    request: pytest.FixtureRequest, gguf: GgufFile, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Encode, Tokenizer]:
+    """llama.cpp and our tokenizer, both reading a file with the real vocabulary and another way to split text."""
+    path = tmp_path_factory.mktemp("split") / "tiny.gguf"
+    vocabulary = msgspec.structs.replace(gguf.vocabulary(), pre=request.param)
+    config = msgspec.structs.replace(tiny.CONFIG, vocab_size=len(vocabulary.tokens))
+    gguf_files.write(path, config=config, vocabulary=vocabulary)
+    return llama_cpp_reading(path), Tokenizer(GgufFile(path).vocabulary())
+
+
+def llama_cpp_reading(path: Path) -> Encode:
     params = xllamacpp.CommonParams()
-    params.model.path = str(gguf_path)
+    params.model.path = str(path)
     params.n_ctx = 64
     params.n_parallel = 1
     params.cpuparams.n_threads = 1
@@ -88,6 +106,18 @@ def test_ids_of_any_text_equal_those_of_llama_cpp(llama_cpp: Encode, real_tokeni
         assert real_tokenizer.encode(text) == llama_cpp(text)
 
     check()
+
+
+def test_every_way_to_split_text_is_that_of_llama_cpp(both: tuple[Encode, Tokenizer]) -> None:
+    llama_cpp, ours = both
+    for text in (*TEXTS.values(), *(file.read_bytes().decode() for file in FILES)):
+        assert ours.encode(text) == llama_cpp(text)
+
+
+def test_ids_of_the_coder_equal_those_of_llama_cpp(coder_path: Path) -> None:
+    llama_cpp, ours = llama_cpp_reading(coder_path), Tokenizer(GgufFile(coder_path).vocabulary())
+    for text in (*TEXTS.values(), *(file.read_bytes().decode() for file in FILES)):
+        assert ours.encode(text) == llama_cpp(text)
 
 
 @settings(deadline=None)

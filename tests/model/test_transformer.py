@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -37,7 +38,13 @@ FAMILIES = {
 def reference_model(family: str, config: ModelConfig, state: Mapping[str, Tensor]) -> transformers.PreTrainedModel:
     """The model of `transformers` with the weights of ``state``."""
     make_config, make_model, _ = FAMILIES[family]
+    scaling: dict[str, object] = {"rope_type": "default"}
+    if config.rope_scale != 1:
+        scaling = {"rope_type": "linear", "factor": config.rope_scale}
+    biases = any(name.endswith("down_proj.bias") for name in state)
     options = make_config(
+        attention_bias=biases,
+        mlp_bias=biases,
         vocab_size=config.vocab_size,
         hidden_size=config.hidden_size,
         intermediate_size=config.intermediate_size,
@@ -46,7 +53,7 @@ def reference_model(family: str, config: ModelConfig, state: Mapping[str, Tensor
         num_key_value_heads=config.num_kv_heads,
         head_dim=config.head_dim,
         rms_norm_eps=config.rms_norm_eps,
-        rope_parameters={"rope_type": "default", "rope_theta": config.rope_theta},
+        rope_parameters={**scaling, "rope_theta": config.rope_theta},
         max_position_embeddings=config.max_positions,
         tie_word_embeddings=config.tie_embeddings,
         attention_dropout=0.0,
@@ -94,6 +101,23 @@ def test_logits_of_the_real_weights_equal_those_of_transformers(gguf: GgufFile, 
     # The weights mean what they should: code is predictable to them.
     nll = torch.nn.functional.cross_entropy(got[:-1], torch.tensor(ids[1:]))
     assert nll < 2.5
+
+
+def test_logits_of_the_coder_equal_those_of_transformers(coder_path: Path) -> None:
+    file = GgufFile(coder_path)
+    config, state, tokenizer = file.config(), dict(file.state()), Tokenizer(file.vocabulary())
+    fim = tokenizer.fim
+    assert fim is not None
+    before, truth, after = tiny.CODE.partition("value = value + x")
+    ids = [fim.prefix, *tokenizer.encode(before), fim.suffix, *tokenizer.encode(after), fim.middle]
+    start = len(ids) - 1
+    ids += tokenizer.encode(truth)
+    with torch.inference_mode():
+        expected = reference_model("qwen2", config, state)(torch.tensor([ids])).logits[0]
+    got = logits_of(build_transformer(config, fuse(state, config)), ids)
+    torch.testing.assert_close(got, expected, atol=1e-3, rtol=1e-3)
+    # The format means what it should: what was cut out is likely.
+    assert torch.nn.functional.cross_entropy(got[start:-1], torch.tensor(ids[start + 1 :])) < 1
 
 
 def test_a_batch_gives_what_its_rows_give_alone() -> None:

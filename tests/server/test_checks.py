@@ -150,3 +150,19 @@ def test_the_instructions_are_read_from_the_kernel(
     check = checks.instructions()
     assert check.state == state
     assert check.detail.startswith(detail)
+
+
+def test_every_model_is_listed_with_its_size_and_state(cache: Path) -> None:
+    check = checks.registry()
+    assert check.state == "ok"
+    for info in models.known():
+        assert f"{info.name} ({info.size / 1e6:.0f} MB) absent" in check.detail
+
+
+def test_a_damaged_model_that_is_not_the_default_is_a_warning(cache: Path) -> None:
+    file = models.location(models.find("smollm2-135m"))
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"GGUF")
+    check = checks.registry()
+    assert (check.state, check.mend) == ("warn", "run: lacuna models pull --force smollm2-135m")
+    assert "smollm2-135m (98 MB) damaged" in check.detail

@@ -8,22 +8,21 @@ from pathlib import Path
 
 import msgspec
 
-from lacuna_model import models
+from lacuna_model import checksum, models
 from lacuna_model.errors import LacunaError
 from lacuna_model.evaluate.held_out_cases import Case, sample_cases
 from lacuna_model.evaluate.runner import parses
 from lacuna_model.train.documents import Document
-from lacuna_model.train.download import fetch
 from lacuna_model.train.packages import Package, Role
 from lacuna_model.train.pypi import PyPI
 
 PACKAGES = "workspace_packages.toml"
-# Gaps are cut into what a package ships; its tests and examples are part of the workspace all the same.
+# Gaps are cut into what a package ships; tests and examples in it are part of the workspace all the same.
 _BESIDE = re.compile(r"(^|/)(tests?|docs?|examples?|benchmarks?)/|(^|/)(test_[^/]*|conftest|setup)\.py$")
 
 
 class Pin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A release and the digest of its source distribution."""
+    """A release and the sha256 of its wheel."""
 
     version: str
     sha256: str
@@ -52,10 +51,10 @@ def fetch_packages(folder: Path | None = None) -> Iterator[Held]:
     for name, pin in read_pins().items():
         registry = PyPI()
         package = Package("pypi", name, pin.version, Role.HELD_OUT)
-        artifacts = registry.artifacts(package, folder)
-        if [artifact.digest for artifact in artifacts] != [f"sha256:{pin.sha256}"]:
+        paths = registry.fetch(package, folder)
+        if [checksum.sha256(path) for path in paths] != [pin.sha256]:
             raise LacunaError(f"{name} {pin.version}: PyPI offers another file than the pinned {pin.sha256[:12]}")
-        contents = registry.contents(package, [fetch(artifact, folder) for artifact in artifacts])
+        contents = registry.contents(package, paths)
         texts = {file.path: file.data.decode("utf-8", errors="replace") for file in contents.files}
         yield held(name, {path: text for path, text in texts.items() if parses(text)}, pin.version)
 

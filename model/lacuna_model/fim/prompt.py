@@ -19,8 +19,8 @@ def prompt_head(fim: FimTokens, tokenizer: TextTokenizer, snippets: Iterable[Sni
     """The tokens in front of the open file's text."""
     files = [(snippet.path, snippet.text) for snippet in snippets]
     if fim.repo is None or fim.file_sep is None or not files:
-        return [fim.prefix]
-    tokens = [fim.repo, *tokenizer.encode(f"{NO_NAME}\n")]
+        return [*fim.start, fim.prefix]
+    tokens = [*fim.start, fim.repo, *tokenizer.encode(f"{NO_NAME}\n")]
     for name, text in files:
         tokens += [fim.file_sep, *tokenizer.encode(f"{name}\n{text.rstrip()}\n")]
     return [*tokens, fim.file_sep, *tokenizer.encode(f"{PurePath(path).name}\n"), fim.prefix]

@@ -6,11 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
+from lacuna_model import checksum
+from lacuna_model.errors import NotPublishedError
 from lacuna_model.train.archives import read_archive
 from lacuna_model.train.benchmarks import Benchmarks
 from lacuna_model.train.debian import DebianLibraries, DebianSources
 from lacuna_model.train.documents import Document, DocumentWriter
-from lacuna_model.train.download import NotPublishedError, fetch
 from lacuna_model.train.duplicates import Duplicates
 from lacuna_model.train.manifest import Manifest, PackageRecord, Total
 from lacuna_model.train.npm import Npm
@@ -89,7 +90,7 @@ class _Build:
         package = job.package
         record = PackageRecord(source=package.source, name=package.name, version=package.version, role=package.role)
         self._manifest.packages.append(record)
-        record.downloads = {artifact.filename: artifact.digest for artifact in job.artifacts}
+        record.downloads = {path.name: f"sha256:{checksum.sha256(path)}" for path in job.paths}
         record.licence, record.stated_licence = sifted.licence, sifted.stated_licence
         for document, sketch in sifted.documents:
             if reason := self._duplicates.reason(sketch):
@@ -119,8 +120,7 @@ def _fetch_all(packages: Sequence[Package], sources: Mapping[str, Source], folde
     def fetch_one(package: Package) -> Job:
         source = sources[package.source]
         try:
-            artifacts = source.artifacts(package, folder)
-            return Job(package, source, artifacts, tuple(fetch(artifact, folder) for artifact in artifacts))
+            return Job(package, source, source.fetch(package, folder))
         except NotPublishedError:
             return Job(package, source)
 

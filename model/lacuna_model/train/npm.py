@@ -1,26 +1,19 @@
-"""JavaScript and TypeScript sources from the tarballs of the npm registry."""
+"""JavaScript and TypeScript sources from the tarballs of the npm registry, through npm."""
 
-import base64
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from lacuna_model.train.archives import read_archive
-from lacuna_model.train.download import Artifact, fetch_document
+from lacuna_model.train.download import fetch, run
 from lacuna_model.train.languages import language_of
 from lacuna_model.train.licences import permissive_licence
 from lacuna_model.train.packages import CorpusError, Package
-from lacuna_model.train.sources import Contents, SourceFile, keep, kept
+from lacuna_model.train.sources import Contents, SourceFile
 
-
-class _Dist(msgspec.Struct):
-    tarball: str
-    integrity: str
-
-
-class _Version(msgspec.Struct):
-    dist: _Dist
+_ABSENT = re.compile(r"^npm (error|ERR!) code (E404|ETARGET)", re.MULTILINE)
 
 
 class _LicenceField(msgspec.Struct):
@@ -44,21 +37,10 @@ class Npm:
 
     languages = frozenset({"javascript", "typescript", "tsx"})
 
-    def artifacts(self, package: Package, folder: Path) -> tuple[Artifact, ...]:
-        """Look up the tarball of a version."""
-        stem = package.name.replace("/", "-").lstrip("@")
-        path = folder / "metadata" / f"npm-{stem}-{package.version}.json"
-        if known := kept(path):
-            return known
-        url = f"https://registry.npmjs.org/{package.name.replace('/', '%2F')}/{package.version}"
-        try:
-            dist = msgspec.json.decode(fetch_document(url, folder), type=_Version).dist
-        except msgspec.DecodeError as error:
-            raise CorpusError(f"{url}: not the description of an npm package: {error}") from error
-        # Several hashes may be stated; they are all of the same file.
-        algorithm, _, digest = dist.integrity.split()[0].partition("-")
-        hexadecimal = base64.b64decode(digest).hex()
-        return keep((Artifact(dist.tarball, f"npm-{stem}-{package.version}.tgz", f"{algorithm}:{hexadecimal}"),), path)
+    def fetch(self, package: Package, folder: Path) -> tuple[Path, ...]:
+        """The tarball of a version; npm runs nothing that is in it."""
+        command = ("npm", "pack", "--ignore-scripts", f"{package.name}@{package.version}")
+        return fetch(package, folder, lambda files: run(command, files, _ABSENT))
 
     def contents(self, package: Package, paths: Sequence[Path]) -> Contents:
         """Read package.json and the source files; the leading folder is cut off."""

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from lacuna_model.train.benchmarks import Benchmarks
 from lacuna_model.train.documents import Document
-from lacuna_model.train.download import Artifact
 from lacuna_model.train.duplicates import Sketch, sketch
 from lacuna_model.train.filters import decode, drop_reason
 from lacuna_model.train.languages import is_test, language_of, language_of_text
@@ -31,7 +30,6 @@ class Job:
 
     package: Package
     source: Source
-    artifacts: tuple[Artifact, ...] = ()
     paths: tuple[Path, ...] = ()
 
 
@@ -79,13 +77,13 @@ def _sift(job: Job) -> Sifted:
 def sift(job: Job, benchmarks: Benchmarks) -> Sifted:
     """Read a package and filter its files; only copies of other packages' files are left to be found."""
     sifted = Sifted()
-    if not job.artifacts:
+    if not job.paths:
         sifted.dropped["not published"] += 1
         return sifted
     try:
         contents = job.source.contents(job.package, job.paths)
     except CorpusError as error:
-        # The digest was right, so it was published like this: no reason to give up all the others.
+        # Whoever fetched it verified it, so it was published like this: no reason to give up all the others.
         sifted.dropped[f"unreadable: {error}"] += 1
         return sifted
     sifted.licence, sifted.stated_licence = contents.licence, contents.stated_licence

@@ -1,4 +1,4 @@
-"""What the corpus asks of a registry: what to download for a package, and what was in it."""
+"""What the corpus asks of a registry: the files of a package, and what was in them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,9 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from lacuna_model import atomic
-from lacuna_model.train.download import Artifact
-from lacuna_model.train.packages import CorpusError, Package
+from lacuna_model.train.packages import Package
 
 
 class SourceFile(msgspec.Struct, frozen=True):
@@ -35,31 +33,10 @@ class Source(Protocol):
         """Languages that this registry's packages are read for."""
         ...
 
-    def artifacts(self, package: Package, folder: Path) -> tuple[Artifact, ...]:
-        """Look up what to download; what the registry answered may be kept in the folder."""
+    def fetch(self, package: Package, folder: Path) -> tuple[Path, ...]:
+        """The package's files, downloaded to a place of their own in ``folder`` where they are not there yet."""
         ...
 
     def contents(self, package: Package, paths: Sequence[Path]) -> Contents:
         """Read licence and source files from the downloads."""
         ...
-
-
-def keep(artifacts: tuple[Artifact, ...], path: Path) -> tuple[Artifact, ...]:
-    """Remember a registry's answer, so that a rebuild asks for nothing that it already has."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic.replacing(path) as stream:
-            stream.write(msgspec.json.encode(artifacts))
-    except OSError as error:
-        raise CorpusError(f"{path}: cannot write what the registry answered: {error.strerror}") from error
-    return artifacts
-
-
-def kept(path: Path) -> tuple[Artifact, ...]:
-    """Return a remembered answer, or nothing."""
-    if not path.is_file():
-        return ()
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=tuple[Artifact, ...])
-    except msgspec.DecodeError as error:
-        raise CorpusError(f"{path}: damaged, delete it and build again: {error}") from error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lacuna_model import models
-from lacuna_model.errors import LacunaError, ModelNotFoundError, RequestError
+from lacuna_model.errors import RequestError
 from lacuna_model.models import DEFAULT_MODEL, ModelInfo, SourceName
 from lacuna_server import output
 from lacuna_server.commands.options import JsonOption
@@ -41,7 +41,7 @@ def list_models(json_output: JsonOption = False) -> None:
     for heading in ("NAME", "MODEL", "SIZE", "STATE"):
         table.add_column(heading, no_wrap=True)
     for info in models.known():
-        table.add_row(info.name, info.title, f"{info.size / 1e6:.0f} MB", state(info)[0])
+        table.add_row(info.name, info.title, f"{info.size / 1e6:.0f} MB", models.state(info)[0])
     table.caption = f"The default is {models.DEFAULT_MODEL}: {models.DEFAULT.why}."
     table.caption_justify = "left"
     Console().print(table)
@@ -90,17 +90,6 @@ def _prepare(info: ModelInfo, path: Path, report: "Progress") -> None:
         load_fim(path, info.name, advance=lambda done, total: report("prepare", done * info.size // total, info.size))
 
 
-def state(info: ModelInfo) -> tuple[str, str]:
-    """``ready``, ``absent`` or ``damaged``, and what to do about it."""
-    try:
-        models.path(info)
-    except ModelNotFoundError as error:
-        return "absent", str(error)
-    except LacunaError as error:
-        return "damaged", str(error)
-    return "ready", ""
-
-
 def describe(info: ModelInfo) -> dict[str, object]:
     """Everything there is to know about a model, for people and scripts alike."""
     return {
@@ -111,7 +100,7 @@ def describe(info: ModelInfo) -> dict[str, object]:
         "licence": info.licence,
         "size": info.size,
         "sha256": info.sha256,
-        "state": state(info)[0],
+        "state": models.state(info)[0],
         "path": str(models.location(info)),
         "default": models.DEFAULT.why if info.name == models.DEFAULT_MODEL else "",
         "adapter": info.adapter,

@@ -11,7 +11,6 @@ from lacuna_model.evaluate.workspace_cases import Held, draw_cases, fetch_packag
 from lacuna_model.evaluate.workspace_report import summarise, table, workspace_main
 from lacuna_model.loader import LoadedModel
 from lacuna_model.train import packages as corpus_packages
-from lacuna_model.train.download import Artifact
 from lacuna_model.train.packages import read_packages
 from lacuna_model.train.pypi import PyPI
 
@@ -36,8 +35,8 @@ def test_no_package_is_in_the_corpus() -> None:
 
 
 def test_another_file_than_the_pinned_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    other = (Artifact("https://example.invalid/x.tar.gz", "x.tar.gz", "sha256:0"),)
-    monkeypatch.setattr(PyPI, "artifacts", lambda *args: other)
+    (tmp_path / "other.whl").write_bytes(b"other")
+    monkeypatch.setattr(PyPI, "fetch", lambda *args: (tmp_path / "other.whl",))
     with pytest.raises(LacunaError, match="another file"):
         list(fetch_packages(tmp_path))
 

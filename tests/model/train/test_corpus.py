@@ -4,17 +4,18 @@ import contextlib
 import gzip
 import hashlib
 import json
-import tarfile
+import shutil
+import zipfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
 
 import pytest
 
+from lacuna_model.errors import NotPublishedError
 from lacuna_model.train.corpus import build_packages
 from lacuna_model.train.documents import Document, DocumentWriter, read_documents
-from lacuna_model.train.download import Artifact, NotPublishedError
+from lacuna_model.train.download import fetch
 from lacuna_model.train.manifest import read_manifest
 from lacuna_model.train.packages import CorpusError, Package, Role, read_packages
 from lacuna_model.train.packing import pack_corpus
@@ -39,18 +40,21 @@ class Shelf(PyPI):
         self.asked: list[str] = []
 
     def add(self, name: str, files: Mapping[str, str], metadata: str = MIT) -> None:
-        with tarfile.open(self.folder / f"{name}-1.tar.gz", "w:gz") as archive:
-            for path, text in {"PKG-INFO": metadata, **files}.items():
-                member = tarfile.TarInfo(f"{name}-1/{path}")
-                member.size = len(text.encode())
-                archive.addfile(member, BytesIO(text.encode()))
+        with zipfile.ZipFile(self.path(name), "w") as archive:
+            for path, text in {f"{name}-1.dist-info/METADATA": metadata, **files}.items():
+                archive.writestr(path, text)
 
-    def artifacts(self, package: Package, folder: Path) -> tuple[Artifact, ...]:
-        self.asked.append(package.name)
-        path = self.folder / f"{package.name}-{package.version}.tar.gz"
-        if not path.exists():
-            raise NotPublishedError(f"{package.name}: not published")
-        return (Artifact(path.as_uri(), path.name, f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"),)
+    def path(self, name: str) -> Path:
+        return self.folder / f"{name}-1-py3-none-any.whl"
+
+    def fetch(self, package: Package, folder: Path) -> tuple[Path, ...]:
+        def get(files: Path) -> None:
+            self.asked.append(package.name)
+            if not self.path(package.name).exists():
+                raise NotPublishedError(f"{package.name}: not published")
+            shutil.copy(self.path(package.name), files)
+
+        return fetch(package, folder, get)
 
 
 @pytest.fixture
@@ -108,8 +112,8 @@ def test_the_manifest_names_licence_and_digest_and_packing_adds_tokens(shelf: Sh
     chosen = packages(alpha=Role.TRAIN, beta=Role.TRAIN)
     manifest = build_packages(chosen, tmp_path / "out", sources={"shelf": shelf})
     record = manifest.packages[0]
-    digest = hashlib.sha256((shelf.folder / "alpha-1.tar.gz").read_bytes()).hexdigest()
-    assert record.downloads == {"alpha-1.tar.gz": f"sha256:{digest}"}
+    digest = hashlib.sha256(shelf.path("alpha").read_bytes()).hexdigest()
+    assert record.downloads == {"alpha-1-py3-none-any.whl": f"sha256:{digest}"}
     assert (record.licence, record.files, record.tokens) == ("MIT", 1, None)
     pack_corpus(tmp_path / "out", tmp_path / "shards", Words())
     packed = read_manifest(tmp_path / "shards" / "manifest.json")
@@ -123,7 +127,7 @@ def test_processes_build_the_same_corpus(tmp_path: Path, monkeypatch: pytest.Mon
         shelf.add(name, {f"{i}.py": module(f"{name}{i}") for i in range(4)} | {"same.py": module("same")})
     # The processes know the real registry only: where its archives are is this one's business.
     registry = PyPI()
-    monkeypatch.setattr(PyPI, "artifacts", lambda self, package, folder: Shelf.artifacts(shelf, package, folder))
+    monkeypatch.setattr(PyPI, "fetch", lambda self, package, folder: Shelf.fetch(shelf, package, folder))
     chosen = [Package("pypi", name, "1", Role.TRAIN) for name in ("alpha", "beta", "none", "gamma", "delta")]
     for workers in (0, 2):
         build_packages(chosen, tmp_path / str(workers), sources={"pypi": registry}, workers=workers)
@@ -145,11 +149,9 @@ def test_a_rebuild_gives_the_same_files(shelf: Shelf, tmp_path: Path) -> None:
 
 def test_downloads_are_kept_for_the_next_build(shelf: Shelf, tmp_path: Path) -> None:
     shelf.add("alpha", {"one.py": module("one")})
-    build_packages(packages(alpha=Role.TRAIN), tmp_path / "out", sources={"shelf": shelf})
-    kept = tmp_path / "out/downloads/alpha-1.tar.gz"
-    before = kept.stat().st_mtime_ns
-    build_packages(packages(alpha=Role.TRAIN), tmp_path / "out", sources={"shelf": shelf})
-    assert kept.stat().st_mtime_ns == before
+    for _ in range(2):
+        build_packages(packages(alpha=Role.TRAIN, beta=Role.TRAIN), tmp_path / "out", sources={"shelf": shelf})
+    assert sorted(shelf.asked) == ["alpha", "beta", "beta"]
 
 
 def test_benchmarks_come_from_files_and_from_packages(shelf: Shelf, tmp_path: Path) -> None:
@@ -177,7 +179,7 @@ def test_a_benchmark_that_is_missing_stops_the_build(shelf: Shelf, tmp_path: Pat
 
 
 def test_a_published_archive_that_cannot_be_read_is_recorded(shelf: Shelf, tmp_path: Path) -> None:
-    (shelf.folder / "alpha-1.tar.gz").write_bytes(gzip.compress(b"no tarball" * 200))
+    shelf.path("alpha").write_bytes(gzip.compress(b"no tarball" * 200))
     manifest = build_packages(packages(alpha=Role.TRAIN), tmp_path / "out", sources={"shelf": shelf})
     assert "the archive is damaged" in next(iter(manifest.packages[0].dropped))
 

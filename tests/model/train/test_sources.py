@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import lzma
 import pickle
 import tarfile
 import zipfile
@@ -12,19 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from lacuna_model.train import debian, npm, pypi
 from lacuna_model.train.archives import read_archive
 from lacuna_model.train.copyright import FileLicences, paragraphs
 from lacuna_model.train.corpus import SOURCES
 from lacuna_model.train.debian import DebianLibraries, DebianSources
-from lacuna_model.train.download import Artifact, NotPublishedError
 from lacuna_model.train.npm import Npm
 from lacuna_model.train.packages import CorpusError, Package, Role
 from lacuna_model.train.pypi import PyPI
 from lacuna_model.train.sources import Contents
 
 MIT = "Metadata-Version: 2.1\nName: a\nVersion: 1\nLicense: MIT\n"
-COPYRIGHT = """Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+COPYRIGHT = """Format: copyright-format/1.0
 
 Files: *
 Copyright: somebody
@@ -73,57 +70,25 @@ def paths(contents: Contents) -> list[str]:
     return [file.path for file in contents.files]
 
 
-def test_a_source_distribution(tmp_path: Path) -> None:
-    files = {"a-1/PKG-INFO": MIT, "a-1/src/a.py": "x = 1\n", "a-1/README.md": "no", "a-1/src/a.egg-info/PKG-INFO": ""}
-    contents = PyPI().contents(package("pypi"), [tarball(tmp_path / "a-1.tar.gz", files)])
-    assert contents.licence == "MIT"
-    assert [(f.path, f.data, f.licence) for f in contents.files] == [("src/a.py", b"x = 1\n", "MIT")]
-
-
 def test_a_wheel(tmp_path: Path) -> None:
-    files = {"a-1.dist-info/METADATA": MIT.replace("MIT", "GPL"), "a/b.py": "x = 1\n", "a/b.so": ""}
+    files = {"a-1.dist-info/METADATA": MIT, "a/b.py": "x = 1\n", "a/b.so": "", "README.md": "no"}
+    contents = PyPI().contents(package("pypi"), [wheel(tmp_path / "a-1-py3-none-any.whl", files)])
+    assert contents.licence == "MIT"
+    assert [(f.path, f.data, f.licence) for f in contents.files] == [("a/b.py", b"x = 1\n", "MIT")]
+
+
+def test_a_wheel_of_another_licence(tmp_path: Path) -> None:
+    files = {"a-1.dist-info/METADATA": MIT.replace("MIT", "GPL"), "a/b.py": "x = 1\n"}
     contents = PyPI().contents(package("pypi"), [wheel(tmp_path / "a-1-py3-none-any.whl", files)])
     assert (contents.licence, contents.stated_licence, paths(contents)) == (None, "GPL", ["a/b.py"])
 
 
 def test_a_licence_file_counts_where_the_metadata_says_nothing(tmp_path: Path) -> None:
     text = "Permission is hereby granted, free of charge, to any person obtaining a copy " * 4
-    files = {"a-1/PKG-INFO": "Metadata-Version: 2.1\nName: a\nVersion: 1\n", "a-1/LICENSE.txt": text}
-    contents = PyPI().contents(package("pypi"), [tarball(tmp_path / "a-1.tar.gz", files)])
+    about = "a-1.dist-info"
+    files = {f"{about}/METADATA": "Metadata-Version: 2.1\nName: a\nVersion: 1\n", f"{about}/LICENSE.txt": text}
+    contents = PyPI().contents(package("pypi"), [wheel(tmp_path / "a-1-py3-none-any.whl", files)])
     assert (contents.licence, contents.stated_licence) == ("MIT", "only a licence file")
-
-
-def test_pypi_prefers_the_source_distribution(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def file(name: str, kind: str, size: int) -> dict[str, object]:
-        url = f"../../packages/{name}"
-        return {"filename": name, "url": url, "size": size, "packagetype": kind, "digests": {"sha256": "0" * 64}}
-
-    sdist, small = file("a-1.tar.gz", "sdist", 1000), file("a-1-py3-none-any.whl", "bdist_wheel", 900)
-    huge = file("b-1.tar.gz", "sdist", 10**9)
-    releases = {"1": [small, sdist], "2": [huge, small], "3": []}
-    asked = []
-
-    def fetch_document(url: str, folder: Path) -> bytes:
-        asked.append(url)
-        return json.dumps({"releases": releases}).encode()
-
-    monkeypatch.setattr(pypi, "fetch_document", fetch_document)
-    source = PyPI()
-    chosen = source.artifacts(package("pypi"), tmp_path)
-    assert chosen == (Artifact("https://pypi.org/packages/a-1.tar.gz", "a-1.tar.gz", "sha256:" + "0" * 64),)
-    assert source.artifacts(package("pypi", version="2"), tmp_path)[0].filename == "a-1-py3-none-any.whl"
-    with pytest.raises(NotPublishedError, match="a 3"):
-        source.artifacts(package("pypi", version="3"), tmp_path)
-    # What is known is not asked for again.
-    assert source.artifacts(package("pypi"), tmp_path) == chosen
-    assert len(asked) == 3
-
-
-def test_a_damaged_answer_is_named(tmp_path: Path) -> None:
-    (tmp_path / "metadata").mkdir()
-    (tmp_path / "metadata" / "pypi-a-1.json").write_bytes(b"{")
-    with pytest.raises(CorpusError, match=r"pypi-a-1\.json: damaged"):
-        PyPI().artifacts(package("pypi"), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -141,13 +106,6 @@ def test_an_npm_package(tmp_path: Path, field: dict[str, object], licence: str |
     files |= {"package/a.d.ts": "", "package/a.py": ""}
     contents = Npm().contents(package("npm"), [tarball(tmp_path / "a.tgz", files)])
     assert (contents.licence, paths(contents)) == (licence, ["lib/a.js"])
-
-
-def test_npm_states_a_digest_in_base64(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    answer = {"dist": {"tarball": "https://registry/a.tgz", "integrity": "sha512-AAEC sha1-AAAA"}}
-    monkeypatch.setattr(npm, "fetch_document", lambda url, folder: json.dumps(answer).encode())
-    (artifact,) = Npm().artifacts(package("npm", "@scope/a"), tmp_path)
-    assert (artifact.filename, artifact.digest) == ("npm-scope-a-1.tgz", "sha512:000102")
 
 
 def test_a_debian_source_package(tmp_path: Path) -> None:
@@ -169,32 +127,6 @@ def test_a_debian_library(tmp_path: Path) -> None:
     files = {f"{root}/a.go": "package a\n", f"{root}/lib/copied/b.go": "", "./usr/share/doc/a-dev/copyright": COPYRIGHT}
     contents = DebianLibraries().contents(package("debian-library"), [debian_package(tmp_path / "a.deb", files)])
     assert [(f.path, f.licence) for f in contents.files] == [("a.go", "MIT"), ("lib/copied/b.go", None)]
-
-
-def test_debian_indexes_are_read_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    index = """Package: a
-Version: 1-1
-Directory: pool/main/a/a
-Checksums-Sha256:
- aaaa 100 a_1-1.dsc
- bbbb 200 a_1.orig.tar.xz
- cccc 200 a_1.orig.tar.xz.asc
- dddd 300 a_1-1.debian.tar.xz
-"""
-    asked = []
-
-    def fetch_document(url: str, folder: Path) -> bytes:
-        asked.append(url)
-        folder.mkdir(parents=True, exist_ok=True)
-        return lzma.compress(index.encode())
-
-    monkeypatch.setattr(debian, "fetch_document", fetch_document)
-    source = DebianSources()
-    names = [artifact.filename for artifact in source.artifacts(package("debian-source", "a", "1-1"), tmp_path)]
-    assert names == ["a_1.orig.tar.xz", "a_1-1.debian.tar.xz"]
-    with pytest.raises(NotPublishedError, match="a 2"):
-        source.artifacts(package("debian-source", "a", "2"), tmp_path)
-    assert len(asked) == 1
 
 
 def test_the_last_matching_paragraph_decides() -> None:
