@@ -9,8 +9,8 @@ from tree_sitter import Node
 
 from lacuna_model.params import Region
 from lacuna_server.refactor.recipes.python_trees import ancestors, head_imports, is_docstring, nodes, text
-from lacuna_server.refactor.refactoring import Found, LeftOut
-from lacuna_server.refactor.rewrite import Rewrite, first_line
+from lacuna_server.refactor.refactoring import Found
+from lacuna_server.refactor.rewrite import LeftOut, Rewrite, first_line
 from lacuna_server.refactor.source import Source
 
 LEVELS = "debug|info|warning|error"
