@@ -67,8 +67,9 @@ class _Homes:
         for index, part in enumerate(template.parts):
             if isinstance(part, Variable):
                 self._uses.setdefault(part.name, index)
-        spans = {name: match.captures[name] for name in self._uses if name in match.captures}
-        self._pieces = sorted((span, name) for name, span in spans.items() if span[0] < span[1])
+        self._pieces = sorted(
+            (span, name) for name, span in match.captures.items() if name != WHOLE and span[0] < span[1]
+        )
         self._line_end_taken = False
         first = bisect_left(source.comments, (match.start,))
         self._comments = source.comments[first : bisect_left(source.comments, (match.end,))]
@@ -77,10 +78,10 @@ class _Homes:
         """The match with every comment; LeftOut where one has no place."""
         found: dict[str, list[tuple[Comment, Place]]] = {}
         for span in self._comments:
-            if any(start <= span[0] and span[1] <= end for (start, end), _ in self._pieces):
+            if any(start <= span[0] and span[1] <= end and name in self._uses for (start, end), name in self._pieces):
                 continue
             comment = self._comment(span)
-            home = next(filter(None, self._homes(comment)), None)
+            home = next((home for home in self._homes(comment) if home), None)
             if home is None:
                 said = first_line(self._source.slice(*span))
                 return LeftOut(self._match.start, f"the template has no place for its comment {said!r}; left as it was")
@@ -101,10 +102,17 @@ class _Homes:
             return  # one that has to begin its line
         left = max((piece for piece in self._pieces if piece[0][1] <= comment.start), default=None)
         right = min((piece for piece in self._pieces if piece[0][0] >= comment.end), default=None)
-        behind = self._behind(comment, left[1]) if left and self._separated(left[0][1], comment.start) else None
-        before = self._before(comment, right[1]) if right and self._blank(comment.end, right[0][0]) else None
-        closes_line = self._source.lead(comment.start).strip() and not self._source.rest(comment.end).strip()
-        yield from (behind, before) if closes_line else (before, behind)
+        sides = []
+        if right and self._blank(comment.end, right[0][0]):
+            sides.append((self._before, right[1]))
+        if left and self._separated(left[0][1], comment.start):
+            sides.append((self._behind, left[1]))
+        if self._source.lead(comment.start).strip() and not self._source.rest(comment.end).strip():
+            sides.reverse()
+        for side, name in sides:
+            if name not in self._uses:
+                return  # it belongs to a piece that goes
+            yield side(comment, name)
 
     def _before(self, comment: Comment, name: str) -> tuple[str, Place] | None:
         index = self._uses[name]
@@ -148,7 +156,7 @@ class _Homes:
 
 
 def _passed_over(source: Source, match: Match, pattern: str) -> str:
-    """A word of the match that the pattern does not have and that is in none of its pieces; empty where there is none.
+    """What a match has beside its pieces and comments and the pattern does not; empty where there is nothing.
 
     Nothing is known of what a nameless variable, or the second of two with one name, stands for.
     """
@@ -159,7 +167,7 @@ def _passed_over(source: Source, match: Match, pattern: str) -> str:
     place = source.tree.root_node.descendant_for_byte_range(match.start, match.end)
     for leaf in _leaves(place, match.start, match.end, pieces) if place else ():
         said = (leaf.text or b"").decode().strip()
-        if not leaf.is_named and said and said not in PASSED_OVER and said not in pattern:
+        if said and "comment" not in leaf.type and said not in PASSED_OVER and said not in pattern:
             return said
     return ""
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -14,7 +15,6 @@ from lacuna_server.refactor.select import VARIABLE, WHOLE, Match, Span
 from lacuna_server.refactor.source import BYTE_LINE_END, DEFAULT_UNIT, Source
 from lacuna_server.refactor.template import Template, Variable
 
-LINE_INDENT = re.compile(r"\n([ \t]++)(?!\n)")
 LEADING_COMMA = re.compile(r"\s*,[ \t]*")
 TRAILING_COMMA = re.compile(r",\s*$")
 # What a list must end with in front of a line break.
@@ -38,6 +38,8 @@ def rewrites(
     A place is left out where a comment, or a word that the ``pattern`` does not name, would be lost; comments go
     along where the whole place is to be ``replaced``.
     """
+    if template.begins_line:
+        matches = [_behind_comment(source, match) for match in matches]
     found = [Carried(match) if replaced else carried(source, match, template, pattern) for match in matches]
     out: list[Rewrite | LeftOut] = [item for item in found if isinstance(item, LeftOut)]
     ordered = sorted(
@@ -53,6 +55,14 @@ def rewrites(
         out.append(Rewrite(match.start, match.end, expansion.parts(), _labelled(label or f"${WHOLE}", match, source)))
         end = match.end
     return out
+
+
+def _behind_comment(source: Source, match: Match) -> Match:
+    """Lines that are put behind a node come behind the comment on its line."""
+    if match.start < match.end:
+        return match
+    at = source.behind_comment(match.start)
+    return replace(match, start=at, end=at)
 
 
 def _kept_template_lines(template: Template, language: Language) -> Kept:
@@ -190,8 +200,14 @@ class _Expansion:
 
     @cached_property
     def _template_unit(self) -> str:
-        text = "".join(part for part in self._template.parts if isinstance(part, str))
-        return min(LINE_INDENT.findall(text), key=len, default=DEFAULT_UNIT)
+        indents = []
+        for text in self._template.parts:
+            lines = text.split("\n") if isinstance(text, str) else []
+            for number, line in enumerate(lines):
+                bare = line.lstrip(" \t")
+                if number and (bare or number == len(lines) - 1) and (text, number) not in self._kept:
+                    indents.append(line[: len(line) - len(bare)])
+        return min(filter(None, indents), key=len, default=DEFAULT_UNIT)
 
     def _variable(self, variable: Variable, *, comma: bool) -> bool:
         """Puts a captured piece there; says whether the comma behind it in the template has been taken care of."""
@@ -290,8 +306,9 @@ class _Expansion:
         return out + self._source.slice(position, end)
 
     def _moved_indent(self, offset: int) -> str:
-        """The indentation of a line of the file as it is at the place."""
-        return _indented(self._source.indent_at(offset), self._from, self._base)
+        """The indentation of the line that begins at a byte offset of the file as it is at the place."""
+        line = self._source.rest(offset)
+        return _indented(line[: len(line) - len(line.lstrip())], self._from, self._base)
 
 
 def _indented(indent: str, old: str, new: str) -> str:

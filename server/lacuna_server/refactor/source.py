@@ -98,6 +98,13 @@ class Source:
         index = bisect_right(self.comments, (offset, len(self.data))) - 1
         return self.comments[index] if index >= 0 and offset < self.comments[index][1] else None
 
+    def behind_comment(self, offset: int) -> int:
+        """Behind the comment that closes the line of a byte offset, where nothing else stands between; else there."""
+        rest = self.rest(offset)
+        comment = self.comment_at(offset + len(rest) - len(rest.lstrip()))
+        closes = comment is not None and offset <= comment[0] and comment[1] == offset + len(rest.rstrip().encode())
+        return comment[1] if comment is not None and closes else offset
+
     def is_line_comment(self, comment: Span) -> bool:
         """Whether a comment goes to the end of its line, whatever stands there."""
         text = self.data[slice(*comment)]
