@@ -107,7 +107,7 @@ def write(document: Document, text: str) -> None:
     """
     try:
         target = document.path.resolve(strict=True)
-        with atomic.replacing(target) as stream:
+        with atomic.replacing(target, private=True) as stream:
             stream.write(text.encode())
             keep_owner_and_mode(stream.fileno(), document.status)
             if _identity(target.stat()) != _identity(document.status):
@@ -121,13 +121,16 @@ def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def keep_owner_and_mode(descriptor: int, status: os.stat_result) -> None:
-    """Gives an open file the owner, where that is allowed, and the mode that another one had."""
+    """Gives an open file the owner and the group, where that is allowed, and the mode that another one had."""
     if os.name != "posix":
         return
-    try:
-        os.fchown(descriptor, status.st_uid, status.st_gid)
-    except OSError as error:
-        # Only root may give a file away: the file then belongs to whoever writes it, as with any editor.
-        if error.errno != errno.EPERM:
-            raise
+    # Only root may give a file away, and others only to groups of their own: else it belongs to whoever writes it, as
+    # with any editor.
+    for owner in (status.st_uid, -1):
+        try:
+            os.fchown(descriptor, owner, status.st_gid)
+            break
+        except OSError as error:
+            if error.errno != errno.EPERM:
+                raise
     os.fchmod(descriptor, stat.S_IMODE(status.st_mode))

@@ -1,3 +1,5 @@
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,24 @@ def test_only_parts_of_that_file_are_removed(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"")
     atomic.remove_parts(tmp_path / "file")
     assert names(tmp_path) == [".other.1-ab.part", "file"]
+
+
+def test_brackets_in_a_name_are_no_pattern_and_longer_names_are_others(tmp_path: Path) -> None:
+    for name in (".[id].tsx.12-ab.part", ".i.tsx.12-ab.part", ".[id].tsx.old.12-ab.part"):
+        (tmp_path / name).write_bytes(b"")
+    atomic.remove_parts(tmp_path / "[id].tsx")
+    assert names(tmp_path) == [".[id].tsx.old.12-ab.part", ".i.tsx.12-ab.part"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes")
+def test_a_private_file_is_at_no_moment_readable_by_others(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with atomic.replacing(tmp_path / "file", private=True) as stream:
+            assert stat.S_IMODE(os.fstat(stream.fileno()).st_mode) == 0o600
+        with atomic.replacing(tmp_path / "other"):
+            pass
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o666

@@ -8,6 +8,7 @@ from lacuna_model.errors import RequestError
 from lacuna_model.syntax import Language, language_for
 from lacuna_model.workspace.files import WorkspaceSettings, admits, quotable, scan
 from lacuna_server import files
+from lacuna_server.refactor.globs import Glob
 from lacuna_server.refactor.source import Source
 
 # A refactor misses no file because there are many, only because one is too large for a person to have written.
@@ -36,7 +37,7 @@ def gather(
     left_out: list[str] = []
     for place in places:
         named = Path(place).is_file()
-        for path in _paths(place):
+        for path in _paths(place, left_out):
             language = known_language(forced) if named and forced else language_for(str(path))
             if language is None and named:
                 raise RequestError(f"{path}: no language is known for this name; say which with --lang")
@@ -59,7 +60,7 @@ def gather(
     return list(sources.values()), tuple(left_out)
 
 
-def _paths(place: str) -> Iterator[Path]:
+def _paths(place: str, left_out: list[str]) -> Iterator[Path]:
     path = Path(place)
     if path.is_dir():
         for file in scan(path, EVERYTHING):
@@ -68,8 +69,12 @@ def _paths(place: str) -> Iterator[Path]:
         yield path
     elif glob.has_magic(place):
         root = Path.cwd() if not path.is_absolute() else Path(path.anchor)
-        for name in sorted(glob.iglob(place, recursive=True)):
-            if Path(name).is_file() and admits(root, Path(name), EVERYTHING):
-                yield Path(name)
+        named = Glob(place)
+        yield from (found for found in named.files() if admits(root, found, EVERYTHING))
+        left_out += [
+            f"{link} is a link out of the folder; it is not followed"
+            for link in named.outside
+            if admits(root, link, EVERYTHING)
+        ]
     else:
         raise RequestError(f"{place}: no such file or folder")

@@ -3,11 +3,16 @@
 Before the first file changes, a journal in the user's state folder holds every file's old bytes. While it is there the
 change is not done: whoever takes the lock next puts back what had been replaced (:func:`recover`). The change is done
 when the journal is removed. So a command that was killed never takes effect later.
+
+Journals and parts hold what the files hold: nobody else can read them. A journal that cannot be read itself is set
+aside and said; files that cannot be put back now keep their journal for the next time.
 """
 
 import contextlib
+import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -21,6 +26,7 @@ from lacuna_server import files
 from lacuna_server.refactor.plan import sha256
 
 SUFFIX = ".journal"
+SET_ASIDE = ".unreadable"
 STATE_VARIABLE = "LACUNA_STATE"
 LOCK_SECONDS = 30
 
@@ -52,7 +58,7 @@ def replace_all(contents: Sequence[tuple[Path, bytes, bytes]]) -> None:
         journal = folder / f"{secrets.token_hex(8)}{SUFFIX}"
         try:
             changes = [_change(path, before, after) for path, before, after in contents]
-            with atomic.replacing(journal) as stream:
+            with atomic.replacing(journal, private=True) as stream:
                 stream.write(msgspec.msgpack.encode(changes))
             for change, (path, before, after) in zip(changes, contents, strict=True):
                 _prepare(change, path, before, after)
@@ -62,9 +68,10 @@ def replace_all(contents: Sequence[tuple[Path, bytes, bytes]]) -> None:
                 atomic.sync_folder(changed)
             journal.unlink()
         except BaseException as error:
-            _put_back(journal)
+            lines = _put_back(journal)
             if isinstance(error, OSError):
-                raise RequestError(f"cannot write {error.filename}: {error.strerror}; nothing was changed") from error
+                outcome = "; ".join(lines) if journal.exists() else "nothing was changed"
+                raise RequestError(f"cannot write {error.filename}: {error.strerror}; {outcome}") from error
             raise
         atomic.sync_folder(folder)
 
@@ -86,7 +93,7 @@ def _change(path: Path, before: bytes, after: bytes) -> Change:
 def _prepare(change: Change, path: Path, before: bytes, after: bytes) -> None:
     """Writes the new bytes beside their target, on disk, and looks whether the target is still what it was."""
     status = os.stat(change.target)
-    with open(change.part, "xb") as stream:
+    with atomic.create(Path(change.part), private=True) as stream:
         stream.write(after)
         files.keep_owner_and_mode(stream.fileno(), status)
         stream.flush()
@@ -103,33 +110,69 @@ def _put_back_all(folder: Path) -> list[str]:
 
 def _put_back(journal: Path) -> list[str]:
     """Undoes what a journal has begun, and removes it; a file that somebody else has changed meanwhile stays."""
-    if not journal.exists():
+    try:
+        changes = _read(journal)
+    except FileNotFoundError:
         return []
-    lines = []
-    changes = msgspec.msgpack.decode(journal.read_bytes(), type=list[Change])
+    except (OSError, msgspec.MsgspecError) as error:
+        aside = journal.with_suffix(SET_ASIDE)
+        os.replace(journal, aside)
+        said = error.strerror if isinstance(error, OSError) else "no journal of a refactor"
+        return [f"{journal} cannot be read ({said}) and is now {aside.name}; the files that it names stay as they are"]
+    lines, failed = [], False
     for change in changes:
-        target = Path(change.target)
-        atomic.remove_parts(target)
-        current = target.read_bytes() if target.exists() else None
-        if current is not None and sha256(current) == change.after_sha256:
-            status = target.stat()
-            with atomic.replacing(target) as stream:
-                stream.write(change.before)
-                files.keep_owner_and_mode(stream.fileno(), status)
-            lines.append(f"{target}: put back, because the refactor that changed it was cut off")
-        elif current != change.before:
-            lines.append(f"{target}: left as it is; it has changed since a refactor was cut off")
-    journal.unlink()
+        try:
+            lines += _put_back_one(change)
+        except OSError as error:
+            failed = True
+            lines.append(f"{change.target}: a refactor was cut off, and it cannot be put back yet: {error.strerror}")
+    if not failed:
+        journal.unlink()
     return lines
+
+
+def _read(journal: Path) -> list[Change]:
+    """The changes of a journal; raises OSError, also where somebody else wrote it, and MsgspecError."""
+    with journal.open("rb") as stream:
+        _refuse_others(journal, os.fstat(stream.fileno()))
+        return msgspec.msgpack.decode(stream.read(), type=list[Change])
+
+
+def _put_back_one(change: Change) -> list[str]:
+    """Undoes one change; raises OSError. A line where the file has changed hands."""
+    target = Path(change.target)
+    atomic.remove_parts(target)
+    current = target.read_bytes() if target.exists() else None
+    if current is not None and sha256(current) == change.after_sha256:
+        status = target.stat()
+        with atomic.replacing(target, private=True) as stream:
+            stream.write(change.before)
+            files.keep_owner_and_mode(stream.fileno(), status)
+        return [f"{target}: put back, because the refactor that changed it was cut off"]
+    if current != change.before:
+        return [f"{target}: left as it is; it has changed since a refactor was cut off"]
+    return []
 
 
 @contextlib.contextmanager
 def _locked() -> Iterator[Path]:
     folder = state_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(folder / "lock", timeout=LOCK_SECONDS)
+    try:
+        folder.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
+        _refuse_others(folder, folder.stat())
+        if stat.S_IMODE(folder.stat().st_mode) != stat.S_IRWXU:
+            folder.chmod(stat.S_IRWXU)
+    except OSError as error:
+        raise RequestError(f"cannot use {folder}: {error.strerror}; {STATE_VARIABLE} names another folder") from error
+    lock = filelock.FileLock(folder / "lock", timeout=LOCK_SECONDS, mode=atomic.PRIVATE)
     try:
         with lock:
             yield folder
     except filelock.Timeout as error:
         raise RequestError("another refactor is being written; try again") from error
+
+
+def _refuse_others(path: Path, status: os.stat_result) -> None:
+    """Raises PermissionError for what another user owns: a journal of theirs would have us write what they like."""
+    if os.name == "posix" and status.st_uid != os.geteuid():
+        raise PermissionError(errno.EPERM, "it belongs to another user", str(path))

@@ -8,7 +8,7 @@ from lacuna_model.errors import RequestError
 from lacuna_model.syntax.parsing import UnparsableError
 from lacuna_server.refactor.expand import rewrites
 from lacuna_server.refactor.matching import Span
-from lacuna_server.refactor.rewrite import Rewrite, disjoint
+from lacuna_server.refactor.rewrite import LeftOut, Rewrite, disjoint
 from lacuna_server.refactor.select import (
     WHOLE,
     by_pattern,
@@ -19,15 +19,6 @@ from lacuna_server.refactor.select import (
 )
 from lacuna_server.refactor.source import Source
 from lacuna_server.refactor.template import parse_rewrite, parse_template
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A place (byte offset) that looks as if it were meant but is not touched, and why."""
-
-    at: int
-    reason: str
-
 
 Found: TypeAlias = tuple[Source, Rewrite | LeftOut]
 
@@ -56,12 +47,12 @@ def by_structure(pattern: str, template: str) -> Refactoring:
             raise RequestError(f"files of several languages ({', '.join(languages)}); say which with --lang")
         for source in sources:
             try:
-                found = rewrites(source, by_pattern(source, pattern), parsed)
+                found = rewrites(source, by_pattern(source, pattern), parsed, pattern=pattern)
             except UnparsableError as error:
                 yield source, LeftOut(0, str(error))
                 continue
-            for rewrite in found:
-                yield source, rewrite
+            for item in found:
+                yield source, item
 
     return Refactoring(f"{pattern} → {template}", find, reads_trees=False)
 
@@ -72,8 +63,8 @@ def by_syntax(query: str, template: str, language: str) -> Refactoring:
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
         for source in sources:
-            for rewrite in rewrites(source, by_query(source, query), parsed):
-                yield source, rewrite
+            for item in rewrites(source, by_query(source, query), parsed, replaced=not parsed.names):
+                yield source, item
 
     return Refactoring(f"query → {template}", find, frozenset({language}))
 
@@ -84,8 +75,8 @@ def by_place(spans: Mapping[str, Sequence[Span]], template: str) -> Refactoring:
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
         for source in sources:
-            for rewrite in rewrites(source, by_ranges(source, spans.get(source.path, ())), parsed):
-                yield source, rewrite
+            for item in rewrites(source, by_ranges(source, spans.get(source.path, ())), parsed, replaced=True):
+                yield source, item
 
     return Refactoring(f"ranges → {template}", find)
 

@@ -35,6 +35,14 @@ class Rewrite:
         return "".join(part if isinstance(part, str) else next(remaining) for part in self.parts)
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A place (byte offset) that looks as if it were meant but is not touched, and why."""
+
+    at: int
+    reason: str
+
+
 def disjoint(source: Source, rewrites: Iterable[Rewrite]) -> tuple[list[Rewrite], list[str]]:
     """The rewrites in order, without those that overlap an earlier or outer one; and a line about each of these.
 

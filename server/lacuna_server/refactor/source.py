@@ -1,5 +1,7 @@
 """A file as a refactor sees it: its exact text, its bytes and its syntax tree."""
 
+import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,8 +13,10 @@ from tree_sitter import Node, Query, QueryCursor, QueryError, Tree
 from lacuna_model.errors import RequestError
 from lacuna_model.syntax import Language
 from lacuna_server.files import LINE_END
+from lacuna_server.refactor.not_code import KeptLines, Span, comments
 
 DEFAULT_UNIT = "    "
+BYTE_LINE_END = re.compile(rb"\r\n?|\n")
 
 
 @dataclass(frozen=True)
@@ -69,19 +73,48 @@ class Source:
         """What stands in front of a byte offset on its line."""
         return self.slice(max(self.data.rfind(b"\n", 0, offset), self.data.rfind(b"\r", 0, offset)) + 1, offset)
 
+    def rest(self, offset: int) -> str:
+        """What follows a byte offset on its line."""
+        found = BYTE_LINE_END.search(self.data, offset)
+        return self.slice(offset, found.start() if found else len(self.data))
+
+    def next_line(self, offset: int) -> int:
+        """Where the line behind that of a byte offset begins."""
+        found = BYTE_LINE_END.search(self.data, offset)
+        return found.end() if found else len(self.data)
+
     def indent_at(self, offset: int) -> str:
         """The white space that the line of a byte offset begins with."""
         lead = self.lead(offset)
         return lead[: len(lead) - len(lead.lstrip(" \t"))]
 
-    def in_string(self, offset: int) -> bool:
-        """Whether a byte offset lies inside a string literal, whose white space is part of the program."""
-        node = self.tree.root_node.descendant_for_byte_range(offset, offset)
-        while node is not None:
-            if ("string" in node.type or "heredoc" in node.type) and node.start_byte < offset < node.end_byte:
-                return True
-            node = node.parent
-        return False
+    @cached_property
+    def comments(self) -> tuple[Span, ...]:
+        """The comments in order."""
+        return comments(self.tree)
+
+    def comment_at(self, offset: int) -> Span | None:
+        """The comment that a byte belongs to."""
+        index = bisect_right(self.comments, (offset, len(self.data))) - 1
+        return self.comments[index] if index >= 0 and offset < self.comments[index][1] else None
+
+    def behind_comment(self, offset: int) -> int:
+        """Behind the comment that closes the line of a byte offset, where nothing else stands between; else there."""
+        rest = self.rest(offset)
+        comment = self.comment_at(offset + len(rest) - len(rest.lstrip()))
+        closes = comment is not None and offset <= comment[0] and comment[1] == offset + len(rest.rstrip().encode())
+        return comment[1] if comment is not None and closes else offset
+
+    def is_line_comment(self, comment: Span) -> bool:
+        """Whether a comment goes to the end of its line, whatever stands there."""
+        text = self.data[slice(*comment)]
+        blocks = self.language.lexicon.block_comment
+        return not any(text.startswith(opener) and text.endswith(closer) for opener, closer in blocks)
+
+    @cached_property
+    def kept_lines(self) -> KeptLines:
+        """The lines that begin inside a string or a comment, by their byte offsets."""
+        return KeptLines(self.tree, self.language)
 
     def query(self, text: str) -> Iterator[dict[str, list[Node]]]:
         """The matches of a tree-sitter query; raises RequestError for one that the grammar does not know."""

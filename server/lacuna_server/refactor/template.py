@@ -40,6 +40,11 @@ class Template:
     inserted: tuple[str | Variable | Region, ...] = ()
 
     @property
+    def begins_line(self) -> bool:
+        """Whether it begins with a line end."""
+        return bool(self.parts) and isinstance(self.parts[0], str) and self.parts[0].startswith("\n")
+
+    @property
     def names(self) -> frozenset[str]:
         """The metavariables that it uses."""
         return frozenset(part.name for part in self.parts if isinstance(part, Variable))

@@ -38,6 +38,11 @@ class Bench:
         assert language is not None
         return Source(name, text, language)
 
+    def language(self, name: str) -> str:
+        """What the language of a file is called."""
+        known = language_for(name)
+        return known.name if known is not None else ""
+
     def edits(
         self, refactoring: Refactoring, sources: Iterable[Source], answer: Scripted | None = None
     ) -> tuple[list[FileEdits], list[str]]:

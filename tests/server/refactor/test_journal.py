@@ -3,11 +3,14 @@ import os
 import stat
 import subprocess
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import BinaryIO
 
 import filelock
 import pytest
 
+from lacuna_model import atomic
 from lacuna_model.errors import RequestError
 from lacuna_server.refactor import journal
 from lacuna_server.refactor.journal import recover, replace_all
@@ -151,3 +154,91 @@ def test_two_refactors_do_not_meet(contents: Contents, state: Path, monkeypatch:
     with filelock.FileLock(state / "refactors" / "lock"), pytest.raises(RequestError, match="another refactor"):
         replace_all(contents)
     assert killing.state(contents) == ["old"] * 5
+
+
+def test_nobody_else_can_read_what_a_refactor_writes(
+    contents: Contents, tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path, _, _ in contents:
+        path.chmod(0o600)
+    (state / "refactors").mkdir(mode=0o755)
+    modes: dict[str, set[int]] = {}
+    real = os.fsync
+
+    def looking(descriptor: int) -> None:
+        for path in (*leftovers(tmp_path, state), state / "refactors"):
+            modes.setdefault(path.suffix or "folder", set()).add(stat.S_IMODE(path.stat().st_mode))
+        real(descriptor)
+
+    before = os.umask(0)
+    try:
+        monkeypatch.setattr(os, "fsync", looking)
+        cut_off(contents, monkeypatch)
+        recover()
+    finally:
+        os.umask(before)
+    assert modes == {".part": {0o600}, ".journal": {0o600}, "folder": {0o700}}
+    assert {stat.S_IMODE(path.stat().st_mode) for path, _, _ in contents} == {0o600}
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00not a journal", b"\x93\x01\x02\x03"])
+def test_a_journal_that_cannot_be_read_is_set_aside(
+    contents: Contents, state: Path, monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
+    cut_off(contents, monkeypatch)
+    folder = state / "refactors"
+    (folder / "0000.journal").write_bytes(data)
+    said = recover()
+    assert said[0].startswith(f"{folder / '0000.journal'} cannot be read (no journal of a refactor) and is now")
+    assert ["put back" in line for line in said[1:]] == [True, True]
+    assert (folder / "0000.unreadable").read_bytes() == data
+    assert killing.state(contents) == ["old"] * 5
+    assert recover() == []
+    replace_all(contents)
+    assert killing.state(contents) == ["new"] * 5
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="users")
+def test_a_folder_of_somebody_else_is_refused(contents: Contents, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (state / "refactors").mkdir()
+    monkeypatch.setattr(os, "geteuid", lambda: 4321)
+    with pytest.raises(RequestError, match=r"cannot use .*refactors: it belongs to another user"):
+        replace_all(contents)
+    assert killing.state(contents) == ["old"] * 5
+
+
+def test_what_cannot_be_put_back_now_waits_and_stops_nothing_else(
+    contents: Contents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut_off(contents, monkeypatch)
+    real = atomic.replacing
+
+    def full(target: Path, *, private: bool = False) -> AbstractContextManager[BinaryIO]:
+        if target == contents[0][0]:
+            raise OSError(28, "No space left on device", str(target))
+        return real(target, private=private)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic, "replacing", full)
+        said = recover()
+    assert sorted(line.split(": ", 1)[1][:20] for line in said) == ["a refactor was cut o", "put back, because th"]
+    assert killing.state(contents) == ["new", "old", "old", "old", "old"]
+    assert len(recover()) == 1
+    assert killing.state(contents) == ["old"] * 5
+
+
+def test_parts_of_a_name_with_brackets_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    contents = [(tmp_path / name, b"old", b"new") for name in ("[id].tsx", "[...all].tsx", "b.py", "c.py")]
+    for path, old, _ in contents:
+        path.write_bytes(old)
+    real = os.replace
+
+    def dying(source: str, target: str) -> None:
+        if str(target).endswith(".tsx"):
+            raise KeyboardInterrupt
+        real(source, target)
+
+    monkeypatch.setattr(journal.os, "replace", dying)
+    with pytest.raises(KeyboardInterrupt):
+        replace_all(contents)
+    assert leftovers(tmp_path) == []

@@ -50,8 +50,8 @@ def test_indentation_and_what_stands_in_front() -> None:
 
 def test_a_line_inside_a_string_is_told_from_code() -> None:
     made = source('x = """\n  text {y}\n"""\nz = f(\n  1)\n')
-    assert made.in_string(made.data.index(b"  text"))
-    assert not made.in_string(made.data.index(b"  1"))
+    assert made.data.index(b"  text") in made.kept_lines
+    assert made.data.index(b"  1") not in made.kept_lines
 
 
 def test_a_query_of_another_grammar_is_refused() -> None:

@@ -67,14 +67,13 @@ def _parameter(parameter: Node, function: str, hole: Region) -> Iterator[Rewrite
     if parameter.type == "identifier" or parameter.type in SPLATS:
         yield Rewrite(parameter.end_byte, parameter.end_byte, (": ", hole), label)
     elif parameter.type == "default_parameter":
-        value = parameter.child_by_field_name("value")
+        named, value = parameter.child_by_field_name("name"), parameter.child_by_field_name("value")
+        assert named is not None
         assert value is not None
-        yield Rewrite(
-            parameter.start_byte,
-            parameter.end_byte,
-            (f"{name(parameter)}: ", *_type_of(value, hole), f" = {text(value)}"),
-            label,
-        )
+        if any(child.type == "comment" for child in parameter.children):  # then the layout around "=" is the author's
+            yield Rewrite(named.end_byte, named.end_byte, (": ", *_type_of(value, hole)), label)
+        else:
+            yield Rewrite(named.end_byte, value.start_byte, (": ", *_type_of(value, hole), " = "), label)
 
 
 def _type_of(value: Node, hole: Region) -> tuple[Part, ...]:

@@ -82,11 +82,11 @@ def _switches(source: Source, syntax: ArmSyntax) -> Iterator[tuple[Node, list[No
 def _arms(source: Source, syntax: ArmSyntax, holder: Node, arms: Sequence[Node], missing: Sequence[str]) -> Rewrite:
     last = arms[-1]
     indent = source.indent_at(arms[0].start_byte)
-    parts: list[Part] = []
-    if text(last)[-1:] not in (",", "}") and syntax.arm.endswith(","):
-        parts.append(",")
+    at = source.behind_comment(last.end_byte)
+    comma = "," if text(last)[-1:] not in (",", "}") and syntax.arm.endswith(",") else ""
+    parts: list[Part] = [comma + source.slice(last.end_byte, at)]
     for value in missing:
         arm = "\n" + syntax.arm.replace("VALUE", value)
         for part in parse_parts(arm.replace("\t", source.indent_unit).replace("\n", source.newline + indent)):
             parts.append(part)
-    return Rewrite(last.end_byte, last.end_byte, tuple(parts), f"arms for {', '.join(missing)}")
+    return Rewrite(last.end_byte, at, tuple(parts), f"arms for {', '.join(missing)}")

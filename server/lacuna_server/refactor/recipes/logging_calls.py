@@ -9,8 +9,8 @@ from tree_sitter import Node
 
 from lacuna_model.params import Region
 from lacuna_server.refactor.recipes.python_trees import ancestors, head_imports, is_docstring, nodes, text
-from lacuna_server.refactor.refactoring import Found, LeftOut
-from lacuna_server.refactor.rewrite import Rewrite, first_line
+from lacuna_server.refactor.refactoring import Found
+from lacuna_server.refactor.rewrite import LeftOut, Rewrite, first_line
 from lacuna_server.refactor.source import Source
 
 LEVELS = "debug|info|warning|error"
@@ -55,7 +55,7 @@ def _rewrite(call: Node, logger: str) -> Rewrite | LeftOut:
     options.pop("flush", None)
     if options or not values or any("splat" in value.type for value in values):
         return LeftOut(call.start_byte, "prints what a log record cannot show as it is")
-    if len(arguments.named_children) != len(children):
+    if len(list(nodes(arguments, "comment"))) != sum(len(list(nodes(value, "comment"))) for value in values):
         return LeftOut(call.start_byte, "has a comment among its arguments")
     level = Region(0, 0, max_tokens=8, single_line=True, regex=levels)
     parts = (f"{logger}.", level, f"({_message(values)})")
@@ -106,7 +106,8 @@ def _definition(source: Source) -> Iterator[Rewrite]:
     needed = [] if known or first is not None else ["import logging"]
     definition = newline.join([*needed, "", "logger = logging.getLogger(__name__)"])
     if imports:
-        yield Rewrite(imports[-1].end_byte, imports[-1].end_byte, (newline + definition,), label, support=True)
+        at = source.behind_comment(imports[-1].end_byte)
+        yield Rewrite(at, at, (newline + definition,), label, support=True)
         return
     body = [node for node in source.tree.root_node.named_children if node.type != "comment" and not is_docstring(node)]
     yield Rewrite(body[0].start_byte, body[0].start_byte, (definition + newline * 3,), label, support=True)

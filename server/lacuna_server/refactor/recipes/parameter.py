@@ -12,8 +12,8 @@ from tree_sitter import Node
 from lacuna_model.errors import RequestError
 from lacuna_model.params import Region
 from lacuna_server.refactor.recipes.python_trees import ancestors, name, nodes, text
-from lacuna_server.refactor.refactoring import Found, LeftOut
-from lacuna_server.refactor.rewrite import Part, Rewrite, first_line
+from lacuna_server.refactor.refactoring import Found
+from lacuna_server.refactor.rewrite import LeftOut, Part, Rewrite, first_line
 from lacuna_server.refactor.source import Source
 
 # One expression without a comma of its own: the fill must not become two arguments.

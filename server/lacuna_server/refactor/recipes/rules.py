@@ -44,8 +44,8 @@ class RuleSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 if source.language.name not in rule.languages:
                     continue
                 matches = [match for match in by_query(source, rule.query) if _admits(rule, source, match.start)]
-                for rewrite in rewrites(source, matches, template, rule.label):
-                    yield source, rewrite
+                for item in rewrites(source, matches, template, rule.label):
+                    yield source, item
 
 
 @cache
