@@ -6,11 +6,13 @@ instructions, torch's own operators do the work. The library shares torch's Open
 
 import contextlib
 import ctypes
+import errno
 import hashlib
 import logging
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -268,6 +270,8 @@ def _build(folder: Path, threads: int, instructions: InstructionSet) -> NativeKe
     flags = (*FLAGS, *instructions.flags)
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in SOURCES) + " ".join(flags).encode()).hexdigest()[:16]
     target = folder / f"layer-{digest}.so"
+    if target.exists() and not _is_own(target):
+        raise PermissionError(errno.EPERM, f"{target} can be written to by others")
     if target.exists():
         with contextlib.suppress(OSError):  # what is damaged is built anew
             return NativeKernels(target, instructions, threads)
@@ -296,12 +300,25 @@ def _run(command: Sequence[str]) -> tuple[int, str]:
     return process.returncode, said
 
 
+def _is_own(path: Path) -> bool:
+    """Whether a file and its folder, or a folder, are this user's or the system's alone to write to."""
+    if not hasattr(os, "geteuid"):
+        return True
+    return all(
+        status.st_uid in (os.geteuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        for status in ((path.parent if path.is_file() else path).stat(), path.stat())
+    )
+
+
 def _compile(target: Path, flags: Sequence[str]) -> None:
     """Build ``target``; it appears whole or not at all. Raises OSError."""
     compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
     if compiler is None:
         raise FileNotFoundError("no C compiler")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    for missing in reversed([parent for parent in (target.parent, *target.parent.parents) if not parent.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+    if not _is_own(target.parent):
+        raise PermissionError(errno.EPERM, f"{target.parent} can be written to by others")
     part = target.with_suffix(f".{os.getpid()}.part")
     try:
         units = [str(file) for file in SOURCES if file.suffix == ".c"]

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from lacuna_model.ownership import is_trusted
+
 SUFFIX = ".checked.json"
 
 
@@ -28,7 +30,7 @@ def remembered(file: Path) -> str:
     status = file.stat()
     note = _note(file)
     try:
-        checked = msgspec.json.decode(note.read_bytes(), type=Checked)
+        checked = msgspec.json.decode(note.read_bytes() if is_trusted(note) else b"", type=Checked)
     except (OSError, msgspec.MsgspecError):
         checked = Checked("", -1, -1)
     if (checked.size, checked.mtime_ns) == (status.st_size, status.st_mtime_ns):

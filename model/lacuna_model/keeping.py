@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from lacuna_model.models import CACHE_VARIABLE
+from lacuna_model.ownership import make_private
 
 # Files of one kind that stay: two checkouts, or two precisions, are used in turn.
 MOST_KEPT = 2
@@ -20,7 +21,7 @@ def keep(file: Path, alike: str, write: Callable[[Path], None]) -> None:
     Of the files beside it that are ``alike``, a pattern for their names, the latest stay.
     """
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_private(file.parent)
         write(file)
     except OSError as error:
         _say(file.parent, error.strerror or str(error))

@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from lacuna_kernels import attention_dtype, native
-from lacuna_model import denoise, memory, models
+from lacuna_model import denoise, memory, models, ownership
 from lacuna_model.adapter import load_adapter, merge_adapter
 from lacuna_model.assembly import State, build_transformer, fuse, narrow, quantize
 from lacuna_model.checkpoint import Checkpoint
@@ -153,6 +153,8 @@ def prepared_path(files: Sequence[Path], precision: str) -> Path:
 def read_prepared(path: Path) -> tuple[dict[str, Tensor], Preparation] | None:
     """What is kept at ``path``, or None where there is nothing whole: it is only a cache and is made anew."""
     try:
+        if not ownership.is_trusted(path):
+            return None
         with safe_open(path, framework="pt") as file:
             about = msgspec.json.decode((file.metadata() or {})["about"], type=Preparation)
             return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118 - not a mapping

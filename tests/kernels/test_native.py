@@ -229,7 +229,7 @@ def test_where_nothing_can_be_written_it_is_built_for_this_process(
     kernels = native.load(folder, 1)
     assert kernels is not None
     assert list(scratch.iterdir()) == []
-    assert caplog.messages == [f"{folder} is of no use (File exists): the kernels are compiled at every start"]
+    assert caplog.messages == [f"{folder} is of no use (Not a directory): the kernels are compiled at every start"]
     assert torch.equal(Layers(kernels, 9, 0, 40).run(), Layers(native.build(scratch), 9, 0, 40).run())
 
 

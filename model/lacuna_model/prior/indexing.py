@@ -39,7 +39,7 @@ def refresh(
     ``stopped`` is looked at between files: what has been read by then is indexed, and what was known of the others
     is kept.
     """
-    reader = _Reader(root, tokenizer, known, advance)
+    reader = _Reader(root, tokenizer, known, advance, settings.max_file_bytes)
     complete = True
     for file in scan(root, settings):
         if stopped():
@@ -63,6 +63,7 @@ class _Reader:
         tokenizer: FileTokenizer,
         known: IndexedFiles | None,
         advance: Callable[[Progress], None],
+        most_bytes: int,
     ) -> None:
         self._root = root.absolute()
         self._tokenizer = tokenizer
@@ -70,6 +71,7 @@ class _Reader:
         self._known = known
         self._old: Mapping[str, Tokens] = dict(_tokens_of(known.documents)) if known else {}
         self._advance = advance
+        self._most_bytes = most_bytes
         self._marks: dict[str, Mark] = {}
         self._tokens: dict[str, Tokens] = {}
         self._waiting: dict[str, str] = {}
@@ -84,7 +86,7 @@ class _Reader:
             if name in self._old:
                 self._keep(name, self._old[name])
             return
-        text = read_source(file.path)
+        text = read_source(self._root, file.path, self._most_bytes)
         if text is None:
             return
         self._waiting[name] = text

@@ -1,6 +1,9 @@
 """Indexes kept in the user's cache between runs, each with a checksum; a damaged one is as good as none."""
 
+import contextlib
 import hashlib
+import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,13 +11,16 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from lacuna_model import atomic, models
+from lacuna_model import atomic, models, ownership
 from lacuna_model.prior.index import Documents
 from lacuna_model.prior.suffix_array import SuffixArray
 
 # Raised when the file changes its meaning.
 VERSION = 1
 SUFFIX = ".index"
+# Indexes hold the text of files: those of workspaces that nobody opens go after a while.
+MOST_KEPT = 40
+MOST_SECONDS = 60 * 24 * 3600
 
 Mark = tuple[int, int]
 
@@ -61,16 +67,31 @@ def save(file: Path, files: IndexedFiles, fingerprint: str) -> None:
             names=list(files.documents.names),
         )
     )
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    ownership.make_private(file.parent)
     with atomic.replacing(file) as stream:
+        if hasattr(os, "fchmod"):
+            os.fchmod(stream.fileno(), 0o600)
         stream.write(header + b"\n")
         stream.writelines(body)
+    _prune(file)
+
+
+def _prune(kept: Path) -> None:
+    """Remove the indexes that were not used for long, and the oldest where there are too many."""
+    with contextlib.suppress(OSError):  # another process may clear up as well
+        others = sorted((one.stat().st_mtime, one) for one in kept.parent.glob(f"*{SUFFIX}") if one != kept)
+        for number, (changed, one) in enumerate(reversed(others), start=1):
+            if number >= MOST_KEPT or time.time() - changed > MOST_SECONDS:
+                one.unlink(missing_ok=True)
 
 
 def load(file: Path, fingerprint: str) -> IndexedFiles | None:
     """The index in a file; None where there is none, or it is damaged or another tokenizer's: it is made anew then."""
     try:
+        if not ownership.is_trusted(file):
+            return None
         with file.open("rb") as stream:
+            os.utime(file)  # in use
             header = msgspec.json.decode(stream.readline(), type=_Header)
             if (header.version, header.tokenizer) != (VERSION, fingerprint):
                 return None

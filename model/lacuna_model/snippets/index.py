@@ -77,6 +77,16 @@ class WorkspaceIndex:
         if time.monotonic() - self._scanned_at > RESCAN_AFTER:
             self._wake.set()
 
+    def rules_changed(self) -> None:
+        """An ignore file is another: what is left out now goes at once, and all files are looked at anew."""
+        self._admitted.clear()
+        for name in list(self.sources.files):
+            if not self.admits(name):
+                self._open.pop(name, None)
+                self._put(name, None)
+        self._scanned_at = float("-inf")
+        self._wake.set()
+
     def refresh(self, progress: Callable[[], None] = lambda: None, stopped: Callable[[], bool] = lambda: False) -> None:
         """Bring everything up to date now, as far as ``stopped`` allows; ``progress`` is called once for every file."""
         self._admitted.clear()
@@ -118,7 +128,7 @@ class WorkspaceIndex:
             seen.add(name)
             stamp = (file.size, file.mtime_ns)
             if name not in self._open and self._stamps.get(name) != stamp:
-                self._put(name, read_source(file.path))
+                self._put(name, read_source(self.root, file.path, self._settings.max_file_bytes))
             self._stamps[name] = stamp
             progress()
             if number % _BREATH == 0:
@@ -142,12 +152,7 @@ class WorkspaceIndex:
 
     def _on_disk(self, name: str) -> str | None:
         """What may be read of a file on disk."""
-        file = self.root / name
-        try:
-            small = file.stat().st_size <= self._settings.max_file_bytes
-        except OSError:  # gone
-            return None
-        return read_source(file) if small and self.admits(name) else None
+        return read_source(self.root, self.root / name, self._settings.max_file_bytes) if self.admits(name) else None
 
     def _put(self, name: str, text: str | None) -> None:
         if text is None:

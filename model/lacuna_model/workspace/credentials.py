@@ -16,10 +16,27 @@ _TOKENS = (
     r"[sr]k_live_[0-9a-zA-Z]{20,}",
     r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}",
     r"npm_[A-Za-z0-9]{36}",
+    r"hf_[A-Za-z0-9]{30,}",
+    r"do[opr]_v1_[0-9a-f]{64}",
+    r"gl(?:rt|dt|cbt|ptt|ft|soat)-[A-Za-z0-9_-]{20,}",
+    r"AGE-SECRET-KEY-1[0-9A-Z]{50,}",
     r"pypi-AgE[A-Za-z0-9_-]{50,}",
     r"eyJ[A-Za-z0-9_-]{15,}\.eyJ[A-Za-z0-9_-]{15,}\.[A-Za-z0-9_-]{15,}",
 )
 _KNOWN = tuple(re.compile(token) for token in _TOKENS)
+# The password of an address; what stands for one in an example is in braces, angles or capitals, or a usual word.
+_ADDRESS = re.compile(r"://[^\s:/@'\"]{0,100}:([^\s:/@'\"]{4,200})@[\w.-]")
+_PLACEHOLDER = re.compile(
+    r"[${<\[(%*]|\A[A-Z_]+\Z|(?i:pass(word)?|secret|example|changeme|token|test|user|root|admin)\w{0,8}\Z"
+)
+_NAMES = r"(?:secret|token|passw(?:or)?d|api_?key|access_?key|private_?key|credential)"
+# The rest of a line of YAML, INI or a shell's environment that gives a secret its value, without quotes around it; and
+# what may stand in front of that rest.
+_REST = re.compile(
+    rf"(?im){_NAMES}[\w.-]{{0,60}}[ \t]*[:=][ \t]*([A-Za-z0-9+/=_.!@#%^&*~-]{{8,200}})[ \t]*(?:[#;].*)?$"
+)
+_HEAD = re.compile(r"[ \t]*(?:export[ \t]+)?[\w.-]*")
+_HEX = re.compile(r"(?i)[0-9a-f]{24,}")
 _QUOTED = re.compile(r"['\"]([A-Za-z0-9+/=_-]{16,200})['\"]")
 _NAMED = re.compile(
     r"(?i)(secret|token|passw(or)?d|api_?key|access_?key|private_?key|credential)\w*['\"]?\s*[:=]{1,2}\s*[bru]?$"
@@ -27,6 +44,7 @@ _NAMED = re.compile(
 _RANDOM = re.compile(r"[A-Za-z0-9+_-]{40,}")
 _ALPHABET = re.compile(r"(?i)abcdefgh|12345678")
 _ENTROPY_ASSIGNED = 3.7
+_ENTROPY_HEX = 3.0
 _ENTROPY_RANDOM = 4.6
 
 
@@ -34,7 +52,11 @@ def holds_credential(text: str) -> bool:
     """Whether a file holds something that looks like a key, a token or a password."""
     if any(token.search(text) for token in _KNOWN):
         return True
-    if any(_mixed(m[1]) and entropy(m[1]) > _ENTROPY_ASSIGNED and _named(text, m) for m in _QUOTED.finditer(text)):
+    if any(not _PLACEHOLDER.match(m[1]) for m in _ADDRESS.finditer(text)):
+        return True
+    if any(_is_password(m[1]) and _begins_line(text, m.start()) for m in _REST.finditer(text)):
+        return True
+    if any(_is_random(m[1]) and _named(text, m) for m in _QUOTED.finditer(text)):
         return True
     return any(_mixed(m[0]) and entropy(m[0]) > _ENTROPY_RANDOM for m in _RANDOM.finditer(text))
 
@@ -43,6 +65,33 @@ def entropy(text: str) -> float:
     """Return the Shannon entropy of the characters, in bits a character."""
     counts = Counter(text).values()
     return -sum(count / len(text) * math.log2(count / len(text)) for count in counts)
+
+
+def _begins_line(text: str, at: int) -> bool:
+    """Whether nothing but the beginning of a name stands in front of a place in its line."""
+    return _HEAD.fullmatch(text, text.rfind("\n", 0, at) + 1, at) is not None
+
+
+def _is_random(text: str) -> bool:
+    """Whether nobody would think a value up: of letters and digits, or in base 16, where 4 bits a digit are most."""
+    if _is_hex(text):
+        return entropy(text) > _ENTROPY_HEX
+    return _mixed(text) and entropy(text) > _ENTROPY_ASSIGNED
+
+
+def _is_hex(text: str) -> bool:
+    """Whether a value is a long number in base 16, with digits and letters."""
+    return _HEX.fullmatch(text) is not None and any(map(str.isdigit, text)) and any(map(str.isalpha, text))
+
+
+def _is_password(text: str) -> bool:
+    """Whether a value without quotes is random, or as a person makes up a password: letters, digits and a mark."""
+    if _PLACEHOLDER.match(text):
+        return False
+    if len(text) >= 16 and _is_random(text):
+        return True
+    kinds = (str.isalpha, str.isdigit, lambda character: character in "!@#%^&*~")
+    return all(any(map(kind, text)) for kind in kinds)
 
 
 def _named(text: str, value: re.Match[str]) -> bool:

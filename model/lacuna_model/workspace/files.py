@@ -17,6 +17,7 @@ import msgspec
 from lacuna_model.workspace.credentials import holds_credential
 from lacuna_model.workspace.generated import generated_head, generated_name, minified
 from lacuna_model.workspace.ignore import IgnoreRules
+from lacuna_model.workspace.opening import read_within
 from lacuna_model.workspace.secrets import is_secret
 
 __all__ = ["WorkspaceFile", "WorkspaceSettings", "admits", "is_secret", "read_source", "scan"]
@@ -83,14 +84,18 @@ def admits(root: Path, path: Path, settings: WorkspaceSettings) -> bool:
     return _is_source(path.name, inside.as_posix()) and not rules.ignores(path.as_posix())
 
 
-def read_source(path: Path) -> str | None:
-    """The text of a file as it stands, line ends included.
+def read_source(root: Path, path: Path, limit: int) -> str | None:
+    """The text of a file below ``root`` as it stands, line ends included.
 
-    None where it cannot be read, is not UTF-8, is generated or minified, or holds a private key or another credential.
+    None where :func:`read_within` gives nothing, and where it is not UTF-8, is generated or minified, or holds a
+    private key or another credential.
     """
+    data = read_within(root, path, limit)
     try:
-        text = path.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = None if data is None else data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    if text is None:
         return None
     return text if quotable(text) else None
 

@@ -17,6 +17,7 @@ from lacuna_model.prior.index import Index, Segment
 from lacuna_model.prior.indexing import Progress, name_of, refresh
 from lacuna_model.snippets.chooser import SnippetChooser
 from lacuna_model.workspace.files import WorkspaceSettings, admits, quotable, read_source
+from lacuna_model.workspace.ignore import IGNORE_NAMES
 
 # Changed tokens from which on the files at rest are indexed anew: sorting that many takes some hundredths of a second.
 MERGE_TOKENS = 200_000
@@ -119,10 +120,21 @@ class Project:
             self.root, stop_event=self._stop, rust_timeout=RESCAN_MS, yield_on_timeout=True, raise_interrupt=False
         )
         for changed in changes:
+            rules_changed = any(Path(path).name in IGNORE_NAMES for _, path in changed)
+            if rules_changed:
+                self._forget_ignored()
             for _, path in changed:
                 self._look(path)
-            if not changed or self._index.num_changed > MERGE_TOKENS:
+            if not changed or rules_changed or self._index.num_changed > MERGE_TOKENS:
                 self._refresh(self._stop.is_set)
+
+    def _forget_ignored(self) -> None:
+        """What the rules leave out from now on counts no more, before anything else is looked at."""
+        for segment in self._index.segments(""):
+            for name in segment.documents.names:
+                if not admits(self.root, self.root / name, self.settings):
+                    self._index.remove(name)
+        self._snippets.index.rules_changed()
 
     def _refresh(self, stopped: Callable[[], bool]) -> None:
         """Bring the files at rest up to date with the disk, and keep them for the next run."""
@@ -147,12 +159,7 @@ class Project:
         if self.name(path) in self._open:
             return
         self._snippets.changed(path)
-        file = Path(path).absolute()
-        try:
-            small = file.stat().st_size <= self.settings.max_file_bytes
-        except OSError:  # gone
-            small = False
-        self._take(path, read_source(file) if small else None)
+        self._take(path, read_source(self.root, Path(path).absolute(), self.settings.max_file_bytes))
 
     def _take(self, path: str, text: str | None) -> None:
         """A document has this text in the index, or none that may be read."""

@@ -13,7 +13,10 @@ _SECRET = re.compile(
     | (.*[._-])?(secrets?|credentials?|passwords?|passwd|htpasswd|shadow)
     | [._](netrc|npmrc|yarnrc(\.yml)?|pypirc|pgpass|my\.cnf|dockercfg|boto|s3cfg|vault-token)
     | service[-_]?account.*\.json | client_secret.*\.json | google-services\.json | auth\.json
-    | kubeconfig | master\.key | wp-config\.php | local\.settings\.json | \..*_history
+    | kubeconfig(\..*)? | .*\.kubeconfig | (.*[._-])?tokens?\.txt
+    | (.*[._-])?(deploy|ssh|signing)[._-]?key(\.(txt|json))?
+    | env\.(prod(uction)?|stag(e|ing)|local|dev(elopment)?|test)
+    | master\.key | wp-config\.php | local\.settings\.json | \..*_history
     """
 )
 _SECRET_FOLDERS = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", ".secrets", "secrets"})

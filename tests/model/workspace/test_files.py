@@ -174,8 +174,8 @@ def test_files_are_ignored_as_git_ignores_them(repository: Path, top: list[str],
 def test_only_text_that_someone_wrote_is_read(tmp_path: Path, data: bytes, text: str | None) -> None:
     file = tmp_path / "a.py"
     file.write_bytes(data)
-    assert read_source(file) == text
+    assert read_source(file.parent, file, 1_000_000) == text
 
 
 def test_a_file_that_is_gone_is_none(tmp_path: Path) -> None:
-    assert read_source(tmp_path / "none.py") is None
+    assert read_source(tmp_path, tmp_path / "none.py", 100) is None

@@ -1,3 +1,4 @@
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -5,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.params import InfillRequest, Region
+from lacuna_model.prior import store
 from lacuna_model.prior.matching import match_left
 from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.workspace.files import WorkspaceSettings
@@ -176,3 +178,65 @@ def test_the_workspace_of_a_file(tmp_path: Path, mark: str) -> None:
 
 def test_a_file_may_have_no_workspace(tmp_path: Path) -> None:
     assert find_root(tmp_path / "code.py") is None
+
+
+def until_written(path: Path, text: str, condition: Callable[[], bool]) -> None:
+    """Write a file again and again, for the watcher may not have begun yet, until something comes of it."""
+
+    def written() -> bool:
+        path.write_text(text)
+        time.sleep(0.2)
+        return condition()
+
+    until(written)
+
+
+def test_what_an_ignore_file_leaves_out_from_now_on_goes_at_once(project: Project, root: Path) -> None:
+    (root / "private.py").write_text("def hidden(value):\n    return value * 41\n")
+    project.follow()
+    until(lambda: "private.py" in known(project))
+    until_written(root / ".lacunaignore", "private.py\n", lambda: "private.py" not in known(project))
+    assert "shapes.py" in known(project)
+    until_written(root / ".lacunaignore", "\n", lambda: "private.py" in known(project))
+
+
+def known(project: Project) -> set[str]:
+    """The names of all documents that count."""
+    return {
+        name
+        for segment in project.segments("")
+        for number, name in enumerate(segment.documents.names)
+        if segment.counts is None or segment.counts[number]
+    }
+
+
+def test_links_and_pipes_that_appear_are_not_followed_and_stop_nothing(
+    project: Project, root: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside.py"
+    outside.write_text("def hidden(value):\n    return value * 41\n")
+    project.follow()
+    until(lambda: "shapes.py" in known(project))
+    os.mkfifo(root / "pipe.py")
+    (root / "zero.py").symlink_to("/dev/zero")
+    (root / "link.py").symlink_to(outside)
+    os.mkfifo(root / ".gitignore")
+    until_written(root / "later.py", "def later(value):\n    return value + 17\n", lambda: "later.py" in known(project))
+    assert known(project) == {"later.py", "shapes.py"}
+
+
+def test_indexes_are_their_owners_and_go_when_nobody_uses_them(
+    project: Project, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = cache / "workspaces"
+    folder.mkdir(parents=True)
+    old, new = folder / f"old{store.SUFFIX}", folder / f"new{store.SUFFIX}"
+    for file in (old, new):
+        file.write_bytes(b"")
+    os.utime(old, (1, 1))
+    project.read(60)
+    names = {file.name for file in folder.iterdir()}
+    assert new.name in names
+    assert old.name not in names
+    (kept,) = (file for file in folder.iterdir() if file != new)
+    assert kept.stat().st_mode & 0o777 == 0o600

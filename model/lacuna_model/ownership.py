@@ -1,0 +1,34 @@
+"""Whose files may be believed: code and weights are loaded from folders that only this user can write to."""
+
+import os
+import stat
+from pathlib import Path
+
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder, and those above it that are not there, for this user alone; raises OSError.
+
+    One that is there and this user's is closed to the writing of others from now on.
+    """
+    for one in reversed([folder, *folder.parents]):
+        if not one.exists():
+            one.mkdir(mode=0o700, exist_ok=True)
+    status = folder.stat()
+    if hasattr(os, "geteuid") and status.st_uid == os.geteuid() and status.st_mode & _OTHERS:
+        folder.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS)
+
+
+def is_trusted(file: Path) -> bool:
+    """Whether a file and its folder are this user's, or the system's, and nobody else can write to them.
+
+    Raises OSError where one of them is not there.
+    """
+    return all(_is_own(path.stat()) for path in (file, file.parent))
+
+
+def _is_own(status: os.stat_result) -> bool:
+    if not hasattr(os, "geteuid"):
+        return True
+    return status.st_uid in (os.geteuid(), 0) and not status.st_mode & _OTHERS

@@ -1,0 +1,67 @@
+"""Reads a workspace's files without leaving it: no links, nothing but regular files, never more than a limit.
+
+A link may lead anywhere, a pipe never ends, a device has no size. So each folder on the way is opened without
+following links, and the next name is looked up in it: what a name stands for may change, what is open does not.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+_FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+# A pipe that nobody writes to is opened at once, and then turns out to be none of ours.
+_FILE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+
+
+def read_within(root: Path, file: Path, limit: int) -> bytes | None:
+    """The bytes of a file below ``root``, itself a path that may be a link; None where they may not be read.
+
+    That is where it lies elsewhere, is no regular file, or has more than ``limit`` bytes, and where it is a link or a
+    folder on the way is.
+    """
+    root, file = root.absolute(), file.absolute()
+    if not file.is_relative_to(root) or ".." in file.parts:
+        return None
+    try:
+        descriptor = _opened(root, file.relative_to(root).parts)
+    except OSError:
+        return None
+    try:
+        return _read(descriptor, limit)
+    except OSError:  # the medium is gone, say
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _opened(root: Path, parts: tuple[str, ...]) -> int:
+    """A descriptor of the file that is reached through ``parts``; raises OSError."""
+    if os.open not in os.supports_dir_fd:  # Windows: there is a moment between the look and the opening
+        if any(path.is_symlink() for path in _ways(root, parts)):
+            raise OSError("a link")
+        return os.open(root.joinpath(*parts), _FILE)
+    folder = os.open(root, os.O_RDONLY | _FOLDER)
+    try:
+        for name in parts[:-1]:
+            inner = os.open(name, os.O_RDONLY | _FOLDER | _NO_LINK, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        return os.open(parts[-1], _FILE | _NO_LINK, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _ways(root: Path, parts: tuple[str, ...]) -> list[Path]:
+    return [root.joinpath(*parts[:count]) for count in range(1, len(parts) + 1)]
+
+
+def _read(descriptor: int, limit: int) -> bytes | None:
+    """All of a regular file; None where it is none, or too long."""
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
+        return None
+    data = b""
+    while len(data) <= limit and (piece := os.read(descriptor, limit + 1 - len(data))):
+        data += piece
+    return data if len(data) <= limit else None
