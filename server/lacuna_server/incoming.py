@@ -48,7 +48,6 @@ def websocket_protocol(pool: Pool) -> type[asyncio.Protocol]:
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
             self._share = pool.share(trusted=True)  # nobody has said yet who it is
-            self._last = 0
             self._num_pongs = 0
 
         def data_received(self, data: bytes) -> None:
@@ -56,13 +55,12 @@ def websocket_protocol(pool: Pool) -> type[asyncio.Protocol]:
                 self._share.take(len(data))
             except ServiceError:
                 return self.transport.abort()
-            self._last = len(data)
             super().data_received(data)
 
         async def receive(self) -> ASGIReceiveEvent:
             event = await super().receive()
-            if self.queue.empty():  # what is still held came behind the last whole message, with its end at the most
-                self._share.take(min(self._last - self._share.held, 0))
+            if self.queue.empty():  # all but the beginning of the next message has been taken
+                self._share.take(min(len(self.conn.reader.buffer) - self._share.held, 0))
             return event
 
         async def send(self, message: ASGISendEvent) -> None:
