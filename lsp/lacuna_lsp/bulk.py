@@ -69,9 +69,9 @@ async def alike(session: Session, wanted: Propagate) -> tuple[Refactoring, list[
     def find(looked_at: Sequence[Source]) -> list[Found]:
         done = {(source.path, match.start) for source in looked_at for match in by_pattern(source, rule.done)}
         return [
-            (source, rewrite)
-            for source, rewrite in found.find(looked_at)
-            if isinstance(rewrite, Rewrite) and (source.path, rewrite.start) not in done
+            (source, item)
+            for source, item in found.find(looked_at)
+            if (source.path, item.start if isinstance(item, Rewrite) else item.at) not in done
         ]
 
     language = new.language.name

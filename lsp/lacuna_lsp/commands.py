@@ -115,6 +115,9 @@ async def carry_out(ls: Server, asked: "Refactoring", looked_at: "Sequence[Sourc
 
     async with working(ls, asked.title) as report:
         plan = await bulk.plan(ls.session, asked, looked_at, report)
+    if plan.left_out:
+        others = f", and {len(plan.left_out) - 1} more" if len(plan.left_out) > 1 else ""
+        ls.say(f"{asked.title}: {plan.left_out[0]}{others}")
     outcome = await propose(ls, asked.title, bulk.changes(ls.session, plan, looked_at), confirm=True)
     return outcome | {"ready": plan.num_ready, "failed": plan.num_failed, "leftOut": plan.left_out}
 

@@ -141,3 +141,16 @@ async def test_saving_begins_anew(editor: Editor, daemon: Daemon) -> None:
         await editor.command(
             "lacuna.propagate", {"textDocument": {"uri": editor.uri}, "position": {"line": 0, "character": 0}}
         )
+
+
+async def test_comments_beside_what_is_moved_go_along_and_what_would_lose_one_is_told(
+    editor: Editor, daemon: Daemon
+) -> None:
+    await editor.initialize()
+    editor.open("x = a.has(b)¦\ny = c.has(  # why\n    d)\nz = e.has(f  # f\n)\n")
+    editor.delete(len("a.has(b)"))
+    editor.type("b in a")
+    arguments = {"textDocument": {"uri": editor.uri}, "position": {"line": 0, "character": 6}, "scope": "file"}
+    answer = await editor.command("lacuna.propagate", arguments)
+    assert editor.edited() == "x = b in a\ny = c.has(  # why\n    d)\nz = f in e  # f\n"
+    assert "# why" in answer["leftOut"][0]

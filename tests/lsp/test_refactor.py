@@ -167,3 +167,25 @@ async def test_a_bad_refactor_is_refused_with_a_reason(
     await editor.initialize(folder=tmp_path)
     with pytest.raises(Exception, match=said):
         await editor.command("lacuna.refactor", arguments)
+
+
+async def test_a_place_that_would_lose_a_comment_is_left_and_told(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize()
+    editor.open("old(1,  # one\n    2)\nold(f(3,  # three\n      4), 5)¦\nold(6)\n")
+    wanted = {"textDocument": {"uri": editor.uri}, "pattern": "old($A, $B)", "template": "$B + $A"}
+    answer = await editor.command("lacuna.refactor", wanted)
+    assert (answer["ready"], answer["leftOut"]) == (2, [])
+    assert editor.edited() == "2 + 1  # one\n5 + f(3,  # three\n      4)\nold(6)\n"
+    answer = await editor.command("lacuna.refactor", wanted | {"template": "$B"})
+    assert answer["ready"] == 0
+    assert len(answer["leftOut"]) == 2
+    assert "the template has no place for its comment '# one'; left as it was, and 1 more" in editor.messages[-1]
+
+
+async def test_strings_of_a_place_that_is_moved_stay(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize()
+    editor.open('if a:\n    b("""p\n    q""")\n    if c:\n        d("""r\n        s""")¦\n')
+    wanted = {"pattern": "if $C:\n    $$$B", "template": "with t():\n    if $C:\n        $$$B"}
+    await editor.command("lacuna.refactor", {"textDocument": {"uri": editor.uri}} | wanted)
+    assert '"""p\n    q"""' in editor.edited()
+    assert '"""r\n        s"""' in editor.edited()

@@ -74,3 +74,23 @@ def test_the_enum_may_be_in_another_file(bench: Bench) -> None:
 def test_a_match_over_something_else_is_left_alone(bench: Bench) -> None:
     text = CASES[0][1].replace("Color.RED | Color.BLUE", "Shape.ROUND")
     assert bench.apply(ADD, text) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        (
+            "a.rs",
+            "enum E { A, B }\nfn f(e: E) {\n    match e {\n        E::A => 1 // one\n        // more\n    };\n}\n",
+            "        E::A => 1, // one\n        E::B => x,\n        // more\n",
+        ),
+        (
+            "a.c",
+            "enum E { A, B };\nvoid f(enum E e) {\n    switch (e) {\n    case A:\n        break; // one\n    }\n}\n",
+            "        break; // one\n    case B:\n        x\n        break;\n    }\n",
+        ),
+    ],
+)
+def test_a_comment_behind_the_last_arm_stays_with_it(bench: Bench, name: str, before: str, after: str) -> None:
+    made = bench.apply(ADD, before, name, Scripted(lambda hole: "x;" if name == "a.c" else "x"))
+    assert after in made.replace("x;", "x")
