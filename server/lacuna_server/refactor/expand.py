@@ -36,8 +36,8 @@ def rewrites(
     """One rewrite a place; a match inside another one's captured piece is rewritten there, as part of that place.
 
     ``label`` is what a person reads for a place: text with metavariables, by default the beginning of what is there.
-    A place is left out where a comment, or a word that the ``pattern`` does not name, would be lost; comments go
-    along where the whole place is to be ``replaced``.
+    A place is left out where a comment, or a word that the ``pattern`` does not name, would be lost, unless the whole
+    place is to be ``replaced``.
     """
     if template.begins_line:
         matches = [_behind_comment(source, match) for match in matches]

@@ -29,6 +29,10 @@ INT = Scripted(lambda region: "int")
             "    def g(a: int) -> int: ...\n\n"
             "    @classmethod\n    def h(cls) -> int:\n        raise ValueError\n",
         ),
+        (
+            "def f(a=  # why\n      1, b=[\n    1,  # one\n]):\n    return a\n",
+            "def f(a: int=  # why\n      1, b: list = [\n    1,  # one\n]) -> int:\n    return a\n",
+        ),
         ("def f(a: str) -> str:\n    return lambda b: b\n", "def f(a: str) -> str:\n    return lambda b: b\n"),
         ("def f():\n    yield 1\n", "def f():\n    yield 1\n"),
         (

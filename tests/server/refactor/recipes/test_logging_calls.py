@@ -38,6 +38,19 @@ def test_what_a_log_record_cannot_show_stays(bench: Bench, call: str) -> None:
     assert bool(left_out) == call.startswith("print")
 
 
+@pytest.mark.parametrize("call", ["print(x,  # why\n  y)", "print(x, file=  # why\n  sys.stderr)"])
+def test_a_call_with_a_comment_of_its_own_stays(bench: Bench, call: str) -> None:
+    files, (line,) = bench.edits(REPLACE, [bench.source(f"{call}\n")])
+    assert files == []
+    assert line.endswith("has a comment among its arguments")
+
+
+def test_comments_and_strings_inside_what_is_printed_are_kept(bench: Bench) -> None:
+    made = bench.apply(REPLACE, 'print(\'a\', f(  # why\n    1))\nprint("""a\n  b""")\n', answer=INFO)
+    assert 'logger.debug("a %s", f(  # why\n    1))' in made
+    assert 'logger.debug("""a\n  b""")' in made
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -50,6 +63,11 @@ def test_what_a_log_record_cannot_show_stays(bench: Bench, call: str) -> None:
         (
             "from __future__ import annotations\nprint(1)\n",
             f'from __future__ import annotations\n{HEAD}logger.debug("%s", 1)\n',
+        ),
+        (
+            "import logging  # first\nimport os  # os\nprint(1)  # shown\n",
+            "import logging  # first\nimport os  # os\n\nlogger = logging.getLogger(__name__)\n"
+            'logger.debug("%s", 1)  # shown\n',
         ),
         (
             "import logging\nimport os\r\nprint(1)\n",

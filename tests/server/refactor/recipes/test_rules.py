@@ -92,3 +92,19 @@ def test_unknown_recipes_and_settings_are_named() -> None:
         by_recipe("magic", {})
     with pytest.raises(RequestError, match="the recipe logging has no setting 'level'; known: none"):
         by_recipe("logging", {"level": "info"})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.js", "it('a', () => { /* p */ });\n"),
+        ("a.py", "def test_a():\n    # p\n    'q'\n    # s\n    pass  # t\n"),
+        ("a.go", "package a\n\nfunc TestA(t *testing.T) {\n\t// p\n}\n"),
+        ("a.rs", "#[test]\nfn a() {\n    // p\n}\n"),
+    ],
+)
+def test_a_test_body_that_is_a_comment_keeps_it(bench: Bench, name: str, text: str) -> None:
+    source = bench.source(text, name)
+    files, _ = bench.edits(by_recipe("test-bodies", {}), [source])
+    made = bench.source(files[0].rewritten(source.data).decode() if files else text, name)
+    assert [made.slice(*comment) for comment in made.comments] == [source.slice(*one) for one in source.comments]
