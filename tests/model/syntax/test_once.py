@@ -134,6 +134,9 @@ REPEATED = {
 }
 # What may be there more than once.
 SHADOWED = {
+    "c: a type named before": ("struct a;\n", "\n", "struct a { int b; };"),
+    "cpp: a class named before": ("class A;\n", "\n", "class A {};"),
+    "cpp: templates": ("template <int A> void f();\n", "\n", "template <int A> void g();"),
     "rust": ("fn f() {\n    let a = 1;\n    ", "\n}\n", "let a = a;"),
     "python": ("a = 1\n", "\n", "a = 2"),
     "lua": ("local a = 1\n", "\n", "local a = 2"),
@@ -170,9 +173,10 @@ def test_nor_is_it_in_the_end(case: str) -> None:
     assert not own.check_fresh([again.encode()]).valid
 
 
-@pytest.mark.parametrize("name", SHADOWED)
-def test_what_may_be_there_twice_is_taken(name: str) -> None:
-    before, after, text = SHADOWED[name]
+@pytest.mark.parametrize("case", SHADOWED)
+def test_what_may_be_there_twice_is_taken(case: str) -> None:
+    before, after, text = SHADOWED[case]
+    name = case.partition(":")[0]
     assert document(name, before, after).check([text.encode()]).valid
     assert document(name, before, after).check_fresh([text.encode()]).valid
 
