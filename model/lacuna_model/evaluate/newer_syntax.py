@@ -46,7 +46,7 @@ NEWER: dict[str, tuple[str, ...]] = {
     "java": (
         "record Point(int x, int y) {}",
         "sealed interface Shape permits Circle, Square {}",
-        "class Late { String s(Object o) { return switch (o) { case Point(int x, var _) when x > 0 -> \"p\"; default -> \"\"; }; } }",
+        "class Late { int s(Object o) { return switch (o) { case P(int x, var _) when x > 0 -> 1; default -> 0; }; } }",
     ),
     "c": (
         "constexpr int late = 0b1010'1010;",
@@ -65,7 +65,12 @@ NEWER: dict[str, tuple[str, ...]] = {
         "file class Late(int x) { int[] xs = [1, ..x]; public required int Y { get; init => field = value; } }",
         "extension(string s) { public bool Late => true; }",
     ),
-    "ruby": ("def late(x) = x + 1", "case config\nin {name: String => name}\n  name\nend", "late = [1].map { it + 1 }", "def forward(*, **, &) = other(*, **, &)"),
+    "ruby": (
+        "def late(x) = x + 1",
+        "case config\nin {name: String => name}\n  name\nend",
+        "late = [1].map { it + 1 }",
+        "def forward(*, **, &) = other(*, **, &)",
+    ),
     "php": (
         "enum Suit: string { case Hearts = 'H'; }",
         "final readonly class Late { public function __construct(private int $x) {} }",

@@ -190,7 +190,7 @@ def answer(typing: Typing, tokens: TokenText, noise: float, seed: int) -> Answer
 def sample(paths: Sequence[Path], most: int, seed: int) -> dict[str, list[bytes]]:
     """At most so many files of each language among some files and all in some folders, drawn by a seed."""
     found: dict[str, list[Path]] = {}
-    for path in sorted(one for path in paths for one in (_within(path) if path.is_dir() else [path])):
+    for path in sorted(file for given in paths for file in (_within(given) if given.is_dir() else [given])):
         language = language_for(str(path))
         if language is not None:
             found.setdefault(language.name, []).append(path)
