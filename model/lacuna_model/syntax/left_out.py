@@ -6,24 +6,27 @@ little of it there: how far an error goes depends on every token around. What is
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from itertools import islice, product
+
+from tree_sitter import Point, Tree
 
 from lacuna_model.syntax.balance import Balance
 from lacuna_model.syntax.closers import Line, brackets_open, line_of, ways
 from lacuna_model.syntax.error_set import Fault, tree_faults
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language, Lexicon
+from lacuna_model.syntax.reparse import advance
 from lacuna_model.syntax.scan import scan
 
 Gap = tuple[int, int]
 MOST_WAYS = 6  # to end the blocks that are open
-MOST_ROUNDS = 6  # of leaving out lines
+MOST_ROUNDS = 4  # of leaving out lines
 MOST_LINES = 3  # of a fault that are left out with it
-MOST_SECONDS = 0.2  # of this thread, to find out whether the file is broken whatever the line is
-MOST_SECONDS_MORE = 0.3  # and to find a part of it that is not
+MOST_SECONDS = 0.2  # of this thread, to find out whether a text is broken whatever the line is
 MERGE = re.compile(rb"^<{7}[^\n]*\n(.*?)^={7}[^\n]*\n(.*?)^>{7}[^\n]*", re.MULTILINE | re.DOTALL)
 OPENING = (b" {", b":", b" then", b"; then", b" do", b"; do", b" in", b" => {", b" = {", b"(", b"[")
+PHP = b"<?php"
 MARKER = re.compile(rb"^(?:<{7}|={7}|>{7}|\|{7})(?:[ \t][^\n]*)?$", re.MULTILINE)
 
 
@@ -34,15 +37,14 @@ def sound_part(text: bytes, gap: Gap, language: Language, *, in_line: bool) -> t
     """
     begin, end = gap
     sides = Balance(text, [gap], language.lexicon).sides(0)
-    if sides.left.inside or not (in_line or len(sides.left.stack) == len(sides.target.stack) == sides.target.kept):
+    inside, stack = sides.left.inside.strip(), len(sides.left.stack)
+    line, faults = line_of(text, begin, end), _Faults(language, in_line=in_line)
+    if not (in_line or stack == len(sides.target.stack) == sides.target.kept) or not faults.fewest(line):
         return text, gap
-    line = line_of(text, begin, end)
-    whole = _Faults(language, MOST_SECONDS, in_line=in_line).fewest(line)
-    if not whole:
+    if inside and not _ends_lines_below(inside, line, language.lexicon):
         return text, gap
-    faults = _Faults(language, MOST_SECONDS_MORE, in_line=in_line)
-    for part in _parts(line, language, faults):
-        if faults.fewest(part) == frozenset():
+    for part in _ended(line, inside, language.lexicon) if inside else _parts(line, language, faults):
+        if not faults.fewest(part):
             start = len(part.above) + len(part.head)
             cut = part.head + text[begin:end] + part.tail
             return part.above + cut + part.below, (start, start + end - begin)
@@ -50,37 +52,45 @@ def sound_part(text: bytes, gap: Gap, language: Language, *, in_line: bool) -> t
 
 
 class _Faults:
-    """Counts the faults that a file has whatever its line is, as long as there is time."""
+    """Counts the faults that a file has whatever its line is."""
 
-    def __init__(self, language: Language, seconds: float, *, in_line: bool) -> None:
+    def __init__(self, language: Language, *, in_line: bool) -> None:
         self._language, self._in_line = language, in_line
         self._parser = language.parser()
-        self._until = time.thread_time() + seconds
+        self._known: dict[Line, frozenset[Fault]] = {}
 
-    def fewest(self, line: Line) -> frozenset[Fault] | None:
-        """The faults with what leaves the fewest in the line and at the ends of its blocks; None: it is too slow."""
-        lexicon = self._language.lexicon
+    def fewest(self, line: Line) -> frozenset[Fault]:
+        """The faults with what leaves the fewest in the line and at the ends of its blocks, as far as time goes."""
+        if line not in self._known:
+            self._known[line] = self._fewest(line)
+        return self._known[line]
+
+    def _fewest(self, line: Line) -> frozenset[Fault]:
+        until, lexicon = time.thread_time() + MOST_SECONDS, self._language.lexicon
         brackets, conditionals = brackets_open(line, lexicon)
         ends = [b""]
         if self._in_line and (brackets or conditionals):
             ends = [b"".join(way) for way in islice(ways(brackets, conditionals, lexicon), MOST_WAYS)] + ends
+        base = self._parser.parse(line.above + line.below)
+        start, point = len(line.above), advance(Point(0, 0), line.above)
         best: frozenset[Fault] | None = None
-        for end, middle in product(ends, _neutral_lines(line, lexicon)):
-            if time.thread_time() > self._until:
-                return None
-            text = line.above + middle + end + line.below
-            tree = self._parser.parse(text)
-            faults = tree_faults(tree)
-            if not faults and self._language.columns:
-                faults = indentation_faults(tree, text)
-            if best is None or len(faults) < len(best):
-                best = frozenset(_moved(fault, len(line.above), len(middle + end), line) for fault in faults)
-            if not faults:
+        for end, own in product(ends, _neutral_lines(line, lexicon)):
+            inserted, tree = own + end, base.copy()
+            text = line.above + inserted + line.below
+            tree.edit(start, start, start + len(inserted), point, point, advance(point, inserted))
+            found = self._found(self._parser.parse(text, tree), text)
+            if best is None or len(found) < len(best):
+                best = frozenset(_moved(fault, start, len(inserted)) for fault in found)
+            if not best or time.thread_time() > until:
                 break
-        return best
+        return best or frozenset()
+
+    def _found(self, tree: Tree, text: bytes) -> frozenset[Fault]:
+        faults = tree_faults(tree)
+        return indentation_faults(tree, text) if not faults and self._language.columns else faults
 
 
-def _moved(fault: Fault, start: int, length: int, line: Line) -> Fault:
+def _moved(fault: Fault, start: int, length: int) -> Fault:
     """A fault where it is in the text above the line and below it, with nothing for the line."""
 
     def place(at: int) -> int:
@@ -113,8 +123,7 @@ def _parts(line: Line, language: Language, faults: _Faults) -> Iterator[Line]:
     spared = merged
     for _ in range(MOST_ROUNDS):
         yield spared
-        found = faults.fewest(spared)
-        less = _without_lines(spared, found or ())
+        less = _without_lines(spared, faults.fewest(spared))
         if less == spared:
             break
         spared = less
@@ -122,14 +131,27 @@ def _parts(line: Line, language: Language, faults: _Faults) -> Iterator[Line]:
     yield merged._replace(below=b"")
     for above in _enclosing(merged):
         yield merged._replace(above=above, below=b"")
-    bare = line.head.lstrip()
+    bare, mark = line.head.lstrip(), line.above.find(PHP)
+    begin = line.above[: mark + len(PHP)] + b"\n" if mark >= 0 else b""
     openers = [head + b"{\n" for head in language.lexicon.heads] + [
         head + b"\n" for _, _, head in language.lexicon.blocks
     ]
     for opener in (b"", *openers, b"x(\n", b"x = [\n", b"[\n", b"{\n"):
-        yield Line(opener, bare, line.tail, b"")
+        yield Line(begin + opener, bare, line.tail, b"")
     if language.columns:
         yield Line(b"async def x():\n while x:\n", b"  " + bare, line.tail, b"")
+
+
+def _ends_lines_below(inside: bytes, line: Line, lexicon: Lexicon) -> bool:
+    """Whether what ends a comment or string may stand in a line below."""
+    return len(inside) > 1 and line.above.rfind(lexicon.opener_of(inside)) >= 0
+
+
+def _ended(line: Line, inside: bytes, lexicon: Lexicon) -> Iterator[Line]:
+    """Parts of a file in which the comment or string of the gap ends behind its line, the largest first."""
+    yield line._replace(below=b"\n" + inside + line.below)
+    yield line._replace(below=b"\n" + inside)
+    yield Line(lexicon.opener_of(inside) + b"\n", line.head, line.tail, b"\n" + inside)
 
 
 def _without_merges(line: Line) -> Line:
@@ -138,7 +160,7 @@ def _without_merges(line: Line) -> Line:
     return line._replace(above=MARKER.sub(b"", above), below=MARKER.sub(b"", below))
 
 
-def _without_lines(line: Line, faults: Sequence[Fault] | frozenset[Fault]) -> Line:
+def _without_lines(line: Line, faults: Collection[Fault]) -> Line:
     """The file without the lines that some faults begin and end in."""
     gone = set[int]()
     text = line.above + line.below
@@ -159,5 +181,7 @@ def _enclosing(line: Line) -> Iterator[bytes]:
         if raw.strip() and indent < column and not raw.lstrip().startswith((b"}", b")", b"]", b"#", b"//", b"*")):
             found.append(raw + b"\n")
             column = indent
+    mark = line.above.find(PHP)
+    begin = line.above[: mark + len(PHP)] + b"\n" if mark >= 0 else b""
     for count in dict.fromkeys((len(found), 2, 1)):
-        yield b"".join(reversed(found[:count]))
+        yield begin + b"".join(reversed(found[:count]))
