@@ -5,7 +5,7 @@ the model cards; order matters to none of them here, so that prefix-first and su
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lacuna_model.params import Snippet
@@ -19,6 +19,12 @@ class Family:
     prefix: str
     suffix: str
     middle: str
+
+    @property
+    def marks(self) -> tuple[str, str]:
+        """The plain texts of prefix and suffix sentinel, which are looked for a hundred times as fast as patterns."""
+        prefix, suffix = (re.sub(r"\\A|\\(.)| \?", r"\1", pattern) for pattern in (self.prefix, self.suffix))
+        return prefix, suffix
 
     def pattern(self) -> re.Pattern[str]:
         """Finds the family's sentinels, each by the name of its group."""
@@ -36,12 +42,15 @@ FAMILIES = (
     Family("codestral", r"\[PREFIX\]", r"\A\[SUFFIX\]", r"\[MIDDLE\]"),  # suffix first, always
 )
 _FILE_START = re.compile(r"<\|file_sep\|>|<\|file_separator\|>|<file_sep>|<filename>")
+_FILE_MARKS = ("<|file_sep", "<file_sep>", "<filename>")
 # CodeGeeX tells the path so; the file to fill comes last.
 _PATH_HEADER = re.compile(r"(?:<\|user\|>\n)?###PATH:(?P<path>[^\n]*)\n###LANGUAGE:[^\n]*\n###MODE:[^\n]*\n\Z")
 # The pattern looks for an end again at each of its beginnings, so it is shown no more text than a header has.
 MOST_HEADER = 2048
 _REPOSITORY = re.compile(r"\A(?:<\|repo_name\|>|<repo_name>|<reponame>)[^\n<]*\n?")
 _PATH = re.compile(r"[\w@+-]*[./\\][\w./\\@+-]*")
+# Characters that are looked through in one go, and those that the longest sentinel has.
+STRETCH, LONGEST = 65_536, 64
 # What clients write for a suffix that is empty, as their models want something there.
 END_OF_TEXT = "<|endoftext|>"
 
@@ -60,10 +69,20 @@ def parse(prompt: str, suffix: str | None = None) -> Prompt:
     """The prompt taken apart. Text without sentinels, or beside a ``suffix`` of its own, is all *before*."""
     if suffix is None:
         for family in FAMILIES:
-            found = {match.lastgroup: match for match in reversed(list(family.pattern().finditer(prompt)))}
+            if not all(mark in prompt for mark in family.marks):
+                continue
+            found = {match.lastgroup: match for match in reversed(list(_matches(family.pattern(), prompt)))}
             if "prefix" in found and "suffix" in found:
                 return _taken_apart(prompt, found)
     return Prompt(prompt, "" if suffix is None or suffix == END_OF_TEXT else suffix)
+
+
+def _matches(pattern: re.Pattern[str], prompt: str) -> Iterator[re.Match[str]]:
+    """All matches; of a long text a stretch at a time, for others cannot run while a pattern looks for its next one."""
+    for start in range(0, len(prompt), STRETCH):
+        for match in pattern.finditer(prompt, start, start + STRETCH + LONGEST):
+            if match.start() < start + STRETCH:
+                yield match
 
 
 def has_sentinels(prompt: str) -> bool:
@@ -87,7 +106,8 @@ def _files(header: str) -> tuple[str, tuple[Snippet, ...]]:
     """What stands in front of the sentinels: other files, and last, where it is given, this one's path."""
     if told := _PATH_HEADER.search(header[-MOST_HEADER:]):
         return told["path"], ()
-    *others, last = _FILE_START.split(_REPOSITORY.sub("", header))
+    text = _REPOSITORY.sub("", header)
+    *others, last = _FILE_START.split(text) if any(mark in text for mark in _FILE_MARKS) else [text]
     path, rest = _path_line(last)
     texts = others if path and not rest.strip() else [*others, last]
     return (path if len(texts) == len(others) else ""), _snippets(texts)

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lacuna_model.params import Snippet
-from lacuna_server.http.sentinels import Prompt, has_sentinels, parse
+from lacuna_server.http.sentinels import STRETCH, Prompt, has_sentinels, parse
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,10 @@ def test_codegeex_tells_the_path_in_a_header() -> None:
         "<|code_suffix|>B<|code_prefix|>A<|code_middle|><|assistant|>\n"
     )
     assert parse(prompt) == Prompt("A", "B", "src/shop.py")
+
+
+@pytest.mark.parametrize("size", range(STRETCH - 40, STRETCH + 10, 7))
+def test_sentinels_of_a_long_prompt_are_found_wherever_they_stand(size: int) -> None:
+    before, after = "x" * size, "y" * size
+    found = parse(f"<|fim_prefix|>{before}<|fim_suffix|>{after}<|fim_middle|>z")
+    assert (found.before, found.after) == (before + "z", after)
