@@ -9,8 +9,8 @@ from pathlib import Path
 from lacuna_model.models import CACHE_VARIABLE
 from lacuna_model.ownership import make_private
 
-# Files of one kind that stay: two checkouts, or two precisions, are used in turn.
-MOST_KEPT = 2
+# Files of one kind that stay: several models, checkouts or precisions are used in turn.
+MOST_KEPT = 4
 
 log = logging.getLogger(__name__)
 
