@@ -125,8 +125,14 @@ class Canvas:
             self.closed = True
 
     def remember(self, slot: int, token: int, seen: Marginals) -> None:
-        """Keep what was said of the token that a slot receives, and its rival, where it is the best one."""
+        """Keep what was said of the token that a slot receives, and its rival, where it is the best one.
+
+        Nothing was said of slots that the pass did not reach: the constraint fills them, too.
+        """
         place = len(self.done) + slot
+        if slot >= len(seen.ids):
+            self.said[place] = UNSAID
+            return
         offered = np.flatnonzero(seen.ids[slot] == token)
         self.said[place] = max(float(seen.logp[slot, offered[0]]), UNSAID) if len(offered) else UNSAID
         self.rivals.pop(place, None)

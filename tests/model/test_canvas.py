@@ -1,7 +1,9 @@
+import math
+
 import numpy as np
 import pytest
 
-from lacuna_model.canvas import Canvas
+from lacuna_model.canvas import Canvas, Marginals
 from lacuna_model.confidence import UNSAID
 from lacuna_model.constraint import fill_text, fill_tokens
 from lacuna_model.context import Gap
@@ -221,3 +223,14 @@ def test_what_a_canvas_begins_with_is_to_come_block_by_block() -> None:
     assert canvas.begun == ()
     canvas.open_block()
     assert canvas.begun == (12,)
+
+
+def test_a_slot_that_no_pass_has_reached_may_be_filled_by_the_constraint() -> None:
+    canvas = opened()
+    canvas.slots[0] = 5
+    seen = Marginals(np.array([[5, 6], [7, 8]]), np.log([[0.9, 0.1], [0.8, 0.2]]).astype(np.float32), np.zeros(2))
+    canvas.remember(1, 7, seen)
+    canvas.remember(3, 9, seen)
+    assert canvas.said[1] == pytest.approx(math.log(0.8))
+    assert canvas.said[3] == UNSAID
+    assert 3 not in canvas.rivals

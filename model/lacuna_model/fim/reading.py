@@ -132,7 +132,9 @@ class FimReader:
     def _turn(self, canvas: Canvas, canvases: Sequence[Canvas]) -> Turn:
         """What the next pass reads of a canvas."""
         written, line = canvas.tokens(), self._line(canvas)
-        room = len(canvas.slots) - canvas.frontier - 1
+        first, size = canvas.frontier, len(canvas.slots)
+        # The constraint may have filled slots further on: the draft ends in front of them.
+        room = next((slot for slot in range(first + 1, size) if canvas.slots[slot] is not None), size) - first - 1
         if begun := list(canvas.begun):
             return Turn(canvas, written, begun, forced=len(begun))
         if self._waits(canvas, canvases):
