@@ -38,6 +38,8 @@ def sound_part(text: bytes, gap: Gap, language: Language, *, in_line: bool) -> t
     begin, end = gap
     sides = Balance(text, [gap], language.lexicon).sides(0)
     inside, stack = sides.left.inside.strip(), len(sides.left.stack)
+    if in_line and end == len(text):  # as an editor would save it
+        text += b"\n"
     line, faults = line_of(text, begin, end), _Faults(language, in_line=in_line)
     if not (in_line or stack == len(sides.target.stack) == sides.target.kept) or not faults.fewest(line):
         return text, gap
@@ -151,7 +153,8 @@ def _ended(line: Line, inside: bytes, lexicon: Lexicon) -> Iterator[Line]:
     """Parts of a file in which the comment or string of the gap ends behind its line, the largest first."""
     yield line._replace(below=b"\n" + inside + line.below)
     yield line._replace(below=b"\n" + inside)
-    yield Line(lexicon.opener_of(inside) + b"\n", line.head, line.tail, b"\n" + inside)
+    opener, bare = lexicon.opener_of(inside), line.head.lstrip()
+    yield Line(b"" if opener in bare else opener + b"\n", bare, line.tail, b"\n" + inside)
 
 
 def _without_merges(line: Line) -> Line:
