@@ -11,7 +11,6 @@ from itertools import islice, product
 
 from tree_sitter import Point, Tree
 
-from lacuna_model.syntax.balance import Balance
 from lacuna_model.syntax.closers import Line, brackets_open, line_of, ways
 from lacuna_model.syntax.error_set import Fault, tree_faults
 from lacuna_model.syntax.indentation import indentation_faults
@@ -36,12 +35,12 @@ def sound_part(text: bytes, gap: Gap, language: Language, *, in_line: bool) -> t
     Fills that are not ``in_line`` may mend more: brackets, over several lines.
     """
     begin, end = gap
-    sides = Balance(text, [gap], language.lexicon).sides(0)
-    inside, stack = sides.left.inside.strip(), len(sides.left.stack)
+    left, right = scan(text[:begin], language.lexicon), scan(text[end:], language.lexicon)
+    inside, is_balanced = left.inside.strip(), len(left.stack) == len(right.unmatched)
     if in_line and end == len(text):  # as an editor would save it
         text += b"\n"
     line, faults = line_of(text, begin, end), _Faults(language, in_line=in_line)
-    if not (in_line or stack == len(sides.target.stack) == sides.target.kept) or not faults.fewest(line):
+    if not (in_line or is_balanced) or not faults.fewest(line):
         return text, gap
     if inside and not _ends_lines_below(inside, line, language.lexicon):
         return text, gap

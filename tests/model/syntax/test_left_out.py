@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from lacuna_model.params import Region
 from lacuna_model.syntax import LANGUAGES, SyntaxConstraint
 from lacuna_model.syntax.left_out import sound_part
+from lacuna_model.syntax.scan import scan
 
 from .conftest import SmallTokens
 from .drive import certain, fill, require
@@ -84,3 +85,9 @@ def test_of_any_text_a_part_with_the_gap_and_its_line_is_found(data: st.DataObje
     assert start == end
     assert text[:start].rpartition(b"\n")[2].lstrip() == head.rpartition(b"\n")[2].lstrip()
     assert text[end:].partition(b"\n")[0] == tail.partition(b"\n")[0]
+
+
+def test_a_string_without_an_end_is_scanned_in_one_pass() -> None:
+    lexicon = require("python").lexicon
+    assert scan(b'"""' + rb"\r\n" * 500, lexicon).inside == b'"""'
+    assert scan(b'"""a\\', lexicon).inside == b'"""'
