@@ -7,7 +7,7 @@ little of it there: how far an error goes depends on every token around. What is
 import re
 import time
 from collections.abc import Collection, Iterator
-from itertools import islice, product
+from itertools import islice, permutations, product
 
 from tree_sitter import Point, Tree
 
@@ -137,7 +137,8 @@ def _parts(line: Line, language: Language, faults: _Faults) -> Iterator[Line]:
     openers = [head + b"{\n" for head in language.lexicon.heads] + [
         head + b"\n" for _, _, head in language.lexicon.blocks
     ]
-    for opener in (b"", *openers, b"x(\n", b"x = [\n", b"[\n", b"{\n"):
+    nested = [one + b"{\n" + two + b"{\n" for one, two in permutations(language.lexicon.heads[:4], 2)]
+    for opener in (b"", *openers, *nested, b"x(\n", b"x = [\n", b"[\n", b"{\n"):
         yield Line(begin + opener, bare, line.tail, b"")
     if language.columns:
         yield Line(b"async def x():\n while x:\n", b"  " + bare, line.tail, b"")

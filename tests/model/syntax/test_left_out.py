@@ -28,6 +28,9 @@ BROKEN = [
     pytest.param("go", "func f() {\n\ta := <|>\n}\n\nfunc g( {\n\tb()\n}\n", "1", id="go"),
     pytest.param("rust", "fn f() {\n    let a = <|>\n}\n<<<<<<< a\nfn g() {}\n=======\n>>>>>>> b\n", "1;", id="rust"),
     pytest.param("java", "class A {\n  int a = <|>\n  void f( { g(); }\n}\n", "1;", id="java"),
+    pytest.param(
+        "java", "class A {\n  A(int a {\n    b = <|>\n  }\n  void f() {\n    g();\n  }\n}\n", "1;", id="java's header"
+    ),
     pytest.param("c", "int f(void) {\n  return <|>\n}\nint g(int a { return = 2; }\n", "1;", id="c"),
     pytest.param("cpp", "int f() {\n  return <|>\n}\nint g(int a { return = 2; }\n", "1;", id="cpp"),
     pytest.param("csharp", "class A {\n  int a = <|>\n  void F( { G(); }\n}\n", "1;", id="csharp"),
