@@ -7,10 +7,11 @@ little of it there: how far an error goes depends on every token around. What is
 import re
 import time
 from collections.abc import Collection, Iterator
-from itertools import islice, permutations, product
+from itertools import islice, product
 
 from tree_sitter import Point, Tree
 
+from lacuna_model.syntax.balance import Balance
 from lacuna_model.syntax.closers import Line, brackets_open, line_of, ways
 from lacuna_model.syntax.error_set import Fault, tree_faults
 from lacuna_model.syntax.indentation import indentation_faults
@@ -35,17 +36,15 @@ def sound_part(text: bytes, gap: Gap, language: Language, *, in_line: bool) -> t
     Fills that are not ``in_line`` may mend more: brackets, over several lines.
     """
     begin, end = gap
-    left, right = scan(text[:begin], language.lexicon), scan(text[end:], language.lexicon)
-    inside, is_balanced = left.inside.strip(), len(left.stack) == len(right.unmatched)
-    if in_line and end == len(text):  # as an editor would save it
-        text += b"\n"
+    sides = Balance(text, [gap], language.lexicon).sides(0)
+    inside, stack = sides.left.inside.strip(), len(sides.left.stack)
     line, faults = line_of(text, begin, end), _Faults(language, in_line=in_line)
-    if not (in_line or is_balanced) or not faults.fewest(line):
+    if not (in_line or stack == len(sides.target.stack) == sides.target.kept) or not faults.fewest(line):
         return text, gap
     if inside and not _ends_lines_below(inside, line, language.lexicon):
         return text, gap
     for part in _ended(line, inside, language.lexicon) if inside else _parts(line, language, faults):
-        if not faults.fewest(part, kept=True):
+        if not faults.fewest(part):
             start = len(part.above) + len(part.head)
             cut = part.head + text[begin:end] + part.tail
             return part.above + cut + part.below, (start, start + end - begin)
@@ -58,18 +57,15 @@ class _Faults:
     def __init__(self, language: Language, *, in_line: bool) -> None:
         self._language, self._in_line = language, in_line
         self._parser = language.parser()
-        self._known: dict[tuple[Line, bool], frozenset[Fault]] = {}
+        self._known: dict[Line, frozenset[Fault]] = {}
 
-    def fewest(self, line: Line, *, kept: bool = False) -> frozenset[Fault]:
-        """The faults with what leaves the fewest in the line and at the ends of its blocks, as far as time goes.
+    def fewest(self, line: Line) -> frozenset[Fault]:
+        """The faults with what leaves the fewest in the line and at the ends of its blocks, as far as time goes."""
+        if line not in self._known:
+            self._known[line] = self._fewest(line)
+        return self._known[line]
 
-        Where what there is of the line is not ``kept``, it may be another one altogether.
-        """
-        if (line, kept) not in self._known:
-            self._known[line, kept] = self._fewest(line, kept=kept)
-        return self._known[line, kept]
-
-    def _fewest(self, line: Line, *, kept: bool) -> frozenset[Fault]:
+    def _fewest(self, line: Line) -> frozenset[Fault]:
         until, lexicon = time.thread_time() + MOST_SECONDS, self._language.lexicon
         brackets, conditionals = brackets_open(line, lexicon)
         ends = [b""]
@@ -78,7 +74,7 @@ class _Faults:
         base = self._parser.parse(line.above + line.below)
         start, point = len(line.above), advance(Point(0, 0), line.above)
         best: frozenset[Fault] | None = None
-        for end, own in product(ends, _neutral_lines(line, lexicon, kept=kept)):
+        for end, own in product(ends, _neutral_lines(line, lexicon)):
             inserted, tree = own + end, base.copy()
             text = line.above + inserted + line.below
             tree.edit(start, start, start + len(inserted), point, point, advance(point, inserted))
@@ -103,7 +99,7 @@ def _moved(fault: Fault, start: int, length: int) -> Fault:
     return Fault(fault.kind, place(fault.start), place(fault.end))
 
 
-def _neutral_lines(line: Line, lexicon: Lexicon, *, kept: bool) -> Iterator[bytes]:
+def _neutral_lines(line: Line, lexicon: Lexicon) -> Iterator[bytes]:
     """What the line may be, likeliest first: with something in its gap, or another one altogether."""
     indent = line.head[: len(line.head) - len(line.head.lstrip())]
     operand, end = lexicon.operand, lexicon.terminator
@@ -113,13 +109,9 @@ def _neutral_lines(line: Line, lexicon: Lexicon, *, kept: bool) -> Iterator[byte
         closers = [own, own + end, own + lexicon.body, own + b",", b"", *(own + one for one in OPENING), b",", b")"]
         for value, closer in product(dict.fromkeys(values), dict.fromkeys(closers)):
             yield line.head + value + closer + line.tail
-        if kept:
-            return
     more = (b"", lexicon.filler, lexicon.statement, lexicon.field, operand + b",", operand, operand + end)
     yield from (indent + one for one in dict.fromkeys(more))
     yield from (indent + one for one in lexicon.declarations)
-    if kept:
-        return
     openers = [head.rstrip() + b" {" for head in lexicon.heads[:3]] + [head for _, _, head in lexicon.blocks]
     yield from (indent + one for one in (*openers, b"if x:", b"try:", b"else:", b"except:", b"} else {", b"}", b")"))
     yield from (indent + closer for closer in dict.fromkeys(closer for _, closer, _ in lexicon.blocks))
@@ -144,8 +136,7 @@ def _parts(line: Line, language: Language, faults: _Faults) -> Iterator[Line]:
     openers = [head + b"{\n" for head in language.lexicon.heads] + [
         head + b"\n" for _, _, head in language.lexicon.blocks
     ]
-    nested = [one + b"{\n" + two + b"{\n" for one, two in permutations(language.lexicon.heads[:4], 2)]
-    for opener in (b"", *openers, *nested, b"x(\n", b"x = [\n", b"[\n", b"{\n"):
+    for opener in (b"", *openers, b"x(\n", b"x = [\n", b"[\n", b"{\n"):
         yield Line(begin + opener, bare, line.tail, b"")
     if language.columns:
         yield Line(b"async def x():\n while x:\n", b"  " + bare, line.tail, b"")
@@ -160,8 +151,7 @@ def _ended(line: Line, inside: bytes, lexicon: Lexicon) -> Iterator[Line]:
     """Parts of a file in which the comment or string of the gap ends behind its line, the largest first."""
     yield line._replace(below=b"\n" + inside + line.below)
     yield line._replace(below=b"\n" + inside)
-    opener, bare = lexicon.opener_of(inside), line.head.lstrip()
-    yield Line(b"" if opener in bare else opener + b"\n", bare, line.tail, b"\n" + inside)
+    yield Line(lexicon.opener_of(inside) + b"\n", line.head, line.tail, b"\n" + inside)
 
 
 def _without_merges(line: Line) -> Line:
