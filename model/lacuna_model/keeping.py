@@ -9,16 +9,16 @@ from pathlib import Path
 from lacuna_model.models import CACHE_VARIABLE
 from lacuna_model.ownership import make_private
 
-# Files of one kind that stay: several models, checkouts or precisions are used in turn.
-MOST_KEPT = 4
+# Files of one kind that stay where nobody says how many: two checkouts are used in turn.
+MOST_KEPT = 2
 
 log = logging.getLogger(__name__)
 
 
-def keep(file: Path, alike: str, write: Callable[[Path], None]) -> None:
+def keep(file: Path, alike: str, write: Callable[[Path], None], *, most: int = MOST_KEPT) -> None:
     """Has ``file`` made by ``write``, which may raise OSError, in a folder that is there by then.
 
-    Of the files beside it that are ``alike``, a pattern for their names, the latest stay.
+    Of the files beside it that are ``alike``, a pattern for their names, the ``most`` latest stay.
     """
     try:
         make_private(file.parent)
@@ -28,7 +28,7 @@ def keep(file: Path, alike: str, write: Callable[[Path], None]) -> None:
         return
     with contextlib.suppress(OSError):  # another process may clear up as well
         written = sorted(file.parent.glob(alike), key=lambda one: one.stat().st_mtime_ns, reverse=True)
-        for older in written[MOST_KEPT:]:
+        for older in written[most:]:
             older.unlink(missing_ok=True)
 
 

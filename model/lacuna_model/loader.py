@@ -32,6 +32,8 @@ from lacuna_model.tokenizer import Tokenizer, Vocabulary
 from lacuna_model.transformer import Transformer
 from lacuna_model.weights import GgufFile
 
+# Prepared forms that stay: several models and precisions are used in turn.
+PREPARED_KEPT = 4
 # Raised when what is kept in the cache changes its meaning.
 PREPARED_VERSION = "5"
 # What 8-bit linears have to read is measured on so many tokens of our own source, which is always at hand.
@@ -115,7 +117,7 @@ def _read_or_prepare(weights: Path, adapter: Path, precision: str) -> tuple[dict
     found = read_prepared(path)
     if found is None:
         tensors, about = _prepare(weights, adapter, precision)
-        keep(path, "*.safetensors", partial(write_prepared, tensors=tensors, about=about))
+        keep(path, "*.safetensors", partial(write_prepared, tensors=tensors, about=about), most=PREPARED_KEPT)
         found = read_prepared(path) or (tensors, about)
         del tensors
         memory.give_back_freed()  # 1.3 GB

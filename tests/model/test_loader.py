@@ -128,7 +128,10 @@ def test_a_damaged_prepared_file_is_made_anew(weights: Path, adapter: Path, dama
 
 
 @pytest.mark.parametrize("changed", ["weights", "adapter", "precision"])
-def test_a_prepared_file_of_other_files_is_kept_beside_the_last_one(weights: Path, adapter: Path, changed: str) -> None:
+def test_a_prepared_file_of_other_files_is_kept_beside_the_last_one(
+    weights: Path, adapter: Path, changed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loader, "PREPARED_KEPT", 2)
     load_model(NAME, path=weights, precision="int8")
     (old,) = prepared()
     if changed == "adapter":
@@ -152,7 +155,7 @@ def test_a_cache_that_cannot_be_written_is_done_without_and_said_once(
     folder.write_text("a file where the folder should be")
     assert load_model(NAME, path=weights, precision="float32").config == load_model(NAME, path=weights).config
     (said,) = (record.getMessage() for record in caplog.records if str(folder) in record.getMessage())
-    assert "(File exists)" in said
+    assert "(Not a directory)" in said
     assert "LACUNA_CACHE" in said
 
 

@@ -23,6 +23,7 @@ from lacuna_model.errors import WeightsError
 from lacuna_model.fim.preparing import prepared
 from lacuna_model.keeping import keep
 from lacuna_model.loader import (
+    PREPARED_KEPT,
     Preparation,
     cache_dtype,
     choose_threads,
@@ -101,7 +102,7 @@ def _tensors(
     file, about = _opened(path)
     ids = Tokenizer(about.vocabulary).encode(calibration_text())[:CALIBRATION_TOKENS]
     tensors = dict(prepared(file, ids, kernels, advance))
-    keep(kept, "*.safetensors", partial(write_prepared, tensors=tensors, about=about))
+    keep(kept, "*.safetensors", partial(write_prepared, tensors=tensors, about=about), most=PREPARED_KEPT)
     found = read_prepared(kept)
     if found is None:
         return tensors, about
