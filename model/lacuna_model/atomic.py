@@ -38,8 +38,9 @@ def replacing(target: Path, *, private: bool = False) -> Iterator[BinaryIO]:
 
 def create(path: Path, *, private: bool) -> BinaryIO:
     """Opens a file that is not there yet, which from the first moment nobody else can read if it is ``private``."""
-    mode = PRIVATE if private else PRIVATE | stat.S_IRGRP | stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH  # less the umask
-    return open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode))
+    if not private:
+        return path.open("xb")
+    return open(path, "xb", opener=lambda name, flags: os.open(name, flags, PRIVATE))
 
 
 def remove_parts(target: Path) -> None:

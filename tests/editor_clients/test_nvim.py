@@ -505,7 +505,7 @@ async def test_the_status_the_log_the_help_and_the_health_check(nvim: Neovim, da
     await nvim.start("code.py", "value = \n")
     for line in ("Lacuna status", "Lacuna"):
         await nvim.command(line)
-        await nvim.wait("Lacuna: ready, smollm2-135m; suggestions wanted 0, cached 0, asked 0")
+        await nvim.wait("Lacuna: ready, qwen2.5-coder-0.5b; suggestions wanted 0, cached 0")
         await nvim.keys("<C-l>")
     await nvim.command("Lacuna nonsense")
     await nvim.wait("Lacuna: there is no command nonsense")

@@ -47,6 +47,8 @@ def held_out_main(
     """
     draw = _plotting() if plots else None
     found = find_held_out(shards, languages)
+    if not models.find(model).adapter:
+        raise RequestError(f"--held-out scores an adapter slot by slot, and {model} has none")
     loaded = load_model(model)
     files = {language: HeldOut(paths, language, loaded.tokenizer) for language, paths in found.items()}
     fillers = pick(held_out_engines(loaded, files), engines)
