@@ -40,6 +40,16 @@ class UpdateCounts:
     encoded: int
 
 
+def finished(pieces: Generator[None, None, UpdateCounts]) -> UpdateCounts:
+    """What an update comes to that is made in one go."""
+    while True:
+        try:
+            next(pieces)
+        except StopIteration as end:
+            counts: UpdateCounts = end.value
+            return counts
+
+
 class ContextCache:
     """Holds one document's context streams, encoded by the base side, and brings them up to date with a layout."""
 
@@ -71,13 +81,7 @@ class ContextCache:
 
     def update(self, layout: Layout) -> UpdateCounts:
         """Encode what ``layout`` has and the cache lacks; everything else is reused exactly."""
-        pieces = self.updating(layout)
-        while True:
-            try:
-                next(pieces)
-            except StopIteration as end:
-                counts: UpdateCounts = end.value
-                return counts
+        return finished(self.updating(layout))
 
     @torch.inference_mode()
     def updating(self, layout: Layout) -> Generator[None, None, UpdateCounts]:

@@ -19,7 +19,7 @@ import torch
 
 from lacuna_model.context import Layout, TextTokenizer
 from lacuna_model.fim.tracks import UNREAD, Chain, Track, TrackReader, common_prefix
-from lacuna_model.kv_cache import CPU_ROWS, UpdateCounts
+from lacuna_model.kv_cache import CPU_ROWS, UpdateCounts, finished
 from lacuna_model.transformer import Transformer
 
 # So many tokens of the suffix are read anew when anything in front of it has changed.
@@ -111,19 +111,15 @@ class FimContext:
 
     def update(self, layout: Layout) -> UpdateCounts:
         """As :meth:`updating`, in one go."""
-        pieces = self.updating(layout)
-        while True:
-            try:
-                next(pieces)
-            except StopIteration as end:
-                counts: UpdateCounts = end.value
-                return counts
+        return finished(self.updating(layout))
 
     @torch.inference_mode()
     def updating(self, layout: Layout) -> Generator[None, None, UpdateCounts]:
         """Encode what ``layout`` has and the context lacks, with pauses; the last piece is left to the first pass."""
         self._prompts = prompts = Prompts.of(layout, self._tokenizer)
         self._resize(len(prompts.suffixes))
+        # What an earlier request wrote at its gaps is not needed any more.
+        self.reader.tracks = [self._head, *self._between, *(suffix.track for suffix in self._suffixes)]
         self._head.become(prompts.head, 0)
         self.settle([[]] * len(prompts.between))
         chains = [self.chain(gap) for gap in range(len(self._suffixes))]

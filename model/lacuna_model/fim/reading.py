@@ -107,12 +107,6 @@ class FimReader:
         self._context.settle(self._settled)
         return Likelihood(total / length**0.5, own / max(sum(map(len, fills)), 1))
 
-    def close(self) -> None:
-        """Give back the rows of the fills."""
-        for line in self._lines.values():
-            self._context.reader.drop(line.track)
-        self._lines.clear()
-
     def _waits(self, canvas: Canvas, canvases: Sequence[Canvas]) -> bool:
         """Whether a gap in front of a canvas is not filled yet."""
         mine = self._gaps[canvas.gap]

@@ -131,3 +131,14 @@ def test_the_likelihood_of_fills_is_that_of_a_plain_pass() -> None:
         said = rows.log_softmax(-1)
         total += sum(float(said[i, token]) for i, token in enumerate([*fill, MODEL.tokenizer.eog_id]))
     assert found.score == pytest.approx(total / (sum(map(len, fills)) + 2) ** 0.5, abs=1e-3)
+
+
+def test_the_fills_of_earlier_requests_take_no_room() -> None:
+    context = FimContext(MODEL.transformer, MODEL.tokenizer, torch.float32, near=10_000)
+    layout = tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:])
+    for _ in range(3):
+        context.update(layout)
+        assert len(context.reader.tracks) == 2  # head and suffix
+        canvas = Canvas(layout.gaps[0], 6, BUDGET)
+        canvas.open_block()
+        FimReader(MODEL, context, layout, None).read([canvas])
