@@ -7,7 +7,6 @@ by a callable, so all of our parses do; that takes no longer than a parse of byt
 import hashlib
 import math
 import time
-from functools import lru_cache
 
 import tree_sitter
 from tree_sitter import Point, Tree
@@ -79,7 +78,6 @@ def _remember(key: Key) -> None:
         del _HOPELESS[next(iter(_HOPELESS))]
 
 
-@lru_cache(maxsize=REMEMBERED)
 def _message(text: bytes) -> str:
     first = next((line for line in text.decode(errors="replace").splitlines() if line.strip()), "").strip()
     return f"the grammar does not come to an end with the text that begins with {first[:40]!r}"
