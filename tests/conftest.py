@@ -24,24 +24,13 @@ settings.load_profile("lacuna")
 
 
 @pytest.fixture(scope="session")
-def gguf_path() -> Path:
-    """The weights of the adapted model."""
-    return _weights(models.ADAPTED_MODEL)
-
-
-@pytest.fixture(scope="session")
 def coder_path() -> Path:
-    """The weights of the default model."""
-    return _weights(models.DEFAULT_MODEL)
-
-
-def _weights(name: str) -> Path:
-    """A model's weights. `make test` fetches them; without them these tests are skipped, but never in CI."""
+    """The weights of the default model. `make test` fetches them; without them tests are skipped, but never in CI."""
     try:
-        return models.path(models.find(name))
+        return models.path(models.find(models.DEFAULT_MODEL))
     except LacunaError as error:
         if os.environ.get("CI"):
-            pytest.fail(f"CI has to have the base model: {error}")
+            pytest.fail(f"CI has to have the model: {error}")
         pytest.skip(str(error))
 
 

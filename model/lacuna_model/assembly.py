@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lacuna_kernels.native import WIDTH, NativeKernels
 from lacuna_model.config import ModelConfig
-from lacuna_model.linear import DenseLinear, Int8Linear, Linear, NativeLinear, quantize_rows
+from lacuna_model.linear import DenseLinear, Int8Linear, Linear, NativeLinear
 from lacuna_model.transformer import Layer, Rotations, Transformer
 
 # The fused linears of a layer, by the checkpoint's projections whose rows they stack.
@@ -35,19 +35,6 @@ def fuse(state: State, config: ModelConfig) -> dict[str, Tensor]:
     if config.tie_embeddings:
         fused["head"] = fused["embedding"]
     return fused
-
-
-def quantize(fused: State) -> dict[str, Tensor]:
-    """The same with every linear as 8-bit codes and scales; the embedding in half precision, the norms as they are."""
-    quantized: dict[str, Tensor] = {}
-    for name, tensor in fused.items():
-        if name == "embedding":
-            quantized[name] = tensor.half()
-        elif tensor.ndim == 2:
-            quantized[name], quantized[name + ".scale"] = quantize_rows(tensor)
-        else:
-            quantized[name] = tensor
-    return quantized
 
 
 def narrow(fused: State) -> dict[str, Tensor]:

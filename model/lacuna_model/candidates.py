@@ -8,24 +8,16 @@ import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
-from functools import cache
 from typing import Protocol
 
 from msgspec.structs import replace as replace_fields
 
 from lacuna_model import confidence
-from lacuna_model.canvas import Canvas, Likelihood, PassCounts
+from lacuna_model.canvas import Canvas
 from lacuna_model.constraint import Commit, Constraint, ConstraintStats, GapView, Remask, TokenText, Verdict
 from lacuna_model.denoise import CanvasModel, Ending, denoise, shown
 from lacuna_model.params import DecodeOptions, Snapshot
 
-# A fill that costs the base more than this (nats a token) is doubtful. Of 497 problems 103 pass without forks, 118 with
-# two for the fills that are doubtful so, and 130 with two for all.
-DOUBTFUL = 0.6
-# Longer fills are delivered as they are: with forks 3 more of them pass, for 70 % more passes over forks.
-LONGEST = 48
-# Forks of a doubtful fill take tokens that were less than this (nats) behind: what the project settled is not forked.
-RIVAL = 1.0
 # Where several fills are wanted any token will do that was not ruled out: those are thousands of nats behind.
 POSSIBLE = 50.0
 CALL_SECONDS = 0.5  # of the constraints of all candidates, the last of them not cut short
@@ -135,12 +127,15 @@ class Reader(CanvasModel, Protocol):
     """A model that reads canvases, and can tell which of several fills is the likeliest."""
 
     @property
-    def counts(self) -> PassCounts:
-        """The passes made so far."""
+    def passes(self) -> int:
+        """The forward passes made so far."""
         ...
 
-    def likelihood(self, fills: Sequence[Sequence[int]]) -> Likelihood:
-        """What it makes of fills of all gaps, given as tokens, and of the text behind them."""
+    def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
+        """A score to compare fills of all gaps by, given as tokens: their log-probability over their length's root.
+
+        Without the root short fills win and empty ones most of all, with the length itself long ones do.
+        """
         ...
 
 
@@ -154,7 +149,7 @@ class Attempt:
 
 
 class Candidates:
-    """Finds the fills of a request: a first one, and forks of it where several are wanted or it is doubtful.
+    """Finds the fills of a request: a first one, and forks of it where several are wanted.
 
     ``attempt`` makes what is denoised, for candidates that begin so. ``found`` has the fills, likeliest first, and
     ``confidence`` for each how likely every line of every gap is, as :mod:`lacuna_model.confidence` has it.
@@ -178,10 +173,9 @@ class Candidates:
         self._shown: Snapshot | None = None
 
     @property
-    def passes(self) -> PassCounts:
+    def passes(self) -> int:
         """The forward passes of all attempts."""
-        counts = [attempt.model.counts for attempt in self._attempts]
-        return PassCounts(sum(count.canvas for count in counts), sum(count.base for count in counts))
+        return sum(attempt.model.passes for attempt in self._attempts)
 
     @property
     def checks(self) -> ConstraintStats:
@@ -199,8 +193,10 @@ class Candidates:
         ending = yield from self._turns(first, cancelled, deadline)
         if ending.verdict.fills is not None:
             self.found = [ending.verdict.fills]
-        likelihood = cache(self._likelihood)
-        if ending.outcome in ("deadline", "cancelled") or not (begins := self._begins(likelihood)):
+        if ending.outcome in ("deadline", "cancelled") or self._wanted == 1:
+            return ending
+        begins = forks(first.canvases, self._wanted - 1, POSSIBLE, self._tokens.eog_id)
+        if not begins:
             return ending
         others = self._attempt(begins)
         self._attempts.append(others)
@@ -210,26 +206,12 @@ class Candidates:
         if forked.outcome == "cancelled":
             return forked
         if forked.outcome == "ok":
-            found = likeliest_first([*self.found, *others.constraint.found], lambda fills: likelihood(fills).score)
+            found = likeliest_first([*self.found, *others.constraint.found], self._likelihood)
             self.found = found[: self._wanted]
             ending = Ending("ok", Verdict("ok", self.found[0]), ending.counts)
         return ending
 
-    def _begins(self, likelihood: Callable[[Fills], Likelihood]) -> list[Begins]:
-        """How the forks begin: anywhere where several fills are wanted, at close rivals where a single is doubtful.
-
-        With forks several gaps were filled no better on held-out files, in twice the time.
-        """
-        canvases, end = self._attempts[0].canvases, self._tokens.eog_id
-        if self._wanted > 1:
-            return forks(canvases, self._wanted - 1, POSSIBLE, end)
-        short = len(canvases) == 1 and len(canvases[0].tokens()) < LONGEST
-        close = forks(canvases, self._options.forks, RIVAL, end) if short else []
-        if close and self.found and likelihood(self.found[0]).per_token >= -DOUBTFUL:
-            return []
-        return close
-
-    def _likelihood(self, fills: Fills) -> Likelihood:
+    def _likelihood(self, fills: Fills) -> float:
         first = self._attempts[0]
         prefixes = (canvas.gap.prefix.decode() for canvas in first.canvases)
         texts = [prefix + fill for prefix, fill in zip(prefixes, fills, strict=True)]
@@ -260,10 +242,10 @@ class Candidates:
         def show(seen: Snapshot) -> Snapshot:
             waited = seen.constraint_ms + (left.constraint_ms if left else 0.0)
             self._shown = replace_fields(left, step=left.step + seen.step) if left else seen
-            passes, checks = self.passes, self.checks
+            checks = self.checks
             return replace_fields(
                 self._shown,
-                nfe=passes.canvas + passes.base,
+                nfe=self.passes,
                 vetoes=checks.vetoes,
                 deferrals=checks.deferrals,
                 constraint_ms=waited,

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,25 +30,6 @@ class Marginals:
     exact: int = 0
     anywhere: bool = False
     waits: bool = False
-
-
-class Likelihood(NamedTuple):
-    """What the base makes of fills: a ``score`` to compare them by, and the log-probability of a token of theirs.
-
-    The score is the log-probability of the fills and the text behind their gaps over the root of the number of tokens:
-    without it short fills win and empty ones most of all, with the number itself long ones do.
-    """
-
-    score: float
-    per_token: float
-
-
-@dataclass(slots=True)
-class PassCounts:
-    """Forward passes over open slots, by the side that made them."""
-
-    canvas: int = 0
-    base: int = 0
 
 
 @dataclass(slots=True)
@@ -87,13 +67,8 @@ class Canvas:
 
     @property
     def key(self) -> Key:
-        """What tells a canvas from the others of a request: its candidate, and the place of its gap."""
-        return self.candidate, self.gap.position
-
-    @property
-    def position(self) -> int:
-        """The rotary position of the block's first slot."""
-        return self.gap.position + len(self.done)
+        """What tells a canvas from the others of a request: its candidate, and the number of its gap."""
+        return self.candidate, self.gap.index
 
     @property
     def least(self) -> int:

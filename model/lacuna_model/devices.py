@@ -1,7 +1,9 @@
-"""Which device a model runs on."""
+"""Which device a model runs on, in which precision, with how many threads."""
 
 import torch
 
+from lacuna_kernels import attention_dtype
+from lacuna_model import models
 from lacuna_model.errors import DeviceError
 
 KINDS = ("cpu", "cuda")
@@ -23,3 +25,20 @@ def choose_device(wanted: str = "") -> torch.device:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise DeviceError(f"there is no {wanted} that torch can use here; use cpu, or see `lacuna doctor`")
     return device
+
+
+def default_precision(device: torch.device) -> str:
+    """``bfloat16`` on a GPU, ``int8`` on CPUs where torch's own 8-bit products are fast (AVX2 and up), or float32."""
+    if device.type == "cuda":
+        return "bfloat16"
+    return "int8" if torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512") else "float32"
+
+
+def cache_dtype(precision: str, device: torch.device) -> torch.dtype:
+    """What keys and values are kept in: float32 beside such weights, else bfloat16 where the device is fast in it."""
+    return torch.float32 if precision == "float32" else attention_dtype(device)
+
+
+def choose_threads() -> int:
+    """Threads for a forward pass: the cores that this process may use, at most eight."""
+    return max(1, min(8, models.num_cores()))

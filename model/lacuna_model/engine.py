@@ -1,22 +1,20 @@
 """The engine: a request in, snapshots and a result out."""
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 import msgspec
 
 from lacuna_model import regions as region_groups
 from lacuna_model.candidates import Attempt, Begins, Candidates, SideBySide
 from lacuna_model.canvas import Canvas
-from lacuna_model.context import Layout, heal, lay_out
+from lacuna_model.context import Layout, UpdateCounts, heal, lay_out
 from lacuna_model.denoise import Ending, shown
 from lacuna_model.errors import RequestError
-from lacuna_model.kv_cache import UpdateCounts
 from lacuna_model.models import DEFAULT_MODEL
 from lacuna_model.params import MAX_CANDIDATES, FillStats, InfillRequest, InfillResult, Region, SlotView, Snapshot
 from lacuna_model.prior.encoding import LineEncoder
 from lacuna_model.prior.index import Documents, Segment, Tokens
-from lacuna_model.prior.statements import Statements
 from lacuna_model.readers import Loaded, load, opening, reader
 from lacuna_model.sessions import CACHE_BYTES, Session, Sessions
 from lacuna_model.syntax import constraint_for, language_for, stand_ins
@@ -99,8 +97,6 @@ class Engine:
         region_groups.check(request.regions, text)
         if not 1 <= request.candidates <= MAX_CANDIDATES:
             raise RequestError(f"{request.candidates} candidates were asked for; 1 to {MAX_CANDIDATES} are possible")
-        if not 0 <= request.options.forks < MAX_CANDIDATES:
-            raise RequestError(f"{request.options.forks} forks were asked for; 0 to {MAX_CANDIDATES - 1} are possible")
         deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
         newlines = region_groups.newlines(text, request.regions)
         spaced, regions = region_groups.spaced(text, request.regions, newlines)
@@ -193,21 +189,13 @@ class _GroupFill:
         options = request.options
         segments = _segments(text, regions, session.window, model)
         block = model.config.block_size
-        needed = max(region.max_tokens for region in regions) + block
-        layout = lay_out(
-            segments,
-            model.tokenizer,
-            reserve=lambda num_before: session.reserve(num_before, needed),
-            hole=needed,
-            opening=opening(model, request),
-        )
-        _check_room(layout, needed, model.config.max_positions)
+        layout = lay_out(segments, model.tokenizer, opening(model, request))
+        _check_room(layout, sum(region.max_tokens + block for region in regions), model.config.max_positions)
         self._encoding = session.cache.updating(layout)
         self._counts = UpdateCounts(total=0, encoded=0)
         self._encode_ms = 0.0
         self._prefixes = [gap.prefix for gap in layout.gaps]
         rules = list(region_groups.stop_rules(text, regions))
-        statements = list(_statements(text, regions, layout, request, model)) if options.prior else []
 
         def attempt(begins: Sequence[Begins]) -> Attempt:
             constraints = [
@@ -228,7 +216,7 @@ class _GroupFill:
                 for candidate, beginning in enumerate(begins)
                 for gap, region, rule, begin in zip(layout.gaps, regions, rules, beginning, strict=True)
             ]
-            reads = reader(model, session.cache, layout, known, statements, options)
+            reads = reader(model, session.cache, layout, known, options)
             return Attempt(reads, canvases, SideBySide(constraints, len(regions)))
 
         self._candidates = Candidates(attempt, len(regions), model.tokenizer, options, candidates)
@@ -286,10 +274,9 @@ class _GroupFill:
 
     def stats(self, ending: Ending) -> FillStats:
         """What this group took."""
-        passes, checks = self._candidates.passes, self._candidates.checks
+        checks = self._candidates.checks
         return FillStats(
-            nfe=passes.canvas + passes.base,
-            base_nfe=passes.base,
+            nfe=self._candidates.passes,
             steps=ending.counts.steps,
             tokens=sum(len(self._tokenizer.encode(fill)) for fill in ending.verdict.fills or ()),
             context_tokens=self._counts.total,
@@ -322,10 +309,10 @@ class _GroupFill:
 
 def _check_room(layout: Layout, needed: int, max_positions: int) -> None:
     """Raise RequestError where text and fills together are longer than the model can count."""
-    last = max(layout.after.positions[-1], layout.gaps[-1].position + needed)
-    if last >= max_positions:
+    total = len(layout.opening) + sum(map(len, layout.segments)) + needed
+    if total > max_positions:
         raise RequestError(
-            f"{len(layout.gaps)} gap(s) of so many tokens need {last + 1} positions, the model has {max_positions}; "
+            f"{len(layout.gaps)} gap(s) of so many tokens need {total} positions, the model has {max_positions}; "
             "lower max_tokens"
         )
 
@@ -336,18 +323,6 @@ def _segments(text: bytes, regions: Sequence[Region], window: Window, model: Loa
     texts[0] = window.before(texts[0], model.tokenizer)
     texts[-1] = window.after(texts[-1], model.tokenizer)
     return [text.decode() for text in texts]
-
-
-def _statements(
-    text: bytes, regions: Sequence[Region], layout: Layout, request: InfillRequest, model: Loaded
-) -> Iterator[Statements]:
-    """What the text around every gap says of its lines; in Python a name is new where it is first assigned."""
-    language = language_for(request.path, request.language)
-    assigned = language is not None and language.name == "python"
-    texts = [piece.decode() for piece in region_groups.pieces(text, regions)]
-    for index, gap in enumerate(layout.gaps):
-        before = "".join(texts[: index + 1]).removesuffix(gap.prefix.decode())
-        yield Statements(model.tokenizer, before, texts[index + 1], assigned=assigned)
 
 
 def _add(total: FillStats, part: FillStats) -> FillStats:

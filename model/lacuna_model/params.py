@@ -65,12 +65,10 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``steps`` bounds the forward passes per block of slots (0: as many as the schedule needs; 1: everything in one
     pass). ``schedule`` chooses the slots to commit: ``entropy_bound`` (nats) and ``confidence`` steer the two adaptive
-    ones; ``single`` commits one slot a step. ``guidance`` is the weight of the base model at the frontier,
-    ``corrections`` the number of committed slots that may change. ``temperature`` 0 takes the best token, else tokens
-    are drawn with ``seed``. ``deadline_ms`` 0 means none. With ``syntax`` nothing is committed that would add a syntax
-    error, and with ``prior`` the model's word is mixed with what the open file and its workspace say. Where one
-    fill of one region is asked for and comes out doubtful, up to ``forks`` others are tried that part from it where it
-    was least sure, and the likeliest is delivered, in about twice the time.
+    ones; ``single`` commits one slot a step. ``corrections`` is the number of committed slots that may change.
+    ``temperature`` 0 takes the best token, else tokens are drawn with ``seed``. ``deadline_ms`` 0 means none. With
+    ``syntax`` nothing is committed that would add a syntax error, and with ``prior`` the open file and its workspace
+    draft what the model then verifies.
     """
 
     schedule: ScheduleName = "entropy"
@@ -79,12 +77,10 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     confidence: float = 0.9
     temperature: float = 0.0
     seed: Int64 = 0
-    guidance: float = 0.5
     corrections: Int64 = 0
     deadline_ms: Int64 = 0
     syntax: bool = True
     prior: bool = True
-    forks: Int64 = 0
 
 
 class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -135,16 +131,15 @@ class Snapshot(msgspec.Struct, frozen=True):
 class FillStats(msgspec.Struct, frozen=True):
     """What a fill took.
 
-    ``nfe`` counts every forward pass over open slots, canvas and base guidance (``base_nfe``) alike; ``steps`` are
-    turns of the denoise loop and ``tokens`` those of the delivered fills. The context has ``context_tokens``, of which
-    ``cached_tokens`` came from the cache. ``corrections`` counts committed slots that changed, ``vetoes`` tokens that
-    the constraint refused and ``deferrals`` how often it let nothing through; where ``constrained`` is false there was
-    none. Times are milliseconds; ``encode_ms`` and ``constraint_ms``, the time that the loop waited for the constraint,
-    are part of ``ms``.
+    ``nfe`` counts every forward pass over open slots; ``steps`` are turns of the denoise loop and ``tokens`` those of
+    the delivered fills. The context has ``context_tokens``, of which ``cached_tokens`` came from the cache.
+    ``corrections`` counts committed slots that changed, ``vetoes`` tokens that the constraint refused and
+    ``deferrals`` how often it let nothing through; where ``constrained`` is false there was none. Times are
+    milliseconds; ``encode_ms`` and ``constraint_ms``, the time that the loop waited for the constraint, are part of
+    ``ms``.
     """
 
     nfe: int = 0
-    base_nfe: int = 0
     steps: int = 0
     tokens: int = 0
     context_tokens: int = 0

@@ -1,7 +1,6 @@
 """The kinds of models behind one door: what each keeps of a document's context, and what reads its canvases.
 
-Fill-in-the-middle models and those that a two-sided context was made for keep it encoded; open diffusion checkpoints
-read the whole text anew in each pass.
+Fill-in-the-middle models keep the context encoded; open diffusion checkpoints read the whole text anew in each pass.
 """
 
 from collections.abc import Sequence
@@ -13,26 +12,23 @@ from lacuna_model import models
 from lacuna_model.assembly import build_transformer, fuse
 from lacuna_model.candidates import Reader
 from lacuna_model.checkpoint import Checkpoint
-from lacuna_model.context import Layout, Opening
+from lacuna_model.context import Layout
 from lacuna_model.devices import choose_device
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafts import ProjectDrafts
 from lacuna_model.fim.loading import LoadedFim, load_fim
 from lacuna_model.fim.prompt import prompt_head
-from lacuna_model.fim.reading import FimReader, fronts
-from lacuna_model.kv_cache import ContextCache
-from lacuna_model.loader import LoadedModel, load_model
+from lacuna_model.fim.reading import FimReader
 from lacuna_model.params import DecodeOptions, InfillRequest
 from lacuna_model.prefixes import PrefixTable
-from lacuna_model.prior.canvas_prior import CanvasPrior
 from lacuna_model.prior.index import Segment
-from lacuna_model.prior.statements import Statements
 from lacuna_model.snippets.format import join
-from lacuna_model.two_sided import TwoSidedModel
+from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.weights import GgufFile
 from lacuna_model.whole_sequence import LoadedCheckpoint, NoCache, WholeSequenceModel
 
-Loaded = LoadedModel | LoadedCheckpoint | LoadedFim
-Cache = ContextCache | NoCache | FimContext
+Loaded = LoadedCheckpoint | LoadedFim
+Cache = NoCache | FimContext
 
 
 def load(model: str, *, threads: int = 0, device: str = "") -> Loaded:
@@ -42,12 +38,15 @@ def load(model: str, *, threads: int = 0, device: str = "") -> Loaded:
     """
     if (folder := models.folder(model)) is not None:
         return load_checkpoint(folder, choose_device(device))
-    if (file := models.file(model)) is not None:
-        return load_fim(file, model, threads=threads, device=device)
-    info = models.find(model)
-    if not info.adapter:
-        return load_fim(models.path(info), model, threads=threads, device=device)
-    return load_model(model, threads=threads, device=device)
+    return load_fim(models.weights(model), model, threads=threads, device=device)
+
+
+def load_tokenizer(name: str) -> Tokenizer:
+    """The tokenizer of a model alone: of the registry, of a GGUF file, or of the checkpoint in a folder."""
+    folder = models.folder(name)
+    if folder is not None:
+        return Checkpoint(folder).tokenizer()
+    return Tokenizer(GgufFile(models.weights(name)).vocabulary())
 
 
 def load_checkpoint(folder: Path, device: torch.device, dtype: torch.dtype | None = None) -> LoadedCheckpoint:
@@ -61,43 +60,24 @@ def load_checkpoint(folder: Path, device: torch.device, dtype: torch.dtype | Non
 
 def new_cache(model: Loaded) -> Cache:
     """What a model keeps of a document's context, as yet nothing."""
-    match model:
-        case LoadedFim():
-            return FimContext(model.transformer, model.tokenizer, model.cache_dtype)
-        case LoadedCheckpoint():
-            return NoCache()
-        case LoadedModel():
-            return ContextCache(model.base, dtype=model.cache_dtype)
+    if isinstance(model, LoadedCheckpoint):
+        return NoCache()
+    return FimContext(model.transformer, model.tokenizer, model.fim.suffix, model.cache_dtype)
 
 
-def opening(model: Loaded, request: InfillRequest) -> Opening:
-    """What the streams of a request's layout open with: the snippets, and whatever the model was trained to see."""
+def opening(model: Loaded, request: InfillRequest) -> Sequence[int]:
+    """The tokens in front of the open file's text: the snippets, and what the model's format begins with."""
     if isinstance(model, LoadedFim):
-        return Opening(tuple(prompt_head(model.fim, model.tokenizer, request.snippets, request.path)), model.fim.suffix)
-    document = model.tokenizer.document_id
-    return Opening((document, *model.tokenizer.encode(join(request.snippets))), document)
+        return prompt_head(model.fim, model.tokenizer, request.snippets, request.path)
+    return [model.tokenizer.document_id, *model.tokenizer.encode(join(request.snippets))]
 
 
-def reader(
-    model: Loaded,
-    cache: Cache,
-    layout: Layout,
-    known: Sequence[Segment],
-    statements: Sequence[Statements],
-    options: DecodeOptions,
-) -> Reader:
-    """What reads the canvases of a request; ``known`` is what the prior looks in.
+def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment], options: DecodeOptions) -> Reader:
+    """What reads the canvases of a request; ``known`` is what drafts are looked for in.
 
-    Checkpoints go without it and without ``statements``: how these are mixed in was fitted to the embedded model, and
-    the base verifies what the prior says.
+    Checkpoints go without drafts, for nothing verifies them there.
     """
     if isinstance(model, LoadedCheckpoint):
         return WholeSequenceModel(model, layout)
-    if isinstance(model, LoadedFim):
-        assert isinstance(cache, FimContext)
-        drafts = ProjectDrafts(known, fronts(layout), model.tokenizer.eog_id) if options.prior else None
-        return FimReader(model, cache, layout, drafts)
-    assert isinstance(cache, ContextCache)
-    above = [beside.above for beside in statements]
-    prior = CanvasPrior(known, layout, eog_id=model.tokenizer.eog_id, above=above) if options.prior else None
-    return TwoSidedModel(model, cache, layout, guidance=options.guidance, prior=prior, statements=statements)
+    assert isinstance(cache, FimContext)
+    return FimReader(model, cache, ProjectDrafts(known, layout) if options.prior else None, len(layout.gaps))

@@ -8,10 +8,7 @@ from lacuna_model.errors import RequestError
 from lacuna_model.readers import Cache, Loaded, new_cache
 from lacuna_model.window import Window, WindowOptions
 
-# Free positions kept in front of *after*, and behind every further gap beyond what its fill may take.
-RESERVE = 384
-MAX_RESERVE = 1024
-# About four documents with 1,500 tokens of context each in the embedded model.
+# Of the default model about twelve documents with 1,800 tokens of context each.
 CACHE_BYTES = 256 * 1024 * 1024
 
 
@@ -21,11 +18,6 @@ class Session:
     def __init__(self, cache: Cache, options: WindowOptions) -> None:
         self.window = Window(options)
         self.cache = cache
-
-    def reserve(self, num_before: int, needed: int) -> int:
-        """Free positions behind *before*: what is left of those in use, while that is enough."""
-        left = self.cache.left_behind(num_before)
-        return left if needed <= left <= MAX_RESERVE else max(RESERVE, needed)
 
 
 class Sessions:

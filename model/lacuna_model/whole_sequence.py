@@ -11,10 +11,9 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
-from lacuna_model.canvas import Canvas, Likelihood, Marginals, PassCounts
+from lacuna_model.canvas import Canvas, Marginals
 from lacuna_model.config import ModelConfig
-from lacuna_model.context import Layout
-from lacuna_model.kv_cache import UpdateCounts
+from lacuna_model.context import Layout, UpdateCounts
 from lacuna_model.open_slots import restrict, summary
 from lacuna_model.prefixes import PrefixTable
 from lacuna_model.tokenizer import Tokenizer
@@ -41,25 +40,19 @@ class NoCache:
     def updating(self, layout: Layout) -> Generator[None, None, UpdateCounts]:
         """Counts the context's tokens, without a pause."""
         yield from ()
-        total = len(layout.before) + len(layout.after) - 1  # *after* opens no text of its own here
+        total = len(layout.opening) + sum(map(len, layout.segments))
         return UpdateCounts(total=total, encoded=total)
-
-    def left_behind(self, num_before: int) -> int:
-        """No positions: nothing has to stay where it is."""
-        return 0
 
 
 class WholeSequenceModel:
     """One request's canvases, read by passes over the whole text."""
 
     def __init__(self, model: LoadedCheckpoint, layout: Layout) -> None:
-        self.counts = PassCounts()
+        self.passes = 0
         self._model = model
         self._eog_id = model.tokenizer.eog_id
-        ends = [gap.parent_len for gap in layout.gaps[1:]] + [len(layout.after)]
-        starts = [1, *ends]  # without the token that opens *after* where it is a stream
-        self._before = layout.before.ids
-        self._behind = [layout.after.ids[start:end] for start, end in zip(starts, ends, strict=False)]
+        self._before = [*layout.opening, *layout.segments[0]]
+        self._after = layout.segments[1:]
 
     @torch.inference_mode()
     def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
@@ -90,7 +83,7 @@ class WholeSequenceModel:
         return False
 
     @torch.inference_mode()
-    def likelihood(self, fills: Sequence[Sequence[int]]) -> Likelihood:
+    def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
         """What one pass over nothing but masks makes of fills of these lengths (a pseudo-likelihood)."""
         blocks = self._logits([()] * len(fills), [[None] * len(fill) for fill in fills])
         said = [
@@ -99,25 +92,25 @@ class WholeSequenceModel:
             if fill
         ]
         length = max(sum(map(len, fills)), 1)
-        return Likelihood(sum(said) / length**0.5, sum(said) / length)
+        return float(sum(said) / length**0.5)
 
     def _logits(self, done: Sequence[Sequence[int]], slots: Sequence[Sequence[int | None]]) -> list[Tensor]:
         """Logits [B, V] of every gap's slots, in one pass over the text with its gaps filled so."""
         model, config = self._model.transformer, self._model.config
         assert config.mask_id is not None
-        ids = list(self._before)
+        ids = [*self._before]
         places: list[range] = []
-        for finished, block, behind in zip(done, slots, self._behind, strict=True):
+        for finished, block, text in zip(done, slots, self._after, strict=True):
             ids += finished
             # with shift the output at a place predicts the next one
             places.append(range(len(ids) - config.shift, len(ids) - config.shift + len(block)))
             ids += [config.mask_id if token is None else token for token in block]
-            ids += behind
+            ids += text
         ids.append(self._eog_id)  # such models end every text they were trained on
         device = model.final_norm.device
         x = model.embed(torch.tensor([ids], device=device))
         hidden = model.hidden(x, torch.arange(len(ids), device=device), NoStore(self._model.dtype))
-        self.counts.canvas += 1
+        self.passes += 1
         rows = torch.tensor(list(_joined(places)), dtype=torch.long, device=device)
         return list(model.head(hidden[0, rows]).split_with_sizes([len(place) for place in places]))
 

@@ -173,19 +173,6 @@ def registry() -> Check:
     return Check("models", "ok", detail)
 
 
-def adapter() -> Check:
-    """Whether the default model's canvas adapter is part of this installation, where it needs one."""
-    info = models.find(models.DEFAULT_MODEL)
-    if not info.adapter:
-        return Check("adapter", "ok", f"{info.name} needs none")
-    try:
-        path = models.adapter_path(info)
-    except LacunaError as error:
-        detail, _, mend = str(error).partition("; ")
-        return Check("adapter", "fail", detail, mend)
-    return Check("adapter", "ok", f"{path.name}, {path.stat().st_size / 1e6:.1f} MB")
-
-
 def cache() -> Check:
     """Whether the cache folder can be written to and has room for what it lacks."""
     folder = models.cache_dir()
@@ -238,7 +225,6 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     threads,
     model_files,
     registry,
-    adapter,
     cache,
 )
 GPU_CHECKS: tuple[Callable[[], Check], ...] = (triton, flash_attn)

@@ -6,17 +6,17 @@ import huggingface_hub
 import pytest
 
 from lacuna_model import stopping
-from lacuna_model.loader import LoadedModel
+from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.weights import GgufFile
 
-from . import tiny
+from .fim import tiny_fim
 
 
 @pytest.fixture(scope="session")
-def model() -> LoadedModel:
-    """A tiny random model, both sides, in float32."""
-    return tiny.loaded()
+def model() -> LoadedFim:
+    """A tiny random model in float32."""
+    return tiny_fim.loaded()
 
 
 @pytest.fixture
@@ -46,13 +46,13 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def tokenizer(model: LoadedModel) -> Tokenizer:
+def tokenizer(model: LoadedFim) -> Tokenizer:
     return model.tokenizer
 
 
 @pytest.fixture(scope="session")
-def gguf(gguf_path: Path) -> GgufFile:
-    return GgufFile(gguf_path)
+def gguf(coder_path: Path) -> GgufFile:
+    return GgufFile(coder_path)
 
 
 @pytest.fixture(scope="session")

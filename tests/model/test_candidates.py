@@ -1,20 +1,18 @@
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 from lacuna_model import candidates as module
 from lacuna_model.candidates import SideBySide, forks, likeliest_first
-from lacuna_model.canvas import Canvas, Likelihood
+from lacuna_model.canvas import Canvas
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, Verdict
-from lacuna_model.context import Gap, heal, lay_out
+from lacuna_model.context import Gap, heal
 from lacuna_model.denoise import Ending, Outcome, denoise
 from lacuna_model.engine import Engine
 from lacuna_model.errors import RequestError
-from lacuna_model.kv_cache import ContextCache
-from lacuna_model.loader import LoadedModel
+from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.params import MAX_CANDIDATES, DecodeOptions, InfillRequest, InfillResult, Region, Snapshot
-from lacuna_model.two_sided import TwoSidedModel
 
 from . import tiny
 
@@ -106,7 +104,7 @@ END = 2
 
 
 def filled(place: int, *tokens: int, rivals: dict[int, tuple[float, int]]) -> Canvas:
-    canvas = Canvas(Gap("before", 5, place), 8, 8, done=list(tokens), closed=True)
+    canvas = Canvas(Gap(place), 8, 8, done=list(tokens), closed=True)
     canvas.rivals = rivals
     return canvas
 
@@ -123,49 +121,25 @@ def test_forks_part_from_the_first_fill_where_it_was_least_sure() -> None:
     assert len(forks([first, second], 9, 9.0, END)) == 4
 
 
-def test_candidates_do_not_read_each_other(model: LoadedModel) -> None:
-    layout = lay_out((tiny.CODE[:120], tiny.CODE[130:]), model.tokenizer, reserve=lambda _: 64, hole=64)
-    cache = ContextCache(model.base)
-    cache.update(layout)
-    read = tiny.reader(model, cache, layout, guidance=0.6)
-    canvases = [Canvas(layout.gaps[0], 4, 16, candidate=candidate) for candidate in range(3)]
-    for canvas in canvases:
-        canvas.open_block()
-    for canvas, token in zip(canvases, (40, 41, 42), strict=True):
-        canvas.slots = [token, token + 1, token + 2, token + 3]
-    read.finish_block(canvases)
-    for canvas in canvases:
-        canvas.open_block()
-        canvas.slots[0] = 50 + canvas.candidate
-    together = read.draft(canvases)
-    for canvas, rows in zip(canvases, together, strict=True):
-        (alone,) = read.draft([canvas] if canvas.candidate else canvases[:1])
-        if canvas.candidate:  # alone or not, the masked pass shows a candidate its own rows only
-            assert (alone - rows).abs().max() < 1e-4
-    assert (
-        len({tuple(rows.argmax(-1).tolist()) for rows in together}) > 1 or (together[0] - together[1]).abs().max() > 0
-    )
-
-
-def ask(engine: Engine, candidates: int = 1, **options: int) -> InfillResult:
+def ask(engine: Engine, candidates: int = 1) -> InfillResult:
     at = tiny.CODE.index("    ") + 1
     asked = InfillRequest(
         tiny.CODE,
         (Region(at, at, max_tokens=6, min_tokens=4),),
         candidates=candidates,
-        options=DecodeOptions(syntax=False, prior=False, **options),
+        options=DecodeOptions(syntax=False, prior=False),
     )
     return engine.fill(asked)
 
 
-def test_what_is_found_alone_is_among_several_and_all_differ(model: LoadedModel) -> None:
+def test_what_is_found_alone_is_among_several_and_all_differ(model: LoadedFim) -> None:
     alone, several = ask(Engine(model)), ask(Engine(model), 4)
     fills = (several.fills, *several.alternatives)
     assert alone.fills in fills
     assert 2 <= len(set(fills)) == len(fills) <= 4
 
 
-def test_what_is_ruled_out_begins_no_fork(model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_ruled_out_begins_no_fork(model: LoadedFim, monkeypatch: pytest.MonkeyPatch) -> None:
     begins: list[Any] = []
 
     def seen(*args: Any) -> list[Any]:
@@ -182,28 +156,7 @@ def test_what_is_ruled_out_begins_no_fork(model: LoadedModel, monkeypatch: pytes
     assert all(model.tokenizer.token_bytes(begin[0]).startswith(prefix) for (begin,) in begins)
 
 
-def test_a_doubtful_fill_is_forked_and_the_likeliest_delivered(
-    model: LoadedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    engine = Engine(model)
-    monkeypatch.setattr(module, "RIVAL", 100.0)
-    (first,) = ask(engine).fills
-
-    def likelihood(_self: TwoSidedModel, fills: Sequence[Sequence[int]]) -> Likelihood:
-        """The first fill is the least likely."""
-        return Likelihood(-float(model.tokenizer.decode(fills[0]).endswith(first)), -9.0)
-
-    monkeypatch.setattr(TwoSidedModel, "likelihood", likelihood)
-    several = ask(engine, 3)
-    best = ask(engine, forks=2)
-    assert best.fills == several.fills != ask(engine).fills
-    assert best.alternatives == ()
-
-
-def test_several_gaps_are_not_forked_unless_several_fills_are_wanted(
-    model: LoadedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "RIVAL", 100.0)
+def test_nothing_is_forked_unless_several_fills_are_wanted(model: LoadedFim) -> None:
     gaps = (Region(9, 9, max_tokens=6), Region(90, 90, max_tokens=6))
     engine, options = Engine(model), DecodeOptions(syntax=False, prior=False)
     alone = engine.fill(InfillRequest(tiny.CODE, gaps, options=options))
@@ -213,32 +166,9 @@ def test_several_gaps_are_not_forked_unless_several_fills_are_wanted(
     assert alone.fills in (several.fills, *several.alternatives)
 
 
-def test_a_fill_that_is_not_doubtful_is_delivered_as_it_is(model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = Engine(model)
-    monkeypatch.setattr(module, "DOUBTFUL", 1000.0)
-    alone, best = ask(engine), ask(engine, forks=2)
-    assert (best.fills, best.stats.steps) == (alone.fills, alone.stats.steps)
-
-
-def test_a_long_fill_is_not_forked_unless_several_are_wanted(
-    model: LoadedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "RIVAL", 100.0)
-    engine = Engine(model)
-    assert ask(engine, forks=2).stats.steps > ask(engine).stats.steps
-    monkeypatch.setattr(module, "LONGEST", 4)
-    assert ask(engine, forks=2).stats.steps == ask(engine).stats.steps < ask(engine, 2).stats.steps
-
-
-def test_what_has_no_close_rival_is_not_forked(model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = Engine(model)
-    monkeypatch.setattr(module, "RIVAL", 0.0)
-    assert ask(engine, forks=2).stats.steps == ask(engine).stats.steps
-
-
 @pytest.mark.parametrize("outcome", ["deadline", "cancelled"])
 def test_a_first_fill_outlives_the_deadline_of_its_forks_but_no_cancel(
-    model: LoadedModel, monkeypatch: pytest.MonkeyPatch, outcome: Outcome
+    model: LoadedFim, monkeypatch: pytest.MonkeyPatch, outcome: Outcome
 ) -> None:
     alone = ask(Engine(model))
     turns = 0
@@ -256,13 +186,7 @@ def test_a_first_fill_outlives_the_deadline_of_its_forks_but_no_cancel(
     assert (result.fills == alone.fills) == (outcome == "deadline")
 
 
-@pytest.mark.parametrize("count", [-1, MAX_CANDIDATES])
-def test_a_number_of_forks_that_cannot_be_is_refused(model: LoadedModel, count: int) -> None:
-    with pytest.raises(RequestError, match="forks"):
-        ask(Engine(model), forks=count)
-
-
 @pytest.mark.parametrize("count", [0, -1, MAX_CANDIDATES + 1])
-def test_a_number_of_candidates_that_cannot_be_is_refused(model: LoadedModel, count: int) -> None:
+def test_a_number_of_candidates_that_cannot_be_is_refused(model: LoadedFim, count: int) -> None:
     with pytest.raises(RequestError, match="candidates"):
         ask(Engine(model), count)

@@ -17,7 +17,7 @@ EOG = 2
 
 
 def opened(block_size: int = 4, budget: int = 10, **options: object) -> Canvas:
-    canvas = Canvas(Gap("before", 5, 5), block_size, budget, **options)
+    canvas = Canvas(Gap(5), block_size, budget, **options)
     canvas.open_block()
     return canvas
 
@@ -26,11 +26,11 @@ def test_blocks_follow_each_other_until_the_budget_is_used_up() -> None:
     canvas = opened(block_size=4, budget=10)
     sizes = []
     while not canvas.closed:
-        sizes.append((len(canvas.slots), canvas.budget, canvas.position))
+        sizes.append((len(canvas.slots), canvas.budget))
         for slot in range(len(canvas.slots)):
             canvas.commit(slot, 10 + slot, EOG)
         canvas.open_block()
-    assert sizes == [(4, 6, 5), (4, 2, 9), (2, 0, 13)]
+    assert sizes == [(4, 6), (4, 2), (2, 0)]
     assert canvas.tokens() == [10, 11, 12, 13, 10, 11, 12, 13, 10, 11]
 
 
@@ -106,9 +106,7 @@ def test_a_fill_ends_where_it_repeats_what_follows(
 
 
 def test_a_repeat_is_found_behind_the_healed_text(tokenizer: Tokenizer) -> None:
-    canvas = Canvas(
-        Gap("before", 5, 5, prefix=b"    "), 100, 100, stop=StopRule.between("if x:\n    ", "\n    y = 1\n")
-    )
+    canvas = Canvas(Gap(5, prefix=b"    "), 100, 100, stop=StopRule.between("if x:\n    ", "\n    y = 1\n"))
     canvas.open_block()
     for slot, token in enumerate(tokenizer.encode("    x = 1\n    y = 1\n")):
         canvas.commit(slot, token, EOG)

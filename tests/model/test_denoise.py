@@ -22,7 +22,7 @@ TEXTS = ("value = 1\n", "for x in name:\n    total")
 
 
 def canvases(count: int, block_size: int = 8, budget: int = 64) -> list[Canvas]:
-    return [Canvas(Gap("before", 5, 5 + 100 * i), block_size, budget) for i in range(count)]
+    return [Canvas(Gap(5 + 100 * i), block_size, budget) for i in range(count)]
 
 
 def run(
@@ -80,7 +80,7 @@ def test_fills_every_gap_with_what_the_model_wants(tokenizer: Tokenizer, schedul
 
 def test_gaps_of_different_length_are_filled_side_by_side(tokenizer: Tokenizer) -> None:
     model = Scripted(tokenizer, *TEXTS)
-    short, long = Canvas(Gap("before", 5, 5), 8, 3), Canvas(Gap("after", 9, 200), 8, 30)
+    short, long = Canvas(Gap(5), 8, 3), Canvas(Gap(200), 8, 30)
     _, ending = run(model, [short, long], tokenizer, schedule="single")
     assert ending.verdict.fills == (tokenizer.decode(tokenizer.encode(TEXTS[0])[:3]), TEXTS[1])
 

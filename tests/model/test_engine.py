@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lacuna_model.prior.statements import Statements
 
 from lacuna_model import engine as engine_module
 from lacuna_model import readers
@@ -12,9 +13,8 @@ from lacuna_model.confidence import UNSAID, fitted
 from lacuna_model.constraint import Constraint, Unconstrained
 from lacuna_model.engine import Engine
 from lacuna_model.errors import RequestError
-from lacuna_model.loader import LoadedModel
+from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Region, Snapshot, Snippet
-from lacuna_model.prior.statements import Statements
 from lacuna_model.regions import MAX_SPAN_BYTES, splice
 from lacuna_model.tokenizer import Tokenizer
 
@@ -53,7 +53,7 @@ def shown(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 @pytest.fixture
-def engine(model: LoadedModel) -> Engine:
+def engine(model: LoadedFim) -> Engine:
     return Engine(model)
 
 
@@ -74,7 +74,7 @@ class ScriptedModel(Scripted):
 
 
 @pytest.fixture
-def script(model: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> type[ScriptedModel]:
+def script(model: LoadedFim, monkeypatch: pytest.MonkeyPatch) -> type[ScriptedModel]:
     monkeypatch.setattr(ScriptedModel, "tokenizer", model.tokenizer, raising=False)
     monkeypatch.setattr(readers, "TwoSidedModel", ScriptedModel)
     return ScriptedModel
@@ -98,7 +98,7 @@ def test_the_result_is_the_text_with_its_fills(engine: Engine, text: str, guidan
     assert [snapshot.step for snapshot in snapshots] == list(range(1, result.stats.steps + 1))
 
 
-def test_stats_add_up(engine: Engine, model: LoadedModel) -> None:
+def test_stats_add_up(engine: Engine, model: LoadedFim) -> None:
     passes = 0
     draft = model.canvas.hidden
 
@@ -187,7 +187,7 @@ def test_whole_lines_end_with_the_newline_that_the_file_has(
 @pytest.mark.parametrize("before", ["", "x = va", "x = \U0001f600", "s = 'caf\u00e9", "a\r\n", "    ", "x = '\u6771"])
 @pytest.mark.parametrize("guidance", [0.0, 0.5])
 def test_the_text_before_a_gap_is_no_part_of_its_fill(
-    engine: Engine, model: LoadedModel, before: str, guidance: float
+    engine: Engine, model: LoadedFim, before: str, guidance: float
 ) -> None:
     asked = request(f"{before}<<fill>>\n", min_tokens=6, options=DecodeOptions(syntax=False, guidance=guidance))
     snapshots, result = run(engine, asked)
@@ -315,7 +315,7 @@ def test_a_seed_reproduces_a_drawn_fill(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 16, 17, 40])
-def test_fills_have_the_length_that_is_asked_for(engine: Engine, model: LoadedModel, size: int) -> None:
+def test_fills_have_the_length_that_is_asked_for(engine: Engine, model: LoadedFim, size: int) -> None:
     text = "x = \U0001f600<<fill>>"  # nothing is healed behind an emoji: all tokens are the fill's own
     snapshots, _ = run(engine, request(text, max_tokens=size, min_tokens=size))
     assert len(snapshots[-1].slots[0]) == size
@@ -410,7 +410,7 @@ TEXTS = st.lists(PIECES | st.text(st.characters(exclude_categories=["Cs"]), max_
 
 
 @pytest.fixture(scope="module")
-def shared(model: LoadedModel) -> Iterator[Engine]:
+def shared(model: LoadedFim) -> Iterator[Engine]:
     return Engine(model)
 
 

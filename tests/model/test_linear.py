@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lacuna_kernels import native
-from lacuna_model.linear import DenseLinear, Int8Linear, LowRankLinear, NativeLinear, quantize_rows
+from lacuna_model.linear import DenseLinear, Int8Linear, NativeLinear, quantize_rows
 
 
 def random(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -70,23 +70,3 @@ def test_an_outlier_row_costs_the_others_nothing() -> None:
 
 def test_8_bit_takes_a_row_of_zeros() -> None:
     assert torch.equal(Int8Linear(*quantize_rows(random(4, 8)))(torch.zeros((2, 8))), torch.zeros((2, 4)))
-
-
-def test_low_rank_starts_equal_to_dense_and_learns_only_its_update() -> None:
-    weight, x = random(10, 48), random(3, 48, seed=1)
-    linear = LowRankLinear(weight, 4, torch.Generator().manual_seed(0))
-    assert torch.equal(linear(x), DenseLinear(weight)(x))
-    assert sorted(name for name, _ in linear.named_parameters()) == ["down", "up"]
-    linear(x).square().sum().backward()
-    assert linear.up.grad is not None
-    assert linear.up.grad.abs().sum() > 0
-    assert "weight" not in linear.state_dict()
-
-
-def test_low_rank_adds_its_update() -> None:
-    weight, x = random(10, 48), random(3, 48, seed=1)
-    linear = LowRankLinear(weight, 4, torch.Generator().manual_seed(0))
-    with torch.no_grad():
-        linear.up.copy_(random(10, 4, seed=2))
-        expected = x @ (weight + linear.up @ linear.down).T
-        torch.testing.assert_close(linear(x), expected, atol=1e-4, rtol=1e-4)

@@ -1,26 +1,26 @@
 import pytest
 
-from lacuna_model.loader import LoadedModel
+from lacuna_model.fim.loading import LoadedFim
 
 
 @pytest.mark.parametrize("prefix", [b"d", b"de", b" ", b"    ", b"\n", b" def", b"\xf0", b"def"])
-def test_finds_exactly_the_tokens_that_begin_with_it(model: LoadedModel, prefix: bytes) -> None:
+def test_finds_exactly_the_tokens_that_begin_with_it(model: LoadedFim, prefix: bytes) -> None:
     tokenizer = model.tokenizer
     expected = {i for i in range(tokenizer.vocab_size) if tokenizer.token_bytes(i).startswith(prefix)}
     assert set(model.prefixes.starting_with(prefix).tolist()) == expected
     assert expected
 
 
-def test_special_tokens_are_never_among_them(model: LoadedModel) -> None:
+def test_special_tokens_are_never_among_them(model: LoadedFim) -> None:
     found = set(model.prefixes.starting_with(b"").tolist())
     assert found == set(range(model.tokenizer.vocab_size)) - model.tokenizer.special_ids
 
 
-def test_nothing_begins_with_it(model: LoadedModel) -> None:
+def test_nothing_begins_with_it(model: LoadedFim) -> None:
     assert model.prefixes.starting_with(b"no token").tolist() == []
 
 
-def test_leading_tokens_are_what_a_text_begins_with(model: LoadedModel) -> None:
+def test_leading_tokens_are_what_a_text_begins_with(model: LoadedFim) -> None:
     tokenizer = model.tokenizer
     leading = model.prefixes.leading(b" def")
     assert all(tokenizer.token_bytes(token) + rest == b" def" for token, rest in leading)
@@ -29,7 +29,7 @@ def test_leading_tokens_are_what_a_text_begins_with(model: LoadedModel) -> None:
     assert {token for token, _ in leading} == {i for i in shorter if 0 < len(tokenizer.token_bytes(i)) < 4}
 
 
-def test_what_is_due_is_what_tokens_have_not_said(model: LoadedModel) -> None:
+def test_what_is_due_is_what_tokens_have_not_said(model: LoadedFim) -> None:
     tokens = model.tokenizer.encode("def f")
     assert model.prefixes.due(b"def f(", []) == b"def f("
     assert model.prefixes.due(b"def f(", tokens) == b"("

@@ -15,7 +15,7 @@ EOG = 2
 
 
 def opened(size: int = 6, committed: dict[int, int] | None = None) -> Canvas:
-    canvas = Canvas(Gap("before", 5, 5), size, size)
+    canvas = Canvas(Gap(5), size, size)
     canvas.open_block()
     for slot, token in (committed or {}).items():
         canvas.slots[slot] = token

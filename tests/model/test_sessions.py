@@ -1,12 +1,12 @@
 import pytest
 
 from lacuna_model.errors import RequestError
-from lacuna_model.loader import LoadedModel
+from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.sessions import Sessions
 from lacuna_model.window import WindowOptions
 
 
-def sessions(model: LoadedModel, documents: int) -> Sessions:
+def sessions(model: LoadedFim, documents: int) -> Sessions:
     """Room for so many documents."""
     one = Sessions(model, WindowOptions(), 1)
     with one.running("any"):
@@ -19,13 +19,13 @@ def use(kept: Sessions, *keys: str) -> None:
             pass
 
 
-def test_the_least_recently_used_make_room(model: LoadedModel) -> None:
+def test_the_least_recently_used_make_room(model: LoadedFim) -> None:
     kept = sessions(model, 3)
     use(kept, "a", "b", "c", "a", "d")
     assert [key for key in "abcd" if key in kept] == ["a", "c", "d"]
 
 
-def test_a_document_keeps_its_context(model: LoadedModel) -> None:
+def test_a_document_keeps_its_context(model: LoadedFim) -> None:
     kept = sessions(model, 2)
     with kept.running("a") as first:
         pass
@@ -33,7 +33,7 @@ def test_a_document_keeps_its_context(model: LoadedModel) -> None:
         assert again is first
 
 
-def test_documents_at_work_stay_whatever_the_budget(model: LoadedModel) -> None:
+def test_documents_at_work_stay_whatever_the_budget(model: LoadedFim) -> None:
     kept = sessions(model, 1)
     with kept.running("a") as first:
         with kept.running("b"):
@@ -42,13 +42,13 @@ def test_documents_at_work_stay_whatever_the_budget(model: LoadedModel) -> None:
             assert "b" in kept
         assert "c" in kept  # the last one used
         assert "b" not in kept
-        first.cache.arena.reserve(5000)  # grows while it is at work
+        first.cache.reader.arena.reserve(5000)  # grows while it is at work
     assert "a" not in kept
     use(kept, "d")
     assert [key for key in "abcd" if key in kept] == ["d"]
 
 
-def test_a_document_over_the_budget_is_kept_until_another_is_used(model: LoadedModel) -> None:
+def test_a_document_over_the_budget_is_kept_until_another_is_used(model: LoadedFim) -> None:
     kept = Sessions(model, WindowOptions(), 1)
     use(kept, "a")
     assert "a" in kept
@@ -56,7 +56,7 @@ def test_a_document_over_the_budget_is_kept_until_another_is_used(model: LoadedM
     assert "a" not in kept
 
 
-def test_one_fill_of_a_document_at_a_time(model: LoadedModel) -> None:
+def test_one_fill_of_a_document_at_a_time(model: LoadedFim) -> None:
     kept = sessions(model, 2)
     with kept.running("a"), pytest.raises(RequestError, match="under way"), kept.running("a"):
         pass

@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from lacuna_model.assembly import State, build_transformer, fuse, quantize
+from lacuna_model.assembly import State, build_transformer, fuse
 from lacuna_model.config import ModelConfig
-from lacuna_model.smoothing import measure, smooth
+from lacuna_model.smoothing import SmoothedLayers
 from lacuna_model.transformer import NoStore
 
 from . import tiny
@@ -31,6 +31,17 @@ def weights(config: ModelConfig, outlier: float) -> State:
     return fused
 
 
+def smoothed(fused: State, config: ModelConfig) -> State:
+    """The model with every layer smoothed, as the text of ``IDS`` is read."""
+    layers = SmoothedLayers(config, fused["embedding"][torch.tensor([IDS])])
+    found = dict(fused)
+    for index in range(config.num_layers):
+        prefix = f"layers.{index}."
+        own = {name.removeprefix(prefix): tensor for name, tensor in fused.items() if name.startswith(prefix)}
+        found |= {prefix + name: tensor for name, tensor in layers.smooth(own).items()}
+    return found
+
+
 @torch.inference_mode()
 def log_probabilities(fused: State, config: ModelConfig) -> Tensor:
     model = build_transformer(config, fused)
@@ -42,11 +53,9 @@ def log_probabilities(fused: State, config: ModelConfig) -> Tensor:
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_the_model_stays_the_same(config: ModelConfig) -> None:
     fused = weights(config, outlier=1.0)
-    smoothed = smooth(fused, config, measure(fused, config, IDS))
-    assert not torch.equal(smoothed["layers.0.qkv"], fused["layers.0.qkv"])
-    torch.testing.assert_close(
-        log_probabilities(smoothed, config), log_probabilities(fused, config), atol=1e-4, rtol=1e-4
-    )
+    found = smoothed(fused, config)
+    assert not torch.equal(found["layers.0.qkv"], fused["layers.0.qkv"])
+    torch.testing.assert_close(log_probabilities(found, config), log_probabilities(fused, config), atol=1e-4, rtol=1e-4)
 
 
 def test_eight_bit_diverges_less() -> None:
@@ -54,8 +63,7 @@ def test_eight_bit_diverges_less() -> None:
     exact = log_probabilities(fused, tiny.CONFIG)
 
     def divergence(tensors: State) -> float:
-        rows = log_probabilities(quantize(tensors), tiny.CONFIG)
+        rows = log_probabilities(tiny.quantized(tensors), tiny.CONFIG)
         return float((exact.exp() * (exact - rows)).sum(-1).mean())
 
-    smoothed = smooth(fused, tiny.CONFIG, measure(fused, tiny.CONFIG, IDS))
-    assert divergence(smoothed) < divergence(fused) / 4
+    assert divergence(smoothed(fused, tiny.CONFIG)) < divergence(fused) / 4

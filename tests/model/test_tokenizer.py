@@ -46,8 +46,8 @@ Encode = Callable[[str], list[int]]
 
 
 @pytest.fixture(scope="module")
-def llama_cpp(gguf_path: Path) -> Encode:
-    return llama_cpp_reading(gguf_path)
+def llama_cpp(coder_path: Path) -> Encode:
+    return llama_cpp_reading(coder_path)
 
 
 @pytest.fixture(scope="module", params={patterns: name for name, patterns in SPLITS.items()}.values())

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from lacuna_kernels import native
 from lacuna_kernels.native import NativeKernels
-from lacuna_model.assembly import build_transformer, fuse, quantize
+from lacuna_model.arena import Arena
+from lacuna_model.assembly import build_transformer, fuse
 from lacuna_model.config import ModelConfig
-from lacuna_model.kv_cache import Arena
 from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.transformer import NoStore, Transformer
 from lacuna_model.weights import GgufFile
@@ -90,19 +90,6 @@ def test_logits_equal_those_of_transformers(family: str) -> None:
     torch.testing.assert_close(got, expected, atol=1e-4, rtol=1e-4)
 
 
-def test_logits_of_the_real_weights_equal_those_of_transformers(gguf: GgufFile, real_tokenizer: Tokenizer) -> None:
-    config, state = gguf.config(), gguf.state()
-    ids = [real_tokenizer.document_id, *real_tokenizer.encode(tiny.CODE)][:300]
-    ids += real_tokenizer.encode(tiny.CODE)[: 300 - len(ids)]
-    with torch.inference_mode():
-        expected = reference_model("llama", config, state)(torch.tensor([ids])).logits[0]
-    got = logits_of(build_transformer(config, fuse(state, config)), ids)
-    torch.testing.assert_close(got, expected, atol=1e-4, rtol=1e-4)
-    # The weights mean what they should: code is predictable to them.
-    nll = torch.nn.functional.cross_entropy(got[:-1], torch.tensor(ids[1:]))
-    assert nll < 2.5
-
-
 def test_logits_of_the_coder_equal_those_of_transformers(coder_path: Path) -> None:
     file = GgufFile(coder_path)
     config, state, tokenizer = file.config(), dict(file.state()), Tokenizer(file.vocabulary())
@@ -168,8 +155,8 @@ def test_native_halves_give_what_those_of_torch_give(family: str, kernels: Nativ
     config = msgspec.structs.replace(NATIVE, **FAMILIES[family][2])
     fused = fuse(tiny.state(config), config)
     ids = torch.randint(config.vocab_size, (90,), generator=torch.Generator().manual_seed(0)).tolist()
-    plain = build_transformer(config, quantize(fused))
-    fast = build_transformer(config, quantize(fused), kernels=kernels)
+    plain = build_transformer(config, tiny.quantized(fused))
+    fast = build_transformer(config, tiny.quantized(fused), kernels=kernels)
     exact = read(build_transformer(config, fused), ids, 90)
     losses = [(read(model, ids, 90) - exact).norm() / exact.norm() for model in (plain, fast)]
     assert losses[1] < 0.06
@@ -177,7 +164,7 @@ def test_native_halves_give_what_those_of_torch_give(family: str, kernels: Nativ
 
 
 def test_native_halves_read_a_text_in_any_pieces_to_the_same_bits(kernels: NativeKernels) -> None:
-    model = build_transformer(NATIVE, quantize(fuse(tiny.state(NATIVE), NATIVE)), kernels=kernels)
+    model = build_transformer(NATIVE, tiny.quantized(fuse(tiny.state(NATIVE), NATIVE)), kernels=kernels)
     ids = torch.randint(NATIVE.vocab_size, (60,), generator=torch.Generator().manual_seed(0)).tolist()
     whole = read(model, ids, 60)
     for pieces in (1, 7, 16):
@@ -185,7 +172,7 @@ def test_native_halves_read_a_text_in_any_pieces_to_the_same_bits(kernels: Nativ
 
 
 def test_native_halves_leave_batches_to_torch(kernels: NativeKernels) -> None:
-    model = build_transformer(NATIVE, quantize(fuse(tiny.state(NATIVE), NATIVE)), kernels=kernels)
+    model = build_transformer(NATIVE, tiny.quantized(fuse(tiny.state(NATIVE), NATIVE)), kernels=kernels)
     ids = torch.randint(NATIVE.vocab_size, (2, 20), generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
         together = model.hidden(model.embed(ids), torch.arange(20), NoStore())

@@ -36,7 +36,7 @@ def model(folder: Path) -> LoadedCheckpoint:
 
 
 def laid_out(model: LoadedCheckpoint, *segments: str) -> Layout:
-    return lay_out(segments, model.tokenizer, reserve=lambda _: 40, hole=20)
+    return lay_out(segments, model.tokenizer, [model.tokenizer.document_id])
 
 
 def opened(layout: Layout, size: int = 4, candidate: int = 0) -> list[Canvas]:
@@ -57,16 +57,15 @@ def test_slots_are_read_as_transformers_reads_the_whole_text(tmp_path: Path, kin
     seen = WholeSequenceModel(model, layout).read(canvases)
 
     masks = [checkpoints.MASK] * 4
-    between = list(layout.after.ids[1 : layout.gaps[1].parent_len])
-    behind = list(layout.after.ids[layout.gaps[1].parent_len :])
-    ids = [*layout.before.ids, *masks, *between, *canvases[1].done, token, *masks[1:], *behind, checkpoints.END]
+    before, between, behind = layout.opening + layout.segments[0], layout.segments[1], layout.segments[2]
+    ids = [*before, *masks, *between, *canvases[1].done, token, *masks[1:], *behind, checkpoints.END]
     family = {"Dream": "qwen2", "llada": "llama-untied", "a2d-qwen3": "qwen3"}[kind]
     reference = reference_model(family, config, tiny.state(config))
     everything = torch.zeros((1, 1, len(ids), len(ids)))
     with torch.inference_mode():
         logits = reference(torch.tensor([ids]), attention_mask=everything).logits[0]
-    second = len(layout.before.ids) + 4 + len(between) + len(canvases[1].done)
-    for marginals, start, slots in ((seen[0], len(layout.before.ids), range(1, 4)), (seen[1], second, range(1, 4))):
+    second = len(before) + 4 + len(between) + len(canvases[1].done)
+    for marginals, start, slots in ((seen[0], len(before), range(1, 4)), (seen[1], second, range(1, 4))):
         assert marginals is not None
         assert marginals.anywhere
         for slot in slots:
@@ -97,7 +96,7 @@ def test_a_closed_canvas_is_text_and_is_not_read(model: LoadedCheckpoint) -> Non
     first, second = reader.read(canvases)
     assert first is None
     assert second is not None
-    assert reader.counts.canvas == 1
+    assert reader.passes == 1
 
 
 def test_candidates_do_not_see_each_other(model: LoadedCheckpoint) -> None:
@@ -106,7 +105,7 @@ def test_candidates_do_not_see_each_other(model: LoadedCheckpoint) -> None:
     beside[0].slots[0] = model.tokenizer.encode("x")[0]
     reader = WholeSequenceModel(model, layout)
     together, single = reader.read([*alone, *beside]), WholeSequenceModel(model, layout).read(alone)
-    assert reader.counts.canvas == 2
+    assert reader.passes == 2
     for one, other in zip(together[:2], single, strict=True):
         assert one is not None
         assert other is not None
@@ -134,7 +133,7 @@ def test_a_likelier_fill_scores_higher(model: LoadedCheckpoint) -> None:
     (seen,) = reader.read(canvases)
     assert seen is not None
     likely, unlikely = (reader.likelihood([[int(seen.ids[0, rank])]]) for rank in (0, -1))
-    assert likely.score > unlikely.score
+    assert likely > unlikely
     assert reader.likelihood([[]]).score == 0.0
 
 
@@ -150,7 +149,6 @@ def test_an_engine_fills_several_gaps_validly(folder: Path, candidates: int) -> 
     assert result.status == "ok"
     assert parses(result.text.encode(), python)
     assert result.stats.nfe > 0
-    assert result.stats.base_nfe == 0
 
 
 def test_the_command_line_takes_a_folder(folder: Path, tmp_path: Path) -> None:

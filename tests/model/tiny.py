@@ -1,20 +1,17 @@
 """A tiny random model with a real byte-level tokenizer, so that no test needs a download."""
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
-from lacuna_model.adapter import TrainableCanvas, merge_adapter
 from lacuna_model.assembly import build_transformer, fuse
 from lacuna_model.canvas import Canvas
 from lacuna_model.config import ModelConfig
 from lacuna_model.context import Layout
-from lacuna_model.kv_cache import ContextCache
-from lacuna_model.loader import LoadedModel
-from lacuna_model.prefixes import PrefixTable
-from lacuna_model.prior.weights import MixtureWeights
-from lacuna_model.tokenizer import Tokenizer, Vocabulary
+from lacuna_model.linear import quantize_rows
+from lacuna_model.tokenizer import Vocabulary
 from lacuna_model.transformer import Transformer
-from lacuna_model.two_sided import MAX_AGE, TwoSidedModel
 
 SPECIALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 # Tokens of several bytes, in the byte-level alphabet (Ġ is a space, Ċ a newline).
@@ -118,41 +115,17 @@ def transformer(config: ModelConfig = CONFIG, seed: int = 0) -> Transformer:
     return build_transformer(config, fuse(state(config, seed), config))
 
 
-def adapter(rank: int = 4, seed: int = 1) -> dict[str, Tensor]:
-    """Random updates that change the canvas side's logits a good deal."""
-    generator = torch.Generator().manual_seed(seed)
-    learnt = TrainableCanvas(CONFIG, fuse(state(), CONFIG), rank=rank, dtype=torch.float32).learnt()
-    return {name: tensor + 0.1 * torch.randn(tensor.shape, generator=generator) for name, tensor in learnt.items()}
-
-
-def loaded() -> LoadedModel:
-    """Both sides of the model, as the loader would give them."""
-    base, learnt, tokenizer = fuse(state(), CONFIG), adapter(), Tokenizer(VOCABULARY)
-    return LoadedModel(
-        name="tiny",
-        config=CONFIG,
-        tokenizer=tokenizer,
-        base=build_transformer(CONFIG, base),
-        canvas=build_transformer(CONFIG, merge_adapter(base, learnt)),
-        mask_embedding=learnt["mask_embedding"],
-        prefixes=PrefixTable(tokenizer),
-    )
-
-
-def trainable(rank: int = 4) -> TrainableCanvas:
-    return TrainableCanvas(CONFIG, fuse(state(), CONFIG), rank=rank, dtype=torch.float32)
-
-
-def reader(
-    model: LoadedModel,
-    cache: ContextCache,
-    layout: Layout,
-    guidance: float = 0.0,
-    max_age: int = MAX_AGE,
-    weights: MixtureWeights | None = None,
-) -> TwoSidedModel:
-    """Reads canvases over a context, as the engine has it."""
-    return TwoSidedModel(model, cache, layout, guidance=guidance, max_age=max_age, weights=weights)
+def quantized(fused: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same model in 8 bit: linears as codes and scales, the embedding in half precision."""
+    found: dict[str, Tensor] = {}
+    for name, tensor in fused.items():
+        if name == "embedding":
+            found[name] = tensor.half()
+        elif tensor.ndim == 2:
+            found[name], found[f"{name}.scale"] = quantize_rows(tensor)
+        else:
+            found[name] = tensor
+    return found
 
 
 def canvases(layout: Layout, block_size: int = 6, budget: int = 12, min_tokens: int = 0) -> list[Canvas]:

@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from lacuna_model.train.shards import ShardWriter
 
 from lacuna_model.train.documents import Document, DocumentWriter
 from lacuna_model.train.manifest import Manifest
-from lacuna_model.train.shards import ShardWriter
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -39,14 +39,14 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, arguments: list[s
     assert ended.stderr.count("\n") == 1
 
 
-@pytest.mark.usefixtures("gguf_path")
+@pytest.mark.usefixtures("coder_path")
 def test_training_without_shards_says_how_to_make_them(tmp_path: Path) -> None:
     ended = run("train", "--shards", tmp_path, "--out", tmp_path / "out", "--minutes", "1")
     assert ended.returncode == 2
     assert "lacuna train pack" in ended.stderr
 
 
-@pytest.mark.usefixtures("gguf_path")
+@pytest.mark.usefixtures("coder_path")
 @pytest.mark.parametrize(
     ("cut", "message"),
     [(0, "train-00000.shard: written with tokenizer another"), (30, "train-00000.shard: not a shard")],
@@ -63,7 +63,7 @@ def test_a_shard_that_cannot_be_trained_on_is_named(tmp_path: Path, cut: int, me
     assert "Traceback" not in ended.stderr
 
 
-@pytest.mark.usefixtures("gguf_path")
+@pytest.mark.usefixtures("coder_path")
 def test_a_shard_that_finds_no_room_is_named(tmp_path: Path) -> None:
     with DocumentWriter(tmp_path / "corpus" / "python" / "train.jsonl.zst") as writer:
         writer.write(Document("package", "1", "MIT", "a.py", "python", "value = 1\n" * 400))
@@ -83,7 +83,7 @@ def test_a_shard_that_finds_no_room_is_named(tmp_path: Path) -> None:
     assert not list((tmp_path / "shards").iterdir())
 
 
-@pytest.mark.usefixtures("gguf_path")
+@pytest.mark.usefixtures("coder_path")
 def test_an_unknown_engine_is_refused(tmp_path: Path) -> None:
     data = Path(__file__).parents[3] / "shared" / "data" / "humaneval_infill_dev.jsonl.gz"
     if not data.is_file():
@@ -93,7 +93,7 @@ def test_an_unknown_engine_is_refused(tmp_path: Path) -> None:
     assert ended.stderr.startswith("lacuna: ")
 
 
-@pytest.mark.usefixtures("gguf_path")
+@pytest.mark.usefixtures("coder_path")
 def test_cursors_in_held_out_lines_are_counted_and_timed(tmp_path: Path) -> None:
     text = "".join(f"def f{i}(a):\n    return a + {i}\n\n\n" for i in range(40))
     with DocumentWriter(tmp_path / "python" / "held_out.jsonl.zst") as writer:

@@ -231,7 +231,7 @@ def _fill(
     case: Case, model: SyntheticModel, constraint: Constraint, tokens: TokenText
 ) -> tuple[Verdict, int, list[float]]:
     """The verdict, the steps it took, and the milliseconds that each waited for the constraint."""
-    canvases = [Canvas(Gap("before", 0, 0), BLOCK, region.max_tokens) for region in case.regions]
+    canvases = [Canvas(Gap(index), BLOCK, region.max_tokens) for index, region in enumerate(case.regions)]
     options = DecodeOptions(schedule="confidence", confidence=0.85, corrections=0)
     loop = denoise(model, canvases, constraint, tokens, options, cancelled=lambda: False, deadline=None)
     ending, step_ms = _waits(loop)

@@ -3,23 +3,20 @@
 import gc
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import numpy as np
-import torch
 from rich.table import Table
 
 from lacuna_model.canvas import Canvas
 from lacuna_model.context import lay_out
-from lacuna_model.ending import best_others
 from lacuna_model.errors import RequestError
-from lacuna_model.prior.canvas_prior import CanvasPrior
+from lacuna_model.fim.drafts import ProjectDrafts
+from lacuna_model.fim.reading import MOST_DRAFTED
 from lacuna_model.prior.index import Documents, Index, Segment
 from lacuna_model.prior.indexing import refresh
-from lacuna_model.prior.spans import Spoken
-from lacuna_model.rows import Rows
 from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.weights import BLOCK_SIZE
 from lacuna_model.workspace.files import WorkspaceSettings
@@ -50,8 +47,7 @@ def bench_workspace(
 ) -> WorkspaceCost:
     """Index the files under ``root``, then ask the index at random places in them as the denoise loop does.
 
-    The marginals are random, so that nothing but the prior takes time. Raises RequestError where no file is long
-    enough.
+    Raises RequestError where no file is long enough.
     """
     before, wall, cpu = _resident(), time.perf_counter(), time.process_time()
     documents = refresh(root, WorkspaceSettings(), tokenizer).documents
@@ -78,32 +74,25 @@ def _steps(documents: Documents, tokenizer: Tokenizer, places: int, rng: random.
     long = [i for i in range(len(documents.names)) if borders[i + 1] - borders[i] > BEFORE + FILL + AFTER + 1]
     if not long:
         raise RequestError(f"no file has {BEFORE + FILL + AFTER} tokens")
-    generator = torch.Generator().manual_seed(rng.randrange(1 << 30))
     for _ in range(places):
         file = rng.choice(long)
         tokens = documents.array.tokens[borders[file] + 1 : borders[file + 1]].tolist()
         at = rng.randrange(BEFORE, len(tokens) - FILL - AFTER)
         texts = [tokenizer.decode(part) for part in (tokens[at - BEFORE : at], tokens[at + FILL :][:AFTER])]
-        layout = lay_out(texts, tokenizer, reserve=lambda _: 64, hole=64)
+        layout = lay_out(texts, tokenizer)
         here = Documents.index({str(i): tokenizer.encode(text) for i, text in enumerate(texts)}, index.kind)
         known = [*index.segments(documents.names[file]), Segment(here)]
-        prior = CanvasPrior(known, layout, eog_id=tokenizer.eog_id)
+        drafts = ProjectDrafts(known, layout)
         canvas = Canvas(layout.gaps[0], BLOCK_SIZE, FILL)
         canvas.open_block()
         for step in range(0, FILL, COMMITTED):
-            rows = torch.randn((BLOCK_SIZE, tokenizer.vocab_size), generator=generator).log_softmax(-1)
-            best = best_others(rows, tokenizer.eog_id)
             started = time.thread_time()
-            prior.draft(canvas, Rows(rows), best, _asks_nobody)
+            drafts.draft(canvas, MOST_DRAFTED)
             yield (time.thread_time() - started) * 1e3
             for token in tokens[at + step : at + step + COMMITTED]:
                 canvas.commit(canvas.frontier, token, tokenizer.eog_id)
             if canvas.is_full:
                 canvas.open_block()
-
-
-def _asks_nobody(_canvas: Canvas, runs: Sequence[Sequence[int]]) -> list[Spoken]:
-    return [Spoken(0.0, 0.0)] * len(runs)
 
 
 def table(cost: WorkspaceCost) -> Table:

@@ -10,7 +10,6 @@ from rapidfuzz.distance import LCSseq
 
 from lacuna_model.engine import Engine
 from lacuna_model.evaluate.held_out_cases import Case, Shape
-from lacuna_model.evaluate.prior_filler import PriorAlone
 from lacuna_model.evaluate.runner import Filler
 from lacuna_model.evaluate.workspace_cases import Held
 from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Status
@@ -20,7 +19,7 @@ from lacuna_model.workspace.workspaces import Workspaces
 
 # Longest that reading a package may take (s).
 PATIENCE = 60.0
-ARMS = ("model", "prior", "both", "both and snippets")
+ARMS = ("model", "both", "both and snippets")
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -76,9 +75,6 @@ class Bench:
         )
         self.arms: dict[str, Filler] = {
             "model": WithWorkspace("model", alone, lambda: "", prior=False),
-            "prior": PriorAlone(
-                model.tokenizer, lambda request: self.workspaces.follow(self.root).segments(request.path)
-            ),
             "both": WithWorkspace("both", plain, lambda: self.root, prior=True),
             "both and snippets": WithWorkspace("both and snippets", full, lambda: self.root, prior=True),
         }

@@ -13,15 +13,15 @@ it is read anew.
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import torch
 
-from lacuna_model.context import Layout, TextTokenizer
+from lacuna_model.context import Layout, TextTokenizer, UpdateCounts, finished
 from lacuna_model.fim.tracks import UNREAD, Chain, Track, TrackReader, common_prefix
-from lacuna_model.kv_cache import CPU_ROWS, UpdateCounts, finished
 from lacuna_model.transformer import Transformer
 
+# A CPU encodes so many rows at a time: their activations stay in its cache, and rows behind them are not looked at.
+CPU_ROWS = 128
 # So many tokens of the suffix are read anew when anything in front of it has changed.
 NEAR = 24
 # The rest of it is read anew where the head differs by more tokens from the one that it has seen.
@@ -40,18 +40,16 @@ class Prompts:
     suffixes: list[list[int]]
 
     @classmethod
-    def of(cls, layout: Layout, tokenizer: TextTokenizer) -> "Prompts":
-        """The prompts of a layout, whose *after* opens with the suffix token."""
-        opening, after = layout.after.ids[0], layout.after.ids
-        borders = [1, *(gap.parent_len for gap in layout.gaps[1:]), len(after)]
-        pieces = [list(after[start:end]) for start, end in pairwise(borders)]
+    def of(cls, layout: Layout, tokenizer: TextTokenizer, opening: int) -> "Prompts":
+        """The prompts of a layout; ``opening`` is the token that every suffix begins with."""
+        head, *between = layout.segments
         healed = [tokenizer.encode(gap.prefix.decode()) for gap in layout.gaps[1:]]
         suffixes: list[list[int]] = []
         rest: list[int] = []
-        for piece, given in zip(reversed(pieces), [[], *reversed(healed)], strict=True):
-            rest = [*piece, *given, *rest]
+        for segment, given in zip(reversed(between), [[], *reversed(healed)], strict=True):
+            rest = [*segment, *given, *rest]
             suffixes.insert(0, [opening, *rest])
-        return cls(list(layout.before.ids), pieces[:-1], suffixes)
+        return cls([*layout.opening, *head], [list(segment) for segment in between[:-1]], suffixes)
 
 
 class Suffix:
@@ -90,9 +88,16 @@ class FimContext:
     """Holds one document's prompt, encoded, and brings it up to date with a layout."""
 
     def __init__(
-        self, transformer: Transformer, tokenizer: TextTokenizer, dtype: torch.dtype, *, near: int = NEAR
+        self,
+        transformer: Transformer,
+        tokenizer: TextTokenizer,
+        suffix_id: int,
+        dtype: torch.dtype,
+        *,
+        near: int = NEAR,
     ) -> None:
         self._tokenizer = tokenizer
+        self._suffix_id = suffix_id
         self._near = near
         self.reader = TrackReader(transformer, dtype)
         self._head = self.reader.new()
@@ -105,10 +110,6 @@ class FimContext:
         """Memory that the keys and values hold."""
         return self.reader.arena.num_bytes
 
-    def left_behind(self, num_before: int) -> int:
-        """No positions are kept free: the suffix moves with the head."""
-        return 0
-
     def update(self, layout: Layout) -> UpdateCounts:
         """As :meth:`updating`, in one go."""
         return finished(self.updating(layout))
@@ -116,7 +117,7 @@ class FimContext:
     @torch.inference_mode()
     def updating(self, layout: Layout) -> Generator[None, None, UpdateCounts]:
         """Encode what ``layout`` has and the context lacks, with pauses; the last piece is left to the first pass."""
-        self._prompts = prompts = Prompts.of(layout, self._tokenizer)
+        self._prompts = prompts = Prompts.of(layout, self._tokenizer, self._suffix_id)
         self._resize(len(prompts.suffixes))
         # What an earlier request wrote at its gaps is not needed any more.
         self.reader.tracks = [self._head, *self._between, *(suffix.track for suffix in self._suffixes)]

@@ -1,13 +1,12 @@
 """What the open file and its workspace would write at a gap: drafts that the model verifies in its next pass."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from lacuna_model.canvas import Canvas
-from lacuna_model.context import Gap
+from lacuna_model.context import Layout
 from lacuna_model.prior.index import Segment
-from lacuna_model.prior.proposal import EndEvidence, Walk
+from lacuna_model.prior.proposal import Walk
 from lacuna_model.prior.suffix_array import MAX_MATCH
-from lacuna_model.prior.weights import fitted
 
 # A draft goes on as long as its tokens are likely enough to hold together. A shorter match than this says little.
 LEAST_MATCH = 3
@@ -15,20 +14,18 @@ LEAST_CERTAINTY = 0.35
 
 
 class ProjectDrafts:
-    """Continues a fill as the longest match in the project does; ``fronts`` has the text tokens before each gap."""
+    """Continues a fill as the longest match in the project does."""
 
-    def __init__(self, segments: Sequence[Segment], fronts: Mapping[Gap, Sequence[int]], eog_id: int) -> None:
-        self._segments = segments
-        self._fronts = fronts
-        self._eog_id = eog_id
+    def __init__(self, known: Sequence[Segment], layout: Layout) -> None:
+        self._known = known
+        self._layout = layout
 
     def draft(self, canvas: Canvas, most: int) -> list[int]:
         """Up to ``most`` tokens that may follow what is committed of a canvas."""
         written = canvas.tokens()
         if most <= 0 or (not written and canvas.gap.prefix):
             return []  # the first token has the healed text, which no file has in front of itself
-        left = [*self._fronts[canvas.gap], *written][-MAX_MATCH:]
-        walk = Walk(self._segments, left, EndEvidence(self._eog_id, (), fitted().ends), None)
+        walk = Walk(self._known, [*self._layout.segments[canvas.gap.index], *written][-MAX_MATCH:])
         drafted: list[int] = []
         certainty = 1.0
         while len(drafted) < most:
@@ -37,7 +34,7 @@ class ProjectDrafts:
                 break
             token = int(proposal.ids[0])
             certainty *= proposal.purity * proposal.length / (proposal.length + 2)
-            if token == self._eog_id or token < 0 or certainty < LEAST_CERTAINTY:
+            if token < 0 or certainty < LEAST_CERTAINTY:
                 break
             drafted.append(token)
             walk.take(token)

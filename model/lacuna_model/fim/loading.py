@@ -18,21 +18,12 @@ from lacuna_kernels.native import NativeKernels
 from lacuna_model import memory, models
 from lacuna_model.assembly import build_transformer, fuse, narrow
 from lacuna_model.config import ModelConfig
-from lacuna_model.devices import choose_device
+from lacuna_model.devices import cache_dtype, choose_device, choose_threads, default_precision
 from lacuna_model.errors import WeightsError
 from lacuna_model.fim.preparing import prepared
 from lacuna_model.keeping import keep
-from lacuna_model.loader import (
-    PREPARED_KEPT,
-    Preparation,
-    cache_dtype,
-    choose_threads,
-    default_precision,
-    prepared_path,
-    read_prepared,
-    write_prepared,
-)
 from lacuna_model.prefixes import PrefixTable
+from lacuna_model.prepared import PREPARED_KEPT, Preparation, prepared_path, read_prepared, write_prepared
 from lacuna_model.tokenizer import FimTokens, Tokenizer
 from lacuna_model.transformer import Transformer
 from lacuna_model.weights import GgufFile
@@ -65,7 +56,9 @@ def load_fim(
 ) -> LoadedFim:
     """Load the GGUF at ``path``.
 
-    ``threads``, ``precision`` and ``device`` are those of :func:`lacuna_model.loader.load_model`. ``advance`` hears
+    ``threads`` 0 leaves the choice to :func:`choose_threads`, ``device`` "" to :func:`choose_device`. ``precision`` ""
+    takes bfloat16 on a GPU, 8 bit on a CPU that has the instructions, by our own kernels or torch's, and float32
+    elsewhere. ``advance`` hears
     how much of the prepared form is done, of how much, where it has to be made. Raises DeviceError, or WeightsError
     where the file cannot be read or its model has no fill-in-the-middle tokens.
     """

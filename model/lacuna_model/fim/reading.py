@@ -11,21 +11,18 @@ passes; once they are filled, one pass verifies what was drafted.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from lacuna_kernels import unmask
-from lacuna_model.canvas import Canvas, Key, Likelihood, Marginals, PassCounts
-from lacuna_model.context import Gap, Layout
-from lacuna_model.ending import RULED_OUT
+from lacuna_model.canvas import Canvas, Key, Marginals
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafts import ProjectDrafts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.tracks import Track
-from lacuna_model.open_slots import NUM_CANDIDATES, only
+from lacuna_model.open_slots import NUM_CANDIDATES, RULED_OUT, only
 
 # Tokens drafted for one pass: on a CPU a pass over so many rows takes little longer than one over a single row.
 MOST_DRAFTED = 7
@@ -60,16 +57,15 @@ class Turn:
 class FimReader:
     """One request's canvases over a document's prompt."""
 
-    def __init__(self, model: LoadedFim, context: FimContext, layout: Layout, drafts: ProjectDrafts | None) -> None:
-        self.counts = PassCounts()
+    def __init__(self, model: LoadedFim, context: FimContext, drafts: ProjectDrafts | None, num_gaps: int) -> None:
+        self.passes = 0
         self._model = model
         self._context = context
         self._drafts = drafts
         self._eog_id = model.tokenizer.eog_id
         self._ends = torch.tensor(sorted(model.fim.ends), device=model.transformer.final_norm.device)
-        self._gaps = {gap: index for index, gap in enumerate(layout.gaps)}
         self._lines: dict[Key, Line] = {}
-        self._settled: list[list[int]] = [[] for _ in layout.gaps[1:]]
+        self._settled: list[list[int]] = [[] for _ in range(num_gaps - 1)]
 
     @torch.inference_mode()
     def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
@@ -88,10 +84,10 @@ class FimReader:
         return False
 
     @torch.inference_mode()
-    def likelihood(self, fills: Sequence[Sequence[int]]) -> Likelihood:
-        """What the model makes of all fills and their ends, each gap's given those before it."""
+    def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
+        """The log-probability of all fills and ends, each gap's given those before it, over their length's root."""
         self._context.settle([list(fill) for fill in fills[:-1]])
-        total, own, length = 0.0, 0.0, 0
+        total, length = 0.0, 0
         reader = self._context.reader
         for gap, fill in enumerate(fills):
             chain = self._context.chain(gap)
@@ -99,20 +95,18 @@ class FimReader:
             track.become([self._model.fim.middle, *fill], sum(len(one.ids) for one in chain))
             rows = self._with_end(reader.logits(reader.read([[*chain, track]])[track])).log_softmax(-1)
             reader.drop(track)
-            self.counts.base += 1
+            self.passes += 1
             said = rows[torch.arange(len(fill) + 1), torch.tensor([*fill, self._eog_id])]
             total += float(said.sum())
-            own += float(said[: len(fill)].sum())
             length += len(said)
         self._context.settle(self._settled)
-        return Likelihood(total / length**0.5, own / max(sum(map(len, fills)), 1))
+        return float(total / length**0.5)
 
     def _waits(self, canvas: Canvas, canvases: Sequence[Canvas]) -> bool:
         """Whether a gap in front of a canvas is not filled yet."""
-        mine = self._gaps[canvas.gap]
+        mine = canvas.gap.index
         return any(
-            not other.closed and other.candidate == canvas.candidate and self._gaps[other.gap] < mine
-            for other in canvases
+            not other.closed and other.candidate == canvas.candidate and other.gap.index < mine for other in canvases
         )
 
     def _settle(self, canvases: Sequence[Canvas]) -> None:
@@ -149,12 +143,12 @@ class FimReader:
             return []
         reader, chains = self._context.reader, []
         for turn in turns:
-            chain, track = self._context.chain(self._gaps[turn.canvas.gap]), self._line(turn.canvas).track
+            chain, track = self._context.chain(turn.canvas.gap.index), self._line(turn.canvas).track
             track.become([self._model.fim.middle, *turn.known, *turn.draft], sum(len(one.ids) for one in chain))
             track.forget_from(len(turn.known))  # the last known token is read anew, for its output
             chains.append([*chain, track])
         hidden = reader.read(chains)
-        self.counts.base += 1
+        self.passes += 1
         sizes = [len(turn.draft) + 1 for turn in turns]
         rows = [hidden[chain[-1]][-size:] for chain, size in zip(chains, sizes, strict=True)]
         return list(reader.logits(torch.cat(rows)).split_with_sizes(sizes))
@@ -196,15 +190,6 @@ class FimReader:
         if due := self._model.prefixes.due(canvas.gap.prefix, written):
             only(row, self._model.prefixes.starting_with(due))
         return row
-
-
-def fronts(layout: Layout) -> dict[Gap, list[int]]:
-    """The text tokens in front of every gap of a layout, up to the gap before it."""
-    prompts_between = [list(layout.before.ids)]
-    after = layout.after.ids
-    borders = [1, *(gap.parent_len for gap in layout.gaps[1:])]
-    prompts_between += [list(after[start:end]) for start, end in pairwise(borders)]
-    return dict(zip(layout.gaps, prompts_between, strict=True))
 
 
 def _put_first(found: Marginals, slot: int, token: int) -> None:

@@ -10,9 +10,12 @@ import numpy as np
 from lacuna_model.prior.index import Tokens
 from lacuna_model.prior.suffix_array import token_type
 
-# No token of the pre-tokenisers in use spans a printable character and the newline behind it, so that lines which end
-# in one can be encoded by themselves.
-_BORDER = re.compile(r"(?<=[!-~])(?=\n)")
+# Where a text may be cut so that its parts have the tokens that it has itself: some pre-tokenisers (GPT-2) never put a
+# printable character and the newline after it into one token, others (Qwen2) nothing that ends a line and what begins
+# the next one with text in it.
+_BORDERS = re.compile(r"(?<=[!-~])(?=\n)"), re.compile(r"(?<=\n)(?=[ \t]*[!-~])")
+# A text that tells these kinds apart.
+_SAMPLE = "if x:\n    y()\n\n\n        z"
 REMEMBERED_LINES = 16384
 
 
@@ -36,14 +39,22 @@ class FileTokenizer(Protocol):
 
 
 class LineEncoder:
-    """Encodes whole texts as ``tokenizer`` does."""
+    """Encodes whole texts as ``tokenizer`` does; what it finds no border for it encodes as a whole."""
 
     def __init__(self, tokenizer: FileTokenizer) -> None:
         self.kind = kind = token_type(tokenizer.vocab_size)
         self._line = lru_cache(maxsize=REMEMBERED_LINES)(
             lambda line: np.asarray(tokenizer.encode(line), dtype=kind).tobytes()
         )
+        whole = tokenizer.encode(_SAMPLE)
+        fitting = (
+            border
+            for border in _BORDERS
+            if [token for part in border.split(_SAMPLE) for token in tokenizer.encode(part)] == whole
+        )
+        self._border = next(fitting, None)
 
     def encode(self, text: str) -> Tokens:
         """The token ids of ``text``."""
-        return np.frombuffer(b"".join(map(self._line, _BORDER.split(text))), dtype=self.kind)
+        parts = self._border.split(text) if self._border else [text]
+        return np.frombuffer(b"".join(map(self._line, parts)), dtype=self.kind)

@@ -49,7 +49,7 @@ def context(
     from rich.console import Console
 
     with Console(stderr=True).status(f"reading {root}"):
-        from lacuna_model.loader import load_tokenizer
+        from lacuna_model.readers import load_tokenizer
         from lacuna_model.snippets.chooser import SnippetChooser
         from lacuna_model.snippets.format import TokenCounts
 

@@ -158,7 +158,7 @@ def bench_workspace(
     import torch
 
     from lacuna_model.evaluate import bench_workspace as benchmark
-    from lacuna_model.loader import load_tokenizer
+    from lacuna_model.readers import load_tokenizer
 
     torch.set_num_threads(1)  # threads that wait for work would be counted as work
     cost = benchmark.bench_workspace(load_tokenizer(model), folder, places=places, seed=seed)
@@ -191,7 +191,7 @@ def bench_syntax(
 
     from lacuna_model.engine import Engine
     from lacuna_model.evaluate import bench_syntax as benchmark
-    from lacuna_model.loader import load_tokenizer
+    from lacuna_model.readers import load_tokenizer
 
     fill = Engine.load(model, threads=threads).stream if engine else None
     tokens = load_tokenizer(model)

@@ -84,10 +84,9 @@ def pull(
 
 def _prepare(info: ModelInfo, path: Path, report: "Progress") -> None:
     """Make what every start reads, so that the first one need not."""
-    if not info.adapter:
-        from lacuna_model.fim.loading import load_fim
+    from lacuna_model.fim.loading import load_fim
 
-        load_fim(path, info.name, advance=lambda done, total: report("prepare", done * info.size // total, info.size))
+    load_fim(path, info.name, advance=lambda done, total: report("prepare", done * info.size // total, info.size))
 
 
 def describe(info: ModelInfo) -> dict[str, object]:
@@ -103,7 +102,6 @@ def describe(info: ModelInfo) -> dict[str, object]:
         "state": models.state(info)[0],
         "path": str(models.location(info)),
         "default": models.DEFAULT.why if info.name == models.DEFAULT_MODEL else "",
-        "adapter": info.adapter,
         "wheels": " ".join(wheel.requirement for wheel in info.wheels),
         "hub": f"{info.hub.repo}@{info.hub.revision[:12]}/{info.hub.filename}",
     }

@@ -1,11 +1,11 @@
 from tests.model import tiny
 
 from lacuna_model.evaluate import bench_passes
-from lacuna_model.loader import LoadedModel
+from lacuna_model.fim.loading import LoadedFim
 
 
 def test_every_size_is_timed_over_the_same_context() -> None:
-    model: LoadedModel = tiny.loaded()
+    model: LoadedFim = tiny.loaded()
     costs = bench_passes.bench_passes(model, context_tokens=300, runs=2)
     assert [cost.slots for cost in costs] == [0, *bench_passes.SLOTS]
     assert len({cost.context_tokens for cost in costs}) == 1

@@ -3,6 +3,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from lacuna_model.train.calibration import Bin
+from lacuna_model.train.shards import ShardError, ShardWriter
+from lacuna_model.train.validation import ValidationReport
 from rich.console import Console
 from tests.model import tiny
 
@@ -14,12 +17,9 @@ from lacuna_model.evaluate.held_out_report import HeldOutReport, Question, SlotS
 from lacuna_model.evaluate.held_out_texts import HeldOut, find_held_out, valid
 from lacuna_model.evaluate.plots import draw
 from lacuna_model.evaluate.records import Records
-from lacuna_model.loader import LoadedModel
+from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.params import DecodeOptions
 from lacuna_model.tokenizer import Tokenizer
-from lacuna_model.train.calibration import Bin
-from lacuna_model.train.shards import ShardError, ShardWriter
-from lacuna_model.train.validation import ValidationReport
 
 from .fakes import Canned
 
@@ -69,7 +69,7 @@ def test_gaps_are_cut_into_files_that_parse_in_every_language(files: dict[str, H
             assert not any("note" in truth for truth in case.truths)
 
 
-def test_the_prior_knows_the_other_files_of_the_package(files: dict[str, HeldOut], model: LoadedModel) -> None:
+def test_the_prior_knows_the_other_files_of_the_package(files: dict[str, HeldOut], model: LoadedFim) -> None:
     (case,) = files["python"].cases(1, seed=0)
     (segment,) = files["python"].segments(case.request)
     hidden = [name for name, counts in zip(segment.documents.names, segment.counts, strict=True) if not counts]
@@ -148,7 +148,7 @@ def test_the_report_has_tables_and_plots(files: dict[str, HeldOut], tmp_path: Pa
         draw(found, tmp_path / "file")
 
 
-def test_our_engine_and_the_base_are_compared(files: dict[str, HeldOut], model: LoadedModel) -> None:
+def test_our_engine_and_the_base_are_compared(files: dict[str, HeldOut], model: LoadedFim) -> None:
     engines = held_out_engines(model, files, {"lacuna: one pass": DecodeOptions(steps=1)})
     assert list(engines) == [
         "lacuna", "lacuna-unconstrained", "lacuna-candidates", "base-both-sides", "base-left", "prior",

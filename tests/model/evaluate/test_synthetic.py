@@ -21,7 +21,7 @@ def read(canvas: Canvas, *, noise: float = 0.0, foresight: int = 0) -> Marginals
 
 
 def opened(size: int = 12) -> Canvas:
-    canvas = Canvas(Gap("before", 0, 0), size, len(TRUTH))
+    canvas = Canvas(Gap(0), size, len(TRUTH))
     canvas.open_block()
     return canvas
 

@@ -9,7 +9,7 @@ from lacuna_model.evaluate import workspace_cases
 from lacuna_model.evaluate.workspace import ARMS, Bench, Outcome
 from lacuna_model.evaluate.workspace_cases import Held, draw_cases, fetch_packages, held, read_pins
 from lacuna_model.evaluate.workspace_report import summarise, table, workspace_main
-from lacuna_model.loader import LoadedModel
+from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.train import packages as corpus_packages
 from lacuna_model.train.packages import read_packages
 from lacuna_model.train.pypi import PyPI
@@ -51,7 +51,7 @@ def test_gaps_are_cut_into_what_a_package_ships() -> None:
     assert workspace_cases.PACKAGES.endswith(".toml")
 
 
-def test_every_arm_on_every_case_and_the_file_is_out_of_its_workspace(model: LoadedModel, tmp_path: Path) -> None:
+def test_every_arm_on_every_case_and_the_file_is_out_of_its_workspace(model: LoadedFim, tmp_path: Path) -> None:
     shop = package()
     cases = draw_cases([shop], 3, seed=0)
     outcomes = []
@@ -103,7 +103,7 @@ def test_figures_by_arm_and_shape() -> None:
 
 
 def test_the_command_prints_json_and_keeps_records(
-    model: LoadedModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    model: LoadedFim, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     records = tmp_path / "records.jsonl"
     report = workspace_main(model, [package()], arms=["prior"], limit=2, records=records, as_json=True)
@@ -115,7 +115,7 @@ def test_the_command_prints_json_and_keeps_records(
         workspace_main(model, [package()], arms=["nobody"])
 
 
-def test_an_interrupted_evaluation_goes_on(model: LoadedModel, tmp_path: Path) -> None:
+def test_an_interrupted_evaluation_goes_on(model: LoadedFim, tmp_path: Path) -> None:
     records = tmp_path / "records.jsonl"
     whole = workspace_main(model, [package()], arms=["prior"], limit=3, records=records, as_json=True)
     lines = records.read_bytes().splitlines(keepends=True)

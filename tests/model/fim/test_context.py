@@ -14,7 +14,7 @@ BEFORE, AFTER = TEXT[:900], TEXT[900:]
 
 
 def new_context(near: int) -> FimContext:
-    return FimContext(MODEL.transformer, MODEL.tokenizer, torch.float32, near=near)
+    return FimContext(MODEL.transformer, MODEL.tokenizer, MODEL.fim.suffix, torch.float32, near=near)
 
 
 @torch.inference_mode()
@@ -29,7 +29,7 @@ def logits_at(context: FimContext, gap: int) -> torch.Tensor:
 
 def prompt(layout: Layout, gap: int, fills: tuple[list[int], ...] = ()) -> list[int]:
     """The whole prompt of a gap, the gaps before it filled so."""
-    parts = Prompts.of(layout, MODEL.tokenizer)
+    parts = Prompts.of(layout, MODEL.tokenizer, MODEL.fim.suffix)
     between = [token for fill, text in zip(fills, parts.between, strict=False) for token in (*fill, *text)]
     return [*parts.head, *between, *parts.suffixes[gap], MODEL.fim.middle]
 

@@ -9,7 +9,7 @@ from tests.model import tiny
 from torch import Tensor
 
 from lacuna_model.assembly import build_transformer, fuse
-from lacuna_model.context import Layout, Opening, lay_out
+from lacuna_model.context import Layout, lay_out
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.prompt import prompt_head
 from lacuna_model.prefixes import PrefixTable
@@ -42,8 +42,7 @@ def loaded(seed: int = 0) -> LoadedFim:
 
 
 def laid_out(model: LoadedFim, *segments: str) -> Layout:
-    opening = Opening(tuple(prompt_head(model.fim, model.tokenizer, (), "a.py")), model.fim.suffix)
-    return lay_out(segments, model.tokenizer, reserve=lambda _: 64, hole=64, opening=opening)
+    return lay_out(segments, model.tokenizer, prompt_head(model.fim, model.tokenizer, (), "a.py"))
 
 
 def unhealed(layout: Layout) -> Layout:

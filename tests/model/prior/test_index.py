@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from lacuna_model.prior.index import Documents, Index
-from lacuna_model.prior.matching import match_left, match_right
+from lacuna_model.prior.matching import longest_match
 
 NAMES = st.sampled_from("abcde")
 TOKENS = st.lists(st.integers(0, 2), max_size=8)
@@ -47,15 +47,14 @@ class Edits(RuleBasedStateMachine):
         for without in ("", "a"):
             fresh = Index.for_vocabulary(100)
             fresh.settle(Documents.index({n: t for n, t in self.files.items() if n != without}, fresh.kind))
-            for match in (match_left, match_right):
-                for context in ([0], [1, 2], [2, 0, 1], [1, 1, 0, 2]):
-                    got, wanted = (
-                        match(each.segments(name), context) for each, name in ((self.index, without), (fresh, ""))
-                    )
-                    assert (got is None) == (wanted is None)
-                    if got is not None and wanted is not None:
-                        assert got.length == wanted.length
-                        assert Counter(got.tokens().tolist()) == Counter(wanted.tokens().tolist())
+            for context in ([0], [1, 2], [2, 0, 1], [1, 1, 0, 2]):
+                got, wanted = (
+                    longest_match(each.segments(name), context) for each, name in ((self.index, without), (fresh, ""))
+                )
+                assert (got is None) == (wanted is None)
+                if got is not None and wanted is not None:
+                    assert got.length == wanted.length
+                    assert Counter(got.tokens().tolist()) == Counter(wanted.tokens().tolist())
 
 
 Edits.TestCase.settings = settings(max_examples=20, stateful_step_count=10, deadline=None)
@@ -67,7 +66,7 @@ def test_a_reader_keeps_what_it_was_given() -> None:
     index.update("a", [1, 2])
     before = index.segments()
     index.update("a", [1, 3])
-    old, new = match_left(before, [1]), match_left(index.segments(), [1])
+    old, new = longest_match(before, [1]), longest_match(index.segments(), [1])
     assert old is not None
     assert new is not None
     assert (old.tokens().tolist(), new.tokens().tolist()) == ([2], [3])

@@ -5,7 +5,7 @@ import pytest
 
 from lacuna_model.prior.index import Segment
 from lacuna_model.prior.indexing import Progress, refresh
-from lacuna_model.prior.matching import match_left
+from lacuna_model.prior.matching import longest_match
 from lacuna_model.prior.store import IndexedFiles
 from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.workspace.files import WorkspaceSettings
@@ -33,7 +33,7 @@ def test_all_readable_files_are_indexed(root: Path, tokenizer: Tokenizer) -> Non
     assert texts(files, tokenizer) == {path.name: path.read_text() for path in root.glob("*.py")}
     assert [progress.num_files for progress in seen] == [1, 2, 3, 4, 5]
     assert seen[-1].num_tokens == sum(len(tokenizer.encode(path.read_text())) for path in root.glob("*.py"))
-    match = match_left([Segment(files.documents)], tokenizer.encode("def name3"))
+    match = longest_match([Segment(files.documents)], tokenizer.encode("def name3"))
     assert match is not None
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from lacuna_model.prior import store
 from lacuna_model.prior.index import Documents, Segment
-from lacuna_model.prior.matching import match_left
+from lacuna_model.prior.matching import longest_match
 from lacuna_model.prior.store import IndexedFiles
 from lacuna_model.prior.suffix_array import token_type
 
@@ -24,7 +24,7 @@ def test_what_is_kept_comes_back(file: Path) -> None:
     found = store.load(file, "tokenizer")
     assert found is not None
     assert (dict(found.marks), list(found.documents.names)) == (dict(FILES.marks), ["a.py", "b.py"])
-    match = match_left([Segment(found.documents)], [1, 2])
+    match = longest_match([Segment(found.documents)], [1, 2])
     assert match is not None
     assert match.tokens().tolist() == [3]
 

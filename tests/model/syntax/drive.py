@@ -94,7 +94,7 @@ def fill(
     prefixes: Sequence[bytes] = (),
 ) -> Verdict:
     """Fills gaps block by block; with ``rng`` slots are committed in random order, else left to right."""
-    gaps = [Gap("before", 0, 0, prefix) for prefix in prefixes or [b""] * len(budgets)]
+    gaps = [Gap(0, prefix) for prefix in prefixes or [b""] * len(budgets)]
     canvases = [Canvas(gap, block, budget) for gap, budget in zip(gaps, budgets, strict=True)]
     for canvas in canvases:
         canvas.open_block()

@@ -16,7 +16,7 @@ CHANGES = (
 
 
 def test_a_view_changes_as_the_canvas_does() -> None:
-    canvas = Canvas(Gap("before", 0, 0), 8, 8)
+    canvas = Canvas(Gap(0), 8, 8)
     canvas.open_block()
     view = canvas.view(None)
     for one in CHANGES:

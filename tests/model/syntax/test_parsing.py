@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuna_model.engine import Engine
-from lacuna_model.loader import LoadedModel
+from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.params import InfillRequest, Region
 from lacuna_model.snippets import sources
 from lacuna_model.syntax import LANGUAGES, language_for
@@ -75,7 +75,7 @@ def test_any_bytes_in_any_grammar_end_in_time(language, data) -> None:  # type: 
     assert time.thread_time() - began < SECONDS
 
 
-def test_a_file_that_cannot_be_parsed_is_filled_unchecked_and_said_so(model: LoadedModel) -> None:
+def test_a_file_that_cannot_be_parsed_is_filled_unchecked_and_said_so(model: LoadedFim) -> None:
     text = "const size = ;\n\nexport const Box = () => " + ENDLESS.decode() + "\n"
     request = InfillRequest(text, (Region(13, 13, max_tokens=4),), path="hang.tsx")
     result = Engine(model).fill(request)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from lacuna_model.train.packing import pack_corpus
 
 from lacuna_model.errors import NotPublishedError
 from lacuna_model.train.corpus import build_packages
@@ -18,7 +19,6 @@ from lacuna_model.train.documents import Document, DocumentWriter, read_document
 from lacuna_model.train.download import fetch
 from lacuna_model.train.manifest import read_manifest
 from lacuna_model.train.packages import CorpusError, Package, Role, read_packages
-from lacuna_model.train.packing import pack_corpus
 from lacuna_model.train.pypi import PyPI
 
 MIT = "Metadata-Version: 2.4\nName: x\nVersion: 1\nLicense-Expression: MIT\n"

@@ -7,7 +7,7 @@ import pytest
 
 from lacuna_model.params import InfillRequest, Region
 from lacuna_model.prior import store
-from lacuna_model.prior.matching import match_left
+from lacuna_model.prior.matching import longest_match
 from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.workspace.files import WorkspaceSettings
 from lacuna_model.workspace.project import Project
@@ -44,7 +44,7 @@ def follows(tokenizer: Tokenizer) -> Callable[[Project, str, str], str]:
 
     def found(project: Project, text: str, path: str = "") -> str:
         context = tokenizer.encode(text)
-        match = match_left(project.segments(path), context)
+        match = longest_match(project.segments(path), context)
         if match is None or match.length < len(context):
             return ""
         return tokenizer.decode([token for token in (int(match.tokens(ahead)[0]) for ahead in range(4)) if token >= 0])
