@@ -8,7 +8,6 @@ from lacuna_model.adapter import merge_adapter
 from lacuna_model.assembly import build_transformer, fuse, narrow
 from lacuna_model.context import lay_out
 from lacuna_model.engine import Engine
-from lacuna_model.evaluate.base_stream import BaseStream
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
 from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Region
@@ -80,16 +79,6 @@ def test_the_pretended_device_minds() -> None:
         with pytest.raises(Mismatch):
             (there + 1).numpy()
         assert there.numpy(force=True).sum() == 3
-
-
-def test_a_left_to_right_stream_is_where_its_model_is() -> None:
-    with Elsewhere():
-        there = BaseStream(model(ELSEWHERE).base)
-        there.reset([0, 5, 9, 7])
-        got = there.logits()
-    here = BaseStream(model(torch.device("cpu")).base)
-    here.reset([0, 5, 9, 7])
-    assert (got == here.logits()).all()
 
 
 def test_bfloat16_goes_the_same_way_and_stays_close_to_float32() -> None:

@@ -2,7 +2,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
-import numpy as np
 import pytest
 import torch
 
@@ -11,7 +10,6 @@ from lacuna_model.constraint import Commit, GapView, Remask, Unconstrained
 from lacuna_model.context import Layout, Stream, lay_out
 from lacuna_model.denoise import denoise
 from lacuna_model.engine import never
-from lacuna_model.evaluate.base_stream import BaseStream
 from lacuna_model.kv_cache import ContextCache
 from lacuna_model.loader import LoadedModel
 from lacuna_model.open_slots import NUM_CANDIDATES
@@ -84,20 +82,6 @@ def test_full_guidance_writes_what_the_base_would(
         ids = [*before.ids, *stream.ids[: gap.parent_len]]
         positions = [*before.positions, *stream.positions[: gap.parent_len]]
         assert canvas.tokens() == greedy(model, ids, positions, gap.prefix, 20, len(before))
-
-
-def test_full_guidance_equals_the_left_to_right_baseline(model: LoadedModel) -> None:
-    cache, layout = context(model, *SEGMENTS[:2])
-    (canvas,) = tiny.canvases(layout, block_size=8, budget=30, min_tokens=30)
-    decode(model, tiny.reader(model, cache, layout, guidance=1.0), [canvas], corrections=0, schedule="single")
-    first, *rest = canvas.tokens()
-    stream = BaseStream(model.base)
-    stream.reset([*layout.before.ids, first])
-    for token in rest:
-        logits = stream.logits()
-        logits[model.tokenizer.eog_id] = -np.inf
-        assert token == logits.argmax()
-        stream.append(token)
 
 
 @pytest.mark.parametrize("guidance", [0.0, 0.5])

@@ -26,7 +26,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         (["train", "validate"], "'--adapter'"),
         (["train", "--recipe", "none.json"], "none.json: not a recipe"),
         (["train", "corpus", "--packages", "none.toml", "--out", "{out}"], "none.toml"),
-        (["evaluate", "--held-out", "none"], "none: no held-out shards here"),
+        (["evaluate", "--held-out", "none"], "none: no held-out files here"),
         (["bench", "typed", "--corpus", "{out}"], "`lacuna train corpus` builds the corpus"),
         (["bench", "--warm", "0"], "'--warm'"),
     ],
