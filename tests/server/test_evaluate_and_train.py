@@ -1,11 +1,18 @@
+import gzip
 import json
 import resource
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
+from tests.model import gguf_files
+from tests.model.evaluate.fakes import write_llama_cpp
 
+from lacuna_model.evaluate.dataset import Problem
+from lacuna_model.evaluate.llama import INSTALL
+from lacuna_model.loader import load_tokenizer
 from lacuna_model.train.documents import Document, DocumentWriter
 from lacuna_model.train.manifest import Manifest
 from lacuna_model.train.shards import ShardWriter
@@ -83,14 +90,45 @@ def test_a_shard_that_finds_no_room_is_named(tmp_path: Path) -> None:
     assert not list((tmp_path / "shards").iterdir())
 
 
-@pytest.mark.usefixtures("gguf_path")
-def test_an_unknown_engine_is_refused(tmp_path: Path) -> None:
-    data = Path(__file__).parents[3] / "shared" / "data" / "humaneval_infill_dev.jsonl.gz"
-    if not data.is_file():
-        data = tmp_path / "none"
-    ended = run("evaluate", "--data", data, "--engines", "gpt")
+@pytest.fixture
+def problems(tmp_path: Path) -> Path:
+    """A benchmark of one problem."""
+    text, test = "def double(x):\n", "def check(candidate):\n    assert candidate(2) == 4\n"
+    problem = Problem("SingleLineInfilling/HumanEval/0/1", "double", text, "    return y\n", "    y = 2 * x\n", test)
+    path = tmp_path / "problems.jsonl.gz"
+    path.write_bytes(gzip.compress(msgspec.json.encode(problem) + b"\n"))
+    return path
+
+
+def test_llama_cpp_fills_what_a_benchmark_asks_for(
+    tmp_path: Path, problems: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(write_llama_cpp(tmp_path / "packages")))
+    gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
+    tokenizer = load_tokenizer(str(gguf))
+    said = tokenizer.encode("    y = 2 * x\n    return y\n")
+    gguf.with_suffix(".says").write_text(json.dumps([*said, tokenizer.eog_id]))
+    ended = run("evaluate", "--data", problems, "--engines", "llama.cpp", "--model", gguf, "--json")
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)["engines"]["llama.cpp"]["kinds"]["single"]
+    assert (found["n"], found["pass_rate"], found["exact_match"]) == (1, 1.0, 1.0)
+
+
+def test_an_unknown_engine_is_refused(problems: Path) -> None:
+    ended = run("evaluate", "--data", problems, "--engines", "gpt")
     assert ended.returncode == 2
-    assert ended.stderr.startswith("lacuna: ")
+    assert ended.stderr.startswith("lacuna: no engine named 'gpt'; there are lacuna, ")
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [["evaluate", "--data", "{data}", "--engines", "llama.cpp"], ["bench"]])
+def test_where_llama_cpp_is_missing_one_line_says_how_to_get_it(problems: Path, command: list[str]) -> None:
+    arguments = [word.format(data=problems) for word in command]
+    code = f"""import sys; sys.modules["llama_cpp"] = None
+from lacuna_server.cli import _run; sys.exit(_run({arguments!r}))"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr == f"lacuna: llama.cpp is not installed; run: {INSTALL}\n"
 
 
 @pytest.mark.usefixtures("gguf_path")
