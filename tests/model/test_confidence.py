@@ -1,13 +1,28 @@
 """How likely a fill is right, line by line, from what was said of its tokens."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.model.evaluate.fakes import ByteTokens
 
 from lacuna_model.confidence import UNSAID, Calibration, fitted, of_lines
+
+
+class ByteTokens:
+    """Every byte is a token; the end has none."""
+
+    eog_id = 256
+
+    def encode(self, text: str) -> list[int]:
+        return list(text.encode())
+
+    def token_bytes(self, token: int) -> bytes:
+        return bytes([token]) if token < self.eog_id else b""
+
+    def decode_bytes(self, tokens: Sequence[int]) -> bytes:
+        return b"".join(map(self.token_bytes, tokens))
 
 
 def sure(fill: str, written: str, said: list[float], prefix: str = "") -> tuple[float, ...]:

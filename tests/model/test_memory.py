@@ -1,6 +1,5 @@
 """What is free is given back, and nothing else."""
 
-import subprocess
 import sys
 import weakref
 from pathlib import Path
@@ -36,19 +35,3 @@ def test_memory_between_what_is_kept_goes_back_to_the_system() -> None:
     del blocks[1::2], blocks[1::2]
     memory.give_back_freed()
     assert resident() < before - 50_000
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and glibc")
-@pytest.mark.parametrize("kept", [True, False], ids=["kept", "as-it-is"])
-def test_all_of_it_is_kept_for_the_next_step(kept: bool) -> None:
-    """In a process of its own: what glibc is told it does until the end."""
-    script = f"""
-from pathlib import Path
-from lacuna_model import memory
-if {kept}:
-    memory.reuse_all_freed()
-bytearray(b"x") * 100_000_000
-print(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0])
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert (int(done.stdout) > 95_000) is kept

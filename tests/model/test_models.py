@@ -17,7 +17,7 @@ WEIGHTS = b"GGUF" + bytes(range(256)) * 16
 def info(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModelInfo:
     monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
     digest = hashlib.sha256(WEIGHTS).hexdigest()
-    info = replace(models.find(models.DEFAULT_MODEL), name="tiny", size=len(WEIGHTS), sha256=digest, adapter="none")
+    info = replace(models.find(models.DEFAULT_MODEL), name="tiny", size=len(WEIGHTS), sha256=digest)
     monkeypatch.setattr(models, "MODELS", (info,))
     return info
 
@@ -67,7 +67,7 @@ def test_the_default_follows_the_machine_unless_it_is_named(
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(ModelNotFoundError, match=r"unknown model 'gpt'; known: smollm2-135m"):
+    with pytest.raises(ModelNotFoundError, match=r"unknown model 'gpt'; known: qwen2.5-coder-0.5b"):
         models.find("gpt")
 
 
@@ -77,7 +77,7 @@ def test_the_cache_is_the_users_own_unless_the_environment_says_otherwise(
     monkeypatch.delenv("LACUNA_CACHE", raising=False)
     assert models.cache_dir() == platformdirs.user_cache_path("lacuna")
     monkeypatch.setenv("LACUNA_CACHE", str(tmp_path))
-    assert models.location(models.find("smollm2-135m")).is_relative_to(tmp_path)
+    assert models.location(models.find(models.SMALL_MODEL)).is_relative_to(tmp_path)
 
 
 def test_absent_weights_say_how_to_get_them(info: ModelInfo) -> None:
@@ -122,8 +122,3 @@ def test_a_damaged_note_costs_only_another_check(info: ModelInfo) -> None:
     models.path(info)
     file.with_name(file.name + checksum.SUFFIX).write_text("{")
     assert models.path(info) == file
-
-
-def test_a_missing_adapter_is_an_error_that_names_it(info: ModelInfo) -> None:
-    with pytest.raises(ModelNotFoundError, match=r"none\.safetensors.*reinstall"):
-        models.adapter_path(info)

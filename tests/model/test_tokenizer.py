@@ -133,19 +133,10 @@ def test_decoding_gives_back_the_text(tokenizer: Tokenizer, text: str) -> None:
     assert tokenizer.special_ids.isdisjoint(ids)
 
 
-def test_decoding_gives_back_what_the_real_vocabulary_can_say(real_tokenizer: Tokenizer) -> None:
-    known = {real_tokenizer.token_bytes(token) for token in range(real_tokenizer.vocab_size)}
-    # SmolLM2 has no token for six control characters and for the bytes that begin unassigned planes of Unicode.
-    lacking = {byte for byte in range(256) if bytes([byte]) not in known}
-    assert lacking == {0x04, 0x06, 0x13, 0x14, 0x16, 0x1D, 0xC0, 0xC1, 0xF1, 0xF2, *range(0xF5, 0x100)}
-
-    @settings(deadline=None)
-    @given(ANY_TEXT)
-    def check(text: str) -> None:
-        kept = bytes(byte for byte in text.encode() if byte not in lacking)
-        assert real_tokenizer.decode_bytes(real_tokenizer.encode(text)) == kept
-
-    check()
+@settings(deadline=None)
+@given(ANY_TEXT)
+def test_decoding_gives_back_the_text_with_the_real_vocabulary(real_tokenizer: Tokenizer, text: str) -> None:
+    assert real_tokenizer.decode(real_tokenizer.encode(text)) == text
 
 
 @pytest.mark.parametrize("name", tiny.SPECIALS)
@@ -157,7 +148,9 @@ def test_special_names_in_text_are_text(tokenizer: Tokenizer, real_tokenizer: To
 
 
 def test_special_tokens_have_no_text(tokenizer: Tokenizer) -> None:
-    assert [tokenizer.token_bytes(token) for token in sorted(tokenizer.special_ids)] == [b"", b"", b""]
+    assert [tokenizer.token_bytes(token) for token in sorted(tokenizer.special_ids)] == [b""] * len(
+        tokenizer.special_ids
+    )
     assert {tokenizer.document_id, tokenizer.eog_id} <= tokenizer.special_ids
 
 
@@ -170,11 +163,11 @@ def test_a_batch_gives_what_its_texts_give_alone(tokenizer: Tokenizer) -> None:
     assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
 
 
-def test_the_fingerprint_tells_vocabularies_apart(tokenizer: Tokenizer) -> None:
+def test_the_fingerprint_tells_vocabularies_apart() -> None:
     other = tiny.vocabulary()
     shorter = type(other)(other.tokens[:-1], other.merges[:-1], other.special_ids, other.document_id, other.eog_id)
-    assert tokenizer.fingerprint == Tokenizer(other).fingerprint
-    assert tokenizer.fingerprint != Tokenizer(shorter).fingerprint
+    assert Tokenizer(other).fingerprint == Tokenizer(tiny.vocabulary()).fingerprint
+    assert Tokenizer(other).fingerprint != Tokenizer(shorter).fingerprint
 
 
 def test_a_token_is_begun_by_what_a_longer_one_begins_with(real_tokenizer: Tokenizer) -> None:

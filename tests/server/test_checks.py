@@ -160,9 +160,9 @@ def test_every_model_is_listed_with_its_size_and_state(cache: Path) -> None:
 
 
 def test_a_damaged_model_that_is_not_the_default_is_a_warning(cache: Path) -> None:
-    file = models.location(models.find("smollm2-135m"))
+    file = models.location(models.find(models.LARGE_MODEL))
     file.parent.mkdir(parents=True)
     file.write_bytes(b"GGUF")
     check = checks.registry()
-    assert (check.state, check.mend) == ("warn", "run: lacuna models pull --force smollm2-135m")
-    assert "smollm2-135m (98 MB) damaged" in check.detail
+    assert (check.state, check.mend) == ("warn", "run: lacuna models pull --force qwen2.5-coder-1.5b")
+    assert "qwen2.5-coder-1.5b (1117 MB) damaged" in check.detail

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.model import tiny
 
-from lacuna_model import loader, models
+from lacuna_model import models, readers
 from lacuna_model.tokenizer import Tokenizer
 from lacuna_server import cli
 
@@ -26,7 +26,7 @@ def project(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _tiny_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "path", lambda info: Path("weights.gguf"))
-    monkeypatch.setattr(loader, "load_tokenizer", lambda name: Tokenizer(tiny.VOCABULARY))
+    monkeypatch.setattr(readers, "load_tokenizer", lambda name: Tokenizer(tiny.VOCABULARY))
 
 
 def lacuna(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:

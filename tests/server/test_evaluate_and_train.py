@@ -1,14 +1,18 @@
+import gzip
 import json
-import resource
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
-from lacuna_model.train.shards import ShardWriter
+from tests.model import gguf_files
+from tests.model.evaluate.fakes import write_llama_cpp
 
+from lacuna_model.evaluate.dataset import Problem
+from lacuna_model.evaluate.llama import INSTALL
+from lacuna_model.readers import load_tokenizer
 from lacuna_model.train.documents import Document, DocumentWriter
-from lacuna_model.train.manifest import Manifest
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -22,11 +26,9 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     [
         (["evaluate"], "--data FILE"),
         (["evaluate", "--data", "none.jsonl.gz"], "none.jsonl.gz: no such file"),
-        (["train", "--minutes", "-1"], "'--minutes'"),
-        (["train", "validate"], "'--adapter'"),
-        (["train", "--recipe", "none.json"], "none.json: not a recipe"),
+        (["train", "confidence", "--corpus", "{out}"], "`lacuna train corpus` builds the corpus"),
         (["train", "corpus", "--packages", "none.toml", "--out", "{out}"], "none.toml"),
-        (["evaluate", "--held-out", "none"], "none: no held-out shards here"),
+        (["evaluate", "--held-out", "none"], "none: no held-out files here"),
         (["bench", "typed", "--corpus", "{out}"], "`lacuna train corpus` builds the corpus"),
         (["bench", "--warm", "0"], "'--warm'"),
     ],
@@ -39,58 +41,45 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, arguments: list[s
     assert ended.stderr.count("\n") == 1
 
 
-@pytest.mark.usefixtures("coder_path")
-def test_training_without_shards_says_how_to_make_them(tmp_path: Path) -> None:
-    ended = run("train", "--shards", tmp_path, "--out", tmp_path / "out", "--minutes", "1")
+@pytest.fixture
+def problems(tmp_path: Path) -> Path:
+    """A benchmark of one problem."""
+    text, test = "def double(x):\n", "def check(candidate):\n    assert candidate(2) == 4\n"
+    problem = Problem("SingleLineInfilling/HumanEval/0/1", "double", text, "    return y\n", "    y = 2 * x\n", test)
+    path = tmp_path / "problems.jsonl.gz"
+    path.write_bytes(gzip.compress(msgspec.json.encode(problem) + b"\n"))
+    return path
+
+
+def test_llama_cpp_fills_what_a_benchmark_asks_for(
+    tmp_path: Path, problems: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(write_llama_cpp(tmp_path / "packages")))
+    gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
+    tokenizer = load_tokenizer(str(gguf))
+    said = tokenizer.encode("    y = 2 * x\n    return y\n")
+    gguf.with_suffix(".says").write_text(json.dumps([*said, tokenizer.eog_id]))
+    ended = run("evaluate", "--data", problems, "--engines", "llama.cpp", "--model", gguf, "--json")
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)["engines"]["llama.cpp"]["kinds"]["single"]
+    assert (found["n"], found["pass_rate"], found["exact_match"]) == (1, 1.0, 1.0)
+
+
+def test_an_unknown_engine_is_refused(problems: Path) -> None:
+    ended = run("evaluate", "--data", problems, "--engines", "gpt")
     assert ended.returncode == 2
-    assert "lacuna train pack" in ended.stderr
+    assert ended.stderr.startswith("lacuna: no engine named 'gpt'; there are lacuna, ")
+    assert ended.stderr.count("\n") == 1
 
 
-@pytest.mark.usefixtures("coder_path")
-@pytest.mark.parametrize(
-    ("cut", "message"),
-    [(0, "train-00000.shard: written with tokenizer another"), (30, "train-00000.shard: not a shard")],
-)
-def test_a_shard_that_cannot_be_trained_on_is_named(tmp_path: Path, cut: int, message: str) -> None:
-    with ShardWriter(tmp_path, "train", "another") as writer:
-        writer.write(writer.checked([1, 2, 3], "package"), "python", "package")
-    data = writer.paths[0].read_bytes()
-    writer.paths[0].write_bytes(data[:cut] + data[2 * cut :])
-    ended = run("train", "--shards", tmp_path, "--out", tmp_path / "out", "--minutes", "1")
+@pytest.mark.parametrize("command", [["evaluate", "--data", "{data}", "--engines", "llama.cpp"], ["bench"]])
+def test_where_llama_cpp_is_missing_one_line_says_how_to_get_it(problems: Path, command: list[str]) -> None:
+    arguments = [word.format(data=problems) for word in command]
+    code = f"""import sys; sys.modules["llama_cpp"] = None
+from lacuna_server.cli import _run; sys.exit(_run({arguments!r}))"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 2
-    assert ended.stderr.splitlines()[-1].startswith("lacuna: ")
-    assert message in ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
-@pytest.mark.usefixtures("coder_path")
-def test_a_shard_that_finds_no_room_is_named(tmp_path: Path) -> None:
-    with DocumentWriter(tmp_path / "corpus" / "python" / "train.jsonl.zst") as writer:
-        writer.write(Document("package", "1", "MIT", "a.py", "python", "value = 1\n" * 400))
-    Manifest().write(tmp_path / "corpus" / "manifest.json")
-    command = [sys.executable, "-m", "lacuna_server", "train", "pack", "--corpus", tmp_path / "corpus"]
-    ended = subprocess.run(
-        [*command, "--out", tmp_path / "shards"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        # A limit on the size of files ends a write in the middle, as a full disk does.
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
-    )
-    assert ended.returncode == 2
-    assert "train-00000.shard: cannot write the shard: File too large" in ended.stderr
-    assert not list((tmp_path / "shards").iterdir())
-
-
-@pytest.mark.usefixtures("coder_path")
-def test_an_unknown_engine_is_refused(tmp_path: Path) -> None:
-    data = Path(__file__).parents[3] / "shared" / "data" / "humaneval_infill_dev.jsonl.gz"
-    if not data.is_file():
-        data = tmp_path / "none"
-    ended = run("evaluate", "--data", data, "--engines", "gpt")
-    assert ended.returncode == 2
-    assert ended.stderr.startswith("lacuna: ")
+    assert ended.stderr == f"lacuna: llama.cpp is not installed; run: {INSTALL}\n"
 
 
 @pytest.mark.usefixtures("coder_path")

@@ -13,14 +13,15 @@ from rich.progress import Progress
 
 from lacuna_model.errors import LacunaError
 from lacuna_model.evaluate.bench_contexts import Context, Encode, contexts
-from lacuna_model.evaluate.bench_engines import Completer, FillerCompleter, LlamaCpp
+from lacuna_model.evaluate.bench_engines import Completer, FillerCompleter, LlamaCompleter
 from lacuna_model.evaluate.bench_report import BenchReport, Cell, State, ratios, table
 from lacuna_model.evaluate.busy_core import busy_core
+from lacuna_model.evaluate.llama import LlamaCpp
 from lacuna_model.evaluate.runner import Filler
 
 LENGTHS = (16, 32, 64)
 CONTEXT_TOKENS = 1100
-_TYPED = 3  # characters that the user types between two warm completions
+_TYPED = 1  # characters that the user types between two warm completions
 
 
 class BenchError(LacunaError):
@@ -42,7 +43,7 @@ def measure(engine: Completer, context: Context, typed: str, num_tokens: int) ->
 
 
 def warm_runs(engines: Sequence[Completer], context: Context, num_tokens: int, runs: int) -> Iterator[list[float]]:
-    """Per run, the time of every engine: the context is cached and a few characters were typed since."""
+    """Per run, the time of every engine: the context is cached and a character was typed since."""
     for engine in engines:
         engine.complete(context, "", num_tokens)
     for run in range(1, runs + 1):
@@ -108,11 +109,13 @@ def bench_main(
     busy: bool = False,
     as_json: bool = False,
 ) -> BenchReport:
-    """``lacuna bench``: measures ``filler`` and llama.cpp with the same ``gguf`` and prints the figures.
+    """``lacuna bench``: measures ``filler`` and llama.cpp with the same ``gguf``, without and with drafts.
 
-    Raises BenchError, or LacunaError where llama.cpp's wheel is not installed.
+    Prints the figures. Raises BenchError, or LacunaError where llama-cpp-python is not installed.
     """
-    engines: list[Completer] = [FillerCompleter(filler), LlamaCpp(gguf, threads=threads)]
+    plain, drafting = (LlamaCpp(gguf, threads=threads, ngrams=ngrams) for ngrams in (False, True))
+    peers = [LlamaCompleter("llama.cpp", plain, encode), LlamaCompleter("llama.cpp, n-grams", drafting, encode)]
+    engines: list[Completer] = [FillerCompleter(filler), *peers]
     with Progress(console=Console(stderr=True)) as progress:
         task = progress.add_task("bench", total=len(lengths) * (warm + cold))
 
@@ -121,7 +124,7 @@ def bench_main(
 
         with busy_core() if busy else nullcontext():
             cells = bench(engines, encode, lengths=lengths, warm=warm, cold=cold, advance=advance)
-    report = BenchReport(CONTEXT_TOKENS, threads, busy, cells, ratios(cells, engines[0].name, engines[1].name))
+    report = BenchReport(CONTEXT_TOKENS, threads, busy, plain.compiled_for, cells, ratios(cells, filler.name))
     if as_json:
         sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
     else:

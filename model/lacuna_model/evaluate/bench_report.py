@@ -21,37 +21,39 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 class Ratio(msgspec.Struct, frozen=True):
-    """How many times as long as Lacuna llama.cpp takes, by medians and by 95th percentiles."""
+    """How many times as long as Lacuna its fastest ``peer`` takes, by medians, and that one by 95th percentiles."""
 
     state: State
     tokens: int
+    peer: str
     p50: float
     p95: float
 
 
 class BenchReport(msgspec.Struct, frozen=True):
-    """What ``lacuna bench --json`` prints; ``busy`` says that another process kept a core busy."""
+    """What ``lacuna bench --json`` prints.
+
+    ``busy`` says that another process kept a core busy, ``llama_cpp`` for which instructions the peer was compiled.
+    """
 
     context_tokens: int
     threads: int
     busy: bool
+    llama_cpp: str
     cells: list[Cell]
     ratios: list[Ratio]
 
 
-def ratios(cells: Sequence[Cell], ours: str, peer: str) -> list[Ratio]:
-    """``peer``'s time over ``ours``, per state and length."""
-    by_key = {(cell.engine, cell.state, cell.tokens): cell for cell in cells}
-    return [
-        Ratio(
-            cell.state,
-            cell.tokens,
-            round(by_key[peer, cell.state, cell.tokens].ms_p50 / cell.ms_p50, 2),
-            round(by_key[peer, cell.state, cell.tokens].ms_p95 / cell.ms_p95, 2),
-        )
-        for cell in cells
-        if cell.engine == ours
-    ]
+def ratios(cells: Sequence[Cell], ours: str) -> list[Ratio]:
+    """The time of the fastest other engine over that of ``ours``, per state and length."""
+    found = []
+    for own in cells:
+        if own.engine == ours:
+            others = [one for one in cells if one.engine != ours and (one.state, one.tokens) == (own.state, own.tokens)]
+            peer = min(others, key=lambda one: one.ms_p50)
+            p50, p95 = round(peer.ms_p50 / own.ms_p50, 2), round(peer.ms_p95 / own.ms_p95, 2)
+            found.append(Ratio(own.state, own.tokens, peer.engine, p50, p95))
+    return found
 
 
 def table(report: BenchReport) -> Table:
@@ -60,16 +62,16 @@ def table(report: BenchReport) -> Table:
     grid = Table(
         title=f"Latency at about {report.context_tokens} tokens of context, {report.threads} threads"
         + (", one core kept busy" if report.busy else ""),
-        caption="warm: context cached, a few characters typed since; cold: context new. llama.cpp reads the same text "
-        "as a prompt, prompt cache on, and generates left to right. Forced to a number of tokens, Lacuna runs without "
-        "its syntax constraint.",
+        caption="p50 / p95 ms; the ratio is that of the faster peer. warm: context cached, a character typed since; "
+        "cold: context new. llama.cpp reads the same text as a prompt, prompt cache on, and generates left to right. "
+        "Forced to a number of tokens, Lacuna runs without its syntax constraint. "
+        f"llama.cpp is compiled for {report.llama_cpp}",
     )
-    percentiles = [f"{name} {percentile}" for name in names for percentile in ("p50", "p95")]
-    for heading in ("context", "tokens", *percentiles, "ratio p50", "p95"):
+    for heading in ("context", "tokens", *names, "ratio p50", "p95"):
         grid.add_column(heading, justify="right")
     by_key = {(cell.engine, cell.state, cell.tokens): cell for cell in report.cells}
     for ratio in sorted(report.ratios, key=lambda ratio: (ratio.state != "warm", ratio.tokens)):
         cells = [by_key[name, ratio.state, ratio.tokens] for name in names]
-        times = [f"{ms:.0f} ms" for cell in cells for ms in (cell.ms_p50, cell.ms_p95)]
+        times = [f"{cell.ms_p50:,.0f} / {cell.ms_p95:,.0f}" for cell in cells]
         grid.add_row(ratio.state, str(ratio.tokens), *times, f"{ratio.p50:.2f}x", f"{ratio.p95:.2f}x")
     return grid

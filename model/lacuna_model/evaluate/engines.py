@@ -1,32 +1,49 @@
-"""The engines that an evaluation compares, by name: ours and the base model left to right, all of one loaded model."""
+"""The engines that an evaluation compares, by name: ours, and llama.cpp with the same weights."""
 
 from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import NamedTuple
 
 import msgspec
 
+from lacuna_model import models, readers
 from lacuna_model.engine import Engine
-from lacuna_model.evaluate.base_stream import BaseStream
-from lacuna_model.evaluate.baseline import Layout, LeftToRight, after_as_comment, before_only
+from lacuna_model.evaluate import llama
+from lacuna_model.evaluate.llama_filler import LlamaFiller
 from lacuna_model.evaluate.runner import Filler
-from lacuna_model.loader import LoadedModel
 from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult
 from lacuna_model.readers import Loaded
 
 # How many candidates the editor asks for on request, and so the engine that shows what they bring.
 CANDIDATES = 3
-# What an evaluation compares where nobody says; the others show what the constraint does, and what candidates bring.
-COMPARED = ("lacuna", "base-both-sides", "base-left")
-# What the number of steps does to the fills: from one slot a step to everything in one pass.
-STEPS: Mapping[str, DecodeOptions] = {
-    "lacuna: one slot a step": DecodeOptions(schedule="single"),
-    "lacuna: 1 nat": DecodeOptions(entropy_bound=1.0),
-    "lacuna: 3 nats": DecodeOptions(entropy_bound=3.0),
-    "lacuna: one pass": DecodeOptions(steps=1),
+
+
+class Variant(NamedTuple):
+    """A way to ask our engine: ``options`` instead of those of the requests, and how many candidates."""
+
+    options: DecodeOptions | None = None
+    candidates: int = 1
+
+
+OURS: Mapping[str, Variant] = {
+    "lacuna": Variant(),
+    "lacuna-unconstrained": Variant(DecodeOptions(syntax=False)),
+    "lacuna-candidates": Variant(candidates=CANDIDATES),
+}
+# What the number of steps does to the fills of an open checkpoint: from one slot a step to everything in one pass.
+STEPS: Mapping[str, Variant] = {
+    "lacuna: one slot a step": Variant(DecodeOptions(schedule="single")),
+    "lacuna: 1 nat": Variant(DecodeOptions(entropy_bound=1.0)),
+    "lacuna: 3 nats": Variant(DecodeOptions(entropy_bound=3.0)),
+    "lacuna: one pass": Variant(DecodeOptions(steps=1)),
 }
 
 
 class EngineFiller:
-    """Our engine under evaluation: the likeliest of ``candidates``; ``options`` stand in for those of every request."""
+    """Our engine under evaluation: the likeliest of ``candidates``; ``options`` stand in for those of every request.
+
+    No deadline holds, whoever asks for one: how busy the machine is must not change what is counted.
+    """
 
     def __init__(
         self, engine: Engine, *, name: str = "lacuna", options: DecodeOptions | None = None, candidates: int = 1
@@ -38,32 +55,41 @@ class EngineFiller:
 
     def fill(self, request: InfillRequest) -> InfillResult:
         """Fills every region of the request."""
-        options = self._options or request.options
+        options = msgspec.structs.replace(self._options or request.options, deadline_ms=0)
         return self._engine.fill(msgspec.structs.replace(request, options=options, candidates=self._candidates))
 
 
-def available_engines(model: Loaded, options: DecodeOptions | None = None) -> dict[str, Callable[[], Filler]]:
-    """How to build every engine; each has caches of its own, and the weights are shared.
+def available_engines(model: Loaded) -> dict[str, Callable[[], Filler]]:
+    """How to build ours of a loaded model; each has caches of its own, and the weights are shared."""
 
-    Only a model whose base is adapted has that to compare with.
+    def build(name: str, variant: Variant) -> Filler:
+        return EngineFiller(Engine(model), name=name, options=variant.options, candidates=variant.candidates)
+
+    return {name: partial(build, name, variant) for name, variant in {**OURS, **STEPS}.items()}
+
+
+def compared_engines(model: str) -> dict[str, Callable[[], Filler]]:
+    """How to build every engine: ours and llama.cpp, of ``model`` and of the small one.
+
+    Weights are loaded with the first engine that reads them. An open checkpoint can spend its steps in several ways;
+    llama.cpp cannot read it.
     """
+    load = cache(readers.load)
+
+    def ours(name: str) -> Filler:
+        return available_engines(load(model))[name]()
+
+    is_checkpoint = models.folder(model) is not None
     engines: dict[str, Callable[[], Filler]] = {
-        "lacuna": lambda: EngineFiller(Engine(model), options=options),
-        "lacuna-unconstrained": lambda: EngineFiller(
-            Engine(model), name="lacuna-unconstrained", options=DecodeOptions(syntax=False)
-        ),
-        "lacuna-candidates": lambda: EngineFiller(
-            Engine(model), name="lacuna-candidates", options=options, candidates=CANDIDATES
-        ),
+        name: partial(ours, name) for name in (*OURS, *(STEPS if is_checkpoint else ()))
     }
-    if not isinstance(model, LoadedModel):
-        return engines
-    base, dtype = model.base, model.cache_dtype
+    engines["lacuna-small"] = lambda: EngineFiller(Engine(load(models.SMALL_MODEL)), name="lacuna-small")
+    if not is_checkpoint:
+        engines["llama.cpp"] = partial(LlamaFiller.load, "llama.cpp", model)
+    engines["llama.cpp-small"] = partial(LlamaFiller.load, "llama.cpp-small", models.SMALL_MODEL)
+    return engines
 
-    def left_to_right(name: str, layout: Layout) -> Filler:
-        return LeftToRight(name, BaseStream(base, dtype=dtype), model.tokenizer, layout)
 
-    return engines | {
-        "base-both-sides": lambda: left_to_right("base-both-sides", after_as_comment),
-        "base-left": lambda: left_to_right("base-left", before_only),
-    }
+def compared_by_default(model: str) -> list[str]:
+    """What is compared where nobody says: ours with llama.cpp, where that is installed and reads the model."""
+    return ["lacuna", "llama.cpp"] if llama.installed() and models.folder(model) is None else ["lacuna"]

@@ -1,7 +1,6 @@
-"""``lacuna evaluate --held-out``: engines, slots, steps and calibration on held-out files of every language."""
+"""``lacuna evaluate --held-out``: engines on gaps in held-out files of every language."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -9,27 +8,20 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lacuna_model import checksum, models
-from lacuna_model.engine import Engine
 from lacuna_model.errors import RequestError
-from lacuna_model.evaluate.engines import STEPS, EngineFiller, available_engines
+from lacuna_model.evaluate.engines import STEPS, compared_by_default, compared_engines
 from lacuna_model.evaluate.held_out import Restored, restore
-from lacuna_model.evaluate.held_out_report import HeldOutReport, Question, SlotScores, report
+from lacuna_model.evaluate.held_out_report import HeldOutReport, Question, report
 from lacuna_model.evaluate.held_out_texts import HeldOut, find_held_out
-from lacuna_model.evaluate.prior_filler import PriorAlone
 from lacuna_model.evaluate.records import Records
 from lacuna_model.evaluate.runner import Filler, pick
-from lacuna_model.loader import LoadedModel, load_model
-from lacuna_model.params import DecodeOptions
-from lacuna_model.train import run as training
-from lacuna_model.train.validation import ValidationReport
+from lacuna_model.readers import load_tokenizer
 
-Result = Restored | SlotScores
 DEFAULT_CASES = 3
-_SAMPLES = 4  # stretches whose slots are scored, for every case
 
 
 def held_out_main(
-    shards: Path,
+    corpus: Path,
     model: str,
     *,
     engines: Sequence[str] = (),
@@ -39,65 +31,38 @@ def held_out_main(
     records: Path | None = None,
     plots: Path | None = None,
 ) -> HeldOutReport:
-    """Measures a model on the held-out shards.
+    """Measures engines on the held-out files of a corpus.
 
-    ``cases`` are per language, and four times as many stretches of text are scored slot by slot; ``records`` keeps
-    every result, and an evaluation that was interrupted goes on from there; ``plots`` is a folder for the pictures.
-    Raises RequestError, ShardError or WeightsError.
+    ``cases`` are per language; ``records`` keeps every result, and an evaluation that was interrupted goes on from
+    there; ``plots`` is a folder for the picture. Raises CorpusError, RequestError or WeightsError.
     """
-    draw = _plotting() if plots else None
-    found = find_held_out(shards, languages)
-    if not models.find(model).adapter:
-        raise RequestError(f"--held-out scores an adapter slot by slot, and {model} has none")
-    loaded = load_model(model)
-    files = {language: HeldOut(paths, language, loaded.tokenizer) for language, paths in found.items()}
-    fillers = pick(held_out_engines(loaded, files), engines)
-    adapter = models.adapter_path(models.find(model))
-    question = Question(model, checksum.sha256(adapter), tuple(files), cases, _SAMPLES * cases, seed)
-    base = training.Base(models.path(models.find(model)))
-    canvas = base.load_canvas(adapter)
-
-    def score(language: str) -> ValidationReport:
-        return training.score_held_out(base, canvas, shards, num_samples=question.samples, language=language)
-
-    with Records(records, question, msgspec.json.Decoder(Result)) as kept:
-        results = list(measure(question, files, fillers, score, loaded.tokenizer.encode, kept))
+    draw = _plotting(engines) if plots else None
+    found = find_held_out(corpus, languages)
+    tokenizer = load_tokenizer(model)
+    files = {language: HeldOut(path, language) for language, path in found.items()}
+    fillers = pick(compared_engines(model), engines or compared_by_default(model))
+    question = Question(_subject(model), tuple(files), cases, seed)
+    with Records(records, question, msgspec.json.Decoder(Restored)) as kept:
+        results = list(measure(question, files, fillers, tokenizer.encode, kept))
     figures = report(question, results)
     if draw and plots:
         draw(figures, plots)
     return figures
 
 
-def held_out_engines(
-    model: LoadedModel, files: Mapping[str, HeldOut], options: Mapping[str, DecodeOptions] = STEPS
-) -> dict[str, Callable[[], Filler]]:
-    """How to build what is compared: ours, the base left to right, the workspace prior alone, and ours by steps.
-
-    Ours by steps shares one context cache, so that a case's context is encoded once.
-    """
-    engine = Engine(model)
-    return {
-        **available_engines(model),
-        "prior": lambda: PriorAlone(model.tokenizer, lambda request: files[request.language].segments(request)),
-        **{name: partial(EngineFiller, engine, name=name, options=chosen) for name, chosen in options.items()},
-    }
-
-
 def measure(
     question: Question,
     files: Mapping[str, HeldOut],
     fillers: Sequence[Filler],
-    score: Callable[[str], ValidationReport],
     encode: Callable[[str], list[int]],
-    kept: Records[Result],
-) -> Iterator[Result]:
-    """All results, those found in ``kept`` among them: the fills of every case, engines taking turns, then slots."""
-    filled = {(one.engine, one.language, one.number) for one in kept.found if isinstance(one, Restored)}
-    scored = {one.language for one in kept.found if isinstance(one, SlotScores)}
+    kept: Records[Restored],
+) -> Iterator[Restored]:
+    """All results, those found in ``kept`` among them: the fills of every case, the engines taking turns."""
+    filled = {(one.engine, one.language, one.number) for one in kept.found}
     yield from kept.found
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("held-out files", total=len(files) * (question.cases * len(fillers) + 1))
+        task = progress.add_task("held-out files", total=len(files) * question.cases * len(fillers))
         for language, texts in files.items():
             progress.update(task, description=f"gaps in {language}")
             for number, case in enumerate(texts.cases(question.cases, question.seed)):
@@ -107,15 +72,20 @@ def measure(
                         kept.add(restored)
                         yield restored
                     progress.advance(task)
-            progress.update(task, description=f"slots in {language}")
-            if language not in scored:
-                slots = SlotScores(language, score(language))
-                kept.add(slots)
-                yield slots
-            progress.advance(task)
 
 
-def _plotting() -> Callable[[HeldOutReport, Path], list[Path]]:
+def _subject(model: str) -> str:
+    """A model's name, and which weights these are where they are one file."""
+    if models.folder(model) is not None:
+        return models.absolute(model)
+    return f"{model} {checksum.remembered(models.weights(model))}"
+
+
+def _plotting(engines: Sequence[str]) -> Callable[[HeldOutReport, Path], Path]:
+    if not any(name in STEPS for name in engines):
+        raise RequestError(
+            f"--plots draws what steps do to an open checkpoint; name --engines lacuna,{','.join(STEPS)}"
+        )
     try:
         from lacuna_model.evaluate.plots import draw
     except ImportError as error:

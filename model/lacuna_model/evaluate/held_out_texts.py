@@ -1,4 +1,4 @@
-"""Held-out files read back from their shards, and the rest of a file's package as the workspace prior sees it."""
+"""The held-out files of a corpus by language."""
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -9,15 +9,10 @@ import msgspec
 
 from lacuna_model.errors import RequestError
 from lacuna_model.evaluate.held_out_cases import Case, sample_cases
-from lacuna_model.params import InfillRequest
-from lacuna_model.prior.index import Documents, Segment
-from lacuna_model.prior.suffix_array import token_type
-from lacuna_model.tokenizer import Tokenizer
-from lacuna_model.train.documents import Document
+from lacuna_model.train.documents import Document, read_documents
 from lacuna_model.train.languages import parser_of, parses
-from lacuna_model.train.shards import ShardReader
 
-_PREFIX = "held_out-"
+_FILE = "held_out.jsonl.zst"
 # Files that the gaps of a language are cut into at most.
 _FILES = 40
 # A model that finds no end would take most of the time; five lines have about half as many tokens.
@@ -27,35 +22,18 @@ _MAX_TOKENS = 96
 class HeldOut:
     """The held-out files of a language by path; a path has language, package and number."""
 
-    def __init__(self, shards: Sequence[Path], language: str, tokenizer: Tokenizer) -> None:
-        self._language = language
-        self._tokenizer = tokenizer
-        self._tokens: dict[str, Sequence[int]] = {}
-        self._packages: dict[str, list[str]] = {}
-        self._indexed: tuple[str, Documents] | None = None
-        for number, document in enumerate(ShardReader(shards, tokenizer.fingerprint).documents()):
+    def __init__(self, corpus_file: Path, language: str) -> None:
+        self._documents: dict[str, Document] = {}
+        for number, document in enumerate(read_documents(corpus_file)):
             path = f"{language}/{document.package}/{number}"
-            self._tokens[path] = document.tokens
-            self._packages.setdefault(document.package, []).append(path)
+            self._documents[path] = msgspec.structs.replace(document, path=path, language=language)
 
     def cases(self, count: int, seed: int) -> list[Case]:
         """Gaps in files drawn by ``seed``, all of which parse; raises LacunaError where none is long enough."""
-        paths = list(self._tokens)
-        drawn = map(self._document, Random(seed).sample(paths, len(paths)))
+        paths = list(self._documents)
+        drawn = map(self._documents.__getitem__, Random(seed).sample(paths, len(paths)))
         usable = list(islice((one for one in drawn if valid(one.text, one.language)), _FILES))
         return [_bounded(case) for case in sample_cases(usable, count, seed)]
-
-    def segments(self, request: InfillRequest) -> Sequence[Segment]:
-        """The other files of a request's package."""
-        package = request.path.partition("/")[2].rpartition("/")[0]  # npm has names with a slash
-        if self._indexed is None or self._indexed[0] != package:
-            tokens = {path: self._tokens[path] for path in self._packages[package]}
-            self._indexed = (package, Documents.index(tokens, token_type(self._tokenizer.vocab_size)))
-        return [Segment.of(self._indexed[1], [request.path])]
-
-    def _document(self, path: str) -> Document:
-        text = self._tokenizer.decode_bytes(self._tokens[path]).decode(errors="replace")
-        return Document(path.split("/")[1], "", "", path, self._language, text)
 
 
 def _bounded(case: Case) -> Case:
@@ -66,18 +44,13 @@ def _bounded(case: Case) -> Case:
     return msgspec.structs.replace(case, request=msgspec.structs.replace(case.request, regions=regions))
 
 
-def find_held_out(shards: Path, languages: Sequence[str] = ()) -> Mapping[str, list[Path]]:
-    """The held-out shards in a folder by language, of some languages or all; raises RequestError.
-
-    A file counts as one of the language its shard is named after.
-    """
-    found: dict[str, list[Path]] = {}
-    for path in sorted(shards.glob(f"{_PREFIX}*-*.shard")):
-        found.setdefault(path.stem.removeprefix(_PREFIX).rsplit("-", 1)[0], []).append(path)
+def find_held_out(corpus: Path, languages: Sequence[str] = ()) -> Mapping[str, Path]:
+    """The held-out files of a corpus folder by language, of some languages or all; raises RequestError."""
+    found = {path.parent.name: path for path in sorted(corpus.glob(f"*/{_FILE}"))}
     if not found:
-        raise RequestError(f"{shards}: no held-out shards here; make them with: lacuna train pack")
+        raise RequestError(f"{corpus}: no held-out files here; `lacuna train corpus` builds the corpus")
     if unknown := [language for language in languages if language not in found]:
-        raise RequestError(f"{shards}: no held-out files of {unknown[0]!r}; there are {', '.join(found)}")
+        raise RequestError(f"{corpus}: no held-out files of {unknown[0]!r}; there are {', '.join(found)}")
     return {language: found[language] for language in languages or found}
 
 

@@ -19,7 +19,7 @@ from lacuna_model.workspace.workspaces import Workspaces
 
 # Longest that reading a package may take (s).
 PATIENCE = 60.0
-ARMS = ("model", "both", "both and snippets")
+ARMS = ("model", "drafts", "drafts and snippets")
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -75,8 +75,8 @@ class Bench:
         )
         self.arms: dict[str, Filler] = {
             "model": WithWorkspace("model", alone, lambda: "", prior=False),
-            "both": WithWorkspace("both", plain, lambda: self.root, prior=True),
-            "both and snippets": WithWorkspace("both and snippets", full, lambda: self.root, prior=True),
+            "drafts": WithWorkspace("drafts", plain, lambda: self.root, prior=True),
+            "drafts and snippets": WithWorkspace("drafts and snippets", full, lambda: self.root, prior=True),
         }
 
     def run(

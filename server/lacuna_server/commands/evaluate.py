@@ -25,18 +25,20 @@ def evaluate(
     ] = False,
     held_out: Annotated[
         Path | None,
-        typer.Option("--held-out", metavar="SHARDS", help="Instead: gaps in the held-out files of packed shards."),
+        typer.Option("--held-out", metavar="CORPUS", help="Instead: gaps in held-out files, of `lacuna train corpus`."),
     ] = None,
     languages: Annotated[str, typer.Option("--languages", help="With --held-out: some of them, as in go,rust.")] = "",
     plots: Annotated[
-        Path | None, typer.Option("--plots", help="With --held-out: draw steps and calibration into this folder.")
+        Path | None, typer.Option("--plots", help="With --held-out: draw what steps do, into this folder.")
     ] = None,
     engines: Annotated[
         str,
         typer.Option(
             "--engines",
-            help="Some of: lacuna,lacuna-unconstrained,lacuna-candidates,base-both-sides,base-left; with --held-out: "
-            "also prior and lacuna's ways to spend steps; with --workspaces: model,prior,both,both and snippets.",
+            help="Some of: lacuna,lacuna-unconstrained,lacuna-candidates and llama.cpp, which fill with --model, and "
+            f"lacuna-small,llama.cpp-small, which fill with {models.SMALL_MODEL}; by default lacuna,llama.cpp, where "
+            "that is installed. A diffusion checkpoint has ways to spend its steps: 'lacuna: one pass' and others. "
+            "With --workspaces: model,drafts,drafts and snippets.",
         ),
     ] = "",
     limit: Annotated[
@@ -47,7 +49,11 @@ def evaluate(
     json_output: JsonOption = False,
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Fill every gap of a benchmark, run its tests, and compare with the base model left to right."""
+    """Fill every gap of a benchmark, run its tests, and compare with llama.cpp on the same weights.
+
+    llama.cpp gets the same text in the model's own prompt for filling in the middle, ends its fill by itself, and has
+    it cut by our stop rule. No engine has a deadline: a busy machine changes times, but no fill.
+    """
     if workspaces:
         _evaluate_workspaces(engines, limit, seed, records, json_output, model)
         return
@@ -68,14 +74,12 @@ def evaluate(
                 output.print_table(table)
         return
     if data is None or not data.is_file():
-        raise RequestError(f"{data}: no such file" if data else "what: --data FILE, --held-out SHARDS or --workspaces")
-    from lacuna_model.evaluate.engines import COMPARED, available_engines
+        raise RequestError(f"{data}: no such file" if data else "what: --data FILE, --held-out CORPUS or --workspaces")
+    from lacuna_model.evaluate.engines import compared_by_default, compared_engines
     from lacuna_model.evaluate.report import evaluate_main
-    from lacuna_model.readers import load
 
-    available = available_engines(load(model))
-    wanted = wanted or [name for name in COMPARED if name in available]
-    evaluate_main(data, available, engines=wanted, limit=limit, records=records, as_json=json_output)
+    wanted = wanted or compared_by_default(model)
+    evaluate_main(data, compared_engines(model), engines=wanted, limit=limit, records=records, as_json=json_output)
 
 
 def _evaluate_workspaces(arms: str, limit: int, seed: int, records: Path | None, json_output: bool, model: str) -> None:
@@ -108,13 +112,18 @@ def bench(
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Time this engine and llama.cpp on the same weights, in one run, a fill of 16, 32 and 64 tokens."""
+    """Time this engine and llama.cpp on the same weights, in one run, a fill of 16, 32 and 64 tokens.
+
+    llama.cpp is llama-cpp-python, compiled on this machine, with its prompt cache, without and with n-gram drafts.
+    """
     if context.invoked_subcommand is not None:
         return
+    from lacuna_model.evaluate import llama
     from lacuna_model.evaluate.bench import bench_main
     from lacuna_model.evaluate.engines import available_engines
     from lacuna_model.readers import load
 
+    llama.require()
     loaded = load(model, threads=threads, device="cpu")  # where llama.cpp runs as well
     bench_main(
         available_engines(loaded)["lacuna"](),

@@ -1,64 +1,64 @@
-"""A tokenizer over bytes and a scripted model, for tests of everything above them."""
+"""Stand-ins for what an evaluation runs: engines, and llama.cpp."""
 
 from collections.abc import Callable, Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from pathlib import Path
 
 from lacuna_model.params import FillStats, InfillRequest, InfillResult
+from lacuna_model.tokenizer import Tokenizer
+
+# What of llama-cpp-python is used. It says the tokens in the file beside the model, where it tells what it is asked.
+LLAMA_CPP = """
+import json
+from pathlib import Path
+
+class Llama:
+    def __init__(self, model_path, *, draft_model, **options):
+        path = Path(model_path)
+        if path.read_bytes()[:4] != b"GGUF":
+            raise ValueError(f"Failed to load model from file: {model_path}")
+        self.says, self.log = path.with_suffix(".says"), path.with_suffix(".log")
+        self.tell(options | {"drafts": draft_model and draft_model.num_pred_tokens})
+
+    def tell(self, what):
+        if self.says.exists():
+            with self.log.open("a") as log:
+                log.write(json.dumps(what) + "\\n")
+
+    def generate(self, tokens, **options):
+        self.tell(options | {"prompt": tokens})
+        yield from json.loads(self.says.read_text()) if self.says.exists() else []
+
+def llama_print_system_info():
+    return b"CPU : AVX2 = 1 | FMA = 1 | "
+"""
+SPECULATIVE = """
+class LlamaPromptLookupDecoding:
+    def __init__(self, num_pred_tokens):
+        self.num_pred_tokens = num_pred_tokens
+"""
 
 
-class ByteTokens:
-    """Every byte is a token; ``merged`` texts are tokens of their own, the longest match first."""
-
-    def __init__(self, *merged: str) -> None:
-        self._texts = [*(bytes([i]) for i in range(256)), *(text.encode() for text in merged), b"", b""]
-        self.document_id = len(self._texts) - 2
-        self.eog_id = len(self._texts) - 1
-        self.special_ids = frozenset((self.document_id, self.eog_id))
-        self.vocab_size = len(self._texts)
-
-    def encode(self, text: str) -> list[int]:
-        data, ids = text.encode(), []
-        order = sorted(range(self.vocab_size - 2), key=lambda i: -len(self._texts[i]))
-        while data:
-            token = next(i for i in order if data.startswith(self._texts[i]))
-            ids.append(token)
-            data = data[len(self._texts[token]) :]
-        return ids
-
-    def token_bytes(self, token: int) -> bytes:
-        return self._texts[token]
-
-    def is_begun(self, data: bytes) -> bool:
-        return any(text != data and text.startswith(data) for text in self._texts)
-
-    def decode_bytes(self, tokens: Sequence[int]) -> bytes:
-        return b"".join(self._texts[token] for token in tokens)
+def write_llama_cpp(folder: Path) -> Path:
+    """Write the package of the fake; it is found where ``folder`` is on the path."""
+    package = folder / "llama_cpp"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(LLAMA_CPP)
+    (package / "llama_speculative.py").write_text(SPECULATIVE)
+    return folder
 
 
-class Scripted:
-    """Continues a prompt with what ``script`` says to its text, token by token, then ends the text."""
+class Continuing:
+    """Continues a prompt with what ``script`` says to its text, the special tokens left out, then ends it."""
 
-    def __init__(self, tokens: ByteTokens, script: Callable[[str], str]) -> None:
-        self.prompts: list[str] = []
-        self._tokens = tokens
+    def __init__(self, tokenizer: Tokenizer, script: Callable[[str], str]) -> None:
+        self.prompts: list[list[int]] = []
+        self._tokenizer = tokenizer
         self._script = script
-        self._rest: list[int] = []
 
-    def reset(self, tokens: Sequence[int]) -> None:
-        assert tokens[0] == self._tokens.document_id
-        self.prompts.append(self._tokens.decode_bytes(tokens).decode())
-        self._rest = [*self._tokens.encode(self._script(self.prompts[-1])), self._tokens.eog_id]
-
-    def logits(self) -> NDArray[np.float32]:
-        row = np.zeros(self._tokens.vocab_size, dtype=np.float32)
-        row[self._rest[0]] = 1.0
-        return row
-
-    def append(self, token: int) -> None:
-        if token == self._rest[0]:
-            self._rest.pop(0)
+    def generate(self, prompt: Sequence[int], max_tokens: int, ends: frozenset[int] = frozenset()) -> list[int]:
+        self.prompts.append(list(prompt))
+        said = self._tokenizer.encode(self._script(self._tokenizer.decode(prompt)))
+        return [*said, *sorted(ends)[:1]][:max_tokens]
 
 
 class Canned:

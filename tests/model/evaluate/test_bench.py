@@ -1,19 +1,18 @@
 import json
 import time
-from itertools import islice
 from pathlib import Path
 
 import pytest
+from tests.model.fim import tiny_fim
 
-from lacuna_model.errors import LacunaError
-from lacuna_model.evaluate import bench as bench_module
 from lacuna_model.evaluate.bench import BenchError, bench, bench_main, busy_core
 from lacuna_model.evaluate.bench_contexts import Context, contexts
-from lacuna_model.evaluate.bench_engines import FillerCompleter, LlamaCpp
+from lacuna_model.evaluate.bench_engines import FillerCompleter, LlamaCompleter
 from lacuna_model.evaluate.bench_report import Cell, Ratio, ratios
-from lacuna_model.models import find, path
+from lacuna_model.evaluate.llama import NUM_DRAFTED
+from lacuna_model.tokenizer import Tokenizer
 
-from .fakes import Canned
+from .fakes import Canned, Continuing, write_llama_cpp
 
 
 def words(text: str) -> list[int]:
@@ -51,16 +50,21 @@ def test_engines_take_turns_warm_on_one_text_and_cold_on_new_ones() -> None:
     assert [name for name, *_ in log] == ["a", "b"] * (1 + 1 + 3 + 2)
     warm, cold = log[2:10], log[10:]
     assert len({before for _, before, _, _ in warm}) == 1
-    assert [len(typed) for name, _, typed, _ in warm if name == "a"] == [0, 3, 6, 9]
+    assert [len(typed) for name, _, typed, _ in warm if name == "a"] == [0, 1, 2, 3]
     assert len({before for _, before, _, _ in cold}) == 2
     assert [(cell.engine, cell.state, cell.tokens, cell.runs) for cell in cells] == [
         ("a", "warm", 4, 3), ("b", "warm", 4, 3), ("a", "cold", 4, 2), ("b", "cold", 4, 2),
     ]  # fmt: skip
 
 
-def test_ratios_say_how_many_times_as_long_the_peer_takes() -> None:
-    cells = [Cell("a", "warm", 16, 9, 100.0, 200.0), Cell("b", "warm", 16, 9, 250.0, 300.0)]
-    assert ratios(cells, "a", "b") == [Ratio("warm", 16, 2.5, 1.5)]
+def test_ratios_say_how_many_times_as_long_the_fastest_peer_takes() -> None:
+    cells = [
+        Cell("a", "warm", 16, 9, 100.0, 200.0),
+        Cell("b", "warm", 16, 9, 250.0, 300.0),
+        Cell("c", "warm", 16, 9, 240.0, 500.0),
+        Cell("b", "cold", 16, 9, 1.0, 1.0),
+    ]
+    assert ratios(cells, "a") == [Ratio("warm", 16, "c", 2.4, 2.5)]
 
 
 def test_another_number_of_tokens_is_refused() -> None:
@@ -89,31 +93,32 @@ def test_a_core_is_kept_busy_and_let_go() -> None:
         pass
 
 
-def test_the_report_is_one_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(bench_module, "LlamaCpp", lambda *_, **__: Timed("llama.cpp", []))
+def test_llama_cpp_continues_the_same_text_by_the_number_of_tokens() -> None:
+    tokenizer = Tokenizer(tiny_fim.VOCABULARY)
+    llama = Continuing(tokenizer, lambda _: "x" * 90)
+    context = Context("def f():\n", "    return y\n", "    y = 1")
+    assert LlamaCompleter("llama.cpp", llama, tokenizer.encode).complete(context, "    y", 40) == 40
+    assert tokenizer.decode(llama.prompts[0]) == "def f():\n    return y\n    y"
+
+
+def test_the_report_is_one_object(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(write_llama_cpp(tmp_path / "packages"))
+    gguf = tmp_path / "model.gguf"
+    gguf.write_bytes(b"GGUF")
+    gguf.with_suffix(".says").write_text(json.dumps([5] * 99))
     filler = Canned("lacuna", lambda *_: "x")
-    bench_main(filler, words, Path("model.gguf"), lengths=(4, 8), warm=2, cold=1, busy=True, as_json=True)
+    bench_main(filler, words, gguf, lengths=(4, 8), warm=2, cold=1, busy=True, as_json=True)
     printed = json.loads(capsys.readouterr().out)
     assert printed["busy"] is True
-    assert len(printed["cells"]) == 8
+    assert printed["llama_cpp"] == "CPU : AVX2 = 1 | FMA = 1"
+    assert len(printed["cells"]) == 2 * 2 * 3
     assert [(one["state"], one["tokens"]) for one in printed["ratios"]] == [
         ("warm", 4), ("cold", 4), ("warm", 8), ("cold", 8),
     ]  # fmt: skip
-    bench_main(filler, words, Path("model.gguf"), lengths=(4,), warm=1, cold=1)
-    assert "llama.cpp" in capsys.readouterr().out
-
-
-def test_llama_cpp_says_what_is_wrong_with_a_model(tmp_path: Path) -> None:
-    broken = tmp_path / "broken.gguf"
-    broken.write_bytes(b"GGUF but not really")
-    with pytest.raises(LacunaError, match="cannot load"):
-        LlamaCpp(broken)
-
-
-def test_llama_cpp_generates_exactly_the_number_asked_for() -> None:
-    try:
-        gguf = path(find("smollm2-135m"))
-    except LacunaError as error:
-        pytest.skip(str(error))
-    context = next(islice(contexts(words, 60), 1))
-    assert LlamaCpp(gguf).complete(context, "", 5) == 5
+    log = [json.loads(line) for line in gguf.with_suffix(".log").read_text().splitlines()]
+    assert [one["drafts"] for one in log if "drafts" in one] == [None, NUM_DRAFTED]
+    monkeypatch.setenv("COLUMNS", "160")
+    bench_main(filler, words, gguf, lengths=(4,), warm=1, cold=1)
+    assert "llama.cpp, n-grams" in capsys.readouterr().out

@@ -8,11 +8,6 @@ from lacuna_model.evaluate.bench_workspace import AFTER, BEFORE, COMMITTED, FILL
 from lacuna_model.tokenizer import Tokenizer
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return tiny.loaded().tokenizer
-
-
 def test_every_step_of_every_place_is_timed(tokenizer: Tokenizer, tmp_path: Path) -> None:
     for name in ("a.py", "b.py"):
         (tmp_path / name).write_text(f"# {name}\n" + tiny.CODE * (3 * (BEFORE + FILL + AFTER) // len(tiny.CODE) + 1))

@@ -7,11 +7,10 @@ import json
 import shutil
 import zipfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from lacuna_model.train.packing import pack_corpus
 
 from lacuna_model.errors import NotPublishedError
 from lacuna_model.train.corpus import build_packages
@@ -100,25 +99,13 @@ def test_a_corpus_from_list_to_manifest(shelf: Shelf, tmp_path: Path) -> None:
     assert steps[-1] == (4, 4, "done")
 
 
-def test_the_manifest_names_licence_and_digest_and_packing_adds_tokens(shelf: Shelf, tmp_path: Path) -> None:
-    class Words:
-        fingerprint = "words"
-
-        def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-            return [[0] * len(text.split()) for text in texts]
-
+def test_the_manifest_names_licence_and_digest(shelf: Shelf, tmp_path: Path) -> None:
     shelf.add("alpha", {"one.py": module("one")})
-    shelf.add("beta", {"one.py": module("one")})
-    chosen = packages(alpha=Role.TRAIN, beta=Role.TRAIN)
-    manifest = build_packages(chosen, tmp_path / "out", sources={"shelf": shelf})
-    record = manifest.packages[0]
+    manifest = build_packages(packages(alpha=Role.TRAIN), tmp_path / "out", sources={"shelf": shelf})
+    (record,) = manifest.packages
     digest = hashlib.sha256(shelf.path("alpha").read_bytes()).hexdigest()
     assert record.downloads == {"alpha-1-py3-none-any.whl": f"sha256:{digest}"}
-    assert (record.licence, record.files, record.tokens) == ("MIT", 1, None)
-    pack_corpus(tmp_path / "out", tmp_path / "shards", Words())
-    packed = read_manifest(tmp_path / "shards" / "manifest.json")
-    assert [record.tokens for record in packed.packages] == [len(module("one").split()), 0]
-    assert (packed.tokenizer, packed.totals["python/train"].tokens) == ("words", packed.packages[0].tokens)
+    assert (record.licence, record.files) == ("MIT", 1)
 
 
 def test_processes_build_the_same_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

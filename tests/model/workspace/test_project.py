@@ -43,11 +43,14 @@ def follows(tokenizer: Tokenizer) -> Callable[[Project, str, str], str]:
     """The text that a project has behind another, "" where it has not got that one."""
 
     def found(project: Project, text: str, path: str = "") -> str:
-        context = tokenizer.encode(text)
+        context, found = tokenizer.encode(text), []
         match = longest_match(project.segments(path), context)
         if match is None or match.length < len(context):
             return ""
-        return tokenizer.decode([token for token in (int(match.tokens(ahead)[0]) for ahead in range(4)) if token >= 0])
+        while match is not None and len(found) < 4:
+            found.append(int(match.tokens()[0]))
+            match = match.follow(found[-1])
+        return tokenizer.decode(found)
 
     return found
 
