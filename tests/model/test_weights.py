@@ -164,4 +164,4 @@ def test_an_unknown_quantisation_is_refused_by_name(tmp_path: Path) -> None:
 def test_the_real_file_is_what_it_is(gguf: GgufFile) -> None:
     config = gguf.config()
     assert (config.num_layers, config.hidden_size, config.num_heads, config.num_kv_heads) == (24, 896, 14, 2)
-    assert (config.vocab_size, config.max_positions, config.tie_embeddings) == (151936, 32768, False)
+    assert (config.vocab_size, config.max_positions, config.tie_embeddings) == (151936, 16384, False)

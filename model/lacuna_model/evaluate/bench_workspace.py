@@ -87,7 +87,7 @@ def _steps(documents: Documents, tokenizer: Tokenizer, places: int, rng: random.
         canvas.open_block()
         for step in range(0, FILL, COMMITTED):
             started = time.thread_time()
-            drafts.draft(canvas, MOST_DRAFTED)
+            drafts.draft(0, canvas.tokens(), MOST_DRAFTED)
             yield (time.thread_time() - started) * 1e3
             for token in tokens[at + step : at + step + COMMITTED]:
                 canvas.commit(canvas.frontier, token, tokenizer.eog_id)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from lacuna_model.canvas import Canvas
 from lacuna_model.context import Layout
 from lacuna_model.prior.index import Segment
 from lacuna_model.prior.proposal import Walk
@@ -20,12 +19,9 @@ class ProjectDrafts:
         self._known = known
         self._layout = layout
 
-    def draft(self, canvas: Canvas, most: int) -> list[int]:
-        """Up to ``most`` tokens that may follow what is committed of a canvas."""
-        written = canvas.tokens()
-        if most <= 0 or (not written and canvas.gap.prefix):
-            return []  # the first token has the healed text, which no file has in front of itself
-        walk = Walk(self._known, [*self._layout.segments[canvas.gap.index], *written][-MAX_MATCH:])
+    def draft(self, gap: int, written: Sequence[int], most: int) -> list[int]:
+        """Up to ``most`` tokens that may follow what is ``written`` in a gap."""
+        walk = Walk(self._known, [*self._layout.segments[gap], *written][-MAX_MATCH:])
         drafted: list[int] = []
         certainty = 1.0
         while len(drafted) < most:

@@ -130,7 +130,15 @@ class FimReader:
         if line.ahead[: len(written)] == written and len(line.ahead) > len(written):
             return Turn(canvas, written, line.ahead[len(written) :][:room])
         line.ahead = []
-        return Turn(canvas, written, self._drafts.draft(canvas, min(room, MOST_DRAFTED)) if self._drafts else [])
+        return Turn(canvas, written, self._draft(canvas, written, min(room, MOST_DRAFTED)))
+
+    def _draft(self, canvas: Canvas, written: list[int], most: int) -> list[int]:
+        """What may follow the ``written`` tokens: the healed text as it stands there, then what the project has."""
+        healed = None if written else self._model.prefixes.token(canvas.gap.prefix)
+        drafted = [healed] if healed is not None and most else []
+        if self._drafts is None or (canvas.gap.prefix and not (written or drafted)):
+            return drafted
+        return [*drafted, *self._drafts.draft(canvas.gap.index, [*written, *drafted], most - len(drafted))]
 
     def _line(self, canvas: Canvas) -> Line:
         if canvas.key not in self._lines:

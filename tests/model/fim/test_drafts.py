@@ -2,7 +2,6 @@
 
 from tests.model import tiny
 
-from lacuna_model.canvas import Canvas
 from lacuna_model.fim.drafts import ProjectDrafts
 from lacuna_model.prior.index import Documents, Segment
 from lacuna_model.prior.suffix_array import token_type
@@ -26,9 +25,8 @@ def known(*texts: str) -> list[Segment]:
 def drafted(segments: list[Segment], head: str = HEAD, written: str = "", most: int = 7) -> str:
     """What is drafted behind ``written`` in a gap behind ``head``."""
     layout = tiny_fim.laid_out(MODEL, head, "")
-    canvas = Canvas(layout.gaps[0], 40, 40, done=ENCODE(layout.gaps[0].prefix.decode() + written))
-    canvas.open_block()
-    return MODEL.tokenizer.decode(ProjectDrafts(segments, layout).draft(canvas, most))
+    front = ENCODE(layout.gaps[0].prefix.decode() + written)
+    return MODEL.tokenizer.decode(ProjectDrafts(segments, layout).draft(0, front, most))
 
 
 def test_what_the_project_has_is_drafted_as_far_as_it_goes() -> None:
@@ -50,11 +48,3 @@ def test_nothing_is_drafted_where_the_project_has_nothing_alike() -> None:
 
 def test_a_short_match_is_not_followed() -> None:
     assert drafted(known("a b c d e f g"), head="d", written="") == ""
-
-
-def test_healed_text_comes_before_any_draft() -> None:
-    layout = tiny_fim.laid_out(MODEL, HEAD, "")
-    assert layout.gaps[0].prefix
-    canvas = Canvas(layout.gaps[0], 40, 40)
-    canvas.open_block()
-    assert ProjectDrafts(known(KNOWN), layout).draft(canvas, 7) == []
