@@ -18,7 +18,7 @@ from tests.lsp.test_feedback import counted
 from lacuna_lsp.commands import COMMANDS
 from lacuna_lsp.settings import Settings
 
-from .vscode import CLIENT, SERVER, VSCode, running, server_in
+from .vscode import CLIENT, PATIENCE_MS, SERVER, VSCode, running, server_in
 
 in_one_window = pytest.mark.asyncio(loop_scope="module")
 MANIFEST = json.loads((CLIENT / "package.json").read_text())
@@ -329,7 +329,7 @@ async def test_suggestions_are_turned_off_and_on(code: VSCode, daemon: Daemon) -
     await code.run("Lacuna: Status and Actions")
     await code.choices.filter(has_text="Turn suggestions on").click()
     await code.status("ready, .*, suggesting while you type")
-    await code.type("c + ")
+    await code.insert("c + ")
     await code.shows("a = b + c + «filled»")
     assert len(daemon.requests) == 2
 
@@ -442,7 +442,8 @@ async def test_the_real_model(code: VSCode, environment: Mapping[str, str]) -> N
     await code.open("context.py", "from shapes import area_of_circle\n\nprint(area_of_circle(¦))\n")
     await code.press("Control+Alt+l", "c")
     page = code.page.locator(".editor-group-container", has_text="Read of other files.md")
-    await expect(page.locator(".view-line", has_text="shapes.py").first).to_be_visible()
+    # A process that loads a tokenizer, and torch with it, makes the page.
+    await expect(page.locator(".view-line", has_text="shapes.py").first).to_be_visible(timeout=3 * PATIENCE_MS)
     await code.run("View: Close All Editors in Group")
     # A server that outlives the service would start another.
     async with code.restart():
