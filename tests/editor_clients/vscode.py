@@ -268,7 +268,7 @@ async def running(
             page.set_default_timeout(PATIENCE_MS)
             code = VSCode(page, workspace, data, settings)
             code.configure()
-            await until(lambda: "HTTP server listening" in (folder / "code-server.log").read_text())
+            await until(lambda: "HTTP server listening" in (folder / "code-server.log").read_text(), PATIENCE_MS / 1000)
             await page.goto(f"http://{address}/?folder={workspace}")
             await page.wait_for_selector(".monaco-workbench")
             await page.evaluate(WATCH)

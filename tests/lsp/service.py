@@ -72,7 +72,7 @@ class Daemon:
             self.process = None
 
 
-def wait_for(what: Callable[[], object], seconds: float = 30.0) -> None:
+def wait_for(what: Callable[[], object], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < deadline, "it did not happen"
