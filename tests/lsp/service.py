@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,6 +65,13 @@ class Daemon:
     def running(self) -> Running:
         found = json.loads((self.folder / "run/lacuna/service.json").read_text())
         return Running(**found)
+
+    @property
+    def sessions(self) -> int:
+        """How many clients are connected."""
+        with urllib.request.urlopen(f"{self.running.url}/metrics") as answer:
+            (count,) = re.findall(r"^lacuna_sessions (\d+)", answer.read().decode(), re.MULTILINE)
+        return int(count)
 
     def kill(self) -> None:
         if self.process is not None:
