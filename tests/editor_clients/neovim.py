@@ -113,7 +113,7 @@ class Neovim:
 
     async def wait_lines(self, *lines: str) -> None:
         """Wait until this is the text of the current buffer."""
-        for _ in range(1500):
+        for _ in range(3000):
             if (found := await self.lines()) == list(lines):
                 return
             await asyncio.sleep(0.02)

@@ -23,8 +23,10 @@ AT_ONCE = "vim.lsp.config('lacuna', { settings = { lacuna = { debounce = false }
 
 @pytest_asyncio.fixture
 async def nvim(daemon: Daemon, tmp_path: Path) -> AsyncIterator[Neovim]:
+    before = daemon.sessions
     async with running(daemon.environment, tmp_path, AT_ONCE) as nvim:
         yield nvim
+    await until(lambda: daemon.sessions <= before)  # what it asked at last is not counted to the next test
 
 
 # --- suggestions

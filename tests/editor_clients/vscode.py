@@ -7,7 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -43,9 +44,34 @@ SCREEN = """() => {
   while (shown.at(-1) === '') shown.pop();
   return shown;
 }"""
+ASKING = ".quick-input-widget input.input:visible"
+FOCUSED = ".editor-instance .monaco-editor.focused"
+STATUS = '[id="lacuna.lacuna.lacuna"] a'
+WATCH = f"""() => {{
+  globalThis.states = [];
+  new MutationObserver(records => {{
+    for (const {{target}} of records) if (target.matches('{STATUS}')) states.push(target.ariaLabel);
+  }}).observe(document.body, {{subtree: true, attributeFilter: ['aria-label']}});
+}}"""
+RESTARTED = """before => {
+  const since = states.slice(before);
+  return since.some(state => state.includes('Lacuna: starting')) && since.at(-1).includes('Lacuna: ready');
+}"""
 WINDOW: ViewportSize = {"width": 1200, "height": 800}
-PATIENCE_MS = 30_000
+PATIENCE_MS = 60_000  # a busy machine takes its time
+ATTEMPT_MS = 5_000
 SERVER = [sys.executable, "-I", "-m", "lacuna_lsp"]
+
+
+async def insist(attempt: Callable[[], Awaitable[None]]) -> None:
+    """Do something that may be done again, for as long as there is patience: a key may be pressed in vain."""
+    deadline = time.monotonic() + PATIENCE_MS / 1000
+    while True:
+        try:
+            return await attempt()
+        except (AssertionError, TimeoutError):
+            if time.monotonic() > deadline:
+                raise
 
 
 def server_in(environment: Mapping[str, str]) -> list[str]:
@@ -66,12 +92,24 @@ class VSCode:
         """Set settings under ``lacuna`` beside those that VS Code was started with."""
         own = {f"lacuna.{name}": value for name, value in settings.items()}
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        self._file.write_text(json.dumps(self._settings | own))
+        new = self._file.with_suffix(".new")
+        new.write_text(json.dumps(self._settings | own))
+        new.replace(self._file)  # VS Code never reads half of it, which would have it start another server
 
     @property
     def choices(self) -> Locator:
         """The rows of the palette, or of whatever asks for a choice."""
         return self.page.locator(".quick-input-list .monaco-list-row")
+
+    @property
+    def entry(self) -> Locator:
+        """Where the palette, or whatever asks for a text, takes it."""
+        return self.page.locator(ASKING)
+
+    @property
+    def boxes(self) -> Locator:
+        """The messages that lie over the window."""
+        return self.page.locator(".notification-toast")
 
     async def screen(self) -> list[str]:
         """The lines of the editor as they are seen; ``«»`` stand around what is only suggested."""
@@ -83,7 +121,8 @@ class VSCode:
         try:
             await self.page.wait_for_function(f"lines => `${{({SCREEN})()}}` === `${{lines}}`", arg=lines)
         except TimeoutError:
-            pytest.fail(f"the screen shows {await self.screen()}, not {list(lines)}")
+            states = await self.page.evaluate("states")
+            pytest.fail(f"the screen shows {await self.screen()}, not {list(lines)}; the status was {states}")
 
     async def contains(self, text: str) -> None:
         """Wait until the editor shows this somewhere."""
@@ -91,47 +130,93 @@ class VSCode:
 
     async def status(self, state: str) -> None:
         """Wait until the status bar says how the engine is."""
-        await expect(self.page.locator('[id="lacuna.lacuna.lacuna"] a')).to_have_attribute(
-            "aria-label", re.compile(f"Lacuna: {state}"), timeout=60_000
+        await expect(self.page.locator(STATUS)).to_have_attribute(
+            "aria-label", re.compile(f"Lacuna: {state}"), timeout=PATIENCE_MS
         )
+
+    @asynccontextmanager
+    async def restart(self) -> AsyncIterator[None]:
+        """What is done within has the server started anew; the status bar of before tells nothing of the new one."""
+        before = await self.page.evaluate("states.length")
+        yield
+        await self.page.wait_for_function(RESTARTED, arg=before)
+
+    async def selected(self, where: str) -> None:
+        """Wait until the status bar says where the cursor is, and what is selected."""
+        await expect(self.page.locator('[id="status.editor.selection"]')).to_have_text(where)
 
     async def press(self, *keys: str) -> None:
         for key in keys:
             await self.page.keyboard.press(key)
 
     async def type(self, text: str) -> None:
+        """Type character by character: on a busy machine there may be a suggestion behind each of them."""
         await self.page.keyboard.type(text)
 
-    async def ask(self, key: str, text: str) -> None:
-        """Type into the palette that a key opens."""
-        entry = self.page.locator(".quick-input-widget input.input:visible")
-        await expect(entry).to_have_count(0)
-        await self.press(key)
-        await expect(entry).to_be_focused()
-        await entry.fill(text)
+    async def insert(self, text: str) -> None:
+        """Type everything at once."""
+        await self.page.keyboard.insert_text(text)
+
+    async def ask(self, key: str, text: str, choice: str = "") -> None:
+        """Type into the palette that a key opens, and click on a choice.
+
+        VS Code gives the focus back to the editor when what an earlier key began has ended, such as the hiding of a
+        suggestion. The palette closes then, and is opened again.
+        """
+
+        async def attempt() -> None:
+            if not await self.page.locator(f"{ASKING}:focus").count():
+                await self.press(key)
+            await expect(self.entry).to_be_focused(timeout=ATTEMPT_MS)
+            await self.entry.fill(text, timeout=ATTEMPT_MS)
+            if choice:
+                await self.choices.filter(has_text=choice).first.click(timeout=ATTEMPT_MS)
+
+        await expect(self.entry).to_have_count(0)
+        await insist(attempt)
+
+    async def answer(self, question: str, text: str) -> None:
+        """Type into the box that asks this."""
+        await expect(self.page.locator(".quick-input-widget")).to_contain_text(question)
+        await self.entry.fill(text)
+        await self.entry.press("Enter")
 
     async def run(self, title: str) -> None:
         """Run a command from the palette."""
-        await self.ask("F1", f">{title}")
-        await self.choices.filter(has_text=title).first.click()
+        await self.ask("F1", f">{title}", title)
 
     async def open(self, name: str, text: str) -> Path:
         """Open a file with a text in which ``¦`` is the cursor."""
         before, _, after = text.partition("¦")
         file = self.folder / name
         file.write_text(before + after)
-        await self.ask("Control+p", str(file))
-        await self.choices.filter(has_text=name).first.click()
+        line, column = before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1
+        await self.ask("Control+p", f"{file}:{line}:{column}", name)
         await self.page.wait_for_selector(f'.tab.active[data-resource-name="{name}"]')
-        await self.ask("Control+g", f":{before.count(chr(10)) + 1}:{len(before.rpartition(chr(10))[2]) + 1}")
-        await self.press("Enter")
-        await self.page.wait_for_selector(".editor-instance .monaco-editor.focused")
+        await self.selected(f"Ln {line}, Col {column}")
+        await self.page.wait_for_selector(FOCUSED)
         return file
 
     async def saved(self, file: Path, text: str) -> None:
-        """Save, and look at the file."""
-        await self.press("Control+S")
-        await until(lambda: file.read_text() == text)
+        """Save what the screen shows, or soon shows, and look at the file."""
+
+        async def attempt() -> None:
+            await self.press("Control+s")
+            await until(lambda: file.read_text() == text, ATTEMPT_MS / 1000)
+
+        try:
+            await insist(attempt)
+        except AssertionError:
+            pytest.fail(f"{file.name} is {file.read_text()!r}, not {text!r}")
+
+    async def close(self) -> None:
+        """Close every editor without saving, and whatever asks or tells something."""
+        if await self.entry.count() or await self.boxes.count():
+            await self.press("Escape")
+        tabs = self.page.locator(".tab[data-resource-name]")
+        while count := await tabs.count():
+            await self.run("View: Revert and Close Editor")
+            await expect(tabs).not_to_have_count(count)  # what a failed test began may open one meanwhile
 
     async def apply_all(self) -> None:
         """Tick every edit of a preview, and have them made."""
@@ -145,8 +230,12 @@ class VSCode:
         """A message is shown or, where its box has given way to another, read aloud; boxes are then taken away."""
         said = self.page.locator(".monaco-alert, .notification-toast").filter(has_text=text)
         await expect(said.first).to_be_attached()
-        await self.press("Escape")
-        await expect(self.page.locator(".notification-toast")).to_have_count(0)
+
+        async def attempt() -> None:
+            await self.press("Escape")
+            await expect(self.boxes).to_have_count(0, timeout=ATTEMPT_MS)
+
+        await insist(attempt)
 
 
 @asynccontextmanager
@@ -158,7 +247,7 @@ async def running(
         missing = "make test installs VS Code and packages the extension"
         pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
     data, extensions, workspace = folder / "data", folder / "extensions", folder / "work"
-    expect.set_options(timeout=PATIENCE_MS)  # a busy machine takes its time
+    expect.set_options(timeout=PATIENCE_MS)
     workspace.mkdir()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -179,9 +268,10 @@ async def running(
             page.set_default_timeout(PATIENCE_MS)
             code = VSCode(page, workspace, data, settings)
             code.configure()
-            await until(lambda: "HTTP server listening" in (folder / "code-server.log").read_text())
+            await until(lambda: "HTTP server listening" in (folder / "code-server.log").read_text(), PATIENCE_MS / 1000)
             await page.goto(f"http://{address}/?folder={workspace}")
             await page.wait_for_selector(".monaco-workbench")
+            await page.evaluate(WATCH)
             yield code
             await browser.close()
     finally:

@@ -16,7 +16,7 @@ from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
 from .service import Daemon
 
 
-async def until(what: Callable[[], object], seconds: float = 30.0) -> None:
+async def until(what: Callable[[], object], seconds: float = 60.0) -> None:
     """Wait for something while the client goes on listening."""
     deadline = time.monotonic() + seconds
     while not what():
@@ -77,7 +77,7 @@ class Editor:
 
     async def ready(self) -> None:
         """Wait until the engine is there."""
-        for _ in range(1500):
+        for _ in range(3000):
             status = await self.command("lacuna.status")
             if status["state"] == "ready":
                 return

@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,13 @@ class Daemon:
         found = json.loads((self.folder / "run/lacuna/service.json").read_text())
         return Running(**found)
 
+    @property
+    def sessions(self) -> int:
+        """How many clients are connected."""
+        with urllib.request.urlopen(f"{self.running.url}/metrics") as answer:
+            (count,) = re.findall(r"^lacuna_sessions (\d+)", answer.read().decode(), re.MULTILINE)
+        return int(count)
+
     def kill(self) -> None:
         if self.process is not None:
             self.process.kill()
@@ -72,7 +81,7 @@ class Daemon:
             self.process = None
 
 
-def wait_for(what: Callable[[], object], seconds: float = 30.0) -> None:
+def wait_for(what: Callable[[], object], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < deadline, "it did not happen"

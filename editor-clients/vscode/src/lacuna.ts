@@ -22,7 +22,10 @@ export class Lacuna implements vscode.Disposable {
 
   /** Starts the server, after it has been ended where it runs; calls take turns. */
   restart(): Promise<void> {
-    this.turn = this.turn.then(() => this.end()).then(() => this.start());
+    this.turn = this.turn
+      .then(() => this.changed(State.Starting)) // from here on there is no server to ask, whatever the old one said
+      .then(() => this.end())
+      .then(() => this.start());
     return this.turn;
   }
 
