@@ -5,7 +5,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
-TEST_MODELS := qwen2.5-coder-0.5b smollm2-135m
+TEST_MODELS := qwen2.5-coder-0.5b
 DEMO_FILE := tests/data/demo/vector.py
 
 VSCODE := editor-clients/vscode

@@ -12,11 +12,6 @@ from lacuna_model.tokenizer import Tokenizer
 CPU = torch.device("cpu")
 
 
-def _is_mark(character: bytes) -> bool:
-    """Whether a byte is neither part of a word nor white space."""
-    return bool(character) and character < b"\x80" and not character.isalnum() and not character.isspace()
-
-
 class PrefixTable:
     """The vocabulary in byte order, so that tokens with a common prefix are neighbours; ids are on ``device``."""
 
@@ -27,15 +22,8 @@ class PrefixTable:
         self._sorted = sorted(texts)
         self._ids = dict(self._sorted)
         self._special_ids = tokenizer.special_ids
-        self._line_ends = frozenset(token for text, token in self._sorted if b"\n" in text)
         self.specials_but = lru_cache(maxsize=4)(self._specials_but)
-        self._marks = [(text, token) for text, token in self._sorted if len(text) > 1 and _is_mark(text[-1:])]
-        self.crossing = lru_cache(maxsize=256)(self._crossing)
         self.starting_with = lru_cache(maxsize=256)(self._starting_with)
-
-    def ends_line(self, token: int) -> bool:
-        """Whether a token holds a line break."""
-        return token in self._line_ends
 
     def token(self, text: bytes) -> int | None:
         """The token that is this text, if there is one."""
@@ -66,24 +54,6 @@ class PrefixTable:
                 break
             found.append(token)
         return torch.tensor(found, dtype=torch.long, device=self._device)
-
-    def _crossing(self, behind: bytes) -> tuple[Tensor, Tensor]:
-        """The tokens [M] that natural text has where a gap ends in front of ``behind``, and what they begin with [M].
-
-        A part of each is in front of the end, a token as well, and a part behind it. Only marks are looked at: words
-        and white space are split from what stands around them.
-        """
-        found = []
-        for cut in range(1, len(behind) + 1 if _is_mark(behind[:1]) else 1):
-            for text, token in self._marks:
-                own = text[:-cut]
-                if own in self._ids and text.endswith(behind[:cut]) and self._is_first(token, own + behind):
-                    found.append((token, self._ids[own]))
-        pairs = torch.tensor(found, dtype=torch.long, device=self._device).reshape(-1, 2)
-        return pairs[:, 0], pairs[:, 1]
-
-    def _is_first(self, token: int, text: bytes) -> bool:
-        return self._tokenizer.encode(text.decode(errors="ignore"))[:1] == [token]
 
     def _specials_but(self, kept: int) -> Tensor:
         """Ids [N] of the special tokens other than ``kept``: none of them is text."""

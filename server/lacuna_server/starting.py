@@ -1,11 +1,12 @@
 """Finds this user's service, and starts it where there is none."""
 
 import asyncio
-import atexit
 import os
+import select
 import stat
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import urlsplit
@@ -22,14 +23,8 @@ START_TIMEOUT_S = 20.0
 POLL_S = 0.05
 COMMAND = (sys.executable, "-I", "-m", "lacuna_server", "serve")
 ROOT = Path(sys.executable).anchor
-_started: list["subprocess.Popen[bytes]"] = []
-
-
-@atexit.register
-def _let_go() -> None:
-    """Services outlive whoever started them, and Python would complain of the processes that it leaves behind."""
-    for process in _started:
-        process.returncode = process.poll() or 0
+# Leaves the service to the system: editors kill a language server with all its children, and others use the service.
+ORPHAN = ("/bin/sh", "-c", '"$@" &', "sh")
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -60,24 +55,41 @@ async def find_or_start(*arguments: str) -> Address:
     with _opened_log() as log:
         begin = log.tell()
         where = ("--log-file", log.name) if log.name != os.devnull else ()
-        process = subprocess.Popen(
-            # -I: an editor's environment and the workspace it runs in must not choose what is imported.
-            [*COMMAND, "--idle-exit", str(IDLE_EXIT_S), *where, *arguments],
+        # -I: an editor's environment and the workspace it runs in must not choose what is imported.
+        lives = _start([*COMMAND, "--idle-exit", str(IDLE_EXIT_S), *where, *arguments], log)
+    with lives:
+        for _ in range(round(START_TIMEOUT_S / POLL_S)):
+            if (running := lifecycle.find()) is not None:
+                return Address(running.url, running.token)
+            # Where another client was faster, this service ends and the other's is found in the next turns.
+            if _ended(lives) and "running" not in (said := _said(log.name, begin)):
+                raise ServiceError("internal", f"the service could not be started: {said}")
+            await asyncio.sleep(POLL_S)
+    raise ServiceError("internal", f"the service did not start within {START_TIMEOUT_S:.0f} s; see {log.name}")
+
+
+def _start(command: Sequence[str], log: BinaryIO) -> BinaryIO:
+    """Start a service that is nobody's child; what is returned is at its end once the service is."""
+    reading, writing = os.pipe()
+    try:
+        subprocess.run(
+            [*ORPHAN, *command],
             cwd=ROOT,  # it outlives the folder that somebody works in
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
+            pass_fds=[writing],
+            check=True,
         )
-    _started.append(process)
-    for _ in range(round(START_TIMEOUT_S / POLL_S)):
-        if (running := lifecycle.find()) is not None:
-            return Address(running.url, running.token)
-        # Where another client was faster, this process ends and the other's service is found in the next turns.
-        if process.poll() is not None and "running" not in (said := _said(log.name, begin)):
-            raise ServiceError("internal", f"the service could not be started: {said}")
-        await asyncio.sleep(POLL_S)
-    raise ServiceError("internal", f"the service did not start within {START_TIMEOUT_S:.0f} s; see {log.name}")
+    finally:
+        os.close(writing)
+    return open(reading, "rb", buffering=0)
+
+
+def _ended(lives: BinaryIO) -> bool:
+    """Whether the service has let go of the pipe, into which it never writes."""
+    return bool(select.select([lives], [], [], 0)[0])
 
 
 def address_at(url: str) -> Address:

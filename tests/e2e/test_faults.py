@@ -191,6 +191,10 @@ async def test_a_service_that_was_started_outlives_the_folder_and_its_log_is_tur
     assert found is not None
     try:
         assert os.readlink(f"/proc/{found.pid}/cwd") == "/"
+        # Editors end a language server with all its children: the service is none of them.
+        parent = int(Path(f"/proc/{found.pid}/stat").read_text().rpartition(")")[2].split()[1])
+        assert parent != os.getpid()
+        assert not Path(f"/proc/{parent}/cmdline").read_bytes().startswith(b"/bin/sh")
         log = next(faulty.folder.glob("state/**/service.log"))
         assert log.stat().st_mode & 0o777 == 0o600
         with log.open("ab") as stream:
