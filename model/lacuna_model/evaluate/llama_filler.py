@@ -10,9 +10,12 @@ from lacuna_model.evaluate.llama import Continues, LlamaCpp
 from lacuna_model.fim.prompt import prompt_head
 from lacuna_model.params import FillStats, InfillRequest, InfillResult, Region
 from lacuna_model.readers import load_tokenizer
-from lacuna_model.stopping import trim_overlap
+from lacuna_model.stopping import StopRule, trim_overlap
 from lacuna_model.tokenizer import Tokenizer
 from lacuna_model.window import Window, WindowOptions
+
+# Between pieces of so many tokens it is seen whether a fill has ended; the cache holds all that is read again.
+PIECE_TOKENS = 32
 
 
 class LlamaFiller:
@@ -46,9 +49,11 @@ class LlamaFiller:
         for index in range(len(request.regions)):
             current, (region,) = region_groups.moved(text, request.regions, fills, range(index, index + 1))
             prompt = self._prompt(request, current, region)
-            generated = self._llama.generate(prompt, region.max_tokens, self._fim.ends)
+            (rule,) = region_groups.stop_rules(current, [region])
+            generated = self._continue(prompt, region.max_tokens, rule)
             passes, read = passes + len(generated), read + len(prompt)
-            fills.append(self._cut(generated, current, region))
+            fill = rule.end(self._said(generated), final=True) or ""
+            fills.append(trim_overlap(fill, current[region.end :].decode()))
         stats = FillStats(
             nfe=passes,
             steps=passes,
@@ -66,8 +71,17 @@ class LlamaFiller:
         head = prompt_head(self._fim, self._tokenizer, request.snippets, request.path)
         return [*head, *encode(before), self._fim.suffix, *encode(after), self._fim.middle]
 
-    def _cut(self, generated: list[int], text: bytes, region: Region) -> str:
-        """What was generated, up to its end; tokens that are no text have none."""
-        said = self._tokenizer.decode_bytes(generated).decode("utf-8", errors="ignore")
-        (rule,) = region_groups.stop_rules(text, [region])
-        return trim_overlap(rule.end(said, final=True) or "", text[region.end :].decode())
+    def _continue(self, prompt: list[int], max_tokens: int, rule: StopRule) -> list[int]:
+        """What follows a prompt, up to its end; in pieces, so that nobody waits for much that the rule has cut."""
+        generated: list[int] = []
+        while len(generated) < max_tokens and rule.end(self._said(generated), final=False) is None:
+            most = min(PIECE_TOKENS, max_tokens - len(generated))
+            piece = self._llama.generate([*prompt, *generated], most, self._fim.ends)
+            generated += piece
+            if len(piece) < most or piece[-1] in self._fim.ends:
+                break
+        return generated
+
+    def _said(self, generated: list[int]) -> str:
+        """The text of tokens; those that end a fill have none."""
+        return self._tokenizer.decode_bytes(generated).decode("utf-8", errors="ignore")

@@ -48,7 +48,10 @@ def write_llama_cpp(folder: Path) -> Path:
 
 
 class Continuing:
-    """Continues a prompt with what ``script`` says to its text, the special tokens left out, then ends it."""
+    """Continues a prompt with what ``script`` says to its text, the special tokens left out, then ends it.
+
+    What stands behind a middle token has been said already.
+    """
 
     def __init__(self, tokenizer: Tokenizer, script: Callable[[str], str]) -> None:
         self.prompts: list[list[int]] = []
@@ -57,8 +60,10 @@ class Continuing:
 
     def generate(self, prompt: Sequence[int], max_tokens: int, ends: frozenset[int] = frozenset()) -> list[int]:
         self.prompts.append(list(prompt))
-        said = self._tokenizer.encode(self._script(self._tokenizer.decode(prompt)))
-        return [*said, *sorted(ends)[:1]][:max_tokens]
+        middle = self._tokenizer.fim.middle if self._tokenizer.fim else -1
+        asked = prompt.index(middle) + 1 if middle in prompt else len(prompt)
+        said = self._tokenizer.encode(self._script(self._tokenizer.decode(prompt[:asked])))
+        return [*said, *sorted(ends)[:1]][len(prompt) - asked :][:max_tokens]
 
 
 class Canned:

@@ -5,7 +5,7 @@ from tests.model import tiny
 from tests.model.fim import tiny_fim
 
 from lacuna_model.errors import RequestError
-from lacuna_model.evaluate.llama_filler import LlamaFiller
+from lacuna_model.evaluate.llama_filler import PIECE_TOKENS, LlamaFiller
 from lacuna_model.params import InfillRequest, InfillResult, Region, Snippet
 from lacuna_model.tokenizer import Tokenizer
 
@@ -69,6 +69,15 @@ def test_a_fill_ends_at_its_bound() -> None:
 )
 def test_a_fill_is_cut_by_the_stop_rule(said: str) -> None:
     assert fill(lambda _: said, gap())[0].fills == ("    y = x\n",)
+
+
+def test_a_long_fill_is_whole_and_what_is_cut_is_not_waited_for() -> None:
+    lines = "".join(f"    y = {number}\n" for number in range(20))
+    assert len(TOKENIZER.encode(lines)) > 2 * PIECE_TOKENS
+    assert fill(lambda _: lines, gap(max_tokens=999))[0].fills == (lines,)
+    result, llama = fill(lambda _: "    y = x\n    return y\n" + lines, gap(max_tokens=999))
+    assert result.fills == ("    y = x\n",)
+    assert result.stats.nfe == len(llama.prompts) * PIECE_TOKENS < len(TOKENIZER.encode(lines))
 
 
 def test_an_end_that_repeats_the_text_behind_is_trimmed() -> None:
