@@ -41,6 +41,9 @@ def evaluate(
             "With --workspaces: model,drafts,drafts and snippets.",
         ),
     ] = "",
+    gaps: Annotated[
+        int, typer.Option("--gaps", min=1, max=8, help="With --data: so many lines of a solution at once, in two ways.")
+    ] = 1,
     limit: Annotated[
         int, typer.Option("--limit", min=0, help="That many problems; with --held-out: cases a language.")
     ] = 0,
@@ -75,11 +78,36 @@ def evaluate(
         return
     if data is None or not data.is_file():
         raise RequestError(f"{data}: no such file" if data else "what: --data FILE, --held-out CORPUS or --workspaces")
+    if gaps > 1:
+        _evaluate_several(data, gaps, limit, json_output, model)
+        return
     from lacuna_model.evaluate.engines import compared_by_default, compared_engines
     from lacuna_model.evaluate.report import evaluate_main
 
     wanted = wanted or compared_by_default(model)
     evaluate_main(data, compared_engines(model), engines=wanted, limit=limit, records=records, as_json=json_output)
+
+
+def _evaluate_several(data: Path, gaps: int, limit: int, json_output: bool, model: str) -> None:
+    from lacuna_model.evaluate import several
+    from lacuna_model.evaluate.dataset import load_problems
+    from lacuna_model.evaluate.engines import available_engines
+    from lacuna_model.evaluate.sandbox import Sandbox
+    from lacuna_model.readers import load
+
+    solutions = several.several(load_problems(data), gaps)
+    solutions = solutions[: limit or len(solutions)]
+    filler = available_engines(load(model))["lacuna"]()
+    found = []
+    with Sandbox() as sandbox, output.counting("solutions", 2 * len(solutions)) as advance:
+        for one in several.measure(solutions, filler, sandbox):
+            found.append(one)
+            advance()
+    rows = several.summarise(found)
+    if json_output:
+        output.print_json({"ways": rows})
+    else:
+        output.print_table(several.table(rows, gaps))
 
 
 def _evaluate_workspaces(arms: str, limit: int, seed: int, records: Path | None, json_output: bool, model: str) -> None:
