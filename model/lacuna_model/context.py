@@ -71,15 +71,16 @@ def finished(pieces: Generator[None, None, UpdateCounts]) -> UpdateCounts:
 def heal(text: str, tokenizer: TextTokenizer) -> tuple[list[int], bytes]:
     """The tokens in front of a gap, and the bytes at its end that no natural token would end at: the fill has them.
 
-    A text that ends with a line needs none where the tokenizer never joins the end of a line with the next one. Else
-    they are those of the last token, or of as many more as one token may begin with (``retu`` is `` ret`` + ``u``, but
+    They are those of the last token, or of as many more as one token may begin with (``retu`` is `` ret`` + ``u``, but
     `` return`` one token), so that a single token can begin with them. Of white space only the last character belongs
     to the token of the word behind it (as in ``\\n   `` + `` return``, ``\\n`` + ``\\n`` + ``def``), so only that is
     given back, unless a blank line is one token with the columns of the next. A token that ends a character begun in
-    another (of an emoji, say) stays.
+    another (of an emoji, say) stays. Where a line ends in a token of its own, that is given back: a small model fills
+    whole lines better where it says the end of the line in front itself.
     """
     if text.endswith("\n") and _is_whole(text[-LOOKED_AT:], tokenizer):
-        return tokenizer.encode(text), b""
+        *ids, last = tokenizer.encode(text)
+        return ids, tokenizer.token_bytes(last)
     if _ends_in_space(text):
         return tokenizer.encode(text[:-1]), text[-1].encode()
     ids = tokenizer.encode(text)

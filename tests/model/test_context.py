@@ -33,7 +33,7 @@ def test_empty_segments(tokenizer: Tokenizer, segments: tuple[str, ...]) -> None
         ("x = def", b" def"),
         ("if a:\n    ", b" "),
         ("if a:\n\t\t", b"\t"),
-        ("if a:\n", b""),
+        ("if a:\n", b"\n"),
         ("caf\u00e9", b""),
         ("s = '\U0001f600", b""),
         ("s = '\U0001f600'", b"'"),
