@@ -35,7 +35,7 @@ from lacuna_model.weights import GgufFile
 # Prepared forms that stay: several models and precisions are used in turn.
 PREPARED_KEPT = 4
 # Raised when what is kept in the cache changes its meaning.
-PREPARED_VERSION = "5"
+PREPARED_VERSION = "6"
 # What 8-bit linears have to read is measured on so many tokens of our own source, which is always at hand.
 CALIBRATION_TOKENS = 512
 
