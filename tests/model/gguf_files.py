@@ -94,7 +94,7 @@ def _quantised(tensor: Tensor, kind: gguf.GGMLQuantizationType) -> np.ndarray[An
 
 
 def q4_k(tensor: Tensor) -> np.ndarray[Any, Any]:
-    """The bytes [out, in / 256 * 144] of a weight in Q4_K: the nearest codes between each group's least and greatest."""
+    """The bytes [out, in / 256 * 144] of a weight in Q4_K, nearest codes within the range of each group."""
     groups = tensor.numpy().reshape(-1, 8, 32)
     low = np.minimum(groups.min(-1), 0)
     # Half precision rounds to the nearest, and a scale must not become 64.
