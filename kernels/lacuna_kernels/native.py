@@ -1,4 +1,4 @@
-"""8-bit linears and whole layers in C (``csrc``), for the vector instructions of several CPUs.
+"""8-bit and 4-bit linears and whole layers in C (``csrc``), for the vector instructions of several CPUs.
 
 The system's C compiler builds them once, into the user's cache. Where there is no compiler, or the CPU has none of the
 instructions, torch's own operators do the work. The library shares torch's OpenMP threads.
@@ -25,6 +25,7 @@ from torch import Tensor
 
 from lacuna_kernels.attention import FoldedMask
 from lacuna_kernels.crew import Crew
+from lacuna_kernels.four_bit import BLOCK, FourBitWeight
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +34,8 @@ COMPILE_S = 300.0  # it takes 5 to 30 s
 FLAGS = ("-O3", "-fopenmp", "-shared", "-fPIC")
 # Widths of linears and of heads are multiples of it.
 WIDTH = 32
+# Bytes of a packed 4-bit weight for every ``BLOCK`` inputs of an output (``Block`` in ``csrc/linear.h``).
+BLOCK_BYTES = 152
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,10 @@ INSTRUCTION_SETS = (AVX512_BF16, AVX512, AVX_VNNI, AVX2, NEON)
 
 
 class _Linear(Structure):
-    _fields_ = (("weight", c_void_p), ("scale", c_void_p), ("bias", c_void_p), ("width", c_int64), ("out", c_int64))
+    _fields_ = (
+        *((name, c_void_p) for name in ("blocks", "weight", "scale", "bias")),
+        *((name, c_int64) for name in ("width", "out", "small")),
+    )
 
 
 class _Layer(Structure):
@@ -90,6 +96,7 @@ class _Mask(Structure):
 
 SIGNATURES = {
     "lacuna_pack": (c_void_p, c_int64, c_int64, c_void_p),
+    "lacuna_pack_blocks": (*(c_void_p,) * 5, c_int64, c_int64, c_void_p),
     "lacuna_lookup": (POINTER(_Linear), c_void_p, c_int64, c_void_p),
     "lacuna_linear": (c_void_p, c_int64, POINTER(_Linear), c_void_p, c_int),
     "lacuna_layers": (
@@ -103,7 +110,7 @@ LAYERS_PER_CALL = 4
 
 @dataclass(frozen=True, slots=True)
 class PackedLinear:
-    """An 8-bit linear as the library reads it; ``tensors`` are what ``struct`` points to."""
+    """A linear as the library reads it; ``tensors`` are what ``struct`` points to."""
 
     struct: _Linear
     tensors: tuple[Tensor, ...]
@@ -147,13 +154,22 @@ class NativeKernels:
         self._library.lacuna_pack(codes.data_ptr(), *codes.shape, packed.data_ptr())
         return packed
 
-    def bind(self, packed: Tensor, scale: Tensor, bias: Tensor | None) -> PackedLinear:
-        """A linear over what :meth:`packed` returned."""
-        out, width = packed.shape
-        tensors = tuple(part.float().contiguous() for part in (scale, bias) if part is not None)
-        pointers = [part.data_ptr() for part in tensors]
-        struct = _Linear(packed.data_ptr(), pointers[0], pointers[1] if bias is not None else None, width, out)
-        return PackedLinear(struct, (packed, *tensors), out)
+    def packed_blocks(self, weight: FourBitWeight) -> Tensor:
+        """A 4-bit weight in the order that this machine's instructions read it, uint8 [out, bytes of an output]."""
+        out, width = weight.codes.shape
+        parts = [part.contiguous() for part in weight]
+        packed = torch.empty((out, width // BLOCK * BLOCK_BYTES), dtype=torch.uint8)
+        self._library.lacuna_pack_blocks(*(part.data_ptr() for part in parts), out, width, packed.data_ptr())
+        return packed
+
+    def bind(self, packed: Tensor, scale: Tensor, bias: Tensor | None, blocks: Tensor | None = None) -> PackedLinear:
+        """A linear over what :meth:`packed_blocks` returned, its first outputs, and over what :meth:`packed` did."""
+        (large, width), small = packed.shape, 0 if blocks is None else len(blocks)
+        floats = (part if part is None else part.float().contiguous() for part in (scale, bias))
+        tensors = (blocks, packed, *floats)
+        pointers = [None if part is None else part.data_ptr() for part in tensors]
+        struct = _Linear(*pointers, width, small + large, small)
+        return PackedLinear(struct, tuple(part for part in tensors if part is not None), small + large)
 
     def linear(self, x: Tensor, linear: PackedLinear) -> Tensor:
         """``x W^T (+ b)``: ``x`` [..., in] -> [..., out]."""

@@ -46,13 +46,13 @@ def narrow(fused: State) -> dict[str, Tensor]:
 
 
 def linear_from(tensors: State, name: str, kernels: NativeKernels | None = None) -> Linear:
-    """The linear ``name`` in the form its tensors have; 8 bit by ``kernels`` where there are some and they take it."""
+    """The linear ``name`` in the form its tensors have; 8 and 4 bit by ``kernels`` where they are and take it."""
     weight, scale, bias = tensors[name], tensors.get(name + ".scale"), tensors.get(name + ".bias")
     if scale is None:
         return DenseLinear(weight, bias)
     if kernels is None or any(size % WIDTH for size in weight.shape):
         return Int8Linear(weight, scale, bias)
-    return NativeLinear(kernels, weight, scale, bias)
+    return NativeLinear(kernels, weight, scale, bias, tensors.get(name + ".blocks"))
 
 
 def build_layer(config: ModelConfig, tensors: State, prefix: str, make: Callable[[str], Linear]) -> Layer:

@@ -6,7 +6,9 @@ from typing import Any
 
 import gguf
 import numpy as np
+import torch
 
+from lacuna_kernels.four_bit import BLOCK, FourBitWeight
 from lacuna_model.errors import WeightsError
 
 _COUNT = struct.Struct("<Q")
@@ -91,3 +93,17 @@ class GgufReader:
 def dequantized(tensor: gguf.ReaderTensor) -> np.ndarray[Any, np.dtype[np.float32]]:
     """The values of a tensor in float32, in memory of their own."""
     return np.array(gguf.dequantize(tensor.data, tensor.tensor_type), dtype=np.float32)
+
+
+def four_bit(tensor: gguf.ReaderTensor) -> FourBitWeight | None:
+    """A tensor of two dimensions as it stands in the file, or None where that is not in Q4_K."""
+    if tensor.tensor_type != gguf.GGMLQuantizationType.Q4_K or len(tensor.shape) != 2:
+        return None
+    width, out = tensor.shape.tolist()
+    blocks = np.ascontiguousarray(tensor.data).reshape(out * width // BLOCK, -1)
+    halves, packed, codes = np.hsplit(blocks, (4, 16))
+    steps = halves.copy().view(np.float16).astype(np.float32)
+    scale, minimum = gguf.quants.Q4_K.get_scale_min(packed)
+    low_and_high = np.stack((codes.reshape(-1, 4, 32) & 15, codes.reshape(-1, 4, 32) >> 4), axis=2)
+    parts = (low_and_high, scale, minimum, steps[:, 0], -steps[:, 1])
+    return FourBitWeight(*(torch.from_numpy(np.ascontiguousarray(part)).view(out, -1) for part in parts))

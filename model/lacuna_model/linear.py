@@ -1,4 +1,4 @@
-"""Linears: dense, and 8 bit on CPUs that have the instructions."""
+"""Linears: dense, and 8 and 4 bit on CPUs that have the instructions."""
 
 import warnings
 from collections.abc import Callable
@@ -60,12 +60,25 @@ class Int8Linear:
 
 
 class NativeLinear:
-    """The same in our own kernel, which takes activations row by row to start with; ``packed`` is what it reads."""
+    """The same in our own kernel, which takes activations by blocks of a row, and weights in 4 bit as well.
 
-    def __init__(self, kernels: NativeKernels, weight: Tensor, scale: Tensor, bias: Tensor | None = None) -> None:
-        """``weight`` [out, in] are codes, or codes packed by these very ``kernels`` (uint8)."""
-        bind = kernels.bind if weight.dtype is torch.uint8 else kernels.pack
-        self.packed = bind(weight, scale, bias)
+    ``packed`` is what the kernel reads.
+    """
+
+    def __init__(
+        self,
+        kernels: NativeKernels,
+        weight: Tensor,
+        scale: Tensor,
+        bias: Tensor | None = None,
+        blocks: Tensor | None = None,
+    ) -> None:
+        """``weight`` [out, in] are codes, or codes packed by these very ``kernels`` (uint8).
+
+        Where there are ``blocks``, outputs in 4 bit that these kernels packed, they are the first of the linear's.
+        """
+        packed = weight if weight.dtype is torch.uint8 else kernels.packed(weight)
+        self.packed = kernels.bind(packed, scale, bias, blocks)
         self._kernels = kernels
 
     def __call__(self, x: Tensor) -> Tensor:

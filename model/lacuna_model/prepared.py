@@ -18,7 +18,7 @@ from lacuna_model.tokenizer import Vocabulary
 # Prepared forms that stay: several models and precisions are used in turn.
 PREPARED_KEPT = 4
 # Raised when what is kept in the cache changes its meaning.
-PREPARED_VERSION = "5"
+PREPARED_VERSION = "6"
 
 
 class Preparation(msgspec.Struct, frozen=True):

@@ -7,9 +7,10 @@ import gguf
 import torch
 from torch import Tensor
 
+from lacuna_kernels.four_bit import FourBitWeight
 from lacuna_model.config import ModelConfig
 from lacuna_model.errors import WeightsError
-from lacuna_model.gguf_reader import GgufReader, dequantized
+from lacuna_model.gguf_reader import GgufReader, dequantized, four_bit
 from lacuna_model.gguf_vocabulary import read_vocabulary
 from lacuna_model.tokenizer import Vocabulary
 
@@ -162,8 +163,16 @@ class GgufTensors(Mapping[str, Tensor]):
 
     def __getitem__(self, name: str) -> Tensor:
         values = torch.from_numpy(dequantized(self._tensors[name]))
-        heads = self._turned.get(name.removesuffix(".bias").rpartition(".")[2])
+        heads = self._turned_heads(name)
         return _half_rotary(values, heads) if heads else values
+
+    def four_bit(self, name: str) -> FourBitWeight | None:
+        """The weight as it stands in the file, where that is in 4 bit with groups of 32."""
+        weight, heads = four_bit(self._tensors[name]), self._turned_heads(name)
+        return weight.by_rows(lambda part: _half_rotary(part, heads)) if weight and heads else weight
+
+    def _turned_heads(self, name: str) -> int:
+        return self._turned.get(name.removesuffix(".bias").rpartition(".")[2], 0)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tensors)

@@ -21,11 +21,6 @@ ARM_COMPILER, ARM_EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 pytestmark = pytest.mark.skipif(not native.supported(), reason="this CPU has none of the instructions")
 
 
-@pytest.fixture(scope="session", params=native.supported(), ids=lambda instructions: instructions.name)
-def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> NativeKernels:
-    return native.build(tmp_path_factory.mktemp("kernels"), instructions=[request.param])
-
-
 def random(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 

@@ -1,6 +1,6 @@
 """Writes the tiny model as a GGUF file, as llama.cpp's converter would."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,15 @@ def write(
     kinds: Mapping[int, gguf.TokenType] | None = None,
     state: Mapping[str, Tensor] | None = None,
     quantised: gguf.GGMLQuantizationType | None = None,
+    four_bit: Sequence[str] = (),
     without: str = "",
     also: Mapping[str, Tensor] | None = None,
     fields: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write ``path``; ``fields`` are metadata beside those of every file, or instead of them (None: left out)."""
+    """Write ``path``; ``fields`` are metadata beside those of every file, or instead of them (None: left out).
+
+    Tensors with one of ``four_bit`` in their names are in Q4_K.
+    """
     writer = gguf.GGUFWriter(path, architecture)
     kinds = kinds or dict.fromkeys(vocabulary.special_ids, gguf.TokenType.CONTROL)
     every = {
@@ -59,7 +63,9 @@ def write(
     for name, value in every.items():
         _add(writer, name, value)
     for name, tensor in (tensors(architecture, config, state) | dict(also or {})).items():
-        if quantised is not None and tensor.ndim == 2:
+        if any(part in name for part in four_bit) and tensor.ndim == 2:
+            writer.add_tensor(name, q4_k(tensor), raw_dtype=gguf.GGMLQuantizationType.Q4_K)
+        elif quantised is not None and tensor.ndim == 2:
             writer.add_tensor(name, _quantised(tensor, quantised), raw_dtype=quantised)
         elif name != without:
             writer.add_tensor(name, tensor.numpy())
@@ -85,6 +91,24 @@ def _quantised(tensor: Tensor, kind: gguf.GGMLQuantizationType) -> np.ndarray[An
     except (NotImplementedError, gguf.quants.QuantError):  # as zeros: the package only reads such weights
         block, size = gguf.GGML_QUANT_SIZES[kind]
         return np.zeros((len(tensor), -(-tensor.shape[1] // block) * size), dtype=np.uint8)
+
+
+def q4_k(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """The bytes [out, in / 256 * 144] of a weight in Q4_K, nearest codes within the range of each group."""
+    groups = tensor.numpy().reshape(-1, 8, 32)
+    low = np.minimum(groups.min(-1), 0)
+    # Half precision rounds to the nearest, and a scale must not become 64.
+    steps = np.stack([(groups.max(-1) - low).max(1) / 15, -low.min(1)], axis=1) / 63 * 1.001
+    halves = steps.astype(np.float16)
+    step, lift = np.maximum(halves.astype(np.float32), 1e-7).T[..., None]
+    scale = np.ceil((groups.max(-1) - low) / 15 / step).clip(1, 63).astype(np.uint8)
+    minimum = np.round(-low / lift).clip(0, 63).astype(np.uint8)
+    codes = np.round((groups + (lift * minimum)[..., None]) / (step * scale)[..., None]).clip(0, 15).astype(np.uint8)
+    packed = (
+        *(scale[:, :4] | (scale[:, 4:] >> 4) << 6, minimum[:, :4] | (minimum[:, 4:] >> 4) << 6),
+        *(scale[:, 4:] & 15 | minimum[:, 4:] << 4, (codes[:, ::2] | codes[:, 1::2] << 4).reshape(-1, 128)),
+    )
+    return np.concatenate([halves.view(np.uint8), *packed], axis=1).reshape(len(tensor), -1)
 
 
 def _add(writer: gguf.GGUFWriter, name: str, value: Any) -> None:

@@ -1,4 +1,4 @@
-/* Transformer layers on a CPU: linears in 8 bit, attention over bfloat16 keys.
+/* Transformer layers on a CPU: linears in 8 and 4 bit, attention over bfloat16 keys.
  *
  * A denoising pass has 1 to 40 rows. At that size the time goes into reading weights, and into everything that stands
  * between two products; so several layers are one call, whose threads meet at barriers. What a row becomes does not
@@ -19,13 +19,52 @@ void lacuna_pack(const int8_t *codes, int64_t out, int64_t in, uint8_t *packed) 
     }
 }
 
+/* Codes [out, in] from 0 to 15, scales and minima [out, in / GROUP], steps and lifts [out, in / BLOCK] as
+ * `Linear.blocks` has them. */
+void lacuna_pack_blocks(const uint8_t *codes, const uint8_t *scale, const uint8_t *minimum, const float *step,
+                        const float *lift, int64_t out, int64_t in, Block *packed) {
+    int64_t blocks = in / BLOCK, groups = BLOCK / GROUP;
+#pragma omp parallel for
+    for (int64_t of = 0; of < out / COLUMNS * blocks; of++) {
+        Block *to = packed + of;
+        for (int64_t column = 0; column < COLUMNS; column++) {
+            int64_t at = (of / blocks * COLUMNS + column) * blocks + of % blocks;
+            to->step[column] = step[at];
+            to->lift[column] = lift[at];
+            for (int64_t g = 0; g < groups; g++) {
+                to->scale[g][column] = scale[at * groups + g];
+                to->minimum[g / 2][column][g % 2] = minimum[at * groups + g];
+            }
+        }
+        for (int64_t i = 0; i < BLOCK; i++)
+            for (int64_t lane = 0; lane < LANES; lane++) {
+                const uint8_t *low = codes + (of / blocks * COLUMNS + lane) * in + of % blocks * BLOCK + i;
+                to->codes[i / 4][lane][i % 4] = (uint8_t)(low[0] | low[LANES * in] << 4);
+            }
+    }
+}
+
+/* A weight in 4 bit. */
+static float small_weight(const Linear *linear, int64_t output, int64_t i) {
+    const Block *block = linear->blocks + output / COLUMNS * (linear->in / BLOCK) + i / BLOCK;
+    int64_t column = output % COLUMNS, group = i % BLOCK / GROUP;
+    uint8_t both = block->codes[i % BLOCK / 4][column % LANES][i % 4], code = column < LANES ? both & 15 : both >> 4;
+    return block->step[column] * block->scale[group][column] * code +
+           block->lift[column] * block->minimum[group / 2][column][group % 2];
+}
+
 /* The rows `ids` of a packed weight in full precision: rows [count, in], as an embedding has them. */
 void lacuna_lookup(const Linear *linear, const int64_t *ids, int64_t count, float *rows) {
     for (int64_t r = 0; r < count; r++) {
-        const uint8_t *from = linear->weight + ids[r] / COLUMNS * COLUMNS * linear->in + ids[r] % COLUMNS * 4;
-        float scale = linear->scale[ids[r]], *to = rows + r * linear->in;
+        float *to = rows + r * linear->in;
+        int64_t large = ids[r] - linear->small;
+        if (large < 0) {
+            for (int64_t i = 0; i < linear->in; i++) to[i] = small_weight(linear, ids[r], i);
+            continue;
+        }
+        const uint8_t *from = linear->weight + large / COLUMNS * COLUMNS * linear->in + large % COLUMNS * 4;
         for (int64_t i = 0; i < linear->in; i++)
-            to[i] = scale * (int8_t)(from[i / 4 * 4 * COLUMNS + i % 4] - RAISED);
+            to[i] = linear->scale[large] * (int8_t)(from[i / 4 * 4 * COLUMNS + i % 4] - RAISED);
     }
 }
 

@@ -1,4 +1,5 @@
-/* Linears in 8 bit: weights with a scale per output, activations with one per row. */
+/* Linears: weights in 4 bit with a scale and a minimum per group of inputs, or in 8 bit with a scale per output;
+ * activations in 8 bit with a scale per block of a row. */
 
 #pragma once
 
@@ -10,43 +11,72 @@ enum { AHEAD = 4096 };
 /* A tile's outputs: two vectors of sums to a row. */
 enum { COLUMNS = 2 * LANES };
 
-/* x W^T + b. `weight` has the codes plus RAISED, [out / COLUMNS, in / 4, COLUMNS, 4]: what one instruction multiplies
- * lies side by side, and a tile reads one stretch of memory. */
+/* Inputs that share the scale of a row's codes and the steps of a weight in 4 bit (BLOCK), and those that share a
+ * weight's scale and minimum (GROUP). */
+enum { BLOCK = 256, GROUP = 32 };
+
+/* BLOCK inputs of COLUMNS outputs in 4 bit: weight = step * scale * code + lift * minimum. Codes of four inputs lie
+ * side by side, those of the first LANES outputs in the low halves of the bytes, those of the others in the high ones;
+ * minima of two groups lie side by side. */
 typedef struct {
+    float step[COLUMNS], lift[COLUMNS];
+    uint8_t scale[BLOCK / GROUP][COLUMNS];
+    uint8_t minimum[BLOCK / GROUP / 2][COLUMNS][2];
+    uint8_t codes[BLOCK / 4][LANES][4];
+} Block;
+
+/* x W^T + b. The first `small` outputs are in 4 bit, [small / COLUMNS, in / BLOCK] blocks; the others have a scale each,
+ * and `weight` is their codes plus RAISED, [others / COLUMNS, in / 4, COLUMNS, 4]: what one instruction multiplies lies
+ * side by side, and a tile reads one stretch of memory. */
+typedef struct {
+    const Block *blocks;
     const uint8_t *weight;
     const float *scale;
-    const float *bias; /* or NULL */
-    int64_t in, out;
+    const float *bias; /* of all outputs, or NULL */
+    int64_t in, out, small;
 } Linear;
 
-/* Rows in 8 bit: codes [rows, in], and per row the scale and the sum of the codes. */
+/* Rows in 8 bit: codes [rows, in], and per row the scale of every block and the sum of the codes of every group. */
 typedef struct {
     int8_t *codes;
     float *scale;
-    int32_t *sum;
+    int16_t *sum;
 } Codes;
+
+static int64_t blocks_of(int64_t width) { return (width + BLOCK - 1) / BLOCK; }
 
 static Codes take_codes(char **free_from, int64_t rows, int64_t width) {
     Codes codes;
     codes.codes = (int8_t *)take(free_from, rows * width);
-    codes.scale = (float *)take(free_from, rows * 4);
-    codes.sum = (int32_t *)take(free_from, rows * 4);
+    codes.scale = (float *)take(free_from, rows * blocks_of(width) * 4);
+    codes.sum = (int16_t *)take(free_from, rows * width / GROUP * 2);
     return codes;
 }
 
-static int64_t codes_bytes(int64_t rows, int64_t width) { return padded(rows * width) + 2 * padded(rows * 4); }
+static int64_t codes_bytes(int64_t rows, int64_t width) {
+    return padded(rows * width) + padded(rows * blocks_of(width) * 4) + padded(rows * width / GROUP * 2);
+}
 
 static void quantize(const float *x, int64_t width, Codes to, int64_t row) {
-    Floats peak = all(1e-8f), sum = all(0.0f);
-    for (int64_t i = 0; i < width; i += LANES) peak = larger(peak, magnitude(load(x + i)));
-    float scale = largest(peak) / 127.0f, inverse = 1.0f / scale;
-    for (int64_t i = 0; i < width; i += LANES) {
-        Floats code = rounded(load(x + i) * inverse);
-        sum += code;
-        store_codes(to.codes + row * width + i, __builtin_convertvector(code, Ints));
+    int8_t *codes = to.codes + row * width;
+    float *scales = to.scale + row * blocks_of(width);
+    int16_t *sums = to.sum + row * width / GROUP;
+    for (int64_t start = 0; start < width; start += BLOCK) {
+        int64_t end = start + BLOCK < width ? start + BLOCK : width;
+        Floats peak = all(1e-8f);
+        for (int64_t i = start; i < end; i += LANES) peak = larger(peak, magnitude(load(x + i)));
+        float scale = largest(peak) / 127.0f, inverse = 1.0f / scale;
+        scales[start / BLOCK] = scale;
+        for (int64_t group = start; group < end; group += GROUP) {
+            Floats sum = all(0.0f);
+            for (int64_t i = group; i < group + GROUP; i += LANES) {
+                Floats code = rounded(load(x + i) * inverse);
+                sum += code;
+                store_codes(codes + i, __builtin_convertvector(code, Ints));
+            }
+            sums[group / GROUP] = (int16_t)total(sum);
+        }
     }
-    to.scale[row] = scale;
-    to.sum[row] = (int32_t)total(sum); /* whole numbers below 2^24: exact */
 }
 
 /* Codes of x / sqrt(mean(x^2) + eps) * weight. */
@@ -59,37 +89,109 @@ static void quantize_norm(const float *x, const float *weight, float eps, int64_
     quantize(normed, width, to, row);
 }
 
+static inline Floats floats(Ints x) { return __builtin_convertvector(x, Floats); }
+
+/* What `rows` rows make of COLUMNS outputs in 8 bit, over the outputs' scales. */
+static inline __attribute__((always_inline)) void add_bytes(const int rows, Codes from, int64_t first, int64_t in,
+                                                            const uint8_t *weight, Floats values[ROWS][2]) {
+    const int8_t *codes = from.codes + first * in;
+    for (int64_t start = 0; start < in; start += BLOCK) {
+        int64_t end = start + BLOCK < in ? start + BLOCK : in;
+        Ints sums[ROWS][2];
+        for (int r = 0; r < rows; r++) sums[r][0] = sums[r][1] = (Ints){0};
+        for (int64_t i = start; i < end; i += 4, weight += 4 * COLUMNS) {
+            for (int line = 0; line < 4 * COLUMNS; line += 64) __builtin_prefetch(weight + AHEAD + line);
+            Ints left = load_weights(weight), right = load_weights(weight + 4 * LANES);
+            for (int r = 0; r < rows; r++) {
+                Ints code = repeated(codes + r * in + i);
+                sums[r][0] = add_dots(sums[r][0], left, code);
+                sums[r][1] = add_dots(sums[r][1], right, code);
+            }
+        }
+        for (int r = 0; r < rows; r++) {
+            int32_t sum = 0;
+            if (RAISED)
+                for (int64_t i = start; i < end; i += GROUP) sum += from.sum[((first + r) * in + i) / GROUP];
+            Floats scale = all(from.scale[(first + r) * blocks_of(in) + start / BLOCK]);
+            for (int half = 0; half < 2; half++)
+                values[r][half] = fused(floats(sums[r][half] - RAISED * sum), scale, values[r][half]);
+        }
+    }
+}
+
+/* To the dots of every row those of a group of weights in 4 bit. */
+static inline __attribute__((always_inline)) void add_group(const int rows, const int8_t *codes, int64_t in,
+                                                            const Block *block, int group, Ints dots[ROWS][2]) {
+    const uint8_t *weights = block->codes[group * GROUP / 4][0];
+    Ints sums[ROWS][2];
+    for (int r = 0; r < rows; r++) sums[r][0] = sums[r][1] = (Ints){0};
+#pragma GCC unroll 8
+    for (int i = 0; i < GROUP; i += 4) {
+        Ints both = load_weights(weights + i * LANES), left = both & 0x0f0f0f0f, right = both >> 4 & 0x0f0f0f0f;
+        __builtin_prefetch(weights + i * LANES + AHEAD);
+        for (int r = 0; r < rows; r++) {
+            Ints code = repeated(codes + r * in + i);
+            sums[r][0] = add_small_dots(sums[r][0], left, code);
+            sums[r][1] = add_small_dots(sums[r][1], right, code);
+            SETTLE(sums[r][0]);
+            SETTLE(sums[r][1]);
+        }
+    }
+    for (int half = 0; half < 2; half++) {
+        Ints scale = load_factors(block->scale[group] + half * LANES);
+        for (int r = 0; r < rows; r++) dots[r][half] += times(sums[r][half], scale);
+    }
+}
+
+/* What `rows` rows make of COLUMNS outputs in 4 bit. */
+static inline __attribute__((always_inline)) void add_blocks(const int rows, Codes from, int64_t first, int64_t in,
+                                                             const Block *block, Floats values[ROWS][2]) {
+    const int64_t blocks = in / BLOCK, groups = in / GROUP;
+    for (int64_t b = 0; b < blocks; b++, block++) {
+        const int8_t *codes = from.codes + first * in + b * BLOCK;
+        const int16_t *sums = from.sum + first * groups + b * (BLOCK / GROUP);
+        Ints dots[ROWS][2], minima[ROWS][2];
+        for (int r = 0; r < rows; r++) dots[r][0] = dots[r][1] = minima[r][0] = minima[r][1] = (Ints){0};
+        for (int group = 0; group < BLOCK / GROUP; group++)
+            add_group(rows, codes + group * GROUP, in, block, group, dots);
+        for (int group = 0; group < BLOCK / GROUP; group += 2)
+            for (int half = 0; half < 2; half++)
+                for (int r = 0; r < rows; r++)
+                    minima[r][half] = add_pairs(minima[r][half], block->minimum[group / 2][half * LANES],
+                                                repeated(sums + r * groups + group));
+        for (int r = 0; r < rows; r++) {
+            Floats scale = all(from.scale[(first + r) * blocks + b]);
+            for (int half = 0; half < 2; half++) {
+                Floats lifted = load(block->lift + half * LANES) * floats(minima[r][half]);
+                Floats sum = fused(load(block->step + half * LANES), floats(dots[r][half]), lifted);
+                values[r][half] = fused(sum, scale, values[r][half]);
+            }
+        }
+    }
+}
+
 /* `rows` rows times COLUMNS outputs. */
 static inline __attribute__((always_inline)) void tile(const int rows, Codes from, int64_t first, const Linear *linear,
                                                        int64_t column, const float *residual, float *y) {
-    const int64_t in = linear->in, out = linear->out;
-    const uint8_t *weight = linear->weight + column * in;
-    const int8_t *codes = from.codes + first * in;
-    Ints sums[ROWS][2];
-    for (int r = 0; r < rows; r++) sums[r][0] = sums[r][1] = (Ints){0};
-    for (int64_t i = 0; i < in; i += 4, weight += 4 * COLUMNS) {
-        for (int line = 0; line < 4 * COLUMNS; line += 64) __builtin_prefetch(weight + AHEAD + line);
-        Ints left = load_weights(weight), right = load_weights(weight + 4 * LANES);
-        for (int r = 0; r < rows; r++) {
-            Ints code = repeated(codes + r * in + i);
-            sums[r][0] = add_dots(sums[r][0], left, code);
-            sums[r][1] = add_dots(sums[r][1], right, code);
-        }
-    }
-    for (int r = 0; r < rows; r++) {
-        int32_t raised = RAISED * from.sum[first + r];
-        float scale = from.scale[first + r];
+    const int64_t in = linear->in, out = linear->out, large = column - linear->small;
+    Floats values[ROWS][2];
+    for (int r = 0; r < rows; r++) values[r][0] = values[r][1] = all(0.0f);
+    if (large < 0)
+        add_blocks(rows, from, first, in, linear->blocks + column / COLUMNS * (in / BLOCK), values);
+    else
+        add_bytes(rows, from, first, in, linear->weight + large * in, values);
+    for (int r = 0; r < rows; r++)
         for (int half = 0; half < 2; half++) {
             int64_t at = column + LANES * half;
-            Floats value = __builtin_convertvector(sums[r][half] - raised, Floats);
-            value = value * (scale * load(linear->scale + at));
+            Floats value = values[r][half];
+            if (large >= 0)
+                value = value * load(linear->scale + large + LANES * half);
             if (linear->bias)
                 value = value + load(linear->bias + at);
             if (residual)
                 value = value + load(residual + (first + r) * out + at);
             store(y + (first + r) * out + at, value);
         }
-    }
 }
 
 /* y = x W^T + b (+ residual) by the threads of the region that calls it; they meet at its end. */

@@ -35,6 +35,17 @@ static inline Ints add_dots(Ints sums, Ints weights, Ints codes) {
     return (Ints)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)weights, (__m512i)codes);
 }
 
+/* LANES factors. */
+static inline Ints load_factors(const uint8_t *from) {
+    return (Ints)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)from));
+}
+
+/* To each lane: a pair of bytes times a pair of 16-bit numbers. */
+static inline Ints add_pairs(Ints sums, const uint8_t *from, Ints pair) {
+    __m512i wide = _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)from));
+    return (Ints)_mm512_dpwssd_epi32((__m512i)sums, wide, (__m512i)pair);
+}
+
 #elif defined __AVX2__
 
 #include <immintrin.h>
@@ -58,6 +69,20 @@ static inline void store_codes(int8_t *to, Ints codes) {
     _mm_storel_epi64((__m128i *)to, _mm_packs_epi16(words, words));
 }
 
+static inline Ints add_pairs(Ints sums, const uint8_t *from, Ints pair) {
+    __m256i wide = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)from));
+    return sums + (Ints)_mm256_madd_epi16(wide, (__m256i)pair);
+}
+
+static inline Ints load_factors(const uint8_t *from) {
+    __m256i wide = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)from));
+#ifdef __AVXVNNI__
+    return (Ints)wide;
+#else /* in both halves of a lane */
+    return (Ints)_mm256_or_si256(wide, _mm256_slli_epi32(wide, 16));
+#endif
+}
+
 #ifdef __AVXVNNI__
 
 enum { ROWS = 6, RAISED = 128 };
@@ -77,6 +102,19 @@ static inline Ints add_dots(Ints sums, Ints weights, Ints codes) {
         _mm256_maddubs_epi16(_mm256_abs_epi8((__m256i)weights), _mm256_sign_epi8((__m256i)codes, (__m256i)weights));
     return sums + (Ints)_mm256_madd_epi16(products, _mm256_set1_epi16(1));
 }
+
+/* Weights from 0 to 15 have no sign, and the products of a group of them fit into 16 bit: two sums in a lane. */
+#define SUMS_IN_16_BIT
+
+static inline Ints add_small_dots(Ints sums, Ints weights, Ints codes) {
+    return (Ints)_mm256_add_epi16((__m256i)sums, _mm256_maddubs_epi16((__m256i)weights, (__m256i)codes));
+}
+
+static inline Ints times(Ints sums, Ints factors) { return (Ints)_mm256_madd_epi16((__m256i)sums, (__m256i)factors); }
+
+/* What is added up so far stands in its register: else GCC first makes the products of all steps, and has no registers
+ * left for them. */
+#define SETTLE(sums) __asm__("" : "+x"(sums))
 
 #endif
 
@@ -103,6 +141,28 @@ static inline void store_codes(int8_t *to, Ints codes) {
 static inline Ints add_dots(Ints sums, Ints weights, Ints codes) {
     return vdotq_s32(sums, (int8x16_t)weights, (int8x16_t)codes);
 }
+
+static inline Ints load_factors(const uint8_t *from) {
+    return (Ints){from[0], from[1], from[2], from[3]};
+}
+
+static inline Ints add_pairs(Ints sums, const uint8_t *from, Ints pair) {
+    int16x8_t wide = vreinterpretq_s16_u16(vmovl_u8(vld1_u8(from))), numbers = (int16x8_t)pair;
+    int32x4_t low = vmull_s16(vget_low_s16(wide), vget_low_s16(numbers));
+    return sums + vpaddq_s32(low, vmull_high_s16(wide, numbers));
+}
+
+#endif
+
+#ifndef SUMS_IN_16_BIT
+
+/* To each lane: four weights from 0 to 15 of its output, times four codes. A group of them at most. */
+static inline Ints add_small_dots(Ints sums, Ints weights, Ints codes) { return add_dots(sums, weights, codes); }
+
+/* Such sums times factors. */
+static inline Ints times(Ints sums, Ints factors) { return sums * factors; }
+
+#define SETTLE(sums)
 
 #endif
 

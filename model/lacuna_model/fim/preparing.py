@@ -1,19 +1,26 @@
-"""Turns a GGUF file's weights into the 8-bit form that passes read, a layer at a time."""
+"""Turns a GGUF file's weights into the form that passes read, a layer at a time.
+
+The kernels in C read weights that the file has in 4 bit as they stand there, and all others in 8 bit. Torch's own
+operators read 8 bit only, smoothed: their activations have one scale for all of a row.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import takewhile
 
 import msgspec
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lacuna_kernels.four_bit import FourBitWeight, stacked
 from lacuna_kernels.native import WIDTH, NativeKernels
-from lacuna_model.assembly import State, fuse
+from lacuna_model.assembly import FUSED, State, fuse
+from lacuna_model.config import ModelConfig
 from lacuna_model.linear import quantize_rows
 from lacuna_model.smoothing import SmoothedLayers
-from lacuna_model.weights import GgufFile
+from lacuna_model.weights import GgufFile, GgufTensors
 
 
 def prepared(
@@ -24,36 +31,87 @@ def prepared(
 ) -> Iterator[tuple[str, Tensor]]:
     """Every tensor of the model under its name: linears as codes and scales, packed where ``kernels`` read them.
 
-    The states of the ``calibration`` tokens say which channels are large. Where embedding and head are one table it
-    is there once, as the packed head; torch's own operators want both. ``advance`` hears how many layers are done, of
-    how many.
+    Where embedding and head are one table it is there once, as the packed head; torch's own operators want both.
+    These also want to know which channels are large, which the states of the ``calibration`` tokens say. ``advance``
+    hears how many layers are done, of how many.
     """
     state, config = file.state(), file.config()
-    embedding = state["embedding"]
-    layers = SmoothedLayers(config, F.embedding(torch.tensor([list(calibration)]), embedding))
-    yield from _quantized("head", embedding if config.tie_embeddings else state["head"], kernels)
-    if not packable(embedding, kernels):
-        yield "embedding", embedding.half()
-    elif not config.tie_embeddings:
-        yield from _quantized("embedding", embedding, kernels)
-    del embedding
+    head = "embedding" if config.tie_embeddings else "head"
+    if kernels is not None and _packable(config.hidden_size, config.vocab_size):
+        yield from _packed("head", [head], state, kernels).items()
+        if not config.tie_embeddings:
+            yield from _packed("embedding", ["embedding"], state, kernels).items()
+    else:
+        yield from _quantized("head", state[head]).items()
+        yield "embedding", state["embedding"].half()
     single = msgspec.structs.replace(config, num_layers=1, tie_embeddings=False)
-    for index, own in enumerate(_ahead(partial(_layer, state), config.num_layers)):
+    if kernels is not None and _packable(config.hidden_size, config.intermediate_size, *_projected(config)):
+        layers = (_packed_layer(state, index, single, kernels) for index in range(config.num_layers))
+    else:
+        layers = _smoothed_layers(state, config, single, calibration)
+    for index, layer in enumerate(layers):
         advance(index, config.num_layers)
-        fused = {name.removeprefix("layers.0."): tensor for name, tensor in fuse(own, single).items()}
-        for name, tensor in layers.smooth(fused).items():
-            if tensor.ndim == 2:
-                yield from _quantized(f"layers.{index}.{name}", tensor, kernels)
-            else:
-                yield f"layers.{index}.{name}", tensor
+        yield from ((f"layers.{index}.{name}", tensor) for name, tensor in layer.items())
     advance(config.num_layers, config.num_layers)
     yield "final_norm", state["final_norm"]
 
 
-def _layer(state: State, index: int) -> dict[str, Tensor]:
-    """One layer's tensors, as if it were the first."""
+def _packable(*sizes: int) -> bool:
+    return not any(size % WIDTH for size in sizes)
+
+
+def _projected(config: ModelConfig) -> tuple[int, int]:
+    """How many channels queries have, and keys and values."""
+    return config.num_heads * config.head_dim, config.num_kv_heads * config.head_dim
+
+
+def _packed_layer(state: GgufTensors, index: int, single: ModelConfig, kernels: NativeKernels) -> dict[str, Tensor]:
+    """One layer as the kernels in C read it."""
     prefix = f"layers.{index}."
-    return {f"layers.0.{name.removeprefix(prefix)}": state[name] for name in state if name.startswith(prefix)}
+    others = [name for name in state if name.startswith(prefix) and not name.endswith("_proj")]
+    layer = _fused({name: state[name] for name in others}, index, single)
+    for name, parts in FUSED.items():
+        layer |= _packed(name, [prefix + part for part in parts], state, kernels)
+    return layer
+
+
+def _packed(name: str, parts: Sequence[str], state: GgufTensors, kernels: NativeKernels) -> dict[str, Tensor]:
+    """The tensors of the linear ``name``, whose outputs are those of ``parts``, the first ones in 4 bit if they are."""
+    small: list[FourBitWeight] = [found for found in takewhile(bool, map(state.four_bit, parts)) if found]
+    large = [state[part] for part in parts[len(small) :]]
+    tensors = {}
+    if small:
+        tensors[name + ".blocks"] = kernels.packed_blocks(stacked(small))
+    codes, scale = quantize_rows(torch.cat(large or [torch.empty((0, small[0].codes.shape[1]))]))
+    return tensors | {name: kernels.packed(codes), name + ".scale": scale}
+
+
+def _smoothed_layers(
+    state: State, config: ModelConfig, single: ModelConfig, calibration: Sequence[int]
+) -> Iterator[dict[str, Tensor]]:
+    """All layers as torch's own operators read them."""
+    layers = SmoothedLayers(config, F.embedding(torch.tensor([list(calibration)]), state["embedding"]))
+    for index, own in enumerate(_ahead(partial(_own, state), config.num_layers)):
+        layer: dict[str, Tensor] = {}
+        for name, tensor in layers.smooth(_fused(own, index, single)).items():
+            layer |= _quantized(name, tensor) if tensor.ndim == 2 else {name: tensor}
+        yield layer
+
+
+def _quantized(name: str, weight: Tensor) -> dict[str, Tensor]:
+    codes, scale = quantize_rows(weight)
+    return {name: codes, name + ".scale": scale}
+
+
+def _own(state: State, index: int) -> dict[str, Tensor]:
+    """One layer's tensors."""
+    return {name: state[name] for name in state if name.startswith(f"layers.{index}.")}
+
+
+def _fused(own: State, index: int, single: ModelConfig) -> dict[str, Tensor]:
+    """A layer's tensors with its projections stacked, named without its number."""
+    first = {f"layers.0.{name.removeprefix(f'layers.{index}.')}": tensor for name, tensor in own.items()}
+    return {name.removeprefix("layers.0."): tensor for name, tensor in fuse(first, single).items()}
 
 
 def _ahead(read: Callable[[int], dict[str, Tensor]], count: int) -> Iterator[dict[str, Tensor]]:
@@ -65,14 +123,3 @@ def _ahead(read: Callable[[int], dict[str, Tensor]], count: int) -> Iterator[dic
             if index + 1 < count:
                 following = thread.submit(read, index + 1)
             yield found
-
-
-def packable(weight: Tensor, kernels: NativeKernels | None) -> bool:
-    """Whether there are kernels that take a weight of this shape."""
-    return kernels is not None and not any(size % WIDTH for size in weight.shape)
-
-
-def _quantized(name: str, weight: Tensor, kernels: NativeKernels | None) -> Iterator[tuple[str, Tensor]]:
-    codes, scale = quantize_rows(weight)
-    yield name, kernels.packed(codes) if kernels is not None and packable(weight, kernels) else codes
-    yield f"{name}.scale", scale

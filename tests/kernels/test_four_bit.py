@@ -1,0 +1,163 @@
+"""4-bit weights in C against what they are in plain torch."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from lacuna_kernels import empty_keys, fold_mask, native
+from lacuna_kernels.four_bit import BLOCK, GROUP, FourBitWeight, stacked
+from lacuna_kernels.native import LayerParts, NativeKernels, NativeLayers, PackedLinear
+
+HEADS, GROUPS, WIDTH, HIDDEN, INNER = 8, 2, 32, 256, 512
+
+pytestmark = pytest.mark.skipif(not native.supported(), reason="this CPU has none of the instructions")
+
+
+def whole(generator: torch.Generator, low: int, high: int, *shape: int) -> Tensor:
+    return torch.randint(low, high + 1, shape, generator=generator)
+
+
+def weight(out: int, width: int, seed: int = 0, *, least: int = 0) -> FourBitWeight:
+    """Random codes, scales and minima; ``least`` 15 and 63 at once where it is 63: the largest of all."""
+    generator = torch.Generator().manual_seed(seed)
+    return FourBitWeight(
+        codes=whole(generator, min(least, 15), 15, out, width).to(torch.uint8),
+        scale=whole(generator, least, 63, out, width // GROUP).to(torch.uint8),
+        minimum=whole(generator, least, 63, out, width // GROUP).to(torch.uint8),
+        step=(torch.rand((out, width // BLOCK), generator=generator) / (60 * width**0.5)).half().float(),
+        lift=-(torch.rand((out, width // BLOCK), generator=generator) / (10 * width**0.5)).half().float(),
+    )
+
+
+def exact_rows(rows: int, width: int, seed: int) -> Tensor:
+    """Activations that 8 bit holds exactly: every block of a row reaches 127."""
+    x = whole(torch.Generator().manual_seed(seed), -127, 127, rows, width).float()
+    x[:, ::BLOCK] = 127
+    return x
+
+
+def linear(kernels: NativeKernels, small: FourBitWeight, large: Tensor, bias: Tensor | None = None) -> PackedLinear:
+    """Outputs in 4 bit, and behind them ``large`` in 8, of scale 1."""
+    codes = kernels.packed(large.to(torch.int8))
+    return kernels.bind(codes, torch.ones(len(large)), bias, kernels.packed_blocks(small))
+
+
+@given(
+    small=st.integers(1, 4),
+    large=st.integers(0, 2),
+    blocks=st.integers(1, 5),
+    rows=st.integers(1, 19),
+    bias=st.booleans(),
+    seed=st.integers(0, 2**20),
+)
+def test_a_linear_is_its_dense_weight(
+    kernels: NativeKernels, small: int, large: int, blocks: int, rows: int, bias: bool, seed: int
+) -> None:
+    first, width = weight(32 * small, BLOCK * blocks, seed), BLOCK * blocks
+    second = whole(torch.Generator().manual_seed(seed), -127, 127, 32 * large, width)
+    added = torch.linspace(-1, 1, 32 * (small + large)) if bias else None
+    x = exact_rows(rows, width, seed)
+    got = kernels.linear(x, linear(kernels, first, second, added))
+    dense = torch.cat((first.dense(), second)).double()
+    expected = x.double() @ dense.T + (0 if added is None else added)
+    # What rounding to float32 costs a sum of so many numbers.
+    most = x.double().abs() @ dense.abs().T
+    assert ((got - expected).abs() <= 1e-6 * most + 1e-6).all()
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_products_of_the_largest_codes_do_not_saturate(kernels: NativeKernels, sign: int) -> None:
+    largest, x = weight(32, 2 * BLOCK, least=63), torch.full((5, 2 * BLOCK), sign * 127.0)
+    got = kernels.linear(x, linear(kernels, largest, torch.empty((0, 2 * BLOCK))))
+    torch.testing.assert_close(got.double(), x.double() @ largest.dense().double().T, rtol=1e-5, atol=1e-3)
+
+
+def test_an_outlier_costs_only_its_own_block(kernels: NativeKernels) -> None:
+    part, x = weight(64, 2 * BLOCK), torch.randn((3, 2 * BLOCK), generator=torch.Generator().manual_seed(0))
+    packed, front = linear(kernels, part, torch.empty((0, 2 * BLOCK))), part.dense()[:, BLOCK:]
+    x[:, 0] = 1e5
+    dense = x[:, :1] @ part.dense()[:, :1].T
+    x[:, 1:BLOCK] = 0
+    got = kernels.linear(x, packed) - dense
+    expected = x[:, BLOCK:] @ front.T
+    assert (got - expected).norm() / expected.norm() < 0.02
+
+
+def test_rows_of_the_weight_are_found(kernels: NativeKernels) -> None:
+    small, large = weight(64, 2 * BLOCK), whole(torch.Generator().manual_seed(0), -127, 127, 32, 2 * BLOCK)
+    ids = torch.tensor([[0, 95, 17], [63, 64, 5]])
+    found = kernels.lookup(ids, linear(kernels, small, large))
+    assert torch.equal(found, torch.cat((small.dense(), large.float()))[ids])
+
+
+def test_weights_are_stacked_and_turned() -> None:
+    parts = [weight(32, BLOCK), weight(64, BLOCK, 1)]
+    assert torch.equal(stacked(parts).dense(), torch.cat([part.dense() for part in parts]))
+    assert torch.equal(parts[0].by_rows(lambda part: part.flip(0)).dense(), parts[0].dense().flip(0))
+
+
+class Layers:
+    """Layers whose linears are in 4 bit, all, some or none of their outputs, with 40 rows of context."""
+
+    def __init__(self, kernels: NativeKernels, rows: int) -> None:
+        generator = torch.Generator().manual_seed(0)
+        qkv, queries = (HEADS + 2 * GROUPS) * WIDTH, (HEADS + GROUPS) * WIDTH
+        self.x = torch.randn((rows, HIDDEN), generator=generator)
+        self.angles = torch.randn((rows, WIDTH // 2), generator=generator).repeat(1, 2)
+        shape = (2, GROUPS, 40 + rows, WIDTH)
+        self.keys, self.values = empty_keys(shape, torch.device("cpu"), torch.bfloat16), torch.empty(shape).bfloat16()
+        self.keys.copy_(torch.randn(shape, generator=generator))
+        self.values.copy_(torch.randn(shape, generator=generator))
+
+        def mixed(out: int, small: int, width: int, seed: int) -> PackedLinear:
+            codes = kernels.packed(whole(generator, -127, 127, out - small, width).to(torch.int8))
+            scale = torch.full((out - small,), width**-0.5 / 70)
+            return kernels.bind(codes, scale, None, kernels.packed_blocks(weight(small, width, seed)))
+
+        norm = torch.ones(HIDDEN)
+        parts = [
+            LayerParts(
+                norm,
+                mixed(qkv, queries, HIDDEN, layer),
+                mixed(HIDDEN, HIDDEN, HEADS * WIDTH, layer),
+                norm,
+                mixed(2 * INNER, 2 * INNER, HIDDEN, layer),
+                mixed(HIDDEN, 0 if layer else HIDDEN, INNER, layer),
+            )
+            for layer in range(2)
+        ]
+        self.native = NativeLayers(kernels, parts, HEADS, GROUPS, 1e-5)
+
+    def run(self, rows: slice) -> Tensor:
+        """What some of the rows become, which see those before them."""
+        turned, seen = self.angles[rows], range(40 + rows.stop)
+        mask = torch.ones((len(self.x), 40 + len(self.x)), dtype=torch.bool).tril(40)[rows, : seen.stop]
+        return self.native(
+            self.x[rows],
+            turned.cos(),
+            turned.sin(),
+            self.keys,
+            self.values,
+            seen,
+            fold_mask(mask, 1, torch.bfloat16),
+        )
+
+
+@given(cuts=st.sets(st.integers(1, 20), max_size=6))
+def test_a_row_does_not_depend_on_how_many_stand_beside_it(kernels: NativeKernels, cuts: set[int]) -> None:
+    layers = Layers(kernels, 21)
+    together = layers.run(slice(0, 21))
+    borders = [0, *sorted(cuts), 21]
+    for first, last in pairwise(borders):
+        assert torch.equal(layers.run(slice(first, last)), together[first:last])
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_any_number_of_threads_gives_the_same(kernels: NativeKernels, tmp_path: Path, threads: int) -> None:
+    several = native.build(tmp_path, threads, [kernels.instructions])
+    assert torch.equal(Layers(several, 9).run(slice(0, 9)), Layers(kernels, 9).run(slice(0, 9)))

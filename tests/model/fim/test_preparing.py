@@ -1,0 +1,127 @@
+"""The prepared form of weights that a file has in 4 bit, and of those beside them that it has otherwise."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from msgspec.structs import replace
+from safetensors.torch import load_file
+from tests.model import gguf_files, tiny
+
+from lacuna_kernels import native
+from lacuna_model import loader
+from lacuna_model.arena import Arena
+from lacuna_model.fim import loading
+from lacuna_model.fim.loading import LoadedFim, load_fim
+from lacuna_model.weights import GgufFile
+
+from . import tiny_fim
+
+pytestmark = pytest.mark.skipif(not native.supported(), reason="this CPU has none of the instructions")
+
+CONFIG = replace(
+    tiny_fim.CONFIG, num_layers=2, hidden_size=256, intermediate_size=512, num_heads=4, num_kv_heads=2, head_dim=64
+)
+# Of the projections that are one linear, only the first ones; and a linear in 8 bit beside.
+FOUR_BIT = (
+    "attn_q.weight",
+    "attn_k.weight",
+    "attn_output.weight",
+    "ffn_gate.weight",
+    "ffn_up.weight",
+    "blk.0.ffn_down",
+)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture(params=["qwen2", "llama"])
+def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return gguf_files.write(
+        tmp_path / "tiny.gguf",
+        architecture=request.param,
+        config=CONFIG,
+        vocabulary=tiny_fim.VOCABULARY,
+        four_bit=FOUR_BIT,
+    )
+
+
+def logits(model: LoadedFim, *, at_once: int = 40) -> torch.Tensor:
+    """Of 40 tokens in passes of so many rows."""
+    ids = torch.tensor([model.tokenizer.encode(tiny.CODE)[:40]])
+    network, arena = model.transformer, Arena(CONFIG, torch.device("cpu"), model.cache_dtype)
+    found = []
+    with torch.inference_mode():
+        for first in range(0, 40, at_once):
+            rows = ids[:, first : first + at_once]
+            last = first + rows.shape[1]
+            mask = torch.ones((40, 40), dtype=torch.bool).tril()[first:last, :last]
+            found.append(network.head(network.hidden(network.embed(rows), torch.arange(first, last), arena, mask))[0])
+            arena.tail = last
+    return torch.cat(found)
+
+
+def test_weights_in_four_bit_are_those_of_the_file(file: Path) -> None:
+    state = GgufFile(file).state()
+    for name in ("q_proj", "k_proj", "down_proj"):
+        weight = state.four_bit(f"layers.0.{name}")
+        assert weight is not None
+        assert torch.equal(weight.dense(), state[f"layers.0.{name}"])
+        assert weight.codes.unique().tolist() == list(range(16))
+    assert state.four_bit("layers.1.down_proj") is None
+    assert state.four_bit("layers.0.attn_norm") is None
+
+
+def test_the_model_says_what_its_weights_say(file: Path) -> None:
+    exact, fast = (logits(load_fim(file, "tiny", threads=1, precision=one)) for one in ("float32", ""))
+    assert (fast - exact).norm() / exact.norm() < 0.03
+
+
+def test_a_token_is_the_same_in_a_pass_of_any_size(file: Path) -> None:
+    model = load_fim(file, "tiny", threads=1)
+    assert model.transformer.is_native
+    together = logits(model)
+    for rows in (1, 3, 8):
+        assert torch.equal(logits(model, at_once=rows), together)
+
+
+def test_each_weight_is_kept_once_in_its_own_form(file: Path, cache: Path) -> None:
+    load_fim(file, "tiny", threads=1)
+    (kept,) = (cache / "prepared").iterdir()
+    shapes = {name: tuple(tensor.shape) for name, tensor in load_file(kept).items() if tensor.dtype is torch.uint8}
+    assert shapes["layers.0.qkv.blocks"] == (256 + 128, 152)
+    assert shapes["layers.0.qkv"] == (128, 256)
+    assert shapes["layers.0.gate_up.blocks"] == (1024, 152)
+    assert shapes["layers.0.gate_up"] == (0, 256)
+    assert shapes["layers.0.down.blocks"] == (256, 304)
+    assert "layers.1.down.blocks" not in shapes
+    assert shapes["layers.1.down"] == (256, 512)
+
+
+def test_a_second_start_maps_the_same(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = logits(load_fim(file, "tiny", threads=1))
+    monkeypatch.setattr(loading, "GgufFile", None)  # the file is not opened again
+    assert torch.equal(logits(load_fim(file, "tiny", threads=1)), first)
+
+
+def test_what_another_version_prepared_is_made_anew(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(loader, "PREPARED_VERSION", "5")
+        load_fim(file, "tiny", threads=1)
+    (old,) = (cache / "prepared").iterdir()
+    load_fim(file, "tiny", threads=1)
+    assert len(list((cache / "prepared").iterdir())) == 2
+    assert old.exists()
+
+
+@pytest.mark.parametrize("kernels", ["own", "none"])
+def test_progress_is_told(file: Path, kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if kernels == "none":
+        monkeypatch.setattr(native, "load", lambda folder, threads: None)
+    heard: list[tuple[int, int]] = []
+    load_fim(file, "tiny", threads=1, precision="int8", advance=lambda done, total: heard.append((done, total)))
+    assert heard == [(0, 2), (1, 2), (2, 2)]
