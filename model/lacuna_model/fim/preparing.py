@@ -45,6 +45,7 @@ def prepared(
         yield from _quantized("head", state[head]).items()
         yield "embedding", state["embedding"].half()
     single = msgspec.structs.replace(config, num_layers=1, tie_embeddings=False)
+    layers: Iterator[dict[str, Tensor]]
     if kernels is not None and _packable(config.hidden_size, config.intermediate_size, *_projected(config)):
         layers = (_packed_layer(state, index, single, kernels) for index in range(config.num_layers))
     else:
