@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from tests.model import gguf_files, tiny
 
 from lacuna_kernels import native
-from lacuna_model import loader
+from lacuna_model import prepared as store
 from lacuna_model.arena import Arena
 from lacuna_model.fim import loading
 from lacuna_model.fim.loading import LoadedFim, load_fim
@@ -50,8 +50,8 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     )
 
 
-def logits(model: LoadedFim, *, at_once: int = 40) -> torch.Tensor:
-    """Of 40 tokens in passes of so many rows."""
+def states(model: LoadedFim, *, at_once: int = 40) -> torch.Tensor:
+    """What the layers make of 40 tokens in passes of so many rows."""
     ids = torch.tensor([model.tokenizer.encode(tiny.CODE)[:40]])
     network, arena = model.transformer, Arena(CONFIG, torch.device("cpu"), model.cache_dtype)
     found = []
@@ -60,9 +60,15 @@ def logits(model: LoadedFim, *, at_once: int = 40) -> torch.Tensor:
             rows = ids[:, first : first + at_once]
             last = first + rows.shape[1]
             mask = torch.ones((40, 40), dtype=torch.bool).tril()[first:last, :last]
-            found.append(network.head(network.hidden(network.embed(rows), torch.arange(first, last), arena, mask))[0])
+            found.append(network.hidden(network.embed(rows), torch.arange(first, last), arena, mask)[0])
             arena.tail = last
     return torch.cat(found)
+
+
+@torch.inference_mode()
+def logits(model: LoadedFim) -> torch.Tensor:
+    """Of 40 tokens in one pass."""
+    return model.transformer.head(states(model))
 
 
 def test_weights_in_four_bit_are_those_of_the_file(file: Path) -> None:
@@ -84,9 +90,9 @@ def test_the_model_says_what_its_weights_say(file: Path) -> None:
 def test_a_token_is_the_same_in_a_pass_of_any_size(file: Path) -> None:
     model = load_fim(file, "tiny", threads=1)
     assert model.transformer.is_native
-    together = logits(model)
+    together = states(model)
     for rows in (1, 3, 8):
-        assert torch.equal(logits(model, at_once=rows), together)
+        assert torch.equal(states(model, at_once=rows), together)
 
 
 def test_each_weight_is_kept_once_in_its_own_form(file: Path, cache: Path) -> None:
@@ -110,7 +116,7 @@ def test_a_second_start_maps_the_same(file: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_what_another_version_prepared_is_made_anew(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as earlier:
-        earlier.setattr(loader, "PREPARED_VERSION", "5")
+        earlier.setattr(store, "PREPARED_VERSION", "5")
         load_fim(file, "tiny", threads=1)
     (old,) = (cache / "prepared").iterdir()
     load_fim(file, "tiny", threads=1)
