@@ -14,7 +14,7 @@ from lacuna_model.syntax.extent import Extent, find_extents, skeleton
 from lacuna_model.syntax.frontier import Frontier
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language
-from lacuna_model.syntax.oracle import COMPILES, LINE, PROGRAM, next_code_line
+from lacuna_model.syntax.oracle import COMPILES, LINE, PROGRAM, Neutral, next_code_line
 from lacuna_model.syntax.original import Original
 from lacuna_model.syntax.placement import placement_in
 from lacuna_model.syntax.reparse import advance
@@ -169,6 +169,7 @@ class Document:
         """From now on tolerates the original's faults near the gaps too; False if that changes nothing."""
         changed = not self._relaxed and bool(self._before.faults)
         self._relaxed = True
+        self._whole.tolerate()
         return self.displace() or changed
 
     def check(self, fills: Sequence[bytes], *, thorough: bool = False) -> Check:
@@ -278,14 +279,17 @@ class Document:
         line = LINE[self.language.name](text)
         if not line:
             return check
-        fault = oracle(text, spans)
-        if fault is None and not self._relaxed and self._extents and self._compiles_elsewhere:
+        neutral = self._whole.neutral
+        fault = oracle(text, spans, neutral)
+        if fault is None and not self._relaxed and self._extents and self._compiles_elsewhere(neutral):
             before = [span for span in spans if text.count(b"\n", 0, span[0]) < line]
             fault = Fault("SYNTAX", *(before or spans[:1])[-1])
         return check if fault is None else Check(tuple(nearest(self._whole, fills, frozenset({fault}))))
 
-    @cached_property
-    def _compiles_elsewhere(self) -> bool:
+    def _compiles_elsewhere(self, neutral: Neutral | None) -> bool:
+        """Whether the compiler takes the file without what the gaps' syntax depends on, or with any fill at all."""
+        if neutral is not None:
+            return neutral.stop(0) is None
         return COMPILES[self.language.name](self._skeleton[0])
 
     def _judge(self, fills: Sequence[bytes], faults: frozenset[Fault]) -> Check:

@@ -55,7 +55,9 @@ class SyntaxConstraint:
         spans = [(region.start, region.end) for region in regions]
         in_line = all(region.single_line or region.max_lines == 1 for region in regions)
         self._clock = Clock(deadline)
-        self._document = document_of(text, spans, language, self._clock, in_line=in_line) if language else None
+        self._document = (
+            document_of(text, spans, language, self._clock, in_line=in_line, strict=strict) if language else None
+        )
         self._judge = Judge(self._document, self.stats)
         self._gaps = gap_texts(text, regions, self._vocabulary, self._document)
         original = [text[start:end] for start, end in spans]
