@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from itertools import product, zip_longest
 from typing import NamedTuple
 
-from lacuna_model.syntax.balance import Balance
 from lacuna_model.syntax.languages import Lexicon
 from lacuna_model.syntax.scan import Bracket, scan
 
@@ -51,9 +50,8 @@ def brackets_open(line: Line, lexicon: Lexicon) -> tuple[Sequence[Bracket], byte
     opened, due = 0, 0
     if lexicon.conditionals:
         opened, due = count_open(text[:place])[0], count_open(text[place:])[1]
-    sides = Balance(text, [(place, place)], lexicon).sides(0)
-    outer = sides.left.stack[: len(sides.left.stack) - len(scan(line.head, lexicon).stack)]
-    brackets = outer[sides.target.kept :]
+    outer = scan(line.above, lexicon).stack
+    brackets = outer[len(scan(line.tail + line.below, lexicon).unmatched) :]
     return brackets if len(brackets) <= MOST_OPEN else [], ENDIF * (opened - due)
 
 

@@ -7,11 +7,10 @@ little of it there: how far an error goes depends on every token around. What is
 import re
 import time
 from collections.abc import Collection, Iterator
-from itertools import islice, product
+from itertools import islice, permutations, product
 
 from tree_sitter import Point, Tree
 
-from lacuna_model.syntax.balance import Balance
 from lacuna_model.syntax.closers import Line, brackets_open, line_of, ways
 from lacuna_model.syntax.error_set import Fault, tree_faults
 from lacuna_model.syntax.indentation import indentation_faults
@@ -36,15 +35,17 @@ def sound_part(text: bytes, gap: Gap, language: Language, *, in_line: bool) -> t
     Fills that are not ``in_line`` may mend more: brackets, over several lines.
     """
     begin, end = gap
-    sides = Balance(text, [gap], language.lexicon).sides(0)
-    inside, stack = sides.left.inside.strip(), len(sides.left.stack)
+    left, right = scan(text[:begin], language.lexicon), scan(text[end:], language.lexicon)
+    inside, is_balanced = left.inside.strip(), len(left.stack) == len(right.unmatched)
+    if in_line and end == len(text):  # as an editor would save it
+        text += b"\n"
     line, faults = line_of(text, begin, end), _Faults(language, in_line=in_line)
-    if not (in_line or stack == len(sides.target.stack) == sides.target.kept) or not faults.fewest(line):
+    if not (in_line or is_balanced) or not faults.fewest(line):
         return text, gap
     if inside and not _ends_lines_below(inside, line, language.lexicon):
         return text, gap
     for part in _ended(line, inside, language.lexicon) if inside else _parts(line, language, faults):
-        if not faults.fewest(part):
+        if not faults.fewest(part, kept=True):
             start = len(part.above) + len(part.head)
             cut = part.head + text[begin:end] + part.tail
             return part.above + cut + part.below, (start, start + end - begin)
@@ -57,15 +58,18 @@ class _Faults:
     def __init__(self, language: Language, *, in_line: bool) -> None:
         self._language, self._in_line = language, in_line
         self._parser = language.parser()
-        self._known: dict[Line, frozenset[Fault]] = {}
+        self._known: dict[tuple[Line, bool], frozenset[Fault]] = {}
 
-    def fewest(self, line: Line) -> frozenset[Fault]:
-        """The faults with what leaves the fewest in the line and at the ends of its blocks, as far as time goes."""
-        if line not in self._known:
-            self._known[line] = self._fewest(line)
-        return self._known[line]
+    def fewest(self, line: Line, *, kept: bool = False) -> frozenset[Fault]:
+        """The faults with what leaves the fewest in the line and at the ends of its blocks, as far as time goes.
 
-    def _fewest(self, line: Line) -> frozenset[Fault]:
+        Where what there is of the line is not ``kept``, it may be another one altogether.
+        """
+        if (line, kept) not in self._known:
+            self._known[line, kept] = self._fewest(line, kept=kept)
+        return self._known[line, kept]
+
+    def _fewest(self, line: Line, *, kept: bool) -> frozenset[Fault]:
         until, lexicon = time.thread_time() + MOST_SECONDS, self._language.lexicon
         brackets, conditionals = brackets_open(line, lexicon)
         ends = [b""]
@@ -74,7 +78,7 @@ class _Faults:
         base = self._parser.parse(line.above + line.below)
         start, point = len(line.above), advance(Point(0, 0), line.above)
         best: frozenset[Fault] | None = None
-        for end, own in product(ends, _neutral_lines(line, lexicon)):
+        for end, own in product(ends, _neutral_lines(line, lexicon, kept=kept)):
             inserted, tree = own + end, base.copy()
             text = line.above + inserted + line.below
             tree.edit(start, start, start + len(inserted), point, point, advance(point, inserted))
@@ -99,7 +103,7 @@ def _moved(fault: Fault, start: int, length: int) -> Fault:
     return Fault(fault.kind, place(fault.start), place(fault.end))
 
 
-def _neutral_lines(line: Line, lexicon: Lexicon) -> Iterator[bytes]:
+def _neutral_lines(line: Line, lexicon: Lexicon, *, kept: bool) -> Iterator[bytes]:
     """What the line may be, likeliest first: with something in its gap, or another one altogether."""
     indent = line.head[: len(line.head) - len(line.head.lstrip())]
     operand, end = lexicon.operand, lexicon.terminator
@@ -109,9 +113,13 @@ def _neutral_lines(line: Line, lexicon: Lexicon) -> Iterator[bytes]:
         closers = [own, own + end, own + lexicon.body, own + b",", b"", *(own + one for one in OPENING), b",", b")"]
         for value, closer in product(dict.fromkeys(values), dict.fromkeys(closers)):
             yield line.head + value + closer + line.tail
+        if kept:
+            return
     more = (b"", lexicon.filler, lexicon.statement, lexicon.field, operand + b",", operand, operand + end)
     yield from (indent + one for one in dict.fromkeys(more))
     yield from (indent + one for one in lexicon.declarations)
+    if kept:
+        return
     openers = [head.rstrip() + b" {" for head in lexicon.heads[:3]] + [head for _, _, head in lexicon.blocks]
     yield from (indent + one for one in (*openers, b"if x:", b"try:", b"else:", b"except:", b"} else {", b"}", b")"))
     yield from (indent + closer for closer in dict.fromkeys(closer for _, closer, _ in lexicon.blocks))
@@ -136,7 +144,8 @@ def _parts(line: Line, language: Language, faults: _Faults) -> Iterator[Line]:
     openers = [head + b"{\n" for head in language.lexicon.heads] + [
         head + b"\n" for _, _, head in language.lexicon.blocks
     ]
-    for opener in (b"", *openers, b"x(\n", b"x = [\n", b"[\n", b"{\n"):
+    nested = [one + b"{\n" + two + b"{\n" for one, two in permutations(language.lexicon.heads[:4], 2)]
+    for opener in (b"", *openers, *nested, b"x(\n", b"x = [\n", b"[\n", b"{\n"):
         yield Line(begin + opener, bare, line.tail, b"")
     if language.columns:
         yield Line(b"async def x():\n while x:\n", b"  " + bare, line.tail, b"")
@@ -151,7 +160,8 @@ def _ended(line: Line, inside: bytes, lexicon: Lexicon) -> Iterator[Line]:
     """Parts of a file in which the comment or string of the gap ends behind its line, the largest first."""
     yield line._replace(below=b"\n" + inside + line.below)
     yield line._replace(below=b"\n" + inside)
-    yield Line(lexicon.opener_of(inside) + b"\n", line.head, line.tail, b"\n" + inside)
+    opener, bare = lexicon.opener_of(inside), line.head.lstrip()
+    yield Line(b"" if opener in bare else opener + b"\n", bare, line.tail, b"\n" + inside)
 
 
 def _without_merges(line: Line) -> Line:

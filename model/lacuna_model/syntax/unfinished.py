@@ -55,6 +55,8 @@ def document_of(
     own = scan(line.head, language.lexicon)
     outer = sides.left.stack[: len(sides.left.stack) - len(own.stack)]
     brackets = outer[sides.target.kept :]
+    if not brackets and LEADING.match(line.head) and not line.below.strip():
+        return Unfinished(text, gaps[0], language, clock, line, ())
     if (not brackets and opened <= due) or len(brackets) > MOST_OPEN:
         return document
     front = line.above + b"".join(bracket.closer for bracket in own.unmatched)
