@@ -40,11 +40,15 @@ OPERATOR = re.compile(r"(?<=[\w)\]}\"']) ?(?:==|[-+*/=<>:,.&|]) ?(?=[\w(\[{\"'])
 
 
 class Typing(msgspec.Struct, frozen=True, kw_only=True):
-    """A case with the state of the file and the row of the cursor."""
+    """A case with the state of the file and the row of the cursor.
+
+    ``sound`` is what stood before the cursor and behind its line in the file as it was.
+    """
 
     case: Case
     state: State
     row: int
+    sound: tuple[bytes, bytes]
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +112,11 @@ def _cut(lines: Sequence[str], language: Language, tokens: TokenText, state: Sta
     before = "\n".join([*above, line[:begin]]).encode()
     text = before + "".join("\n" + other for other in below).encode()
     region = Region(len(before), len(before), len(truth) + BLOCK, max_lines=1, single_line=True)
-    return Typing(case=Case(language, text, (region,), (truth,)), state=state, row=len(above))
+    sound = (
+        "\n".join([*lines[:row], line[:begin]]).encode(),
+        "".join("\n" + other for other in lines[row + 1 :]).encode(),
+    )
+    return Typing(case=Case(language, text, (region,), (truth,)), state=state, row=len(above), sound=sound)
 
 
 def _spoilt(

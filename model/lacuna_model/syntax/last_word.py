@@ -1,6 +1,6 @@
 """The last word on a request's fills: how they may end, checked afresh, the costly search last."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 
 from lacuna_model.constraint import GapView, Verdict, fill_tokens
@@ -20,7 +20,8 @@ NO_FILL = "no valid fill was found within the budget; the text stays as it was"
 class LastWord:
     """Decides which complete fills are the result of a request over ``regions`` of a ``text``.
 
-    Where none is valid, what was broken around the gaps may stay so, unless that is ruled out (``strict``).
+    Where none is valid, what was broken around the gaps may stay so, unless that is ruled out (``strict``). Of a text
+    that is a part of another, ``adds_error`` says what a fill does there.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class LastWord:
         clock: Clock,
         *,
         strict: bool,
+        adds_error: Callable[[bytes], bool] | None = None,
     ) -> None:
         self._original = [text[region.start : region.end] for region in regions]
         self._document = document
@@ -42,6 +44,7 @@ class LastWord:
         self._search = search
         self._clock = clock
         self._strict = strict
+        self._adds_error = adds_error
         lexicon = document.language.lexicon if document is not None else None
         self.overruled = Overruled([text[region.end :] for region in regions], lexicon)
 
@@ -76,7 +79,8 @@ class LastWord:
         if self._document.idle and list(texts) == self._original:
             return "the file is broken around the gaps"
         check = self._document.check_fresh if final else self._document.check_soon
-        return "" if check(texts).valid else "a fill adds a syntax error"
+        is_valid = check(texts).valid and not (self._adds_error is not None and self._adds_error(texts[0]))
+        return "" if is_valid else "a fill adds a syntax error"
 
     def _endings(
         self,

@@ -1,20 +1,25 @@
 """What is broken is left out: the part of a file that a line is judged in, where no line could make the file sound.
 
 A merge's markers, a bracket lost below or a statement half written are not this line's doing, and error recovery tells
-little of it there: how far an error goes depends on every token around. What is left out is no part of the check alone.
+little of it there: how far an error goes depends on every token around. What is broken is found with neutral fills
+alone, so that no fill can push an error of its own into what is left out; and in the whole file a fill may leave no
+more errors than the neutral one does with which the part is sound.
 """
 
 import re
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import islice, permutations, product
+from typing import NamedTuple
 
 from tree_sitter import Point, Tree
 
+from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.closers import Line, brackets_open, line_of, ways
 from lacuna_model.syntax.error_set import Fault, tree_faults
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language, Lexicon
+from lacuna_model.syntax.oracle import LINE, always_newer
 from lacuna_model.syntax.reparse import advance
 from lacuna_model.syntax.scan import scan
 
@@ -22,76 +27,129 @@ Gap = tuple[int, int]
 MOST_WAYS = 6  # to end the blocks that are open
 MOST_ROUNDS = 4  # of leaving out lines
 MOST_LINES = 3  # of a fault that are left out with it
-MOST_SECONDS = 0.2  # of this thread, to find out whether a text is broken whatever the line is
+MOST_SECONDS = 0.25  # of this thread, to find out whether a text is broken whatever the line is
+PART_SECONDS = 0.1  # and whether a part is
 MERGE = re.compile(rb"^<{7}[^\n]*\n(.*?)^={7}[^\n]*\n(.*?)^>{7}[^\n]*", re.MULTILINE | re.DOTALL)
 OPENING = (b" {", b":", b" then", b"; then", b" do", b"; do", b" in", b" => {", b" = {", b"(", b"[")
 PHP = b"<?php"
 MARKER = re.compile(rb"^(?:<{7}|={7}|>{7}|\|{7})(?:[ \t][^\n]*)?$", re.MULTILINE)
 
 
-def sound_part(text: bytes, gap: Gap, language: Language, *, in_line: bool) -> tuple[bytes, Gap]:
-    """The text without what is broken in it, and where the gap is then; the same text where a fill may mend it.
+class Part(NamedTuple):
+    """A part of a text that is sound with something neutral in the gap, where the gap is in it, and the whole's check."""
+
+    text: bytes
+    gap: Gap
+    adds_error: Callable[[bytes], bool]  # whether a fill leaves more errors in the whole text than the neutral one
+
+
+def sound_part(text: bytes, gap: Gap, language: Language, clock: Clock | None = None, *, in_line: bool) -> Part | None:
+    """The text without what is broken in it; None where a fill may mend it, or where no part is sound.
 
     Fills that are not ``in_line`` may mend more: brackets, over several lines.
     """
     begin, end = gap
     left, right = scan(text[:begin], language.lexicon), scan(text[end:], language.lexicon)
     inside, is_balanced = left.inside.strip(), len(left.stack) == len(right.unmatched)
-    if in_line and end == len(text):  # as an editor would save it
-        text += b"\n"
-    line, faults = line_of(text, begin, end), _Faults(language, in_line=in_line)
-    if not (in_line or is_balanced) or not faults.fewest(line):
-        return text, gap
-    if inside and not _ends_lines_below(inside, line, language.lexicon):
-        return text, gap
+    ended = text + b"\n" if in_line and end == len(text) else text  # as an editor would save it
+    line, faults = line_of(ended, begin, end), _Faults(language, clock or Clock(), in_line=in_line)
+    if not (in_line or is_balanced) or (inside and not _ends_lines_below(inside, line, language.lexicon)):
+        return None
+    if not faults.are_certain(line):
+        return None
     for part in _ended(line, inside, language.lexicon) if inside else _parts(line, language, faults):
-        if not faults.fewest(part, kept=True):
-            start = len(part.above) + len(part.head)
-            cut = part.head + text[begin:end] + part.tail
-            return part.above + cut + part.below, (start, start + end - begin)
-    return text, gap
+        neutral = faults.neutral(part)
+        if neutral is not None:
+            start, own = len(part.above) + len(part.head), text[begin:end]
+            errors = _Errors(text, gap, language, neutral)
+            return Part(
+                part.above + part.head + own + part.tail + part.below, (start, start + end - begin), errors.added
+            )
+    return None
+
+
+class _Errors:
+    """Counts the errors of a whole text, and compares them with those that it has with a neutral fill."""
+
+    def __init__(self, text: bytes, gap: Gap, language: Language, neutral: bytes) -> None:
+        self._front, self._behind = text[: gap[0]], text[gap[1] :]
+        self._language, self._parser = language, language.parser()
+        self._most = self._count(neutral)
+
+    def added(self, fill: bytes) -> bool:
+        """Whether there are more with a fill."""
+        return self._count(fill) > self._most
+
+    def _count(self, fill: bytes) -> int:
+        text = self._front + fill + self._behind
+        tree = self._parser.parse(text)
+        return len(tree_faults(tree)) + len(indentation_faults(tree, text) if self._language.columns else ())
 
 
 class _Faults:
-    """Counts the faults that a file has whatever its line is."""
+    """Finds the faults that a file has whatever its line is."""
 
-    def __init__(self, language: Language, *, in_line: bool) -> None:
-        self._language, self._in_line = language, in_line
+    def __init__(self, language: Language, clock: Clock, *, in_line: bool) -> None:
+        self._language, self._clock, self._in_line = language, clock, in_line
         self._parser = language.parser()
-        self._known: dict[tuple[Line, bool], frozenset[Fault]] = {}
+        self._known: dict[Line, tuple[frozenset[Fault], bool]] = {}
 
-    def fewest(self, line: Line, *, kept: bool = False) -> frozenset[Fault]:
-        """The faults with what leaves the fewest in the line and at the ends of its blocks, as far as time goes.
+    def are_certain(self, line: Line) -> bool:
+        """Whether there are faults whatever the line is; not where time runs out before all is tried."""
+        faults, is_all = self._whatever(line)
+        return is_all and bool(faults)
 
-        Where what there is of the line is not ``kept``, it may be another one altogether.
-        """
-        if (line, kept) not in self._known:
-            self._known[line, kept] = self._fewest(line, kept=kept)
-        return self._known[line, kept]
+    def fewest(self, line: Line) -> frozenset[Fault]:
+        """The faults with what leaves the fewest in the line and at the ends of its blocks, as far as time goes."""
+        return self._whatever(line)[0]
 
-    def _fewest(self, line: Line, *, kept: bool) -> frozenset[Fault]:
-        until, lexicon = time.thread_time() + MOST_SECONDS, self._language.lexicon
+    def _whatever(self, line: Line) -> tuple[frozenset[Fault], bool]:
+        if line not in self._known:
+            best, is_all = None, True
+            until = time.thread_time() + MOST_SECONDS
+            for _, found in self._tried(line, _any_lines(line, self._language, in_line=self._in_line)):
+                best = found if best is None or len(found) < len(best) else best
+                is_all = time.thread_time() <= until and not self._clock.over
+                if not best or not is_all:
+                    break
+            self._known[line] = best or frozenset(), is_all
+        return self._known[line]
+
+    def neutral(self, part: Line) -> bytes | None:
+        """What may stand in the gap so that a part has no fault, whatever ends its blocks; None for nothing."""
+        until = time.thread_time() + PART_SECONDS
+        for content, found in self._tried(part, _neutral_fills(part, self._language.lexicon)):
+            if not found:
+                return content
+            if time.thread_time() > until or self._clock.over:
+                break
+        return None
+
+    def _tried(self, line: Line, contents: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, frozenset[Fault]]]:
+        """What may be of a line, each with its faults."""
+        lexicon = self._language.lexicon
         brackets, conditionals = brackets_open(line, lexicon)
         ends = [b""]
         if self._in_line and (brackets or conditionals):
             ends = [b"".join(way) for way in islice(ways(brackets, conditionals, lexicon), MOST_WAYS)] + ends
         base = self._parser.parse(line.above + line.below)
         start, point = len(line.above), advance(Point(0, 0), line.above)
-        best: frozenset[Fault] | None = None
-        for end, own in product(ends, _neutral_lines(line, lexicon, kept=kept)):
+        for (content, own), end in product(contents, ends):
             inserted, tree = own + end, base.copy()
             text = line.above + inserted + line.below
             tree.edit(start, start, start + len(inserted), point, point, advance(point, inserted))
             found = self._found(self._parser.parse(text, tree), text)
-            if best is None or len(found) < len(best):
-                best = frozenset(_moved(fault, start, len(inserted)) for fault in found)
-            if not best or time.thread_time() > until:
-                break
-        return best or frozenset()
+            yield content, frozenset(_moved(fault, start, len(inserted)) for fault in found)
 
     def _found(self, tree: Tree, text: bytes) -> frozenset[Fault]:
         faults = tree_faults(tree)
-        return indentation_faults(tree, text) if not faults and self._language.columns else faults
+        if not faults and self._language.columns:
+            faults = indentation_faults(tree, text)
+        compiler = LINE.get(self._language.name)
+        if not faults and compiler is not None and (number := compiler(text, always_newer)):
+            start = sum(len(line) + 1 for line in text.split(b"\n")[: number - 1])
+            faults = frozenset({Fault("SYNTAX", start, start)})
+        return faults
 
 
 def _moved(fault: Fault, start: int, length: int) -> Fault:
@@ -103,26 +161,44 @@ def _moved(fault: Fault, start: int, length: int) -> Fault:
     return Fault(fault.kind, place(fault.start), place(fault.end))
 
 
-def _neutral_lines(line: Line, lexicon: Lexicon, *, kept: bool) -> Iterator[bytes]:
-    """What the line may be, likeliest first: with something in its gap, or another one altogether."""
-    indent = line.head[: len(line.head) - len(line.head.lstrip())]
+def _neutral_fills(line: Line, lexicon: Lexicon) -> Iterator[tuple[bytes, bytes]]:
+    """What may stand in the gap, likeliest first, each with the line that it makes."""
     operand, end = lexicon.operand, lexicon.terminator
-    if line.head.strip() or line.tail.strip():
-        values = [b"", operand, lexicon.field, lexicon.statement]
-        own = b"".join(bracket.closer for bracket in reversed(scan(line.head, lexicon).stack))
-        closers = [own, own + end, own + lexicon.body, own + b",", b"", *(own + one for one in OPENING), b",", b")"]
-        for value, closer in product(dict.fromkeys(values), dict.fromkeys(closers)):
-            yield line.head + value + closer + line.tail
-        if kept:
-            return
-    more = (b"", lexicon.filler, lexicon.statement, lexicon.field, operand + b",", operand, operand + end)
-    yield from (indent + one for one in dict.fromkeys(more))
-    yield from (indent + one for one in lexicon.declarations)
-    if kept:
+    if not line.head.strip() and not line.tail.strip():
+        more = (b"", lexicon.filler, lexicon.statement, lexicon.field, operand + b",", operand, operand + end)
+        for content in dict.fromkeys((*more, *lexicon.declarations)):
+            yield content, line.head + content + line.tail
         return
+    values = (b"", operand, lexicon.field, lexicon.statement)
+    own = b"".join(bracket.closer for bracket in reversed(scan(line.head, lexicon).stack))
+    closers = (own, own + end, own + lexicon.body, own + b",", b"", *(own + one for one in OPENING), b",", b")")
+    for value, closer in product(dict.fromkeys(values), dict.fromkeys(closers)):
+        yield value + closer, line.head + value + closer + line.tail
+
+
+def _any_lines(line: Line, language: Language, *, in_line: bool) -> Iterator[tuple[bytes, bytes]]:
+    """What the line may be, likeliest first: with something in its gap, or another one altogether."""
+    lexicon = language.lexicon
+    indent = line.head[: len(line.head) - len(line.head.lstrip())]
+    yield from _neutral_fills(line, lexicon)
+    yield from _neutral_fills(line._replace(head=indent, tail=b""), lexicon)
     openers = [head.rstrip() + b" {" for head in lexicon.heads[:3]] + [head for _, _, head in lexicon.blocks]
-    yield from (indent + one for one in (*openers, b"if x:", b"try:", b"else:", b"except:", b"} else {", b"}", b")"))
-    yield from (indent + closer for closer in dict.fromkeys(closer for _, closer, _ in lexicon.blocks))
+    closers = [closer for _, closer, _ in lexicon.blocks]
+    others = (*openers, b"if x:", b"try:", b"else:", b"except:", b"} else {", b"}", b")", *closers)
+    yield from ((one, indent + one) for one in dict.fromkeys(others))
+    if language.columns:
+        yield from ((one, one) for one in _blocks(line, indent, in_line=in_line))
+
+
+def _blocks(line: Line, indent: bytes, *, in_line: bool) -> Iterator[bytes]:
+    """Bodies of the header above, where blocks are columns, and what ends a ``try`` around the line."""
+    outer = [raw[: len(raw) - len(raw.lstrip())] for raw in line.above.split(b"\n") if raw.strip()]
+    outer = [one for one in dict.fromkeys(reversed(outer)) if len(one) <= len(indent)][:MOST_WAYS]
+    yield from (one + clause for one in outer for clause in (b"except: pass", b"finally: pass"))
+    if not in_line:
+        bodies = (line.head + b"pass", line.head + b"x", indent + b"    pass", *(one + b"    pass" for one in outer))
+        yield from bodies
+        yield from (body + b"\n" + one + b"finally: pass" for body in bodies for one in outer)
 
 
 def _parts(line: Line, language: Language, faults: _Faults) -> Iterator[Line]:

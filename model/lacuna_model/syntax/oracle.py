@@ -1,8 +1,8 @@
 """Strict oracles: what the language itself says of a text, where asking costs a fraction of a millisecond.
 
-Only CPython's own parser is that close. It speaks up for errors at the fills: what else it dislikes was there before,
-unless it has no objection to the document without the fills' statements. Syntax that is newer than it is none of its
-business; and where it stops whatever is in the gaps, it is believed up to there.
+Only CPython's own parser is that close. It speaks up for errors at the fills: what else it dislikes (another
+version's syntax, say) was there before, unless it has no objection to the document without the fills' statements.
+Where a document is newer than this interpreter, it is asked about the same in older syntax.
 """
 
 import ast
@@ -10,102 +10,95 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 
 from lacuna_model.syntax.error_set import Fault
 from lacuna_model.syntax.newer_python import without_newer
 
+Newness = Callable[[], bool]  # whether a document is newer than its compiler, which takes a while to find out
+Gaps = Sequence[tuple[int, int]]
+
+
+def never_newer() -> bool:
+    """A document of the compiler's own version, or an older one."""
+    return False
+
+
+def always_newer() -> bool:
+    """A document that may be newer than its compiler."""
+    return True
+
+
+Oracle = Callable[[bytes, Gaps, Newness], Fault | None]
 CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
 CLAUSE = re.compile(rb"([ \t]*)(try(?=\s*:)|except\b|finally\b)")
 LARGEST = 200_000  # bytes; a larger file takes the compiler more than some ten milliseconds
-MOST_SECONDS = 0.1  # of this thread, to try what is neutral
+MOST_SECONDS = 0.1  # of this thread, to find a text that tells of a document's version
 # What may stand in a gap: to end its line with, or in place of the line, where it may be a header or a clause too.
 ENDS = (b"", b"x", b"pass", b"x: pass", b"x:", b":", b" x", b" x:", b"x)", b"x):", b"x]", b"x}", b'"')
 LINES = (b"pass", b"if x:", b"try:", b"except:", b"except: pass", b"finally: pass", b"else:", b"case _:", b"x,")
 
 
-class Neutral:
-    """A text, in the ``pieces`` around its gaps, as its compiler would have it without any fill's doing."""
-
-    def __init__(self, pieces: Sequence[bytes]) -> None:
-        self._pieces = pieces
-        self._stops: dict[int, int | None] = {}
-
-    def stop(self, flags: int) -> int | None:
-        """The line that the compiler comes to and no further, whatever is in the gaps; None where it takes the text."""
-        if flags not in self._stops:
-            self._stops[flags] = self._furthest(flags)
-        return self._stops[flags]
-
-    def _furthest(self, flags: int) -> int | None:
-        until, furthest = time.thread_time() + MOST_SECONDS, 1
-        for text in self._texts():
-            error = _refusal(text, flags)
-            if error is None:
-                return None
-            furthest = max(furthest, error.lineno or 1)
-            if time.thread_time() > until:
-                break
-        return furthest
-
-    def _texts(self) -> Iterator[bytes]:
-        for end in ENDS:
-            yield end.join(self._pieces)
-        bare = [self._pieces[0], *(piece[max(piece.find(b"\n"), 0) :] for piece in self._pieces[1:])]
-        heads = [piece[: len(piece) - len(piece.rpartition(b"\n")[2].lstrip())] for piece in bare[:-1]]
-        for line in LINES:
-            yield line.join([*heads, bare[-1]])
+def newness(text: bytes, gaps: Gaps, language: str) -> Newness:
+    """Whether a document with gaps is newer than its language's compiler; found out once, when it is first asked."""
+    return cache(partial(_is_newer_python, text, tuple(gaps))) if language in PROGRAM else never_newer
 
 
-Oracle = Callable[[bytes, Sequence[tuple[int, int]], Neutral | None], Fault | None]
+def _is_newer_python(text: bytes, gaps: Gaps) -> bool:
+    """Whether CPython takes a document in older syntax alone, with something neutral in its gaps."""
+    until, is_newer = time.thread_time() + MOST_SECONDS, False
+    for filled in _neutral(text, gaps) if len(text) <= LARGEST else ():
+        if time.thread_time() > until or _said(filled, 0) is None:
+            return False
+        older = without_newer(filled)
+        is_newer = is_newer or (older is not None and _said(older, 0) is None)
+    return is_newer
 
 
-def python_syntax(text: bytes, spans: Sequence[tuple[int, int]], neutral: Neutral | None = None) -> Fault | None:
-    """What CPython's parser finds at the fills (byte ranges ``spans``) or on the line behind them.
+def _neutral(text: bytes, gaps: Gaps) -> Iterator[bytes]:
+    """A text with what any of its fills may be."""
+    bounds = [0, *(offset for gap in gaps for offset in gap), len(text)]
+    pieces = [text[begin:stop] for begin, stop in zip(bounds[::2], bounds[1::2], strict=True)]
+    for end in ENDS:
+        yield end.join(pieces)
+    bare = [pieces[0], *(piece[max(piece.find(b"\n"), 0) :] for piece in pieces[1:])]
+    heads = [piece[: len(piece) - len(piece.rpartition(b"\n")[2].lstrip())] for piece in bare[:-1]]
+    for line in LINES:
+        yield line.join([*heads, bare[-1]])
 
-    Where a file may be broken around its gaps, that is what it does not find with something ``neutral`` in them.
-    """
-    return _at_fills(text, spans, ast.PyCF_ONLY_AST, neutral)
+
+def python_syntax(text: bytes, spans: Gaps, is_newer: Newness = never_newer) -> Fault | None:
+    """What CPython's parser finds at the fills (byte ranges ``spans``) or on the line behind them."""
+    return _at_fills(text, spans, ast.PyCF_ONLY_AST, is_newer)
 
 
-def python_program(text: bytes, spans: Sequence[tuple[int, int]], neutral: Neutral | None = None) -> Fault | None:
+def python_program(text: bytes, spans: Gaps, is_newer: Newness = never_newer) -> Fault | None:
     """The same of CPython's compiler, which also knows where ``return`` or ``await`` may stand."""
-    if len(text) > LARGEST or _refusal(text, 0) is None:
-        return None
-    unread = _refusal(text, ast.PyCF_ONLY_AST) is not None
-    return _at_fills(text, spans, ast.PyCF_ONLY_AST if unread else 0, neutral)
+    return _at_fills(text, spans, 0, is_newer) if len(text) <= LARGEST else None
 
 
-def python_compiles(text: bytes) -> bool:
+def python_compiles(text: bytes, is_newer: Newness = never_newer) -> bool:
     """Whether CPython compiles a text; one too large to ask about counts as compiled."""
-    return python_line(text) == 0
+    return python_line(text, is_newer) == 0
 
 
-def python_line(text: bytes) -> int:
+def python_line(text: bytes, is_newer: Newness = never_newer) -> int:
     """The line that CPython's compiler has something against; 0 for none, or for a text too large to ask about."""
-    error = _refusal(text, 0) if len(text) <= LARGEST else None
+    error = _refusal(text, 0, is_newer) if len(text) <= LARGEST else None
     return (error.lineno or 1) if error is not None else 0
 
 
-def _at_fills(text: bytes, spans: Sequence[tuple[int, int]], flags: int, neutral: Neutral | None) -> Fault | None:
-    error = _refusal(text, flags)
+def _at_fills(text: bytes, spans: Gaps, flags: int, is_newer: Newness) -> Fault | None:
+    error = _refusal(text, flags, is_newer)
     if error is None:
         return None
-    stop = neutral.stop(flags) if neutral is not None else None
     found, opened = error.lineno or 1, _open_try(text, error)
     for start, end in spans:
-        last = text.count(b"\n", 0, end if stop else next_code_line(text, end)) + 1
-        if text.count(b"\n", 0, start) < ((stop is None and opened) or found) <= last:
-            return Fault("SYNTAX", start, end) if stop is None or _own_line(found, text, spans) < stop else None
+        if text.count(b"\n", 0, start) < (opened or found) <= text.count(b"\n", 0, next_code_line(text, end)) + 1:
+            return Fault("SYNTAX", start, end)
     # the clauses that a "try" lacks are missing in one of the fills behind it
-    behind = [span for span in spans if stop is None and opened and opened <= text.count(b"\n", 0, span[0]) < found]
+    behind = [span for span in spans if opened and opened <= text.count(b"\n", 0, span[0]) < found]
     return Fault("SYNTAX", *behind[-1]) if behind else None
-
-
-def _own_line(line: int, text: bytes, spans: Sequence[tuple[int, int]]) -> int:
-    """The number that a line has where no fill has a line's end."""
-    ends = [at for start, end in spans for at in range(start, end) if text.startswith(b"\n", at)]
-    return line - sum(text.count(b"\n", 0, at) + 1 < line for at in ends)
 
 
 def _open_try(text: bytes, error: SyntaxError) -> int:
@@ -133,14 +126,19 @@ def next_code_line(text: bytes, position: int) -> int:
     return len(text) if found is None else found.end()
 
 
-@lru_cache(maxsize=4)  # a text that does not compile is asked about again, for where
-def _refusal(text: bytes, flags: int) -> SyntaxError | None:
-    """What CPython has against a text, but for syntax that is newer than it."""
+def _refusal(text: bytes, flags: int, is_newer: Newness) -> SyntaxError | None:
+    """What CPython has against a text, but for syntax that is newer than it where that is the document's own."""
     error = _said(text, flags)
-    older = without_newer(text) if error is not None else None
+    older = _older(text) if error is not None and is_newer() else None
     return error if older is None else _said(older, flags)
 
 
+@lru_cache(maxsize=2)
+def _older(text: bytes) -> bytes | None:
+    return without_newer(text)
+
+
+@lru_cache(maxsize=4)  # a text that does not compile is asked about again, for where
 def _said(text: bytes, flags: int) -> SyntaxError | None:
     try:
         with warnings.catch_warnings():
@@ -157,5 +155,5 @@ def _said(text: bytes, flags: int) -> SyntaxError | None:
 
 SYNTAX: dict[str, Oracle] = {"python": python_syntax}
 PROGRAM: dict[str, Oracle] = {"python": python_program}
-COMPILES: dict[str, Callable[[bytes], bool]] = {"python": python_compiles}
-LINE: dict[str, Callable[[bytes], int]] = {"python": python_line}
+COMPILES = {"python": python_compiles}
+LINE: dict[str, Callable[[bytes, Newness], int]] = {"python": python_line}

@@ -16,7 +16,6 @@ from lacuna_model.syntax.document import Check, Document
 from lacuna_model.syntax.error_set import tree_faults
 from lacuna_model.syntax.extent import LEADING
 from lacuna_model.syntax.languages import Language, Lexicon
-from lacuna_model.syntax.left_out import sound_part
 from lacuna_model.syntax.scan import scan
 
 MOST_WAYS = 12  # to end the statements that they stand in
@@ -26,21 +25,9 @@ GOES_ON = (b",", b"+", b"-", b"*", b"/", b"%", b"=", b"&", b"|", b"<", b">", b"?
 
 
 def document_of(
-    text: bytes,
-    gaps: Sequence[tuple[int, int]],
-    language: Language,
-    clock: Clock | None = None,
-    *,
-    in_line: bool,
-    strict: bool = False,
+    text: bytes, gaps: Sequence[tuple[int, int]], language: Language, clock: Clock | None = None, *, in_line: bool
 ) -> Document:
-    """The document that fills of these gaps are checked in; ``in_line`` where each of them is of one line.
-
-    What is broken whatever is in the gap is left out of it, unless a ``strict`` check is to fail of it.
-    """
-    if len(gaps) == 1 and not strict:
-        text, gap = sound_part(text, gaps[0], language, in_line=in_line)
-        gaps = [gap]
+    """The document that fills of these gaps are checked in; ``in_line`` where each of them is of one line."""
     document = Document(text, gaps, language, clock, in_line=in_line)
     if not in_line or len(gaps) > 1:
         return document
@@ -55,8 +42,6 @@ def document_of(
     own = scan(line.head, language.lexicon)
     outer = sides.left.stack[: len(sides.left.stack) - len(own.stack)]
     brackets = outer[sides.target.kept :]
-    if not brackets and LEADING.match(line.head) and not line.below.strip():
-        return Unfinished(text, gaps[0], language, clock, line, ())
     if (not brackets and opened <= due) or len(brackets) > MOST_OPEN:
         return document
     front = line.above + b"".join(bracket.closer for bracket in own.unmatched)

@@ -19,7 +19,7 @@ from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.junction import Junction
 from lacuna_model.syntax.kept_strings import KeptString, kept_strings, torn
 from lacuna_model.syntax.languages import Language
-from lacuna_model.syntax.oracle import LARGEST, PROGRAM, SYNTAX, Neutral, Oracle, next_code_line
+from lacuna_model.syntax.oracle import LARGEST, PROGRAM, SYNTAX, Newness, Oracle, never_newer, next_code_line
 from lacuna_model.syntax.parse_table import parse_table
 from lacuna_model.syntax.placement import Placement
 from lacuna_model.syntax.reading import PrefixReader
@@ -49,8 +49,10 @@ class Window:
         *,
         in_line: bool = False,
         parts: "Sequence[Window]" = (),
+        is_newer: Newness = never_newer,
     ) -> None:
         self._text, self._all_gaps, self._in_line, self._parts = text, gaps, in_line, parts
+        self._is_newer = is_newer
         own = slice(extent.first, extent.last + 1)
         bounds = [extent.begin, *(offset for gap in gaps[own] for offset in gap), extent.stop]
         self.pieces = [text[bounds[i] : bounds[i + 1]] for i in range(0, len(bounds), 2)]
@@ -67,7 +69,6 @@ class Window:
         self._last_fills: tuple[bytes, ...] | None = None
         self._last: tuple[Tree, frozenset[Fault]] | None = None
         self._heads: dict[int, Window] = {}
-        self._tolerant = in_line and extent.first == extent.last
         self.settled = False  # whether the base is known to be valid
         self._repairs: dict[int, tuple[tuple[bytes, ...], Repair | None]] = {}  # by gap, each of some base
 
@@ -107,7 +108,8 @@ class Window:
         stop = self._all_gaps[last][0]
         extent = self.extent._replace(last=last, stop=stop)
         gaps = [*self._all_gaps[:last], (stop, stop)]
-        return Window(self._text, gaps, [b""] * len(gaps), extent, self._language, self.placement, self.clock)
+        bare, newer = [b""] * len(gaps), self._is_newer
+        return Window(self._text, gaps, bare, extent, self._language, self.placement, self.clock, is_newer=newer)
 
     def assemble(self, fills: Sequence[bytes]) -> bytes:
         """The window's text with its gaps filled."""
@@ -162,26 +164,13 @@ class Window:
         faults = faults or self._misplaced(tree, text, fills, placed) | self._repeated(tree, text, fills)
         faults = faults or frozenset(torn(tree, self.spans(fills), self._kept))
         oracle = self._oracle(text) if not faults else None
-        fault = oracle(text, self.spans(fills), self.neutral) if oracle else None
+        fault = oracle(text, self.spans(fills), self._is_newer) if oracle else None
         return faults if fault is None else frozenset({fault})
 
     def _oracle(self, text: bytes) -> Oracle | None:
         """What the language itself has to say: its compiler on a whole file, which is asked about it anyway."""
         whole = self.extent.begin == 0 and self.extent.stop == len(self._text)
         return (PROGRAM if whole and len(text) <= LARGEST else SYNTAX).get(self._language.name)
-
-    @property
-    def neutral(self) -> Neutral | None:
-        """What the language has against the text whatever is in its gaps, where that is held against no fill."""
-        return self._neutral if self._tolerant else None
-
-    @cached_property
-    def _neutral(self) -> Neutral:
-        return Neutral(self.pieces)
-
-    def tolerate(self) -> None:
-        """From now on holds nothing against a fill that the language has against the text without it."""
-        self._tolerant, self._last_fills = True, None
 
     def _misplaced(self, tree: Tree, text: bytes, fills: Sequence[bytes], edited: Tree | None) -> frozenset[Fault]:
         """What stands where the language does not have it, and may not; near what changed in ``edited``."""

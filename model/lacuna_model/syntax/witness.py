@@ -6,7 +6,9 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import msgspec
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
 from lacuna_model.params import Region
@@ -17,6 +19,7 @@ from lacuna_model.syntax.gap_text import gap_texts
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.last_word import LastWord
+from lacuna_model.syntax.left_out import sound_part
 from lacuna_model.syntax.overruled import made_up
 from lacuna_model.syntax.queues import Queues
 from lacuna_model.syntax.renewal import Renewal
@@ -52,26 +55,38 @@ class SyntaxConstraint:
     ) -> None:
         self.stats = ConstraintStats()
         self._vocabulary = vocabulary_of(tokens)
-        spans = [(region.start, region.end) for region in regions]
-        in_line = all(region.single_line or region.max_lines == 1 for region in regions)
+        self._language, self._strict = language, strict
         self._clock = Clock(deadline)
-        self._document = (
-            document_of(text, spans, language, self._clock, in_line=in_line, strict=strict) if language else None
-        )
+        self._may_leave_out = language is not None and len(regions) == 1 and not strict
+        self._begin(text, regions)
+        self._witness: list[Fill] | None = None
+        self._seen: tuple[GapView, ...] = ()
+        self._due: tuple[Sequence[GapView], Sequence[Commit]] = (), ()  # gaps as they are now, and what had to wait
+
+    def _begin(self, text: bytes, regions: Sequence[Region], adds_error: Callable[[bytes], bool] | None = None) -> None:
+        """Makes what fills of some regions are looked for and checked with."""
+        self._text, self._regions = text, regions
+        spans, language, clock = [(region.start, region.end) for region in regions], self._language, self._clock
+        self._document = document_of(text, spans, language, clock, in_line=in_line(regions)) if language else None
         self._judge = Judge(self._document, self.stats)
         self._gaps = gap_texts(text, regions, self._vocabulary, self._document)
         original = [text[start:end] for start, end in spans]
         queues = Queues(self._vocabulary, self._document, self._gaps, original)
-        self._search = Search(self._document, self._judge, queues, self._clock)
+        self._search = Search(self._document, self._judge, queues, clock)
         self._last_word = LastWord(
-            text, regions, self._document, self._gaps, self._judge, self._search, self._clock, strict=strict
+            text,
+            regions,
+            self._document,
+            self._gaps,
+            self._judge,
+            self._search,
+            clock,
+            strict=self._strict,
+            adds_error=adds_error,
         )
-        self._first = FirstWitness(self._search, self._judge, self._last_word, self._clock, len(regions), strict=strict)
-        self._renewal = Renewal(self._search, self._judge, self._clock, self._vocabulary.eog_id)
+        self._first = FirstWitness(self._search, self._judge, self._last_word, clock, len(regions), strict=self._strict)
+        self._renewal = Renewal(self._search, self._judge, clock, self._vocabulary.eog_id)
         self._tentative = Tentative(self._gaps, self._vocabulary.eog_id)
-        self._witness: list[Fill] | None = None
-        self._seen: tuple[GapView, ...] = ()
-        self._due: tuple[Sequence[GapView], Sequence[Commit]] = (), ()  # gaps as they are now, and what had to wait
 
     @property
     def witness(self) -> tuple[str, ...] | None:
@@ -83,7 +98,7 @@ class SyntaxConstraint:
         self._clock.begin(CALL_SECONDS)
         self._take_prefixes(gaps)
         while self._witness is None and self._first.attempts < BARE_ATTEMPTS and not self._clock.over:
-            self._witness = self._first.find(gaps, (), range(len(gaps)), None)
+            self._witness = self._find_first(gaps, (), range(len(gaps)))
         self._read_ahead(gaps)
         return [fill.text.decode() if fill is not None else "" for fill in self._witness or self._first.partial]
 
@@ -145,7 +160,7 @@ class SyntaxConstraint:
             return []
         self._seen = tuple(gaps)
         if stray := self._strayed(gaps):
-            self._witness = self._first.find(gaps, [one for each in own.values() for one in each], stray, self._witness)
+            self._witness = self._find_first(gaps, [one for each in own.values() for one in each], stray)
         if self._witness is None:
             return []
         admitted = [one for gap, commits in own.items() for one in self._pass(gaps, commits, gap)]
@@ -153,6 +168,26 @@ class SyntaxConstraint:
             return admitted
         ahead = next((gap for gap in own if self._is_ahead(gaps, gap)), None)
         return [*self._swap(gaps, own)] if ahead is None else self._take_back(gaps, ahead)
+
+    def _find_first(
+        self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: Collection[int]
+    ) -> list[Fill] | None:
+        """A first witness; in a part of the text where nothing neutral is one because the text is broken whatever is."""
+        found = self._first.find(gaps, proposal, which, self._witness)
+        least = 1 if in_line(self._regions) else BARE_ATTEMPTS
+        if found is not None or not self._may_leave_out or self._first.attempts < least:
+            return found
+        self._may_leave_out = False
+        region, language = self._regions[0], self._language
+        assert language is not None
+        gap, is_line = (region.start, region.end), in_line(self._regions)
+        part = sound_part(self._text, gap, language, self._clock, in_line=is_line)
+        if part is None:
+            return None
+        start, end = part.gap
+        self._begin(part.text, [msgspec.structs.replace(region, start=start, end=end)], part.adds_error)
+        self._take_prefixes(gaps)
+        return self._first.find(gaps, proposal, which, None)
 
     def _pass(self, gaps: Sequence[GapView], own: Sequence[Commit], gap: int) -> Sequence[Commit | Remask]:
         """What needs no search: tokens of the witness's, and those that the grammar reads behind what is there.
@@ -304,3 +339,8 @@ class SyntaxConstraint:
 def _with(gaps: Sequence[GapView], gap: int, view: GapView) -> list[GapView]:
     """The gaps, one of them as in a view."""
     return [*gaps[:gap], view, *gaps[gap + 1 :]]
+
+
+def in_line(regions: Sequence[Region]) -> bool:
+    """Whether each fill is of one line."""
+    return all(region.single_line or region.max_lines == 1 for region in regions)
