@@ -8,7 +8,7 @@ more errors than the neutral one does with which the part is sound.
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice, permutations, product
 from typing import NamedTuple
 
@@ -19,24 +19,26 @@ from lacuna_model.syntax.closers import Line, brackets_open, line_of, ways
 from lacuna_model.syntax.error_set import Fault, tree_faults
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language, Lexicon
-from lacuna_model.syntax.oracle import LINE, always_newer
+from lacuna_model.syntax.oracle import CULPRIT
 from lacuna_model.syntax.reparse import advance
 from lacuna_model.syntax.scan import scan
 
 Gap = tuple[int, int]
 MOST_WAYS = 6  # to end the blocks that are open
-MOST_ROUNDS = 4  # of leaving out lines
+MOST_ROUNDS = 6  # of leaving out lines
+MOST_ASKED = 12  # texts about which a compiler is asked for the cause
 MOST_LINES = 3  # of a fault that are left out with it
 MOST_SECONDS = 0.25  # of this thread, to find out whether a text is broken whatever the line is
 PART_SECONDS = 0.1  # and whether a part is
 MERGE = re.compile(rb"^<{7}[^\n]*\n(.*?)^={7}[^\n]*\n(.*?)^>{7}[^\n]*", re.MULTILINE | re.DOTALL)
+RATHER = (b"()", b" = x", b" in x")  # what a name may lack
 OPENING = (b" {", b":", b" then", b"; then", b" do", b"; do", b" in", b" => {", b" = {", b"(", b"[")
 PHP = b"<?php"
 MARKER = re.compile(rb"^(?:<{7}|={7}|>{7}|\|{7})(?:[ \t][^\n]*)?$", re.MULTILINE)
 
 
 class Part(NamedTuple):
-    """A part of a text that is sound with something neutral in the gap, where the gap is in it, and the whole's check."""
+    """A part of a text that is sound with something neutral in the gap, and where the gap is in it."""
 
     text: bytes
     gap: Gap
@@ -53,11 +55,10 @@ def sound_part(text: bytes, gap: Gap, language: Language, clock: Clock | None = 
     inside, is_balanced = left.inside.strip(), len(left.stack) == len(right.unmatched)
     ended = text + b"\n" if in_line and end == len(text) else text  # as an editor would save it
     line, faults = line_of(ended, begin, end), _Faults(language, clock or Clock(), in_line=in_line)
-    if not (in_line or is_balanced) or (inside and not _ends_lines_below(inside, line, language.lexicon)):
+    ends_below = len(inside) > 1 and line.above.rfind(language.lexicon.opener_of(inside)) >= 0
+    if not (in_line or is_balanced) or (len(inside) > 1 and not ends_below) or not faults.are_certain(line):
         return None
-    if not faults.are_certain(line):
-        return None
-    for part in _ended(line, inside, language.lexicon) if inside else _parts(line, language, faults):
+    for part in _ended(line, inside, language.lexicon) if ends_below else _parts(line, language, faults):
         neutral = faults.neutral(part)
         if neutral is not None:
             start, own = len(part.above) + len(part.head), text[begin:end]
@@ -96,37 +97,51 @@ class _Faults:
 
     def are_certain(self, line: Line) -> bool:
         """Whether there are faults whatever the line is; not where time runs out before all is tried."""
-        faults, is_all = self._whatever(line)
+        faults, is_all = self._whatever(line, MOST_SECONDS)
         return is_all and bool(faults)
 
     def fewest(self, line: Line) -> frozenset[Fault]:
         """The faults with what leaves the fewest in the line and at the ends of its blocks, as far as time goes."""
-        return self._whatever(line)[0]
+        return self._whatever(line, PART_SECONDS)[0]
 
-    def _whatever(self, line: Line) -> tuple[frozenset[Fault], bool]:
+    def _whatever(self, line: Line, seconds: float) -> tuple[frozenset[Fault], bool]:
         if line not in self._known:
-            best, is_all = None, True
-            until = time.thread_time() + MOST_SECONDS
-            for _, found in self._tried(line, _any_lines(line, self._language, in_line=self._in_line)):
+            best, is_all, tried = None, True, list[bytes]()
+            until = time.thread_time() + seconds
+            for _, inserted, found in self._tried(line, _any_lines(line, self._language, in_line=self._in_line)):
+                tried.append(inserted)
                 best = found if best is None or len(found) < len(best) else best
                 is_all = time.thread_time() <= until and not self._clock.over
                 if not best or not is_all:
                     break
-            self._known[line] = best or frozenset(), is_all
+            self._known[line] = (best | self._cause(line, tried) if best else frozenset()), is_all
         return self._known[line]
+
+    def _cause(self, line: Line, tried: Sequence[bytes]) -> frozenset[Fault]:
+        """What the language's compiler finds to be the cause, where it gets furthest."""
+        compiler = CULPRIT.get(self._language.name)
+        if compiler is None:
+            return frozenset()
+        texts = [(line.above + one + line.below, one) for one in tried[:MOST_ASKED]]
+        found = ((*compiler(text), text, inserted) for text, inserted in texts)
+        _, number, text, inserted = max(found, key=lambda one: (one[0], -one[1]))
+        place = sum(len(one) + 1 for one in text.split(b"\n")[: number - 1])
+        return frozenset({_moved(Fault("SYNTAX", place, place), len(line.above), len(inserted))})
 
     def neutral(self, part: Line) -> bytes | None:
         """What may stand in the gap so that a part has no fault, whatever ends its blocks; None for nothing."""
         until = time.thread_time() + PART_SECONDS
-        for content, found in self._tried(part, _neutral_fills(part, self._language.lexicon)):
+        for content, _, found in self._tried(part, _neutral_fills(part, self._language.lexicon)):
             if not found:
                 return content
             if time.thread_time() > until or self._clock.over:
                 break
         return None
 
-    def _tried(self, line: Line, contents: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, frozenset[Fault]]]:
-        """What may be of a line, each with its faults."""
+    def _tried(
+        self, line: Line, contents: Iterator[tuple[bytes, bytes]]
+    ) -> Iterator[tuple[bytes, bytes, frozenset[Fault]]]:
+        """What may be in a gap, with all that stands for its line then, and the faults of the text around that."""
         lexicon = self._language.lexicon
         brackets, conditionals = brackets_open(line, lexicon)
         ends = [b""]
@@ -139,17 +154,14 @@ class _Faults:
             text = line.above + inserted + line.below
             tree.edit(start, start, start + len(inserted), point, point, advance(point, inserted))
             found = self._found(self._parser.parse(text, tree), text)
-            yield content, frozenset(_moved(fault, start, len(inserted)) for fault in found)
+            yield content, inserted, frozenset(_moved(fault, start, len(inserted)) for fault in found)
 
     def _found(self, tree: Tree, text: bytes) -> frozenset[Fault]:
         faults = tree_faults(tree)
         if not faults and self._language.columns:
             faults = indentation_faults(tree, text)
-        compiler = LINE.get(self._language.name)
-        if not faults and compiler is not None and (number := compiler(text, always_newer)):
-            start = sum(len(line) + 1 for line in text.split(b"\n")[: number - 1])
-            faults = frozenset({Fault("SYNTAX", start, start)})
-        return faults
+        compiler = CULPRIT.get(self._language.name)
+        return faults or frozenset({Fault("SYNTAX", 0, 0)} if compiler is not None and any(compiler(text)) else ())
 
 
 def _moved(fault: Fault, start: int, length: int) -> Fault:
@@ -169,10 +181,16 @@ def _neutral_fills(line: Line, lexicon: Lexicon) -> Iterator[tuple[bytes, bytes]
         for content in dict.fromkeys((*more, *lexicon.declarations)):
             yield content, line.head + content + line.tail
         return
-    values = (b"", operand, lexicon.field, lexicon.statement)
-    own = b"".join(bracket.closer for bracket in reversed(scan(line.head, lexicon).stack))
-    closers = (own, own + end, own + lexicon.body, own + b",", b"", *(own + one for one in OPENING), b",", b")")
-    for value, closer in product(dict.fromkeys(values), dict.fromkeys(closers)):
+    words = frozenset(closer for _, closer, _ in lexicon.blocks)
+    head = scan(line.head, lexicon)
+    opened = [bracket.closer for bracket in reversed(head.stack)]
+    quote = head.inside if len(head.inside) == 1 else b""  # none that ends in a line below
+    own = quote.strip() + b"".join(closer for closer in opened if closer not in words)
+    block = b"".join(b" " + closer for closer in opened if closer in words)
+    ends = (own + block, own + end, own + lexicon.body, own + b",", b"", *(own + one + block for one in OPENING))
+    tails = (own + tail for word, tail in lexicon.tails if line.head.lstrip().startswith(word))
+    values = (b"", operand, lexicon.field, lexicon.statement, b"= " + operand, *(operand + one for one in RATHER))
+    for value, closer in product(dict.fromkeys(values), dict.fromkeys((*ends, b",", b")", *tails))):
         yield value + closer, line.head + value + closer + line.tail
 
 
@@ -186,19 +204,22 @@ def _any_lines(line: Line, language: Language, *, in_line: bool) -> Iterator[tup
     closers = [closer for _, closer, _ in lexicon.blocks]
     others = (*openers, b"if x:", b"try:", b"else:", b"except:", b"} else {", b"}", b")", *closers)
     yield from ((one, indent + one) for one in dict.fromkeys(others))
-    if language.columns:
-        yield from ((one, one) for one in _blocks(line, indent, in_line=in_line))
+    if language.columns and not line.head.strip():
+        yield from ((one, one) for one in _blocks(line, in_line=in_line))
 
 
-def _blocks(line: Line, indent: bytes, *, in_line: bool) -> Iterator[bytes]:
-    """Bodies of the header above, where blocks are columns, and what ends a ``try`` around the line."""
-    outer = [raw[: len(raw) - len(raw.lstrip())] for raw in line.above.split(b"\n") if raw.strip()]
-    outer = [one for one in dict.fromkeys(reversed(outer)) if len(one) <= len(indent)][:MOST_WAYS]
+def _blocks(line: Line, *, in_line: bool) -> Iterator[bytes]:
+    """Where blocks are columns, what a blank line may be: what ends a ``try``, or the body of the header above.
+
+    A ``try`` that no line at its column ends yet is broken: a fill of several lines that ends it the search has found.
+    """
+    columns = dict.fromkeys(
+        raw[: len(raw) - len(raw.lstrip())] for raw in reversed(line.above.split(b"\n")) if raw.strip()
+    )
+    outer = [one for one in columns if one.startswith(line.head)][:MOST_WAYS]
     yield from (one + clause for one in outer for clause in (b"except: pass", b"finally: pass"))
     if not in_line:
-        bodies = (line.head + b"pass", line.head + b"x", indent + b"    pass", *(one + b"    pass" for one in outer))
-        yield from bodies
-        yield from (body + b"\n" + one + b"finally: pass" for body in bodies for one in outer)
+        yield from (one + b"    pass" for one in (line.head, *outer))
 
 
 def _parts(line: Line, language: Language, faults: _Faults) -> Iterator[Line]:
@@ -207,7 +228,7 @@ def _parts(line: Line, language: Language, faults: _Faults) -> Iterator[Line]:
     spared = merged
     for _ in range(MOST_ROUNDS):
         yield spared
-        less = _without_lines(spared, faults.fewest(spared))
+        less = _without_lines(spared, faults.fewest(spared), language.lexicon)
         if less == spared:
             break
         spared = less
@@ -221,15 +242,10 @@ def _parts(line: Line, language: Language, faults: _Faults) -> Iterator[Line]:
         head + b"\n" for _, _, head in language.lexicon.blocks
     ]
     nested = [one + b"{\n" + two + b"{\n" for one, two in permutations(language.lexicon.heads[:4], 2)]
-    for opener in (b"", *openers, *nested, b"x(\n", b"x = [\n", b"[\n", b"{\n"):
-        yield Line(begin + opener, bare, line.tail, b"")
     if language.columns:
         yield Line(b"async def x():\n while x:\n", b"  " + bare, line.tail, b"")
-
-
-def _ends_lines_below(inside: bytes, line: Line, lexicon: Lexicon) -> bool:
-    """Whether what ends a comment or string may stand in a line below."""
-    return len(inside) > 1 and line.above.rfind(lexicon.opener_of(inside)) >= 0
+    for opener in (*openers, b"", *nested, b"x(\n", b"x = [\n", b"[\n", b"{\n"):
+        yield Line(begin + opener, bare, line.tail, b"")
 
 
 def _ended(line: Line, inside: bytes, lexicon: Lexicon) -> Iterator[Line]:
@@ -246,17 +262,30 @@ def _without_merges(line: Line) -> Line:
     return line._replace(above=MARKER.sub(b"", above), below=MARKER.sub(b"", below))
 
 
-def _without_lines(line: Line, faults: Collection[Fault]) -> Line:
-    """The file without the lines that some faults begin and end in."""
+def _without_lines(line: Line, faults: Collection[Fault], lexicon: Lexicon) -> Line:
+    """The file without the lines that some faults begin and end in, but for what they open and close at first."""
     gone = set[int]()
     text = line.above + line.below
     for fault in faults:
         first, last = text.count(b"\n", 0, fault.start), text.count(b"\n", 0, fault.end)
         gone |= {*range(first, last + 1)} if last - first < MOST_LINES else {first}
     row = line.above.count(b"\n")
-    above = [b"" if at in gone else one for at, one in enumerate(line.above.split(b"\n"))]
-    below = [b"" if at + row in gone and at else one for at, one in enumerate(line.below.split(b"\n"))]
+    above = [_blocks_of(one, lexicon) if at in gone else one for at, one in enumerate(line.above.split(b"\n"))]
+    below = line.below.split(b"\n")
+    below = [_blocks_of(one, lexicon) if at + row in gone and at else one for at, one in enumerate(below)]
     return line._replace(above=b"\n".join(above), below=b"\n".join(below))
+
+
+def _blocks_of(line: bytes, lexicon: Lexicon) -> bytes:
+    """What a line opens and closes, and nothing else; nothing where it is no more than that."""
+    indent = line[: len(line) - len(line.lstrip())]
+    if lexicon.columns:
+        less = indent + b"if x:" if line.rstrip().endswith(b":") else b""
+    else:
+        found, openers = scan(line, lexicon), {pair[1:]: pair[:1] for pair in lexicon.brackets}
+        own = [closer.closer for closer in found.unmatched] + [openers.get(one.closer, b"") for one in found.stack]
+        less = indent + b"".join(own)
+    return less if less.strip() and less != line else b""
 
 
 def _enclosing(line: Line) -> Iterator[bytes]:

@@ -24,8 +24,7 @@ def never_newer() -> bool:
     return False
 
 
-def always_newer() -> bool:
-    """A document that may be newer than its compiler."""
+def _always() -> bool:
     return True
 
 
@@ -86,6 +85,13 @@ def python_line(text: bytes, is_newer: Newness = never_newer) -> int:
     """The line that CPython's compiler has something against; 0 for none, or for a text too large to ask about."""
     error = _refusal(text, 0, is_newer) if len(text) <= LARGEST else None
     return (error.lineno or 1) if error is not None else 0
+
+
+def python_culprit(text: bytes) -> tuple[int, int]:
+    """The line where CPython's compiler stops, and that of the cause; zeros as above. The text may be newer."""
+    error = _refusal(text, 0, _always) if len(text) <= LARGEST else None
+    stop = (error.lineno or 1) if error is not None else 0
+    return stop, (_open_try(text, error) if error is not None else 0) or stop
 
 
 def _at_fills(text: bytes, spans: Gaps, flags: int, is_newer: Newness) -> Fault | None:
@@ -157,3 +163,4 @@ SYNTAX: dict[str, Oracle] = {"python": python_syntax}
 PROGRAM: dict[str, Oracle] = {"python": python_program}
 COMPILES = {"python": python_compiles}
 LINE: dict[str, Callable[[bytes, Newness], int]] = {"python": python_line}
+CULPRIT: dict[str, Callable[[bytes], tuple[int, int]]] = {"python": python_culprit}

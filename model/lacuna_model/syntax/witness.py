@@ -172,7 +172,10 @@ class SyntaxConstraint:
     def _find_first(
         self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: Collection[int]
     ) -> list[Fill] | None:
-        """A first witness; in a part of the text where nothing neutral is one because the text is broken whatever is."""
+        """A first witness; in a part of the text where a search finds none and the text is broken whatever a fill is.
+
+        In several lines a fill may mend so much that only a search by the grammar tells.
+        """
         found = self._first.find(gaps, proposal, which, self._witness)
         least = 1 if in_line(self._regions) else BARE_ATTEMPTS
         if found is not None or not self._may_leave_out or self._first.attempts < least:
