@@ -16,12 +16,15 @@ from tree_sitter import Point, Tree
 
 from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.closers import Line, brackets_open, line_of, ways
+from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.error_set import Fault, tree_faults
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language, Lexicon
 from lacuna_model.syntax.oracle import CULPRIT
+from lacuna_model.syntax.parsing import UnparsableError
 from lacuna_model.syntax.reparse import advance
 from lacuna_model.syntax.scan import scan
+from lacuna_model.syntax.unfinished import document_of
 
 Gap = tuple[int, int]
 MOST_WAYS = 6  # to end the blocks that are open
@@ -38,35 +41,63 @@ MARKER = re.compile(rb"^(?:<{7}|={7}|>{7}|\|{7})(?:[ \t][^\n]*)?$", re.MULTILINE
 
 
 class Part(NamedTuple):
-    """A part of a text that is sound with something neutral in the gap, and where the gap is in it."""
+    """A text, or a part of one that is broken, that is sound with something neutral in the gap."""
 
     text: bytes
     gap: Gap
-    adds_error: Callable[[bytes], bool]  # whether a fill leaves more errors in the whole text than the neutral one
+    neutral: bytes
+    document: Document | None = None  # of a part
+    adds_error: Callable[[bytes], bool] | None = None  # whether a fill leaves more errors in the whole than ``neutral``
 
 
 def sound_part(text: bytes, gap: Gap, language: Language, clock: Clock | None = None, *, in_line: bool) -> Part | None:
-    """The text without what is broken in it; None where a fill may mend it, or where no part is sound.
+    """The text without what is broken in it, or all of it where a fill may mend it; None where neither is sound.
 
     Fills that are not ``in_line`` may mend more: brackets, over several lines.
     """
-    begin, end = gap
-    left, right = scan(text[:begin], language.lexicon), scan(text[end:], language.lexicon)
-    inside, is_balanced = left.inside.strip(), len(left.stack) == len(right.unmatched)
-    ended = text + b"\n" if in_line and end == len(text) else text  # as an editor would save it
-    line, faults = line_of(ended, begin, end), _Faults(language, clock or Clock(), in_line=in_line)
-    ends_below = len(inside) > 1 and line.above.rfind(language.lexicon.opener_of(inside)) >= 0
-    if not (in_line or is_balanced) or (len(inside) > 1 and not ends_below) or not faults.are_certain(line):
+    try:
+        return _Search(text, gap, language, clock or Clock(), in_line=in_line).find()
+    except UnparsableError:
         return None
-    for part in _ended(line, inside, language.lexicon) if ends_below else _parts(line, language, faults):
-        neutral = faults.neutral(part)
+
+
+class _Search:
+    """Looks for the largest part that is sound, with neutral fills alone."""
+
+    def __init__(self, text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: bool) -> None:
+        self._text, self._gap, self._language, self._clock = text, gap, language, clock
+        self._in_line = in_line
+        self._faults = _Faults(language, clock, in_line=in_line)
+
+    def find(self) -> Part | None:
+        """The whole text or its largest part; None where none is found."""
+        lexicon, (begin, end) = self._language.lexicon, self._gap
+        left, right = scan(self._text[:begin], lexicon), scan(self._text[end:], lexicon)
+        inside, is_balanced = left.inside.strip(), len(left.stack) == len(right.unmatched)
+        is_end = self._in_line and end == len(self._text)
+        line = line_of(self._text + b"\n" if is_end else self._text, begin, end)  # as an editor would save it
+        ends_below = len(inside) > 1 and line.above.rfind(lexicon.opener_of(inside)) >= 0
+        if not (self._in_line or is_balanced) or (len(inside) > 1 and not ends_below):
+            return None
+        neutral = self._faults.neutral(line)
         if neutral is not None:
-            start, own = len(part.above) + len(part.head), text[begin:end]
-            errors = _Errors(text, gap, language, neutral)
-            return Part(
-                part.above + part.head + own + part.tail + part.below, (start, start + end - begin), errors.added
-            )
-    return None
+            return Part(self._text, self._gap, neutral)
+        if not self._faults.are_certain(line):
+            return None
+        parts = _ended(line, inside, lexicon) if ends_below else _parts(line, self._language, self._faults)
+        return next(filter(None, map(self._sound, parts)), None)
+
+    def _sound(self, part: Line) -> Part | None:
+        neutral = self._faults.neutral(part)
+        if neutral is None:
+            return None
+        begin, end = self._gap
+        text = part.above + part.head + self._text[begin:end] + part.tail + part.below
+        gap = (start := len(part.above) + len(part.head)), start + end - begin
+        document = document_of(text, [gap], self._language, self._clock, in_line=self._in_line)
+        if not document.check([neutral], thorough=True).valid:
+            return None
+        return Part(text, gap, neutral, document, _Errors(self._text, self._gap, self._language, neutral).added)
 
 
 class _Errors:

@@ -6,7 +6,7 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 """
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -19,11 +19,12 @@ from lacuna_model.syntax.gap_text import gap_texts
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.last_word import LastWord
-from lacuna_model.syntax.left_out import sound_part
+from lacuna_model.syntax.left_out import Part, sound_part
 from lacuna_model.syntax.overruled import made_up
 from lacuna_model.syntax.queues import Queues
+from lacuna_model.syntax.region_rules import in_line
 from lacuna_model.syntax.renewal import Renewal
-from lacuna_model.syntax.search import BARE_ATTEMPTS, Search
+from lacuna_model.syntax.search import ATTEMPTS, BARE_ATTEMPTS, Search
 from lacuna_model.syntax.tentative import Tentative
 from lacuna_model.syntax.unfinished import document_of
 from lacuna_model.syntax.vocabulary import vocabulary_of
@@ -58,16 +59,20 @@ class SyntaxConstraint:
         self._language, self._strict = language, strict
         self._clock = Clock(deadline)
         self._may_leave_out = language is not None and len(regions) == 1 and not strict
+        self._part: Part | None = None
+        self._is_part_known = False
         self._begin(text, regions)
         self._witness: list[Fill] | None = None
         self._seen: tuple[GapView, ...] = ()
         self._due: tuple[Sequence[GapView], Sequence[Commit]] = (), ()  # gaps as they are now, and what had to wait
 
-    def _begin(self, text: bytes, regions: Sequence[Region], adds_error: Callable[[bytes], bool] | None = None) -> None:
+    def _begin(self, text: bytes, regions: Sequence[Region], part: Part | None = None) -> None:
         """Makes what fills of some regions are looked for and checked with."""
         self._text, self._regions = text, regions
         spans, language, clock = [(region.start, region.end) for region in regions], self._language, self._clock
-        self._document = document_of(text, spans, language, clock, in_line=in_line(regions)) if language else None
+        self._document = part.document if part is not None else None
+        if self._document is None and language is not None:
+            self._document = document_of(text, spans, language, clock, in_line=in_line(regions))
         self._judge = Judge(self._document, self.stats)
         self._gaps = gap_texts(text, regions, self._vocabulary, self._document)
         original = [text[start:end] for start, end in spans]
@@ -82,7 +87,7 @@ class SyntaxConstraint:
             self._search,
             clock,
             strict=self._strict,
-            adds_error=adds_error,
+            adds_error=part.adds_error if part is not None else None,
         )
         self._first = FirstWitness(self._search, self._judge, self._last_word, clock, len(regions), strict=self._strict)
         self._renewal = Renewal(self._search, self._judge, clock, self._vocabulary.eog_id)
@@ -177,20 +182,21 @@ class SyntaxConstraint:
         In several lines a fill may mend so much that only a search by the grammar tells.
         """
         found = self._first.find(gaps, proposal, which, self._witness)
-        least = 1 if in_line(self._regions) else BARE_ATTEMPTS
-        if found is not None or not self._may_leave_out or self._first.attempts < least:
+        region, is_line = self._regions[0], in_line(self._regions)
+        if found is not None or self._language is None or not self._may_leave_out:
             return found
-        self._may_leave_out = False
-        region, language = self._regions[0], self._language
-        assert language is not None
-        gap, is_line = (region.start, region.end), in_line(self._regions)
-        part = sound_part(self._text, gap, language, self._clock, in_line=is_line)
-        if part is None:
-            return None
-        start, end = part.gap
-        self._begin(part.text, [msgspec.structs.replace(region, start=start, end=end)], part.adds_error)
-        self._take_prefixes(gaps)
-        return self._first.find(gaps, proposal, which, None)
+        if not self._is_part_known and self._first.attempts >= (1 if is_line else BARE_ATTEMPTS):
+            self._is_part_known = True
+            gap = region.start, region.end
+            self._part = part = sound_part(self._text, gap, self._language, self._clock, in_line=is_line)
+            if part is not None and part.document is not None:
+                start, end = part.gap
+                self._begin(part.text, [msgspec.structs.replace(region, start=start, end=end)], part)
+                self._take_prefixes(gaps)
+                found = self._first.find(gaps, proposal, which, None)
+        if found is None and self._part and (self._part.document is not None or self._first.attempts >= ATTEMPTS):
+            found = self._first.offer(gaps[0], self._gaps[0], self._part.neutral)
+        return found
 
     def _pass(self, gaps: Sequence[GapView], own: Sequence[Commit], gap: int) -> Sequence[Commit | Remask]:
         """What needs no search: tokens of the witness's, and those that the grammar reads behind what is there.
@@ -342,8 +348,3 @@ class SyntaxConstraint:
 def _with(gaps: Sequence[GapView], gap: int, view: GapView) -> list[GapView]:
     """The gaps, one of them as in a view."""
     return [*gaps[:gap], view, *gaps[gap + 1 :]]
-
-
-def in_line(regions: Sequence[Region]) -> bool:
-    """Whether each fill is of one line."""
-    return all(region.single_line or region.max_lines == 1 for region in regions)
