@@ -1,6 +1,6 @@
 """The last word on a request's fills: how they may end, checked afresh, the costly search last."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from lacuna_model.constraint import GapView, Verdict, fill_tokens
@@ -10,6 +10,7 @@ from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.draft import Fill
 from lacuna_model.syntax.gap_text import GapText
 from lacuna_model.syntax.judge import Judge
+from lacuna_model.syntax.left_out import Part
 from lacuna_model.syntax.overruled import Overruled
 from lacuna_model.syntax.search import ATTEMPTS, BARE_ATTEMPTS, Search
 
@@ -20,8 +21,8 @@ NO_FILL = "no valid fill was found within the budget; the text stays as it was"
 class LastWord:
     """Decides which complete fills are the result of a request over ``regions`` of a ``text``.
 
-    Where none is valid, what was broken around the gaps may stay so, unless that is ruled out (``strict``). Of a text
-    that is a part of another, ``adds_error`` says what a fill does there.
+    Where none is valid, what was broken around the gaps may stay so, unless that is ruled out (``strict``). In a
+    ``part`` of a text, a fill may add no error to the whole.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class LastWord:
         clock: Clock,
         *,
         strict: bool,
-        adds_error: Callable[[bytes], bool] | None = None,
+        part: Part | None = None,
     ) -> None:
         self._original = [text[region.start : region.end] for region in regions]
         self._document = document
@@ -44,7 +45,7 @@ class LastWord:
         self._search = search
         self._clock = clock
         self._strict = strict
-        self._adds_error = adds_error
+        self._adds_error = part.adds_error if part is not None else None
         lexicon = document.language.lexicon if document is not None else None
         self.overruled = Overruled([text[region.end :] for region in regions], lexicon)
 

@@ -60,7 +60,6 @@ class SyntaxConstraint:
         self._clock = Clock(deadline)
         self._may_leave_out = language is not None and len(regions) == 1 and not strict
         self._part: Part | None = None
-        self._is_part_known = False
         self._begin(text, regions)
         self._witness: list[Fill] | None = None
         self._seen: tuple[GapView, ...] = ()
@@ -79,15 +78,7 @@ class SyntaxConstraint:
         queues = Queues(self._vocabulary, self._document, self._gaps, original)
         self._search = Search(self._document, self._judge, queues, clock)
         self._last_word = LastWord(
-            text,
-            regions,
-            self._document,
-            self._gaps,
-            self._judge,
-            self._search,
-            clock,
-            strict=self._strict,
-            adds_error=part.adds_error if part is not None else None,
+            text, regions, self._document, self._gaps, self._judge, self._search, clock, strict=self._strict, part=part
         )
         self._first = FirstWitness(self._search, self._judge, self._last_word, clock, len(regions), strict=self._strict)
         self._renewal = Renewal(self._search, self._judge, clock, self._vocabulary.eog_id)
@@ -104,6 +95,9 @@ class SyntaxConstraint:
         self._take_prefixes(gaps)
         while self._witness is None and self._first.attempts < BARE_ATTEMPTS and not self._clock.over:
             self._witness = self._find_first(gaps, (), range(len(gaps)))
+        if self._is_part_due:
+            self._clock.begin(CALL_SECONDS)
+            self._witness = self._find_first(gaps, (), range(len(gaps))) if self._leave_out(gaps) else None
         self._read_ahead(gaps)
         return [fill.text.decode() if fill is not None else "" for fill in self._witness or self._first.partial]
 
@@ -177,26 +171,33 @@ class SyntaxConstraint:
     def _find_first(
         self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: Collection[int]
     ) -> list[Fill] | None:
-        """A first witness; in a part of the text where a search finds none and the text is broken whatever a fill is.
+        """A first witness, which is something neutral where a search by the grammar finds none.
 
-        In several lines a fill may mend so much that only a search by the grammar tells.
+        Where nothing neutral is sound either, it is looked for in a part of the text.
         """
+        if self._is_part_due:
+            self._leave_out(gaps)
         found = self._first.find(gaps, proposal, which, self._witness)
-        region, is_line = self._regions[0], in_line(self._regions)
-        if found is not None or self._language is None or not self._may_leave_out:
-            return found
-        if not self._is_part_known and self._first.attempts >= (1 if is_line else BARE_ATTEMPTS):
-            self._is_part_known = True
-            gap = region.start, region.end
-            self._part = part = sound_part(self._text, gap, self._language, self._clock, in_line=is_line)
-            if part is not None and part.document is not None:
-                start, end = part.gap
-                self._begin(part.text, [msgspec.structs.replace(region, start=start, end=end)], part)
-                self._take_prefixes(gaps)
-                found = self._first.find(gaps, proposal, which, None)
         if found is None and self._part and (self._part.document is not None or self._first.attempts >= ATTEMPTS):
             found = self._first.offer(gaps[0], self._gaps[0], self._part.neutral)
         return found
+
+    @property
+    def _is_part_due(self) -> bool:
+        return self._witness is None and self._may_leave_out and self._first.attempts >= BARE_ATTEMPTS
+
+    def _leave_out(self, gaps: Sequence[GapView]) -> bool:
+        """Goes on in the part of the text that is sound, if it is broken whatever is filled in; whether it does."""
+        region, language, is_line = self._regions[0], self._language, in_line(self._regions)
+        self._may_leave_out = False
+        assert language is not None
+        self._part = sound_part(self._text, (region.start, region.end), language, self._clock, in_line=is_line)
+        if self._part is None or self._part.document is None:
+            return False
+        start, end = self._part.gap
+        self._begin(self._part.text, [msgspec.structs.replace(region, start=start, end=end)], self._part)
+        self._take_prefixes(gaps)
+        return True
 
     def _pass(self, gaps: Sequence[GapView], own: Sequence[Commit], gap: int) -> Sequence[Commit | Remask]:
         """What needs no search: tokens of the witness's, and those that the grammar reads behind what is there.
