@@ -171,10 +171,7 @@ class SyntaxConstraint:
     def _find_first(
         self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: Collection[int]
     ) -> list[Fill] | None:
-        """A first witness, which is something neutral where a search by the grammar finds none.
-
-        Where nothing neutral is sound either, it is looked for in a part of the text.
-        """
+        """A first witness, in a part of the text where it is broken; something neutral where a search finds none."""
         if self._is_part_due:
             self._leave_out(gaps)
         found = self._first.find(gaps, proposal, which, self._witness)
