@@ -24,6 +24,8 @@ from lacuna_model.evaluate.newer_syntax import NEWER
 from lacuna_model.evaluate.synthetic import Case, SyntheticModel
 from lacuna_model.params import DecodeOptions, Region
 from lacuna_model.syntax import Language, SyntaxConstraint, language_for, parses
+from lacuna_model.syntax.error_set import tree_faults
+from lacuna_model.syntax.indentation import indentation_faults
 
 State = Literal["cut off", "a bracket lost", "an operator twice", "in a merge", "newer syntax"]
 STATES: tuple[State, ...] = get_args(State)
@@ -40,19 +42,18 @@ OPERATOR = re.compile(r"(?<=[\w)\]}\"']) ?(?:==|[-+*/=<>:,.&|]) ?(?=[\w(\[{\"'])
 
 
 class Typing(msgspec.Struct, frozen=True, kw_only=True):
-    """A case with the state of the file and the row of the cursor.
-
-    ``sound`` is what stood before the cursor and behind its line in the file as it was.
-    """
+    """A case with the state of the file and the row of the cursor."""
 
     case: Case
     state: State
     row: int
-    sound: tuple[bytes, bytes]
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What came at a cursor: the reason for a refusal or "", the fill, what stood there, and the milliseconds."""
+    """What came at a cursor: the reason for a refusal or "", the fill, what stood there, and the milliseconds.
+
+    ``adds_error`` says that the file has more errors with the fill than with nothing and than with what stood there.
+    """
 
     language: str
     state: State
@@ -60,6 +61,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     fill: str
     truth: str
+    adds_error: bool
     ms: float
 
 
@@ -70,6 +72,7 @@ class Row(msgspec.Struct, frozen=True):
     cursors: int
     refused: dict[State, int]
     share: float
+    adding_errors: int
     exact: float
     p50: float
     p95: float
@@ -112,11 +115,7 @@ def _cut(lines: Sequence[str], language: Language, tokens: TokenText, state: Sta
     before = "\n".join([*above, line[:begin]]).encode()
     text = before + "".join("\n" + other for other in below).encode()
     region = Region(len(before), len(before), len(truth) + BLOCK, max_lines=1, single_line=True)
-    sound = (
-        "\n".join([*lines[:row], line[:begin]]).encode(),
-        "".join("\n" + other for other in lines[row + 1 :]).encode(),
-    )
-    return Typing(case=Case(language, text, (region,), (truth,)), state=state, row=len(above), sound=sound)
+    return Typing(case=Case(language, text, (region,), (truth,)), state=state, row=len(above))
 
 
 def _spoilt(
@@ -184,15 +183,26 @@ def answer(typing: Typing, tokens: TokenText, noise: float, seed: int) -> Answer
         except StopIteration as end:
             verdict = end.value.verdict
             break
+    ms = (time.perf_counter() - began) * 1e3
+    fill, truth = verdict.fills[0] if verdict.fills is not None else "", tokens.decode_bytes(case.truths[0])
+    counts = [_errors(case, one) for one in (fill.encode(), b"", truth)] if fill else [0]
     return Answer(
         language=case.language.name,
         state=typing.state,
         row=typing.row,
         reason="" if verdict.fills is not None else verdict.message,
-        fill=verdict.fills[0] if verdict.fills is not None else "",
-        truth=tokens.decode_bytes(case.truths[0]).decode(),
-        ms=(time.perf_counter() - began) * 1e3,
+        fill=fill,
+        truth=truth.decode(),
+        adds_error=counts[0] > max(counts[1:], default=0),
+        ms=ms,
     )
+
+
+def _errors(case: Case, fill: bytes) -> int:
+    """How many errors a case's file has with a fill."""
+    text = case.text[: case.regions[0].start] + fill + case.text[case.regions[0].end :]
+    tree = case.language.parser().parse(text)
+    return len(tree_faults(tree)) + len(indentation_faults(tree, text) if case.language.columns else ())
 
 
 def sample(paths: Sequence[Path], most: int, seed: int) -> dict[str, list[bytes]]:
@@ -226,16 +236,17 @@ def _row(name: str, own: Sequence[Answer]) -> Row:
     refused = {state: sum(one.state == state and bool(one.reason) for one in own) for state in STATES}
     p50, p95 = (float(np.percentile([one.ms for one in own], share)) for share in (50, 95))
     exact = sum(one.fill.rstrip() == one.truth for one in own)
-    return Row(name, len(own), refused, sum(refused.values()) / len(own), exact / len(own), p50, p95)
+    adding = sum(one.adds_error for one in own)
+    return Row(name, len(own), refused, sum(refused.values()) / len(own), adding, exact / len(own), p50, p95)
 
 
 def table(found: Sequence[Row]) -> Table:
     """The languages side by side."""
     grid = Table(title="refused in files that are not clean")
-    for column in ("language", "cursors", *STATES, "refused", "exact", "p50 ms", "p95 ms"):
+    for column in ("language", "cursors", *STATES, "refused", "adding errors", "exact", "p50 ms", "p95 ms"):
         grid.add_column(column, justify="left" if column == "language" else "right")
     for row in found:
         counts = [str(row.refused[state]) for state in STATES]
-        shares = (f"{row.share:.1%}", f"{row.exact:.0%}")
+        shares = (f"{row.share:.1%}", str(row.adding_errors), f"{row.exact:.0%}")
         grid.add_row(row.language, str(row.cursors), *counts, *shares, f"{row.p50:,.0f}", f"{row.p95:,.0f}")
     return grid

@@ -37,6 +37,7 @@ MERGE = re.compile(rb"^<{7}[^\n]*\n(.*?)^={7}[^\n]*\n(.*?)^>{7}[^\n]*", re.MULTI
 RATHER = (b"()", b" = x", b" in x")  # what a name may lack
 OPENING = (b" {", b":", b" then", b"; then", b" do", b"; do", b" in", b" => {", b" = {", b"(", b"[")
 PHP = b"<?php"
+CLOSING_TAG = re.compile(rb"</([\w.:-]*)[ \t]*>")
 MARKER = re.compile(rb"^(?:<{7}|={7}|>{7}|\|{7})(?:[ \t][^\n]*)?$", re.MULTILINE)
 
 
@@ -219,9 +220,10 @@ def _neutral_fills(line: Line, lexicon: Lexicon) -> Iterator[tuple[bytes, bytes]
     own = quote.strip() + b"".join(closer for closer in opened if closer not in words)
     block = b"".join(b" " + closer for closer in opened if closer in words)
     ends = (own + block, own + end, own + lexicon.body, own + b",", b"", *(own + one + block for one in OPENING))
+    tags = (own + b">", own + b"/>") if lexicon.tags else ()
     tails = (own + tail for word, tail in lexicon.tails if line.head.lstrip().startswith(word))
     values = (b"", operand, lexicon.field, lexicon.statement, b"= " + operand, *(operand + one for one in RATHER))
-    for value, closer in product(dict.fromkeys(values), dict.fromkeys((*ends, b",", b")", *tails))):
+    for value, closer in product(dict.fromkeys(values), dict.fromkeys((*ends, b",", b")", *tags, *tails))):
         yield value + closer, line.head + value + closer + line.tail
 
 
@@ -233,10 +235,17 @@ def _any_lines(line: Line, language: Language, *, in_line: bool) -> Iterator[tup
     yield from _neutral_fills(line._replace(head=indent, tail=b""), lexicon)
     openers = [head.rstrip() + b" {" for head in lexicon.heads[:3]] + [head for _, _, head in lexicon.blocks]
     closers = [closer for _, closer, _ in lexicon.blocks]
-    others = (*openers, b"if x:", b"try:", b"else:", b"except:", b"} else {", b"}", b")", *closers)
+    tags = [b"<%b>" % name for name in _closing_tags(line.below)] if lexicon.tags else []
+    others = (*tags, *openers, b"if x:", b"try:", b"else:", b"except:", b"} else {", b"}", b")", *closers)
     yield from ((one, indent + one) for one in dict.fromkeys(others))
     if language.columns and not line.head.strip():
         yield from ((one, one) for one in _blocks(line, in_line=in_line))
+
+
+def _closing_tags(text: bytes) -> Sequence[bytes]:
+    """The names of the first elements that a text ends, innermost first."""
+    names = (match[1] for match in CLOSING_TAG.finditer(text))
+    return list(dict.fromkeys(islice(names, MOST_WAYS)))
 
 
 def _blocks(line: Line, *, in_line: bool) -> Iterator[bytes]:

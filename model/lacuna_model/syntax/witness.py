@@ -175,9 +175,14 @@ class SyntaxConstraint:
         if self._is_part_due:
             self._leave_out(gaps)
         found = self._first.find(gaps, proposal, which, self._witness)
-        if found is None and self._part and (self._part.document is not None or self._first.attempts >= ATTEMPTS):
+        if found is None and self._part and (self.leaves_out or self._first.attempts >= ATTEMPTS):
             found = self._first.offer(gaps[0], self._gaps[0], self._part.neutral)
         return found
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether fills are judged in a part of the text, for it is broken whatever they are."""
+        return self._part is not None and self._part.document is not None
 
     @property
     def _is_part_due(self) -> bool:
@@ -189,7 +194,7 @@ class SyntaxConstraint:
         self._may_leave_out = False
         assert language is not None
         self._part = sound_part(self._text, (region.start, region.end), language, self._clock, in_line=is_line)
-        if self._part is None or self._part.document is None:
+        if self._part is None or not self.leaves_out:
             return False
         start, end = self._part.gap
         self._begin(self._part.text, [msgspec.structs.replace(region, start=start, end=end)], self._part)
