@@ -95,7 +95,7 @@ class SyntaxConstraint:
         self._take_prefixes(gaps)
         while self._witness is None and self._first.attempts < BARE_ATTEMPTS and not self._clock.over:
             self._witness = self._find_first(gaps, (), range(len(gaps)))
-        if self._is_part_due:
+        if self._witness is None:
             self._clock.begin(CALL_SECONDS)
             self._witness = self._find_first(gaps, (), range(len(gaps))) if self._leave_out(gaps) else None
         self._read_ahead(gaps)
@@ -172,8 +172,7 @@ class SyntaxConstraint:
         self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: Collection[int]
     ) -> list[Fill] | None:
         """A first witness, in a part of the text where it is broken; something neutral where a search finds none."""
-        if self._is_part_due:
-            self._leave_out(gaps)
+        self._leave_out(gaps)
         found = self._first.find(gaps, proposal, which, self._witness)
         if found is None and self._part and (self.leaves_out or self._first.attempts >= ATTEMPTS):
             found = self._first.offer(gaps[0], self._gaps[0], self._part.neutral)
@@ -184,22 +183,19 @@ class SyntaxConstraint:
         """Whether fills are judged in a part of the text, for it is broken whatever they are."""
         return self._part is not None and self._part.document is not None
 
-    @property
-    def _is_part_due(self) -> bool:
-        return self._witness is None and self._may_leave_out and self._first.attempts >= BARE_ATTEMPTS
-
     def _leave_out(self, gaps: Sequence[GapView]) -> bool:
-        """Goes on in the part of the text that is sound, if it is broken whatever is filled in; whether it does."""
-        region, language, is_line = self._regions[0], self._language, in_line(self._regions)
-        self._may_leave_out = False
-        assert language is not None
-        self._part = sound_part(self._text, (region.start, region.end), language, self._clock, in_line=is_line)
-        if self._part is None or not self.leaves_out:
+        """From now on judges in the part of a text that is sound, if the search found nothing and it is broken."""
+        if self._witness is not None or self._first.attempts < BARE_ATTEMPTS or not self._may_leave_out:
             return False
-        start, end = self._part.gap
-        self._begin(self._part.text, [msgspec.structs.replace(region, start=start, end=end)], self._part)
-        self._take_prefixes(gaps)
-        return True
+        self._may_leave_out, region, language = False, self._regions[0], self._language
+        assert language is not None
+        gap, is_line = (region.start, region.end), in_line(self._regions)
+        self._part = part = sound_part(self._text, gap, language, self._clock, in_line=is_line)
+        if part is not None and part.document is not None:
+            start, end = part.gap
+            self._begin(part.text, [msgspec.structs.replace(region, start=start, end=end)], part)
+            self._take_prefixes(gaps)
+        return self.leaves_out
 
     def _pass(self, gaps: Sequence[GapView], own: Sequence[Commit], gap: int) -> Sequence[Commit | Remask]:
         """What needs no search: tokens of the witness's, and those that the grammar reads behind what is there.
