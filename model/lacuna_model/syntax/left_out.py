@@ -138,7 +138,8 @@ class _Faults:
 
     def _whatever(self, line: Line, seconds: float) -> tuple[frozenset[Fault], bool]:
         if line not in self._known:
-            best, is_all, tried = None, True, list[bytes]()
+            best: frozenset[Fault] | None = None
+            is_all, tried = True, list[bytes]()
             until = time.thread_time() + seconds
             for _, inserted, found in self._tried(line, _any_lines(line, self._language, in_line=self._in_line)):
                 tried.append(inserted)

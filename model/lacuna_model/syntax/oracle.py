@@ -40,7 +40,9 @@ LINES = (b"pass", b"if x:", b"try:", b"except:", b"except: pass", b"finally: pas
 
 def newness(text: bytes, gaps: Gaps, language: str) -> Newness:
     """Whether a document with gaps is newer than its language's compiler; found out once, when it is first asked."""
-    return cache(partial(_is_newer_python, text, tuple(gaps))) if language in PROGRAM else never_newer
+    if language not in PROGRAM:
+        return never_newer
+    return cache(partial(_is_newer_python, text, tuple(gaps)))
 
 
 def _is_newer_python(text: bytes, gaps: Gaps) -> bool:
