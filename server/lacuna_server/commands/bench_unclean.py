@@ -23,7 +23,7 @@ def bench_unclean(
 ) -> None:
     """Ask for the rest of a line in files that are not clean, of a model that knows it: how often it is refused."""
     from lacuna_model.evaluate import unclean
-    from lacuna_model.loader import load_tokenizer
+    from lacuna_model.readers import load_tokenizer
     from lacuna_model.syntax import language_for
 
     tokens, answers = load_tokenizer(model), []
