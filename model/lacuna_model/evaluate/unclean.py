@@ -174,7 +174,7 @@ def answer(typing: Typing, tokens: TokenText, noise: float, seed: int) -> Answer
     model = SyntheticModel(case.truths, tokens, np.random.default_rng([seed, typing.row]), noise=noise)
     began = time.perf_counter()
     constraint = SyntaxConstraint(case.text, case.regions, case.language, tokens)
-    canvases = [Canvas(Gap("before", 0, 0), BLOCK, region.max_tokens) for region in case.regions]
+    canvases = [Canvas(Gap(0), BLOCK, region.max_tokens) for region in case.regions]
     options = DecodeOptions(schedule="confidence", confidence=0.85, corrections=0)
     loop = denoise(model, canvases, constraint, tokens, options, cancelled=lambda: False, deadline=None)
     while True:
