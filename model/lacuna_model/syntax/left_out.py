@@ -54,8 +54,11 @@ class Part(NamedTuple):
 def sound_part(text: bytes, gap: Gap, language: Language, clock: Clock | None = None, *, in_line: bool) -> Part | None:
     """The text without what is broken in it, or all of it where a fill may mend it; None where neither is sound.
 
-    Fills that are not ``in_line`` may mend more: brackets, over several lines.
+    Fills that are not ``in_line`` may mend more: brackets, over several lines. Only in Python, where a compiler tells
+    what is broken, is that known well enough; in other languages nothing is left out.
     """
+    if language.name != "python":
+        return None
     try:
         return _Search(text, gap, language, clock or Clock(), in_line=in_line).find()
     except UnparsableError:

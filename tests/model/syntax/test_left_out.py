@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lacuna_model.constraint import GapView
 from lacuna_model.params import Region
-from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint
+from lacuna_model.syntax import Language, SyntaxConstraint
 from lacuna_model.syntax.error_set import tree_faults
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.left_out import sound_part
@@ -27,27 +27,9 @@ BROKEN = [
     pytest.param("python", "def f():\n    y = <|>\n    z = g(\n\ndef h():\n    pass\n", "a", id="an open bracket"),
     pytest.param("python", "for a in b:\n    x = <|>\n\n    y = 3 +\n  z = 4\n", "1", id="a column"),
     pytest.param("python", 'def f(a, b:\n    """Says <|>\n    """\n', "so.", id="a string below an open bracket"),
-    pytest.param("javascript", "const a = <|>\nlet let = = 3;\nf({);\n", "f(1);", id="javascript"),
-    pytest.param("typescript", "class A {\n  f( {\n    const a = <|>\n  }\n}\n", "f(1);", id="typescript"),
-    pytest.param("tsx", "const a = <b><|></b>;\nconst c = = 3;\n", "text", id="tsx"),
-    pytest.param("go", "func f() {\n\ta := <|>\n}\n\nfunc g( {\n\tb()\n}\n", "1", id="go"),
-    pytest.param("rust", "fn f() {\n    let a = <|>\n}\n<<<<<<< a\nfn g() {}\n=======\n>>>>>>> b\n", "1;", id="rust"),
-    pytest.param("java", "class A {\n  int a = <|>\n  void f( { g(); }\n}\n", "1;", id="java"),
     pytest.param(
         "java", "class A {\n  A(int a {\n    b = <|>\n  }\n  void f() {\n    g();\n  }\n}\n", "1;", id="java's header"
     ),
-    pytest.param("c", "int f(void) {\n  return <|>\n}\nint g(int a { return = 2; }\n", "1;", id="c"),
-    pytest.param("cpp", "int f() {\n  return <|>\n}\nint g(int a { return = 2; }\n", "1;", id="cpp"),
-    pytest.param("csharp", "class A {\n  int a = <|>\n  void F( { G(); }\n}\n", "1;", id="csharp"),
-    pytest.param("json", '{\n  "a": <|>\n  "b": : 2\n}\n', "1,", id="json"),
-    pytest.param("bash", "a=<|>\nif x; then ; fi fi\n", "1", id="bash"),
-    pytest.param("ruby", "a = <|>\ndef f(\n  b c d = =\nend\n", "1", id="ruby"),
-    pytest.param("php", "<?php\n$a = <|>\nfunction f( {\n  g(;\n}\n", "1;", id="php"),
-    pytest.param("lua", "local a = <|>\nif a == == b then c() end\n", "1", id="lua"),
-    pytest.param("html", "<p><|></p>\n</div>\n<a <b>\n", "text", id="html"),
-    pytest.param("css", "a {\n  color: <|>\n}\n>>>>>>> b\nb { c: ( }\n", "red;", id="css"),
-    pytest.param("yaml", "a: <|>\nb: [1\nc: 2\n", "1", id="yaml"),
-    pytest.param("toml", "a = <|>\nb = = 2\n", "1", id="toml"),
 ]
 
 
@@ -118,7 +100,7 @@ def test_a_file_that_the_line_may_mend_is_left_whole(name: str, marked: str) -> 
     assert part is None or (part.text == text and part.document is None)
 
 
-@pytest.mark.parametrize("name", [language.name for language in LANGUAGES])
+@pytest.mark.parametrize("name", ["python"])
 @settings(max_examples=6, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
 def test_nothing_is_left_out_of_a_file_that_is_clean_with_some_fill(
@@ -134,7 +116,7 @@ def test_nothing_is_left_out_of_a_file_that_is_clean_with_some_fill(
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_of_any_text_a_part_with_the_gap_and_its_line_is_found(data: st.DataObject) -> None:
-    language = data.draw(st.sampled_from(LANGUAGES))
+    language = require("python")
     alphabet = st.sampled_from(["(", ")", "{", "}", "<", ">", "'", '"', "\n", " ", "a", "if", "=", "<<<<<<< a\n", "#"])
     head, tail = (data.draw(st.lists(alphabet, max_size=25).map("".join)).encode() for _ in range(2))
     part = sound_part(head + tail, (len(head), len(head)), language, in_line=True)
