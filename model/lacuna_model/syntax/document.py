@@ -14,7 +14,7 @@ from lacuna_model.syntax.extent import Extent, find_extents, skeleton
 from lacuna_model.syntax.frontier import Frontier
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.languages import Language
-from lacuna_model.syntax.oracle import COMPILES, LINE, PROGRAM, next_code_line
+from lacuna_model.syntax.oracle import COMPILES, LINE, PROGRAM, newness, next_code_line
 from lacuna_model.syntax.original import Original
 from lacuna_model.syntax.placement import placement_in
 from lacuna_model.syntax.reparse import advance
@@ -66,6 +66,7 @@ class Document:
         self.language = language
         self._clock, self._in_line = clock or Clock(), in_line
         self._original = tuple(text[start:end] for start, end in gaps)
+        self._is_newer = newness(text, gaps, language.name)
         extents, rest = find_extents(text, gaps, language)
         self._sound_elsewhere = rest is not None and not rest.root_node.has_error
         self._rest = rest
@@ -128,8 +129,18 @@ class Document:
         return self._window(everything, self._parts)
 
     def _window(self, extent: Extent, parts: Sequence[Window] = ()) -> Window:
-        gaps, original, in_line = self._gaps, self._original, self._in_line
-        return Window(self._text, gaps, original, extent, self.language, self._placement, self._clock, in_line=in_line)
+        return Window(
+            self._text,
+            self._gaps,
+            self._original,
+            extent,
+            self.language,
+            self._placement,
+            self._clock,
+            in_line=self._in_line,
+            parts=parts,
+            is_newer=self._is_newer,
+        )
 
     @cached_property
     def _around(self) -> list[tuple[bytes, int]]:
@@ -275,10 +286,10 @@ class Document:
         if oracle is None or not check.valid:
             return check
         text, spans = self.assemble(fills), self.spans(fills)
-        line = LINE[self.language.name](text)
+        line = LINE[self.language.name](text, self._is_newer)
         if not line:
             return check
-        fault = oracle(text, spans)
+        fault = oracle(text, spans, self._is_newer)
         if fault is None and not self._relaxed and self._extents and self._compiles_elsewhere:
             before = [span for span in spans if text.count(b"\n", 0, span[0]) < line]
             fault = Fault("SYNTAX", *(before or spans[:1])[-1])
@@ -286,7 +297,7 @@ class Document:
 
     @cached_property
     def _compiles_elsewhere(self) -> bool:
-        return COMPILES[self.language.name](self._skeleton[0])
+        return COMPILES[self.language.name](self._skeleton[0], self._is_newer)
 
     def _judge(self, fills: Sequence[bytes], faults: frozenset[Fault]) -> Check:
         """The faults that the original does not have, or has only near the gaps, where they are to be repaired."""

@@ -5,7 +5,8 @@ from collections.abc import Collection, Sequence
 from lacuna_model.constraint import Commit, GapView
 from lacuna_model.syntax.beam import Effort, Found
 from lacuna_model.syntax.clock import Clock
-from lacuna_model.syntax.draft import Fill
+from lacuna_model.syntax.draft import Fill, lay_out
+from lacuna_model.syntax.gap_text import GapText
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.last_word import LastWord
 from lacuna_model.syntax.search import ATTEMPTS, BARE_ATTEMPTS, Search
@@ -54,6 +55,14 @@ class FirstWitness:
                 self._broken_off += 1
                 self.attempts = max(self.attempts - 1, 0)
         return witness if found is None else found
+
+    def offer(self, view: GapView, gap: GapText, text: bytes) -> list[Fill] | None:
+        """A fill of the only gap as a first witness, if it is valid and there is room for it."""
+        fill, draft = gap.fill((), gap.due(()) + text), lay_out(view, {}, gap.vocabulary.eog_id)
+        if draft is None or draft.kept or len(fill.tokens) > draft.capacity or not gap.accepts(fill.text):
+            return None
+        check = self._judge.recall((fill.text,)) or self._judge.check((fill.text,), thorough=True)
+        return self._adopted(Found((fill,))) if check.valid else None
 
     def _attempt(
         self,

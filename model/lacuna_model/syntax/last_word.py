@@ -10,6 +10,7 @@ from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.draft import Fill
 from lacuna_model.syntax.gap_text import GapText
 from lacuna_model.syntax.judge import Judge
+from lacuna_model.syntax.left_out import Part
 from lacuna_model.syntax.overruled import Overruled
 from lacuna_model.syntax.search import ATTEMPTS, BARE_ATTEMPTS, Search
 
@@ -20,7 +21,8 @@ NO_FILL = "no valid fill was found within the budget; the text stays as it was"
 class LastWord:
     """Decides which complete fills are the result of a request over ``regions`` of a ``text``.
 
-    Where none is valid, what was broken around the gaps may stay so, unless that is ruled out (``strict``).
+    Where none is valid, what was broken around the gaps may stay so, unless that is ruled out (``strict``). In a
+    ``part`` of a text, a fill may add no error to the whole.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class LastWord:
         clock: Clock,
         *,
         strict: bool,
+        part: Part | None = None,
     ) -> None:
         self._original = [text[region.start : region.end] for region in regions]
         self._document = document
@@ -42,6 +45,7 @@ class LastWord:
         self._search = search
         self._clock = clock
         self._strict = strict
+        self._adds_error = part.adds_error if part is not None else None
         lexicon = document.language.lexicon if document is not None else None
         self.overruled = Overruled([text[region.end :] for region in regions], lexicon)
 
@@ -76,7 +80,8 @@ class LastWord:
         if self._document.idle and list(texts) == self._original:
             return "the file is broken around the gaps"
         check = self._document.check_fresh if final else self._document.check_soon
-        return "" if check(texts).valid else "a fill adds a syntax error"
+        is_valid = check(texts).valid and not (self._adds_error is not None and self._adds_error(texts[0]))
+        return "" if is_valid else "a fill adds a syntax error"
 
     def _endings(
         self,

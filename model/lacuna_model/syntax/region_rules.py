@@ -49,3 +49,8 @@ class RegionRules:
         if missing:
             yield b" ".join(missing)
             yield b"(" + b", ".join(missing) + b")"
+
+
+def in_line(regions: Sequence[Region]) -> bool:
+    """Whether each fill is of one line."""
+    return all(region.single_line or region.max_lines == 1 for region in regions)

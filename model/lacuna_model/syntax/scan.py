@@ -97,7 +97,8 @@ def literal_pattern(lexicon: Lexicon) -> tuple[re.Pattern[bytes], tuple[bytes, .
         closers.append(end)
     parts += [b"(?P<atom%d>%s)" % (len(parts) + place, atom) for place, atom in enumerate(lexicon.atoms)]
     for quote in lexicon.quotes:
-        plain = rb"(?:\\.|(?!%s).)*" if quote in MULTILINE_QUOTES else rb"(?:\\.|(?!%s)[^\n])*"
+        # a backslash is read in one way alone: in two, a string without an end would take exponential time
+        plain = rb"(?:\\.|(?!%s)[^\\]|\\\Z)*" if quote in MULTILINE_QUOTES else rb"(?:\\.|(?!%s)[^\\\n]|\\\Z)*"
         body = re.escape(quote) + plain % re.escape(quote)
         parts.append(b"(?P<atom%d>%s%s)" % (len(parts), body, re.escape(quote)))
         parts.append(b"(?P<open%d>%s\\Z)" % (len(closers), body))

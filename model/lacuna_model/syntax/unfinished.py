@@ -5,38 +5,23 @@ An editor that closes no brackets leaves every block open that is being written.
 result: it parses as soon as the blocks are closed that were open before.
 """
 
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice, product, zip_longest
-from typing import NamedTuple
+from itertools import islice, product
 
 from lacuna_model.syntax.clock import Clock
+from lacuna_model.syntax.closers import ENDIF, MOST_OPEN, Line, count_open, line_of, ways
 from lacuna_model.syntax.document import Check, Document
 from lacuna_model.syntax.error_set import tree_faults
 from lacuna_model.syntax.extent import LEADING
 from lacuna_model.syntax.languages import Language, Lexicon
-from lacuna_model.syntax.scan import Bracket, scan
+from lacuna_model.syntax.scan import scan
 
-MOST_OPEN = 8  # brackets
 MOST_WAYS = 12  # to end the statements that they stand in
 MOST_SECONDS = 0.05  # of this thread, to try them: each takes a parse
-ENDIF = b"\n#endif"
-CONDITIONAL = re.compile(rb"^[ \t]*#[ \t]*(if|endif)", re.MULTILINE)
 # What a line ends with that goes on in the next one.
 GOES_ON = (b",", b"+", b"-", b"*", b"/", b"%", b"=", b"&", b"|", b"<", b">", b"?", b":", b"(", b".", b"!", b"^")
-DECLARATIONS = frozenset({b"struct", b"class", b"enum", b"union", b"typedef"})
-BEFORE_VALUES = frozenset({b"=", b"(", b",", b"[", b"return", b":=", b"=>", b":"})
-
-
-class _Line(NamedTuple):
-    """The line with the gap: the text above it, what of it is in front of the gap and behind, and all below it."""
-
-    above: bytes
-    head: bytes
-    tail: bytes
-    below: bytes
 
 
 def document_of(
@@ -53,34 +38,15 @@ def document_of(
         opened, due = count_open(text[: gaps[0][0]])[0], count_open(text[gaps[0][1] :])[1]
     if sides.left.inside or len(sides.target.stack) > sides.target.kept:
         return document
-    line = _line_of(text, *gaps[0])
+    line = line_of(text, *gaps[0])
     own = scan(line.head, language.lexicon)
     outer = sides.left.stack[: len(sides.left.stack) - len(own.stack)]
     brackets = outer[sides.target.kept :]
     if (not brackets and opened <= due) or len(brackets) > MOST_OPEN:
         return document
     front = line.above + b"".join(bracket.closer for bracket in own.unmatched)
-    closers = _closers(front, line.below, _ways(brackets, ENDIF * (opened - due), language.lexicon), language)
+    closers = _closers(front, line.below, ways(brackets, ENDIF * (opened - due), language.lexicon), language)
     return Unfinished(text, gaps[0], language, clock, line, closers) if closers else document
-
-
-def count_open(text: bytes) -> tuple[int, int]:
-    """How many ``#if`` are open at the end of a text, and how many ends in it have no beginning."""
-    opened = lacking = 0
-    for match in CONDITIONAL.finditer(text):
-        if match.group(1) == b"if":
-            opened += 1
-        elif opened:
-            opened -= 1
-        else:
-            lacking += 1
-    return opened, lacking
-
-
-def _line_of(text: bytes, start: int, end: int) -> _Line:
-    begin, stop = text.rfind(b"\n", 0, start) + 1, text.find(b"\n", end)
-    stop = len(text) if stop < 0 else stop
-    return _Line(text[:begin], text[begin:start], text[end:stop], text[stop:])
 
 
 def _closers(front: bytes, below: bytes, ways: Iterable[list[bytes]], language: Language) -> list[bytes]:
@@ -114,32 +80,6 @@ def _leads(line: bytes, lexicon: Lexicon) -> list[bytes]:
     return [b"", *(b"\n" + indent + lead for lead in leads)]
 
 
-def _ways(brackets: Sequence[Bracket], conditionals: bytes, lexicon: Lexicon) -> Iterator[list[bytes]]:
-    """The closers, with what may have to stand behind each, likeliest first."""
-    inwards = list(reversed(brackets))
-    ends = [_ends(bracket, outer, lexicon) for bracket, outer in zip_longest(inwards, inwards[1:])]
-    ways = sorted(product(*(range(len(own)) for own in ends)), key=sum)
-    for way in ways:
-        lines = [
-            b"\n" + b" " * max(bracket.column, 0) + bracket.closer + own[choice]
-            for bracket, own, choice in zip(inwards, ends, way, strict=True)
-        ]
-        yield [*lines, conditionals] if conditionals else lines
-        if conditionals and lines:
-            yield [conditionals + lines[0], *lines[1:]]
-
-
-def _ends(bracket: Bracket, outer: Bracket | None, lexicon: Lexicon) -> list[bytes]:
-    """What may stand behind a closer, likeliest first: nothing, the end of a statement or the body of a header."""
-    first, before = bracket.words
-    if bracket.closer == b"}":
-        ends_statement = before in BEFORE_VALUES or first in DECLARATIONS
-    else:
-        ends_statement = outer is None or outer.closer == b"}"
-    ends = [b"", lexicon.terminator, lexicon.body]
-    return list(dict.fromkeys([ends[1], ends[0], ends[2]] if ends_statement else ends))
-
-
 class Unfinished(Document):
     """A document of one gap, with closers behind the gap's line that are no part of its result.
 
@@ -153,7 +93,7 @@ class Unfinished(Document):
         gap: tuple[int, int],
         language: Language,
         clock: Clock | None,
-        line: _Line,
+        line: Line,
         closers: Sequence[bytes],
     ) -> None:
         super().__init__(_with(line, text, b"".join(closers)), [gap], language, clock, in_line=True)
@@ -195,7 +135,7 @@ class Unfinished(Document):
             yield self._others[behind]
 
 
-def _with(line: _Line, text: bytes, inserted: bytes) -> bytes:
+def _with(line: Line, text: bytes, inserted: bytes) -> bytes:
     """The text with something more behind the line."""
     place = len(text) - len(line.below)
     return text[:place] + inserted + text[place:]

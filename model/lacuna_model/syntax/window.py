@@ -19,7 +19,7 @@ from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.junction import Junction
 from lacuna_model.syntax.kept_strings import KeptString, kept_strings, torn
 from lacuna_model.syntax.languages import Language
-from lacuna_model.syntax.oracle import LARGEST, PROGRAM, SYNTAX, Oracle, next_code_line
+from lacuna_model.syntax.oracle import LARGEST, PROGRAM, SYNTAX, Newness, Oracle, never_newer, next_code_line
 from lacuna_model.syntax.parse_table import parse_table
 from lacuna_model.syntax.placement import Placement
 from lacuna_model.syntax.reading import PrefixReader
@@ -49,8 +49,10 @@ class Window:
         *,
         in_line: bool = False,
         parts: "Sequence[Window]" = (),
+        is_newer: Newness = never_newer,
     ) -> None:
         self._text, self._all_gaps, self._in_line, self._parts = text, gaps, in_line, parts
+        self._is_newer = is_newer
         own = slice(extent.first, extent.last + 1)
         bounds = [extent.begin, *(offset for gap in gaps[own] for offset in gap), extent.stop]
         self.pieces = [text[bounds[i] : bounds[i + 1]] for i in range(0, len(bounds), 2)]
@@ -106,7 +108,8 @@ class Window:
         stop = self._all_gaps[last][0]
         extent = self.extent._replace(last=last, stop=stop)
         gaps = [*self._all_gaps[:last], (stop, stop)]
-        return Window(self._text, gaps, [b""] * len(gaps), extent, self._language, self.placement, self.clock)
+        bare, newer = [b""] * len(gaps), self._is_newer
+        return Window(self._text, gaps, bare, extent, self._language, self.placement, self.clock, is_newer=newer)
 
     def assemble(self, fills: Sequence[bytes]) -> bytes:
         """The window's text with its gaps filled."""
@@ -161,7 +164,7 @@ class Window:
         faults = faults or self._misplaced(tree, text, fills, placed) | self._repeated(tree, text, fills)
         faults = faults or frozenset(torn(tree, self.spans(fills), self._kept))
         oracle = self._oracle(text) if not faults else None
-        fault = oracle(text, self.spans(fills)) if oracle else None
+        fault = oracle(text, self.spans(fills), self._is_newer) if oracle else None
         return faults if fault is None else frozenset({fault})
 
     def _oracle(self, text: bytes) -> Oracle | None:

@@ -6,7 +6,9 @@ to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
 
 from lacuna_model.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
 from lacuna_model.params import Region
@@ -17,10 +19,12 @@ from lacuna_model.syntax.gap_text import gap_texts
 from lacuna_model.syntax.judge import Judge
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.last_word import LastWord
+from lacuna_model.syntax.left_out import Part, sound_part
 from lacuna_model.syntax.overruled import made_up
 from lacuna_model.syntax.queues import Queues
+from lacuna_model.syntax.region_rules import in_line
 from lacuna_model.syntax.renewal import Renewal
-from lacuna_model.syntax.search import BARE_ATTEMPTS, Search
+from lacuna_model.syntax.search import ATTEMPTS, BARE_ATTEMPTS, Search
 from lacuna_model.syntax.tentative import Tentative
 from lacuna_model.syntax.unfinished import document_of
 from lacuna_model.syntax.vocabulary import vocabulary_of
@@ -52,24 +56,33 @@ class SyntaxConstraint:
     ) -> None:
         self.stats = ConstraintStats()
         self._vocabulary = vocabulary_of(tokens)
-        spans = [(region.start, region.end) for region in regions]
-        in_line = all(region.single_line or region.max_lines == 1 for region in regions)
+        self._language, self._strict = language, strict
         self._clock = Clock(deadline)
-        self._document = document_of(text, spans, language, self._clock, in_line=in_line) if language else None
+        self._may_leave_out = language is not None and len(regions) == 1 and not strict
+        self._part: Part | None = None
+        self._begin(text, regions)
+        self._witness: list[Fill] | None = None
+        self._seen: tuple[GapView, ...] = ()
+        self._due: tuple[Sequence[GapView], Sequence[Commit]] = (), ()  # gaps as they are now, and what had to wait
+
+    def _begin(self, text: bytes, regions: Sequence[Region], part: Part | None = None) -> None:
+        """Makes what fills of some regions are looked for and checked with."""
+        self._text, self._regions = text, regions
+        spans, language, clock = [(region.start, region.end) for region in regions], self._language, self._clock
+        self._document = part.document if part is not None else None
+        if self._document is None and language is not None:
+            self._document = document_of(text, spans, language, clock, in_line=in_line(regions))
         self._judge = Judge(self._document, self.stats)
         self._gaps = gap_texts(text, regions, self._vocabulary, self._document)
         original = [text[start:end] for start, end in spans]
         queues = Queues(self._vocabulary, self._document, self._gaps, original)
-        self._search = Search(self._document, self._judge, queues, self._clock)
+        self._search = Search(self._document, self._judge, queues, clock)
         self._last_word = LastWord(
-            text, regions, self._document, self._gaps, self._judge, self._search, self._clock, strict=strict
+            text, regions, self._document, self._gaps, self._judge, self._search, clock, strict=self._strict, part=part
         )
-        self._first = FirstWitness(self._search, self._judge, self._last_word, self._clock, len(regions), strict=strict)
-        self._renewal = Renewal(self._search, self._judge, self._clock, self._vocabulary.eog_id)
+        self._first = FirstWitness(self._search, self._judge, self._last_word, clock, len(regions), strict=self._strict)
+        self._renewal = Renewal(self._search, self._judge, clock, self._vocabulary.eog_id)
         self._tentative = Tentative(self._gaps, self._vocabulary.eog_id)
-        self._witness: list[Fill] | None = None
-        self._seen: tuple[GapView, ...] = ()
-        self._due: tuple[Sequence[GapView], Sequence[Commit]] = (), ()  # gaps as they are now, and what had to wait
 
     @property
     def witness(self) -> tuple[str, ...] | None:
@@ -81,7 +94,10 @@ class SyntaxConstraint:
         self._clock.begin(CALL_SECONDS)
         self._take_prefixes(gaps)
         while self._witness is None and self._first.attempts < BARE_ATTEMPTS and not self._clock.over:
-            self._witness = self._first.find(gaps, (), range(len(gaps)), None)
+            self._witness = self._find_first(gaps, (), range(len(gaps)))
+        if self._witness is None:
+            self._clock.begin(CALL_SECONDS)
+            self._witness = self._find_first(gaps, (), range(len(gaps))) if self._leave_out(gaps) else None
         self._read_ahead(gaps)
         return [fill.text.decode() if fill is not None else "" for fill in self._witness or self._first.partial]
 
@@ -143,7 +159,7 @@ class SyntaxConstraint:
             return []
         self._seen = tuple(gaps)
         if stray := self._strayed(gaps):
-            self._witness = self._first.find(gaps, [one for each in own.values() for one in each], stray, self._witness)
+            self._witness = self._find_first(gaps, [one for each in own.values() for one in each], stray)
         if self._witness is None:
             return []
         admitted = [one for gap, commits in own.items() for one in self._pass(gaps, commits, gap)]
@@ -151,6 +167,35 @@ class SyntaxConstraint:
             return admitted
         ahead = next((gap for gap in own if self._is_ahead(gaps, gap)), None)
         return [*self._swap(gaps, own)] if ahead is None else self._take_back(gaps, ahead)
+
+    def _find_first(
+        self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: Collection[int]
+    ) -> list[Fill] | None:
+        """A first witness, in a part of the text where it is broken; something neutral where a search finds none."""
+        self._leave_out(gaps)
+        found = self._first.find(gaps, proposal, which, self._witness)
+        if found is None and self._part and (self.leaves_out or self._first.attempts >= ATTEMPTS):
+            found = self._first.offer(gaps[0], self._gaps[0], self._part.neutral)
+        return found
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether fills are judged in a part of the text, for it is broken whatever they are."""
+        return self._part is not None and self._part.document is not None
+
+    def _leave_out(self, gaps: Sequence[GapView]) -> bool:
+        """From now on judges in the part of a text that is sound, if the search found nothing and it is broken."""
+        if self._witness is not None or self._first.attempts < BARE_ATTEMPTS or not self._may_leave_out:
+            return False
+        self._may_leave_out, region, language = False, self._regions[0], self._language
+        assert language is not None
+        gap, is_line = (region.start, region.end), in_line(self._regions)
+        self._part = part = sound_part(self._text, gap, language, self._clock, in_line=is_line)
+        if part is not None and part.document is not None:
+            start, end = part.gap
+            self._begin(part.text, [msgspec.structs.replace(region, start=start, end=end)], part)
+            self._take_prefixes(gaps)
+        return self.leaves_out
 
     def _pass(self, gaps: Sequence[GapView], own: Sequence[Commit], gap: int) -> Sequence[Commit | Remask]:
         """What needs no search: tokens of the witness's, and those that the grammar reads behind what is there.

@@ -9,7 +9,7 @@ from lacuna_model import models
 from lacuna_model.errors import RequestError
 from lacuna_model.models import DEFAULT_MODEL
 from lacuna_server import output
-from lacuna_server.commands import bench_kernels, bench_lsp, bench_serve
+from lacuna_server.commands import bench_kernels, bench_lsp, bench_serve, bench_unclean
 from lacuna_server.commands.options import CORPUS, CorpusOption, JsonOption, ListedModelOption, ModelOption
 
 RecordsOption = Annotated[Path | None, typer.Option("--records", help="Write every single result to this JSONL file.")]
@@ -350,4 +350,5 @@ def add_to(app: typer.Typer) -> None:
     bench_kernels.add_to(bench_app)
     bench_lsp.add_to(bench_app)
     bench_serve.add_to(bench_app)
+    bench_unclean.add_to(bench_app)
     app.add_typer(bench_app)

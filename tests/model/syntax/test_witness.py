@@ -49,9 +49,9 @@ def test_the_whole_text_is_parsed_when_it_is_checked(tokens: SmallTokens, monkey
 def test_the_compiler_is_asked_once_about_a_whole_text() -> None:
     text = b"def f(x):\n    return x\n\n\ny = \n"
     document = Document(text, [(len(text) - 1, len(text) - 1)], require("python"))
-    asked = oracle._refusal.cache_info().misses
+    asked = oracle._said.cache_info().misses
     assert document.check_fresh([b"f(1)"]).valid
-    assert oracle._refusal.cache_info().misses == asked + 1
+    assert oracle._said.cache_info().misses == asked + 1
     assert not document.check_fresh([b"1\nreturn y"]).valid
 
 

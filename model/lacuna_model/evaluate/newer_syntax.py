@@ -1,0 +1,90 @@
+"""Statements of each language in syntax that came late: tools of some years ago read none of them."""
+
+NEWER: dict[str, tuple[str, ...]] = {
+    "python": (
+        "type Pair[T] = tuple[T, T]",
+        "class Box[T: int]:\n    item: T",
+        "def first[T](xs: list[T]) -> T:\n    return xs[0]",
+        'label = f"{names["first"]} {"\\n".join(names)}"',
+        "match command:\n    case [first, *_]:\n        pass\n    case _:\n        pass",
+        "try:\n    pass\nexcept ValueError, TypeError:\n    pass",
+        'page = t"<p>{text}</p>"',
+        "def default[T = int](x: T) -> T:\n    return x",
+        "lazy import json",
+    ),
+    "javascript": (
+        "using file = open();",
+        "class Late { accessor x = 1; static { this.y = #x in this; } }",
+        'import data from "./data.json" with { type: "json" };',
+        "const late = a?.b ?? (c ||= 1_000n);",
+        "@sealed class Decorated {}",
+    ),
+    "typescript": (
+        "using file = open();",
+        "const late = { a: 1 } satisfies Record<string, number>;",
+        "function keep<const T extends readonly unknown[]>(x: T): T { return x; }",
+        "interface Box<in out T> { get item(): T; accessor: T }",
+        'import type { A } from "./a" with { "resolution-mode": "import" };',
+    ),
+    "tsx": (
+        "using file = open();",
+        "const late = { a: 1 } satisfies Record<string, number>;",
+        "function keep<const T extends readonly unknown[]>(x: T): T { return x; }",
+    ),
+    "go": (
+        "func Map[T, U any](xs []T, f func(T) U) []U { return nil }",
+        "type Alias[T any] = map[string]T",
+        "func each() { for i := range 10 { _ = i } }",
+        "type Number interface { ~int | ~float64 }",
+    ),
+    "rust": (
+        "fn late() { let Some(x) = y else { return }; }",
+        "async fn chained() { if let Some(x) = y && x > 0 {} }",
+        "gen fn numbers() -> u32 { yield 1; }",
+        "fn later() { let f = async move |x| x; }",
+    ),
+    "java": (
+        "record Point(int x, int y) {}",
+        "sealed interface Shape permits Circle, Square {}",
+        "class Late { int s(Object o) { return switch (o) { case P(int x, var _) when x > 0 -> 1; default -> 0; }; } }",
+    ),
+    "c": (
+        "constexpr int late = 0b1010'1010;",
+        "[[nodiscard]] int checked(void);",
+        "typeof(nullptr) nothing = nullptr;",
+    ),
+    "cpp": (
+        "template <typename T> concept Late = requires(T x) { x + 1; };",
+        "auto sum(this auto&& self, auto... xs) { return (xs + ...); }",
+        "consteval int now() { if consteval { return 1; } return 0; }",
+        "export module late;",
+    ),
+    "bash": ('late="${ date; }"', 'echo "${names[@]@Q}" "${x@U}"', "coproc LATE { cat; }"),
+    "csharp": (
+        "record struct Point(int X, int Y);",
+        "file class Late(int x) { int[] xs = [1, ..x]; public required int Y { get; init => field = value; } }",
+        "extension(string s) { public bool Late => true; }",
+    ),
+    "ruby": (
+        "def late(x) = x + 1",
+        "case config\nin {name: String => name}\n  name\nend",
+        "late = [1].map { it + 1 }",
+        "def forward(*, **, &) = other(*, **, &)",
+    ),
+    "php": (
+        "enum Suit: string { case Hearts = 'H'; }",
+        "final readonly class Late { public function __construct(private int $x) {} }",
+        "$late = strlen(...) |> trim(...);",
+        "class Hooked { public string $x { get => $this->x; } }",
+    ),
+    "lua": ("local late <const> = 1 // 2", "goto done\n::done::", "global late"),
+    "html": ("<search><selectedcontent></selectedcontent></search>", "<button popovertarget=x commandfor>x</button>"),
+    "css": (
+        "@layer base { .a { &:hover { color: oklch(0.5 0.1 20) } } }",
+        "@container (width > 400px) { .a { color: red } }",
+        "@scope (.a) to (.b) { :scope { color: if(style(--x): red; else: blue) } }",
+        "@property --x { syntax: '<length>'; inherits: false; initial-value: 0px }",
+    ),
+    "toml": ("late = {\n  a = 1,\n}", 'esc = "\\e\\x41"'),
+    "yaml": ("late: !!custom/tag x", "? late\n: x"),
+}

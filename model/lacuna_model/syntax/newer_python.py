@@ -1,0 +1,91 @@
+"""Python that is newer than the interpreter: rewritten for it line by line, so that it can judge all the rest.
+
+The version of a file is its project's, and the grammar tells what that may have: type parameters, ``type`` statements,
+any quote in an f-string, template strings, ``except A, B``.
+"""
+
+import ast
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from lacuna_model.syntax.languages import language_for
+
+NEWEST = (3, 14)  # from here on there is nothing to rewrite
+HINTS = re.compile(
+    rb"\btype[ \t]+\w|\b(?:def|class)[ \t]+\w+[ \t]*\[|\bexcept\b[^:\n(]*,|\b(?:[fFtT][rR]?|[rR][fFtT])[\"']"
+)
+BOUNDS = frozenset({"class_definition", "function_definition"})
+
+
+def without_newer(text: bytes) -> bytes | None:
+    """The text with what is newer replaced by something older of as many lines; None where nothing is."""
+    language = language_for(name="python")
+    if sys.version_info >= NEWEST or HINTS.search(text) is None or language is None:
+        return None
+    parts, since = list[bytes](), 0
+    for start, end, older in _replacements(language.parser().parse(text).root_node):
+        parts += [text[since:start], older]
+        since = end
+    return b"".join([*parts, text[since:]]) if parts else None
+
+
+def _replacements(root: Node) -> Iterator[tuple[int, int, bytes]]:
+    """What to replace, in the order of the text; nothing within what is replaced."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        older = _older(node)
+        if older is None:
+            waiting += reversed(node.children)
+        else:
+            yield older
+
+
+def _older(node: Node) -> tuple[int, int, bytes] | None:
+    """What of a node is newer than its interpreter, and what stands for it."""
+    lines = node.end_point.row - node.start_point.row
+    if node.type == "type_alias_statement":
+        return node.start_byte, node.end_byte, b"_ = (" + b"\n" * lines + b"0)"
+    if node.type == "type_parameter" and node.parent is not None and node.parent.type in BOUNDS:
+        return node.start_byte, node.end_byte, b"\\\n" * lines
+    if node.type == "string" and _is_newer_string(node):
+        quote = b'"""' if lines else b'"'
+        return node.start_byte, node.end_byte, quote + b"\n" * lines + quote
+    if node.type == "except_clause":
+        values = node.children_by_field_name("value")
+        if len(values) > 1 and all(value.type != "as_pattern" for value in values):
+            start, end = values[0].start_byte, values[-1].end_byte
+            own = (node.text or b"")[start - node.start_byte : end - node.start_byte]
+            return start, end, b"(" + own + b")"
+    return None
+
+
+def _is_newer_string(node: Node) -> bool:
+    """Whether a string with expressions is read by no older parser though all of these are sound."""
+    begin = node.children[0].text or b"" if node.children else b""
+    if not {b"f", b"t"} & {bytes([byte]) for byte in begin.lower()} or node.has_error:
+        return False
+    if b"t" not in begin.lower() and _reads(node.text or b""):
+        return False
+    holes = [child for child in node.children if child.type == "interpolation"]
+    inner = [child.child_by_field_name("expression") for child in holes]
+    return all(one is not None and _reads(_rewritten(one)) for one in inner)
+
+
+def _rewritten(node: Node) -> bytes:
+    text = node.text or b""
+    return without_newer(text) or text
+
+
+def _reads(expression: bytes) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(b"(" + expression + b"\n)")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
