@@ -40,11 +40,6 @@ class PrefixTable:
             return self.starting_with(prefix)
         return torch.tensor([token], device=self._device)
 
-    def leading(self, prefix: bytes) -> list[tuple[int, bytes]]:
-        """The tokens that ``prefix`` begins with and that are shorter than it, each with the rest of it."""
-        cuts = range(1, len(prefix))
-        return [(self._ids[prefix[:cut]], prefix[cut:]) for cut in cuts if prefix[:cut] in self._ids]
-
     def _starting_with(self, prefix: bytes) -> Tensor:
         """Ids [N] of the tokens whose bytes start with ``prefix``."""
         first = bisect_left(self._sorted, (prefix, -1))

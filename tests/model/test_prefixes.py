@@ -20,15 +20,6 @@ def test_nothing_begins_with_it(model: LoadedFim) -> None:
     assert model.prefixes.starting_with(b"no token").tolist() == []
 
 
-def test_leading_tokens_are_what_a_text_begins_with(model: LoadedFim) -> None:
-    tokenizer = model.tokenizer
-    leading = model.prefixes.leading(b" def")
-    assert all(tokenizer.token_bytes(token) + rest == b" def" for token, rest in leading)
-    assert (tokenizer.encode(" ")[0], b"def") in leading
-    shorter = {i for i in range(tokenizer.vocab_size) if b" def".startswith(tokenizer.token_bytes(i))}
-    assert {token for token, _ in leading} == {i for i in shorter if 0 < len(tokenizer.token_bytes(i)) < 4}
-
-
 def test_what_is_due_is_what_tokens_have_not_said(model: LoadedFim) -> None:
     tokens = model.tokenizer.encode("def f")
     assert model.prefixes.due(b"def f(", []) == b"def f("
