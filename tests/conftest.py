@@ -11,8 +11,8 @@ from hypothesis import settings
 # The default of all tests and of the programs that they start, on machines of every size.
 os.environ["LACUNA_MODEL"] = "qwen2.5-coder-0.5b"
 
-from lacuna_model import models
-from lacuna_model.errors import LacunaError
+from lacuna_model.core.errors import LacunaError
+from lacuna_model.hub import models
 
 # Without a GPU Triton's kernels are interpreted; it looks at this when it is first imported.
 if not torch.cuda.is_available():

@@ -8,8 +8,8 @@ from lsprotocol import types
 from msgspec import Meta
 
 from lacuna_lsp.parts import Unit
-from lacuna_model.errors import RequestError
-from lacuna_model.params import Diagnostic
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Diagnostic
 
 Natural = Annotated[int, Meta(ge=0)]
 A = TypeVar("A", bound="Arguments")

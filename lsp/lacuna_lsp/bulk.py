@@ -10,7 +10,7 @@ from lacuna_lsp.documents import Document
 from lacuna_lsp.edits import Change, Replacement
 from lacuna_lsp.propagate import infer
 from lacuna_lsp.session import Session
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_model.syntax import language_for
 from lacuna_model.syntax.parsing import UnparsableError
 from lacuna_server.files import BOM

@@ -17,7 +17,7 @@ from lacuna_lsp.errors import code
 from lacuna_lsp.loading import Loading
 from lacuna_lsp.protocol import SESSION_METHODS, Protocol, converter
 from lacuna_lsp.session import Session
-from lacuna_model.errors import LacunaError
+from lacuna_model.core.errors import LacunaError
 from lacuna_server.client import Address
 
 log = logging.getLogger(__name__)

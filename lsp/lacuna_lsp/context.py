@@ -9,7 +9,7 @@ import msgspec
 from lsprotocol import types
 
 from lacuna_lsp.documents import Document
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 
 
 async def report(document: Document, position: types.Position, workspace: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 
 from lacuna_lsp.positions import Encoding, byte_column, client_column, cuts_character, to_utf8
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_server.protocol import Edit
 
 _LONE_HALF = "\ufffd"

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from lacuna_lsp.documents import Document
 from lacuna_lsp.news import News, State
-from lacuna_model.params import DecodeOptions, Diagnostic, InfillRequest, InfillResult, Region, Snippet
+from lacuna_model.core.params import DecodeOptions, Diagnostic, InfillRequest, InfillResult, Region, Snippet
 from lacuna_server.client import Address, Client
 from lacuna_server.config import ServerConfig
 from lacuna_server.protocol import Edit, FeedbackKind, ModelState, Progress, Result, ServiceError, Status, Step, Target

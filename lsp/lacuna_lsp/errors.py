@@ -2,7 +2,7 @@
 
 from lsprotocol.types import ErrorCodes, LSPErrorCodes
 
-from lacuna_model.errors import LacunaError, RequestError
+from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_server.protocol import ServiceError
 
 

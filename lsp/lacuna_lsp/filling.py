@@ -10,8 +10,8 @@ from lacuna_lsp.documents import Document
 from lacuna_lsp.edits import Replacement
 from lacuna_lsp.polish import Habits
 from lacuna_lsp.session import Session
-from lacuna_model.errors import RequestError
-from lacuna_model.params import Region
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Region
 from lacuna_model.syntax import language_for
 
 MAX_REGIONS = 64  # of one request; more are asked for in turn

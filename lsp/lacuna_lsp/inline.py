@@ -15,8 +15,8 @@ from lacuna_lsp.polish import Habits
 from lacuna_lsp.settings import Settings
 from lacuna_lsp.suggestions import Match, Place, Suggestion, Suggestions, distinct
 from lacuna_lsp.triggers import Cursor
-from lacuna_model.params import DecodeOptions, Snippet
-from lacuna_model.regions import at_cursor
+from lacuna_model.core.params import DecodeOptions, Snippet
+from lacuna_model.core.regions import at_cursor
 from lacuna_server.protocol import Edit
 
 AROUND = 6000  # bytes on either side of the cursor that suggestions are told apart and trimmed by

@@ -11,8 +11,8 @@ from msgspec import Meta
 from lacuna_lsp.documents import Document
 from lacuna_lsp.inline import Item
 from lacuna_lsp.positions import byte_column, to_utf8
-from lacuna_model.errors import RequestError
-from lacuna_model.params import MAX_CANDIDATES
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import MAX_CANDIDATES
 
 ACCEPTED = "lacuna.accepted"
 _WORD = re.compile(r"\w*$")

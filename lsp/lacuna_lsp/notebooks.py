@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from lsprotocol import types
 
 from lacuna_lsp.documents import Document
-from lacuna_model.params import Snippet
+from lacuna_model.core.params import Snippet
 
 
 class Notebooks:

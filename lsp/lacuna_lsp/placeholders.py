@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from lacuna_model.params import Region
+from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language
 from lacuna_server.files import MARKER
 

@@ -7,7 +7,7 @@ cursor now, which may be other text than the model saw when the user has typed i
 import re
 from dataclasses import dataclass
 
-from lacuna_model.stopping import trim_overlap
+from lacuna_model.core.stopping import trim_overlap
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)

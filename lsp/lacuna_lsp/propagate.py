@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_server.refactor.select import by_pattern
 from lacuna_server.refactor.source import Source
 

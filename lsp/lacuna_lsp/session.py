@@ -21,8 +21,8 @@ from lacuna_lsp.notebooks import Notebooks
 from lacuna_lsp.positions import Encoding, to_utf8
 from lacuna_lsp.settings import Settings
 from lacuna_lsp.suggestions import Suggestions
-from lacuna_model.errors import RequestError
-from lacuna_model.params import Diagnostic, InfillResult, Region
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Diagnostic, InfillResult, Region
 from lacuna_server.client import Address
 from lacuna_server.files import BOM
 from lacuna_server.protocol import Edit, FeedbackKind, ServiceError

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from lacuna_model.regions import one_line
+from lacuna_model.core.regions import one_line
 
 # What may stand behind the cursor on its line when a suggestion comes by itself: closing brackets, quotes and
 # punctuation that an editor puts there, or nothing.

@@ -5,21 +5,21 @@ from collections.abc import Callable, Generator, Sequence
 
 import msgspec
 
-from lacuna_model import regions as region_groups
-from lacuna_model.candidates import Attempt, Begins, Candidates, SideBySide
-from lacuna_model.canvas import Canvas
-from lacuna_model.context import Layout, UpdateCounts, heal, lay_out
-from lacuna_model.denoise import Ending, shown
-from lacuna_model.errors import RequestError
-from lacuna_model.models import DEFAULT_MODEL
-from lacuna_model.params import MAX_CANDIDATES, FillStats, InfillRequest, InfillResult, Region, SlotView, Snapshot
+from lacuna_model.backends.readers import Loaded, load, opening, reader
+from lacuna_model.core import regions as region_groups
+from lacuna_model.core.context import Layout, UpdateCounts, heal, lay_out
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import MAX_CANDIDATES, FillStats, InfillRequest, InfillResult, Region, SlotView, Snapshot
+from lacuna_model.core.window import Window, WindowOptions
+from lacuna_model.decode.candidates import Attempt, Begins, Candidates, SideBySide
+from lacuna_model.decode.canvas import Canvas
+from lacuna_model.decode.denoise import Ending, shown
+from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.prior.encoding import LineEncoder
 from lacuna_model.prior.index import Documents, Segment, Tokens
-from lacuna_model.readers import Loaded, load, opening, reader
 from lacuna_model.sessions import CACHE_BYTES, Session, Sessions
 from lacuna_model.syntax import constraint_for, language_for, stand_ins
 from lacuna_model.syntax.parsing import UnparsableError
-from lacuna_model.window import Window, WindowOptions
 from lacuna_model.workspace.workspaces import Workspaces
 
 # Characters in front of a gap that decide what is healed.
@@ -57,7 +57,7 @@ class Engine:
         device: str = "",
         cache_bytes: int = CACHE_BYTES,
     ) -> "Engine":
-        """Load a model by name, or the checkpoint in a folder; raises as :func:`lacuna_model.readers.load` does."""
+        """Load a model by name, or the checkpoint in a folder; raises as :func:`.backends.readers.load` does."""
         return cls(load(model, threads=threads, device=device), cache_bytes=cache_bytes)
 
     def fill(self, request: InfillRequest) -> InfillResult:

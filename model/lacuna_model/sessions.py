@@ -4,9 +4,9 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lacuna_model.errors import RequestError
-from lacuna_model.readers import Cache, Loaded, new_cache
-from lacuna_model.window import Window, WindowOptions
+from lacuna_model.backends.readers import Cache, Loaded, new_cache
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.window import Window, WindowOptions
 
 # Of the default model about twelve documents with 1,800 tokens of context each.
 CACHE_BYTES = 256 * 1024 * 1024

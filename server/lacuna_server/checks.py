@@ -13,8 +13,8 @@ from typing import Literal
 
 import msgspec
 
-from lacuna_model import models
-from lacuna_model.errors import LacunaError
+from lacuna_model.core.errors import LacunaError
+from lacuna_model.hub import models
 
 OLDEST_PYTHON = (3, 11)
 CPU_INFO = Path("/proc/cpuinfo")

@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from lacuna_model.errors import LacunaError
+from lacuna_model.core.errors import LacunaError
 from lacuna_server import output
 from lacuna_server.commands import context, doctor, evaluate, fill, models, refactor, serve, train
 

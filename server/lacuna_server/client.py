@@ -13,7 +13,7 @@ import msgspec
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from lacuna_model.params import DecodeOptions, Diagnostic, Snippet
+from lacuna_model.core.params import DecodeOptions, Diagnostic, Snippet
 from lacuna_server import link, protocol
 from lacuna_server.documents import Documents
 from lacuna_server.protocol import (

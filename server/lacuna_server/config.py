@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from lacuna_model.errors import LacunaError
-from lacuna_model.models import DEFAULT_MODEL
+from lacuna_model.core.errors import LacunaError
+from lacuna_model.hub.models import DEFAULT_MODEL
 
 DEFAULT_PORT = 8377
 

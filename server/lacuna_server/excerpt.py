@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.syntax import Syntax
 from rich.text import Text
 
-from lacuna_model.params import Region
+from lacuna_model.core.params import Region
 from lacuna_server.files import BOM, Document
 
 TAB_SIZE = 4

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lacuna_model import atomic
-from lacuna_model.errors import RequestError
-from lacuna_model.params import Region
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Region
+from lacuna_model.hub import atomic
 
 MARKER = "<<fill>>"
 BOM = "\ufeff"

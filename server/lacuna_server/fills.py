@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from lacuna_model.params import InfillRequest, InfillResult, Snapshot
+from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
 from lacuna_server.protocol import Error, Filled, Infill, Progress, Result, ServerMessage, ServiceError, Step, Target
 from lacuna_server.scheduler import Scheduler, Ticket
 

@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from lacuna_model.params import InfillRequest, InfillResult, Snapshot
+from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
 from lacuna_server.protocol import ErrorCode
 
 LENGTH = struct.Struct(">I")

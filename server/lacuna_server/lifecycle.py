@@ -17,8 +17,8 @@ import filelock
 import msgspec
 import platformdirs
 
-from lacuna_model import atomic
-from lacuna_model.errors import LacunaError
+from lacuna_model.core.errors import LacunaError
+from lacuna_model.hub import atomic
 
 FILE_NAME = "service.json"
 LOCK_NAME = "service.lock"

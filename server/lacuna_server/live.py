@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.style import Style
 from rich.text import Text
 
-from lacuna_model.params import InfillResult, Region, SlotView, Snapshot
+from lacuna_model.core.params import InfillResult, Region, SlotView, Snapshot
 from lacuna_server.excerpt import Excerpt, printable
 from lacuna_server.files import Document
 

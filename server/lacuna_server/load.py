@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from lacuna_model.params import DecodeOptions, Region
+from lacuna_model.core.params import DecodeOptions, Region
 from lacuna_server.client import Address, Client
 from lacuna_server.protocol import Edit, Filled, Result, ServiceError, Target
 

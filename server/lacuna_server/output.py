@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lacuna_model.params import InfillResult, Region
+from lacuna_model.core.params import InfillResult, Region
 from lacuna_server import files
 from lacuna_server.files import Document
 

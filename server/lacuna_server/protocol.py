@@ -12,8 +12,8 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from lacuna_model.errors import LacunaError
-from lacuna_model.params import DecodeOptions, Diagnostic, InfillResult, Int64, Region, Snapshot, Snippet
+from lacuna_model.core.errors import LacunaError
+from lacuna_model.core.params import DecodeOptions, Diagnostic, InfillResult, Int64, Region, Snapshot, Snippet
 
 VERSION = 1
 JSON = f"lacuna.v{VERSION}.json"

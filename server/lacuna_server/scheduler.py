@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from lacuna_model.params import FillStats, InfillRequest, InfillResult
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
 from lacuna_server.config import ServerConfig
 from lacuna_server.fair_queue import FairQueue
 from lacuna_server.frames import Done, FromWorker, Loading, Ready, Refused, Start, Stepped, Stop, Stopped, ToWorker

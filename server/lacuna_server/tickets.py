@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from lacuna_model.params import InfillRequest, InfillResult, Snapshot
+from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
 from lacuna_server.protocol import ServiceError
 
 

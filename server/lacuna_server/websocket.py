@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import structlog
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from lacuna_model.params import InfillRequest
+from lacuna_model.core.params import InfillRequest
 from lacuna_server import protocol
 from lacuna_server.documents import Documents
 from lacuna_server.fills import Fill

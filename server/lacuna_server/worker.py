@@ -14,9 +14,9 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
-from lacuna_model import memory
-from lacuna_model.errors import LacunaError, RequestError
-from lacuna_model.params import InfillRequest, InfillResult, Snapshot
+from lacuna_model.core.errors import LacunaError, RequestError
+from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
+from lacuna_model.network import memory
 from lacuna_server import frames, streams
 from lacuna_server.frames import Done, Failed, FromWorker, Loading, Ready, Refused, Setup, Start, Stepped, Stop, Stopped
 

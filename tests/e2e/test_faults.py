@@ -13,7 +13,7 @@ from typing import IO
 
 import pytest
 
-from lacuna_model.params import Region
+from lacuna_model.core.params import Region
 from lacuna_server import lifecycle, logs
 from lacuna_server.client import Address, Client, find_or_start
 from lacuna_server.protocol import ServiceError, Status, Target

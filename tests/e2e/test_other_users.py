@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lacuna_model.params import Region
+from lacuna_model.core.params import Region
 from lacuna_server import lifecycle
 from lacuna_server.client import Client, find_or_start
 from lacuna_server.protocol import Result, Target

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from lacuna_model.params import DecodeOptions, Region
+from lacuna_model.core.params import DecodeOptions, Region
 from lacuna_server import lifecycle
 from lacuna_server.client import Address, Client, find_or_start
 from lacuna_server.protocol import Progress, Result, ServiceError, Target

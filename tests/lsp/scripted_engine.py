@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
-from lacuna_model.errors import WeightsError
-from lacuna_model.params import FillStats, InfillRequest, InfillResult, Snapshot
-from lacuna_model.regions import splice
+from lacuna_model.core.errors import WeightsError
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot
+from lacuna_model.core.regions import splice
 from lacuna_server.frames import Setup
 
 SCRIPT: dict[str, Any] = {

@@ -8,7 +8,7 @@ from lsprotocol import types
 
 from lacuna_lsp.documents import Document
 from lacuna_lsp.positions import Encoding
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 
 BEHIND_LINE_END = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
 PIECES = ("a", "bc", "\n", "\r\n", "\r", "\t", "ä", "😀", "\u2028", "\x0c", "\ufeff", "")

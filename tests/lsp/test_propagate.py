@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lsprotocol import types
 
 from lacuna_lsp.propagate import Rule, infer
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_model.syntax import language_for
 from lacuna_server.refactor.source import Source
 

@@ -8,8 +8,8 @@ import msgspec
 from safetensors.torch import save_file
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
-from lacuna_model import checkpoint
-from lacuna_model.config import ModelConfig
+from lacuna_model.loading import checkpoint
+from lacuna_model.network.config import ModelConfig
 
 from . import tiny
 

@@ -5,10 +5,10 @@ from typing import NoReturn
 import huggingface_hub
 import pytest
 
-from lacuna_model import stopping
+from lacuna_model.core import stopping
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.tokenizer import Tokenizer
-from lacuna_model.weights import GgufFile
+from lacuna_model.loading.weights import GgufFile
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 from .fim import tiny_fim
 

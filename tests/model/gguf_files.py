@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lacuna_model.config import ModelConfig
-from lacuna_model.tokenizer import Vocabulary
-from lacuna_model.weights import LAYER_NAMES, OPTIONAL_NAMES
+from lacuna_model.loading.weights import LAYER_NAMES, OPTIONAL_NAMES
+from lacuna_model.network.config import ModelConfig
+from lacuna_model.tokens.tokenizer import Vocabulary
 
 from . import tiny
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from lacuna_model.canvas import Canvas, Marginals
-from lacuna_model.constraint import Commit, GapView, Unconstrained, Verdict
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.core.constraint import Commit, GapView, Unconstrained, Verdict
+from lacuna_model.decode.canvas import Canvas, Marginals
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 SECOND = 3  # the token that every slot would take as its second choice
 

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from lacuna_kernels import gpu
-from lacuna_model.assembly import build_transformer, fuse, narrow
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Region
-from lacuna_model.prefixes import PrefixTable
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.network.assembly import build_transformer, fuse, narrow
+from lacuna_model.tokens.prefixes import PrefixTable
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 from . import tiny
 from .elsewhere import ELSEWHERE, Elsewhere, Mismatch, placed

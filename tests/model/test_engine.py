@@ -6,15 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lacuna_model import engine as engine_module
-from lacuna_model.canvas import Marginals
-from lacuna_model.confidence import UNSAID, fitted
-from lacuna_model.constraint import Constraint, Unconstrained
-from lacuna_model.context import Layout
+from lacuna_model.core.constraint import Constraint, Unconstrained
+from lacuna_model.core.context import Layout
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region, Snapshot, Snippet
+from lacuna_model.core.regions import MAX_SPAN_BYTES, splice
+from lacuna_model.decode.canvas import Marginals
+from lacuna_model.decode.confidence import UNSAID, fitted
 from lacuna_model.engine import Engine
-from lacuna_model.errors import RequestError
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Region, Snapshot, Snippet
-from lacuna_model.regions import MAX_SPAN_BYTES, splice
 
 from . import tiny
 from .scripted import Scripted, Strict

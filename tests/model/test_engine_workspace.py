@@ -3,10 +3,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from lacuna_model.core.params import DecodeOptions, InfillRequest, Region, Snippet
+from lacuna_model.core.window import WindowOptions
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.params import DecodeOptions, InfillRequest, Region, Snippet
-from lacuna_model.window import WindowOptions
 
 KNOWN = (
     "class Account:\n    def add(self, value):\n"

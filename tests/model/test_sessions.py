@@ -1,9 +1,9 @@
 import pytest
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.window import WindowOptions
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.sessions import Sessions
-from lacuna_model.window import WindowOptions
 
 
 def sessions(model: LoadedFim, documents: int) -> Sessions:

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from lacuna_model.assembly import build_transformer, fuse
-from lacuna_model.canvas import Canvas
-from lacuna_model.config import ModelConfig
-from lacuna_model.context import Layout
-from lacuna_model.linear import quantize_rows
-from lacuna_model.tokenizer import Vocabulary
-from lacuna_model.transformer import Transformer
+from lacuna_model.core.context import Layout
+from lacuna_model.decode.canvas import Canvas
+from lacuna_model.network.assembly import build_transformer, fuse
+from lacuna_model.network.config import ModelConfig
+from lacuna_model.network.linear import quantize_rows
+from lacuna_model.network.transformer import Transformer
+from lacuna_model.tokens.tokenizer import Vocabulary
 
 SPECIALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 # Tokens of several bytes, in the byte-level alphabet (Ġ is a space, Ċ a newline).

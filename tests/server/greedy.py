@@ -21,7 +21,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.frames import Frame, Opcode
 from websockets.typing import Subprotocol
 
-from lacuna_model.params import Region
+from lacuna_model.core.params import Region
 from lacuna_server import lifecycle, protocol
 from lacuna_server.client import Address, Client
 from lacuna_server.config import ServerConfig

@@ -9,7 +9,7 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from lacuna_model.params import DecodeOptions, Region
+from lacuna_model.core.params import DecodeOptions, Region
 from lacuna_server import protocol
 from lacuna_server.app import build, web_server
 from lacuna_server.config import ServerConfig

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lacuna_kernels import gpu, native
-from lacuna_model import models
+from lacuna_model.hub import models
 from lacuna_server import checks
 
 

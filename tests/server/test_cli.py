@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lacuna_model import models
-from lacuna_model.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot, Status
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot, Status
+from lacuna_model.hub import models
 from lacuna_server import cli
 from lacuna_server.commands import fill as fill_command
 

@@ -3,7 +3,7 @@ from contextlib import aclosing
 
 import pytest
 
-from lacuna_model.params import DecodeOptions, Region
+from lacuna_model.core.params import DecodeOptions, Region
 from lacuna_server.client import Address, Client
 from lacuna_server.protocol import Edit, Progress, Result, ServiceError, Step, Target
 

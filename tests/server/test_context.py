@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from tests.model import tiny
 
-from lacuna_model import models, readers
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.backends import readers
+from lacuna_model.hub import models
+from lacuna_model.tokens.tokenizer import Tokenizer
 from lacuna_server import cli
 
 MAIN = "from shop.models import Account\n\n\ndef main(name):\n    account: Account = \n"

@@ -9,9 +9,9 @@ import pytest
 from tests.model import gguf_files
 from tests.model.evaluate.fakes import write_llama_cpp
 
+from lacuna_model.backends.readers import load_tokenizer
 from lacuna_model.evaluate.dataset import Problem
 from lacuna_model.evaluate.llama import INSTALL
-from lacuna_model.readers import load_tokenizer
 from lacuna_model.train.documents import Document, DocumentWriter
 
 

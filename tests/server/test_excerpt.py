@@ -3,7 +3,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from lacuna_model.params import Region
+from lacuna_model.core.params import Region
 from lacuna_server import files
 from lacuna_server.excerpt import Excerpt, printable
 from lacuna_server.files import Document

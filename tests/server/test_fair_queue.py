@@ -1,4 +1,4 @@
-from lacuna_model.params import InfillRequest, Region
+from lacuna_model.core.params import InfillRequest, Region
 from lacuna_server.fair_queue import FairQueue
 from lacuna_server.tickets import Ticket
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from lacuna_model import models
-from lacuna_model.params import FillStats, InfillRequest, InfillResult
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
+from lacuna_model.hub import models
 from lacuna_server import cli
 from lacuna_server.commands import fill as fill_command
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from lacuna_model.params import InfillRequest, Region, Snapshot
+from lacuna_model.core.params import InfillRequest, Region, Snapshot
 from lacuna_server.config import ServerConfig
 from lacuna_server.fills import Fill
 from lacuna_server.protocol import Error, Infill, ServerMessage, Target

@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from lacuna_model.params import FillStats, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_server import frames
 from lacuna_server.frames import Done, Failed, Loading, Ready, Refused, Setup, Start, Stepped, Stop, Stopped
 

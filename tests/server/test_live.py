@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from lacuna_model.params import FillStats, InfillResult, Region, SlotView, Snapshot
+from lacuna_model.core.params import FillStats, InfillResult, Region, SlotView, Snapshot
 from lacuna_server import files, live
 from lacuna_server.files import Document
 from lacuna_server.live import LiveView

@@ -3,7 +3,7 @@ import os
 import msgspec
 import pytest
 
-from lacuna_model.params import FillStats, InfillResult
+from lacuna_model.core.params import FillStats, InfillResult
 from lacuna_server.client import Address
 from lacuna_server.load import Load, Report, Typist, run
 from lacuna_server.protocol import Filled

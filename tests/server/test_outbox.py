@@ -1,6 +1,6 @@
 import asyncio
 
-from lacuna_model.params import Snapshot
+from lacuna_model.core.params import Snapshot
 from lacuna_server import protocol
 from lacuna_server.outbox import Outbox
 from lacuna_server.protocol import JSON, MSGPACK, Error, Progress, Result, ServerMessage, Step

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from lacuna_model.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_server.config import ServerConfig
 from lacuna_server.frames import Done, Loading, Ready, Refused, Start, Stepped, Stop, Stopped, ToWorker
 from lacuna_server.protocol import ServiceError

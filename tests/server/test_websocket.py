@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from lacuna_model.params import DecodeOptions
+from lacuna_model.core.params import DecodeOptions
 from lacuna_server import protocol
 from lacuna_server.protocol import (
     JSON,

@@ -3,8 +3,8 @@ from collections.abc import Callable
 
 import pytest
 
+from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
-from lacuna_model.params import DecodeOptions, InfillRequest, Region
 from lacuna_server import frames, worker
 from lacuna_server.frames import Done, FromWorker, Refused, Setup, Start, Stepped, Stop, Stopped, ToWorker
 from lacuna_server.worker import Worker, load_engine

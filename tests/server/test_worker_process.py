@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lacuna_model.params import InfillRequest, Region
+from lacuna_model.core.params import InfillRequest, Region
 from lacuna_server import worker_process
 from lacuna_server.frames import Done, FromWorker, Loading, Ready, Setup, Start, Stepped
 from lacuna_server.worker_process import MAX_FAILED_STARTS, WorkerProcess

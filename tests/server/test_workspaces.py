@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lacuna_model.params import Region
+from lacuna_model.core.params import Region
 from lacuna_server import protocol
 from lacuna_server.client import Address, Client
 from lacuna_server.protocol import Error, Open, Result, Target, Welcome

@@ -15,9 +15,9 @@ from rich.table import Table
 
 from lacuna_lsp.bench.latency import Cell, measure
 from lacuna_lsp.bench.replay import Replay, Rhythm, replay
-from lacuna_model import models
-from lacuna_model.errors import LacunaError
-from lacuna_model.models import DEFAULT_MODEL
+from lacuna_model.core.errors import LacunaError
+from lacuna_model.hub import models
+from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server import lifecycle
 from lacuna_server.client import find_or_start
 

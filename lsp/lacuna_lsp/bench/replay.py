@@ -11,7 +11,7 @@ import msgspec
 
 from lacuna_lsp.bench.figures import percentile
 from lacuna_lsp.bench.typist import Answer, Typist, typist
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_model.syntax import language_for
 
 LEFT_OUT = (0.3, 0.7)  # the share of each file that is typed; the rest stands there already

@@ -12,7 +12,7 @@ from typing import Any
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
-from lacuna_model.errors import LacunaError
+from lacuna_model.core.errors import LacunaError
 
 COMMAND = ("-I", "-m", "lacuna_lsp")
 URI = "file:///bench/code{}"

@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
-from lacuna_model.errors import LacunaError
+from lacuna_model.core.errors import LacunaError
 from lacuna_model.evaluate.bench_contexts import Context, Encode, contexts
 from lacuna_model.evaluate.bench_engines import Completer, FillerCompleter, LlamaCompleter
 from lacuna_model.evaluate.bench_report import BenchReport, Cell, State, ratios, table

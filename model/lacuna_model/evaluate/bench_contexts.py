@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lacuna_model.errors import LacunaError
+from lacuna_model.core.errors import LacunaError
 
 Encode = Callable[[str], list[int]]
 

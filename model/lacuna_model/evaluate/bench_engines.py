@@ -2,10 +2,10 @@
 
 from typing import Protocol
 
+from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.evaluate.bench_contexts import Context, Encode
 from lacuna_model.evaluate.llama import Continues
 from lacuna_model.evaluate.runner import Filler
-from lacuna_model.params import DecodeOptions, InfillRequest, Region
 
 
 class Completer(Protocol):

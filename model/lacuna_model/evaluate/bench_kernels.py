@@ -14,7 +14,7 @@ from rich.table import Table
 from torch import Tensor
 
 from lacuna_kernels import attention, attention_dtype, empty_keys, fold_mask, gpu, reference
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 
 # The shapes of SmolLM2-135M's passes, over the context of a large file.
 HIDDEN, HEADS, GROUPS, WIDTH, VOCAB, CONTEXT = 576, 9, 3, 64, 49152, 1090

@@ -8,14 +8,14 @@ import numpy as np
 import torch
 from rich.table import Table
 
-from lacuna_model.context import Layout, lay_out
-from lacuna_model.errors import RequestError
+from lacuna_model.backends.readers import Loaded, opening
+from lacuna_model.core.context import Layout, lay_out
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import InfillRequest
 from lacuna_model.evaluate.bench_contexts import contexts
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.tracks import Track
-from lacuna_model.params import InfillRequest
-from lacuna_model.readers import Loaded, opening
 
 ROWS = (1, 2, 4, 8, 16, 32)
 

@@ -12,13 +12,13 @@ import numpy as np
 from rapidfuzz import fuzz
 from rich.table import Table
 
-from lacuna_model.canvas import Canvas
-from lacuna_model.constraint import Constraint, TokenText, Unconstrained, Verdict
-from lacuna_model.context import Gap
-from lacuna_model.denoise import denoise
+from lacuna_model.core.constraint import Constraint, TokenText, Unconstrained, Verdict
+from lacuna_model.core.context import Gap
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Snapshot
+from lacuna_model.decode.canvas import Canvas
+from lacuna_model.decode.denoise import denoise
 from lacuna_model.evaluate.syntax_oracles import oracle_for
 from lacuna_model.evaluate.synthetic import Case, Shape, SyntheticModel, cut_case
-from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Snapshot
 from lacuna_model.syntax import Language, SyntaxConstraint, parses
 from lacuna_model.syntax.languages import language_for
 

@@ -10,16 +10,16 @@ import msgspec
 import numpy as np
 from rich.table import Table
 
-from lacuna_model.canvas import Canvas
-from lacuna_model.context import lay_out
-from lacuna_model.errors import RequestError
+from lacuna_model.core.context import lay_out
+from lacuna_model.core.errors import RequestError
+from lacuna_model.decode.canvas import Canvas
+from lacuna_model.files.scanning import WorkspaceSettings
 from lacuna_model.fim.drafts import ProjectDrafts
 from lacuna_model.fim.reading import MOST_DRAFTED
+from lacuna_model.loading.weights import BLOCK_SIZE
 from lacuna_model.prior.index import Documents, Index, Segment
 from lacuna_model.prior.indexing import refresh
-from lacuna_model.tokenizer import Tokenizer
-from lacuna_model.weights import BLOCK_SIZE
-from lacuna_model.workspace.files import WorkspaceSettings
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 COMMITTED = 2  # true tokens that a step commits
 BEFORE, FILL, AFTER = 400, 48, 200  # tokens around a place, and in it

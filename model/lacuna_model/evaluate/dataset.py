@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from lacuna_model.errors import LacunaError
+from lacuna_model.core.errors import LacunaError
 
 Kind = Literal["single", "multi", "span"]
 

@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from lacuna_model import models, readers
+from lacuna_model.backends import readers
+from lacuna_model.backends.readers import Loaded
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult
 from lacuna_model.engine import Engine
 from lacuna_model.evaluate import llama
 from lacuna_model.evaluate.llama_filler import LlamaFiller
 from lacuna_model.evaluate.runner import Filler
-from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult
-from lacuna_model.readers import Loaded
+from lacuna_model.hub import models
 
 # How many candidates the editor asks for on request, and so the engine that shows what they bring.
 CANDIDATES = 3

@@ -7,8 +7,8 @@ from typing import Literal
 import msgspec
 import tree_sitter
 
-from lacuna_model.errors import LacunaError
-from lacuna_model.params import InfillRequest, Region
+from lacuna_model.core.errors import LacunaError
+from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.train.documents import Document
 from lacuna_model.train.languages import parser_of
 

@@ -7,15 +7,15 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from lacuna_model import checksum, models
-from lacuna_model.errors import RequestError
+from lacuna_model.backends.readers import load_tokenizer
+from lacuna_model.core.errors import RequestError
 from lacuna_model.evaluate.engines import STEPS, compared_by_default, compared_engines
 from lacuna_model.evaluate.held_out import Restored, restore
 from lacuna_model.evaluate.held_out_report import HeldOutReport, Question, report
 from lacuna_model.evaluate.held_out_texts import HeldOut, find_held_out
 from lacuna_model.evaluate.records import Records
 from lacuna_model.evaluate.runner import Filler, pick
-from lacuna_model.readers import load_tokenizer
+from lacuna_model.hub import checksum, models
 
 DEFAULT_CASES = 3
 

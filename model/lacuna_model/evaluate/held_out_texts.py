@@ -7,7 +7,7 @@ from random import Random
 
 import msgspec
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_model.evaluate.held_out_cases import Case, sample_cases
 from lacuna_model.train.documents import Document, read_documents
 from lacuna_model.train.languages import parser_of, parses

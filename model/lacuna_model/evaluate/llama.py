@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
-from lacuna_model.errors import LacunaError
+from lacuna_model.core.errors import LacunaError
 
 # A published wheel is built for any machine of its kind; only compiled here does it use what this one can do.
 INSTALL = "CMAKE_ARGS=-DGGML_NATIVE=ON pip install --no-binary llama-cpp-python llama-cpp-python"

@@ -2,17 +2,17 @@
 
 import time
 
-from lacuna_model import models
-from lacuna_model import regions as region_groups
-from lacuna_model.devices import choose_threads
-from lacuna_model.errors import RequestError
+from lacuna_model.backends.readers import load_tokenizer
+from lacuna_model.core import regions as region_groups
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region
+from lacuna_model.core.stopping import StopRule, trim_overlap
+from lacuna_model.core.window import Window, WindowOptions
 from lacuna_model.evaluate.llama import Continues, LlamaCpp
 from lacuna_model.fim.prompt import prompt_head
-from lacuna_model.params import FillStats, InfillRequest, InfillResult, Region
-from lacuna_model.readers import load_tokenizer
-from lacuna_model.stopping import StopRule, trim_overlap
-from lacuna_model.tokenizer import Tokenizer
-from lacuna_model.window import Window, WindowOptions
+from lacuna_model.hub import models
+from lacuna_model.network.devices import choose_threads
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 # Between pieces of so many tokens it is seen whether a fill has ended; the cache holds all that is read again.
 PIECE_TOKENS = 32

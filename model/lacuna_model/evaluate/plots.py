@@ -7,7 +7,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_model.evaluate.held_out import FillScores
 from lacuna_model.evaluate.held_out_report import HeldOutReport
 

@@ -6,7 +6,7 @@ from typing import Generic, Self, TypeVar
 
 import msgspec
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 
 Line = TypeVar("Line", bound=msgspec.Struct)
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_model.evaluate.dataset import Problem, load_problems, spread
 from lacuna_model.evaluate.runner import Filler, pick, run
 from lacuna_model.evaluate.sandbox import Sandbox

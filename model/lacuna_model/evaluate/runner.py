@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import InfillRequest, InfillResult, Region
 from lacuna_model.evaluate.dataset import Kind, Problem
 from lacuna_model.evaluate.sandbox import Outcome, Sandbox
 from lacuna_model.evaluate.scores import Attempt
-from lacuna_model.params import InfillRequest, InfillResult, Region
 
 # All that an engine learns beside the text: a bound with room to spare over the longest solution of its kind.
 MAX_TOKENS: dict[Kind, int] = {"single": 64, "multi": 192, "span": 96}

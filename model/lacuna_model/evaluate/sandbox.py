@@ -17,7 +17,7 @@ from typing import Literal, Self
 
 import msgspec
 
-from lacuna_model.errors import LacunaError
+from lacuna_model.core.errors import LacunaError
 
 Verdict = Literal["passed", "failed", "timeout"]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from lacuna_model.core.params import Status
 from lacuna_model.evaluate.dataset import Kind
 from lacuna_model.evaluate.sandbox import Verdict
-from lacuna_model.params import Status
 
 _Z_95 = 1.959964  # the normal quantile of a two-sided 95 % interval
 

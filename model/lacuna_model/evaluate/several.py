@@ -7,12 +7,12 @@ import msgspec
 import numpy as np
 from rich.table import Table
 
-from lacuna_model import regions as region_groups
-from lacuna_model.errors import RequestError
+from lacuna_model.core import regions as region_groups
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region
 from lacuna_model.evaluate.dataset import Problem
 from lacuna_model.evaluate.runner import MAX_TOKENS, Filler, parses
 from lacuna_model.evaluate.sandbox import Sandbox
-from lacuna_model.params import FillStats, InfillRequest, InfillResult, Region
 
 TOGETHER, ONE_BY_ONE = "together", "one by one"
 

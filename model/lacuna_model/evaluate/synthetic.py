@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from lacuna_model.canvas import Canvas, Marginals
-from lacuna_model.constraint import TokenText
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import TokenText
+from lacuna_model.core.params import Region
+from lacuna_model.decode.canvas import Canvas, Marginals
 from lacuna_model.syntax import Language
 
 Shape = Literal["lines", "tokens"]

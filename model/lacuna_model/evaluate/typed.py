@@ -10,9 +10,9 @@ import numpy as np
 import tree_sitter
 from rich.table import Table
 
+from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.evaluate.held_out_cases import Case, code_lines, long_enough
 from lacuna_model.evaluate.runner import Filler
-from lacuna_model.params import InfillRequest, Region
 from lacuna_model.train.documents import Document
 from lacuna_model.train.languages import parser_of
 

@@ -16,13 +16,13 @@ import msgspec
 import numpy as np
 from rich.table import Table
 
-from lacuna_model.canvas import Canvas
-from lacuna_model.constraint import TokenText
-from lacuna_model.context import Gap
-from lacuna_model.denoise import denoise
+from lacuna_model.core.constraint import TokenText
+from lacuna_model.core.context import Gap
+from lacuna_model.core.params import DecodeOptions, Region
+from lacuna_model.decode.canvas import Canvas
+from lacuna_model.decode.denoise import denoise
 from lacuna_model.evaluate.newer_syntax import NEWER
 from lacuna_model.evaluate.synthetic import Case, SyntheticModel
-from lacuna_model.params import DecodeOptions, Region
 from lacuna_model.syntax import Language, SyntaxConstraint, language_for, parses
 from lacuna_model.syntax.error_set import tree_faults
 from lacuna_model.syntax.indentation import indentation_faults

@@ -8,13 +8,13 @@ import msgspec
 from rapidfuzz import fuzz
 from rapidfuzz.distance import LCSseq
 
+from lacuna_model.backends.readers import Loaded
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Status
+from lacuna_model.core.window import WindowOptions
 from lacuna_model.engine import Engine
 from lacuna_model.evaluate.held_out_cases import Case, Shape
 from lacuna_model.evaluate.runner import Filler
 from lacuna_model.evaluate.workspace_cases import Held
-from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Status
-from lacuna_model.readers import Loaded
-from lacuna_model.window import WindowOptions
 from lacuna_model.workspace.workspaces import Workspaces
 
 # Longest that reading a package may take (s).

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from lacuna_model import checksum, models
-from lacuna_model.errors import LacunaError
+from lacuna_model.core.errors import LacunaError
 from lacuna_model.evaluate.held_out_cases import Case, sample_cases
 from lacuna_model.evaluate.runner import parses
+from lacuna_model.hub import checksum, models
 from lacuna_model.train.documents import Document
 from lacuna_model.train.packages import Package, Role
 from lacuna_model.train.pypi import PyPI

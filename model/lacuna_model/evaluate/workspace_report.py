@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from lacuna_model.errors import RequestError
+from lacuna_model.backends.readers import Loaded
+from lacuna_model.core.errors import RequestError
 from lacuna_model.evaluate.held_out_cases import SHAPES
 from lacuna_model.evaluate.records import Records
 from lacuna_model.evaluate.workspace import ARMS, Bench, Outcome
 from lacuna_model.evaluate.workspace_cases import Held, draw_cases
-from lacuna_model.readers import Loaded
 
 DEFAULT_CASES = 120
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import torch
 
-from lacuna_model.context import Layout, TextTokenizer, UpdateCounts, finished
+from lacuna_model.core.context import Layout, TextTokenizer, UpdateCounts, finished
 from lacuna_model.fim.tracks import UNREAD, Chain, Track, TrackReader, common_prefix
-from lacuna_model.transformer import Transformer
+from lacuna_model.network.transformer import Transformer
 
 # A CPU encodes so many rows at a time: their activations stay in its cache, and rows behind them are not looked at.
 CPU_ROWS = 128

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lacuna_model.context import Layout
+from lacuna_model.core.context import Layout
 from lacuna_model.prior.index import Segment
 from lacuna_model.prior.proposal import Walk
 from lacuna_model.prior.suffix_array import MAX_MATCH

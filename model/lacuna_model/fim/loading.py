@@ -15,18 +15,19 @@ from torch import Tensor
 
 from lacuna_kernels import native
 from lacuna_kernels.native import NativeKernels
-from lacuna_model import memory, models
-from lacuna_model.assembly import build_transformer, fuse, narrow
-from lacuna_model.config import ModelConfig
-from lacuna_model.devices import cache_dtype, choose_device, choose_threads, default_precision
-from lacuna_model.errors import WeightsError
+from lacuna_model.core.errors import WeightsError
 from lacuna_model.fim.preparing import prepared
-from lacuna_model.keeping import keep
-from lacuna_model.prefixes import PrefixTable
-from lacuna_model.prepared import PREPARED_KEPT, Preparation, prepared_path, read_prepared, write_prepared
-from lacuna_model.tokenizer import FimTokens, Tokenizer
-from lacuna_model.transformer import Transformer
-from lacuna_model.weights import GgufFile
+from lacuna_model.hub import models
+from lacuna_model.hub.keeping import keep
+from lacuna_model.loading.prepared import PREPARED_KEPT, Preparation, prepared_path, read_prepared, write_prepared
+from lacuna_model.loading.weights import GgufFile
+from lacuna_model.network import memory
+from lacuna_model.network.assembly import build_transformer, fuse, narrow
+from lacuna_model.network.config import ModelConfig
+from lacuna_model.network.devices import cache_dtype, choose_device, choose_threads, default_precision
+from lacuna_model.network.transformer import Transformer
+from lacuna_model.tokens.prefixes import PrefixTable
+from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
 
 # States of so many tokens say which channels are large.
 CALIBRATION_TOKENS = 256
@@ -115,4 +116,4 @@ def _opened(path: Path) -> tuple[GgufFile, Preparation]:
 
 def calibration_text() -> str:
     """Code of several languages, the same in every installation."""
-    return resources.files("lacuna_model").joinpath("calibration.txt").read_text(encoding="utf-8")
+    return resources.files("lacuna_model.fim").joinpath("calibration.txt").read_text(encoding="utf-8")

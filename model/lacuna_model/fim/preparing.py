@@ -16,11 +16,11 @@ from torch import Tensor
 
 from lacuna_kernels.four_bit import FourBitWeight, stacked
 from lacuna_kernels.native import WIDTH, NativeKernels
-from lacuna_model.assembly import FUSED, State, fuse
-from lacuna_model.config import ModelConfig
-from lacuna_model.linear import quantize_rows
-from lacuna_model.smoothing import SmoothedLayers
-from lacuna_model.weights import GgufFile, GgufTensors
+from lacuna_model.loading.smoothing import SmoothedLayers
+from lacuna_model.loading.weights import GgufFile, GgufTensors
+from lacuna_model.network.assembly import FUSED, State, fuse
+from lacuna_model.network.config import ModelConfig
+from lacuna_model.network.linear import quantize_rows
 
 
 def prepared(

@@ -7,9 +7,9 @@ path; the open file comes last and holds the prefix token.
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from lacuna_model.context import TextTokenizer
-from lacuna_model.params import Snippet
-from lacuna_model.tokenizer import FimTokens
+from lacuna_model.core.context import TextTokenizer
+from lacuna_model.core.params import Snippet
+from lacuna_model.tokens.tokenizer import FimTokens
 
 # What the weights have seen in front of the files of a repository that has no name here.
 NO_NAME = "workspace"

@@ -17,12 +17,12 @@ import torch
 from torch import Tensor
 
 from lacuna_kernels import unmask
-from lacuna_model.canvas import Canvas, Key, Marginals
+from lacuna_model.decode.canvas import Canvas, Key, Marginals
+from lacuna_model.decode.open_slots import NUM_CANDIDATES, RULED_OUT, only
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafts import ProjectDrafts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.tracks import Track
-from lacuna_model.open_slots import NUM_CANDIDATES, RULED_OUT, only
 
 # Tokens drafted for one pass: on a CPU a pass over so many rows takes little longer than one over a single row.
 MOST_DRAFTED = 7

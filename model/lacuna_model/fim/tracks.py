@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from lacuna_kernels import rotary
-from lacuna_model.arena import Arena
-from lacuna_model.transformer import Transformer
+from lacuna_model.network.arena import Arena
+from lacuna_model.network.transformer import Transformer
 
 UNREAD = -1
 # Rows of tokens that were given up are squeezed out of the arena once there are so many.

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from lacuna_model.files.scanning import WorkspaceFile, WorkspaceSettings, read_source, scan
 from lacuna_model.prior.encoding import FileTokenizer
 from lacuna_model.prior.index import Documents, Tokens
 from lacuna_model.prior.store import IndexedFiles, Mark
 from lacuna_model.prior.suffix_array import token_type
-from lacuna_model.workspace.files import WorkspaceFile, WorkspaceSettings, read_source, scan
 
 # Text that is encoded in one go (bytes): an encoding takes many times the memory of its tokens.
 BATCH_BYTES = 1 << 18

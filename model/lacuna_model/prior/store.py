@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from lacuna_model import atomic, models, ownership
+from lacuna_model.hub import atomic, models, ownership
 from lacuna_model.prior.index import Documents
 from lacuna_model.prior.suffix_array import SuffixArray
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from lacuna_model.params import Snippet
+from lacuna_model.core.params import Snippet
 from lacuna_model.snippets.definitions import Definition, quote
 from lacuna_model.snippets.imports import Import, imports, module_file
 from lacuna_model.snippets.references import ROWS_ABOVE, ROWS_BELOW, Reference, references

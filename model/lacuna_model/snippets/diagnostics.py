@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from lacuna_model.params import Diagnostic, Snippet
+from lacuna_model.core.params import Diagnostic, Snippet
 from lacuna_model.snippets.format import comment
 
 _MAX_MESSAGE = 160

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from lacuna_model.context import TextTokenizer
-from lacuna_model.params import Snippet
+from lacuna_model.core.context import TextTokenizer
+from lacuna_model.core.params import Snippet
 from lacuna_model.syntax.languages import Lexicon, language_for
 
 _MAX_COUNTS = 4_096

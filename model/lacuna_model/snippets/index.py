@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, read_source, scan
 from lacuna_model.snippets.similar import MAX_CHUNKS, SimilarCode
 from lacuna_model.snippets.sources import Chunk, Sources
-from lacuna_model.workspace.files import WorkspaceSettings, admits, quotable, read_source, scan
 
 # Files on disk are looked at again after this time, and the index over chunks is built anew at most so often: seconds.
 RESCAN_AFTER = 120.0

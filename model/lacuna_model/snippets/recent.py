@@ -3,9 +3,9 @@
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
-from lacuna_model.params import Snippet
+from lacuna_model.core.params import Snippet
+from lacuna_model.files.credentials import holds_credential
 from lacuna_model.snippets.words import plain, similarity, words
-from lacuna_model.workspace.credentials import holds_credential
 
 NUM_CHUNKS = 16
 # Rows of a chunk before and behind the place of the edit.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from lacuna_model.params import Snippet
+from lacuna_model.core.params import Snippet
 from lacuna_model.snippets.words import similarity
 
 # Texts more alike than this say the same twice.

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from functools import partial
 
-from lacuna_model.constraint import Constraint, GapView, TokenText, Unconstrained
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import Constraint, GapView, TokenText, Unconstrained
+from lacuna_model.core.params import Region
 from lacuna_model.syntax.beside import Beside
 from lacuna_model.syntax.document import parses
 from lacuna_model.syntax.languages import LANGUAGES, Language, language_for

@@ -7,7 +7,7 @@ and the witness of what was let through last while the next pass is made; the lo
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from lacuna_model.constraint import Commit, ConstraintStats, GapView, Remask, Verdict
+from lacuna_model.core.constraint import Commit, ConstraintStats, GapView, Remask, Verdict
 from lacuna_model.syntax.witness import SyntaxConstraint
 
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="syntax")

@@ -11,7 +11,7 @@ from typing import Any
 
 import llguidance
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 
 END = 256
 MAX_COMPLETION = 400

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import accumulate, count, islice
 
-from lacuna_model.constraint import GapView
+from lacuna_model.core.constraint import GapView
 from lacuna_model.syntax.draft import Draft, Fill, ranked_tokens
 from lacuna_model.syntax.gap_text import GapText
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lacuna_model.constraint import Commit, GapView, Remask, fill_tokens
+from lacuna_model.core.constraint import Commit, GapView, Remask, fill_tokens
 
 
 @dataclass(frozen=True, slots=True)

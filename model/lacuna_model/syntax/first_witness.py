@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from lacuna_model.constraint import Commit, GapView
+from lacuna_model.core.constraint import Commit, GapView
 from lacuna_model.syntax.beam import Effort, Found
 from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.draft import Fill, lay_out

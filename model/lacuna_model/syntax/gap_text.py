@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
-from lacuna_model.params import Region
+from lacuna_model.core.params import Region
 from lacuna_model.syntax.anchors import Anchors
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document

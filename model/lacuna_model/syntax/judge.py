@@ -1,6 +1,6 @@
 """Verification with a memory: each set of fills is checked once, until the rules of the document change."""
 
-from lacuna_model.constraint import ConstraintStats
+from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.syntax.document import Check, Document
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from lacuna_model.constraint import GapView, Verdict, fill_tokens
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import GapView, Verdict, fill_tokens
+from lacuna_model.core.params import Region
 from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.draft import Fill

@@ -11,7 +11,7 @@ import time
 import tree_sitter
 from tree_sitter import Point, Tree
 
-from lacuna_model.errors import LacunaError
+from lacuna_model.core.errors import LacunaError
 
 # A parse may take so many seconds of its thread's time, and one more for every so many bytes: ten times what it needs.
 LEAST_SECONDS = 0.3

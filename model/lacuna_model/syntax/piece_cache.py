@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from lacuna_model import atomic, models
-from lacuna_model.keeping import keep
+from lacuna_model.hub import atomic, models
+from lacuna_model.hub.keeping import keep
 from lacuna_model.syntax import grammar_tables, insertions, shortest
 from lacuna_model.syntax.insertions import Ending, Insertion, Insertions, Piece, Pieces
 from lacuna_model.syntax.languages import Language

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
-from lacuna_model.constraint import GapView
+from lacuna_model.core.constraint import GapView
 from lacuna_model.syntax.candidates import Candidates
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from lacuna_model.params import Region
-from lacuna_model.stopping import LineLimit
+from lacuna_model.core.params import Region
+from lacuna_model.core.stopping import LineLimit
 from lacuna_model.syntax.byte_grammar import ByteGrammar, json_schema_grammar, regex_grammar
 
 

@@ -6,7 +6,7 @@ beforehand.
 
 from collections.abc import Hashable, Sequence
 
-from lacuna_model.constraint import Commit, GapView
+from lacuna_model.core.constraint import Commit, GapView
 from lacuna_model.syntax.beam import Effort, joint_search
 from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.draft import Fill, agrees, holds

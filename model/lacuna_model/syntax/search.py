@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from lacuna_model.constraint import Commit, GapView
+from lacuna_model.core.constraint import Commit, GapView
 from lacuna_model.syntax.beam import Effort, Found, joint_search
 from lacuna_model.syntax.candidates import Candidates
 from lacuna_model.syntax.clock import Clock

@@ -6,8 +6,8 @@ broken, which makes their checks slow and leaves it open whether all gaps can be
 
 from collections.abc import Sequence
 
-from lacuna_model.constraint import GapView, TokenText
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import GapView, TokenText
+from lacuna_model.core.params import Region
 from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.witness import SyntaxConstraint
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import takewhile
 from operator import attrgetter
 
-from lacuna_model.constraint import Commit, GapView, Remask, fill_tokens
+from lacuna_model.core.constraint import Commit, GapView, Remask, fill_tokens
 from lacuna_model.syntax.draft import Fill, changed
 from lacuna_model.syntax.gap_text import GapText
 

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Sequence
 from functools import cached_property
 
-from lacuna_model.constraint import TokenText
+from lacuna_model.core.constraint import TokenText
 
 _RECENT: "deque[Vocabulary]" = deque(maxlen=2)
 

@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from lacuna_model.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
+from lacuna_model.core.params import Region
 from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.draft import Fill, agrees, changed, holds
 from lacuna_model.syntax.first_witness import FirstWitness

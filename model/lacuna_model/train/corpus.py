@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
-from lacuna_model import checksum
-from lacuna_model.errors import NotPublishedError
+from lacuna_model.core.errors import NotPublishedError
+from lacuna_model.hub import checksum
 from lacuna_model.train.archives import read_archive
 from lacuna_model.train.benchmarks import Benchmarks
 from lacuna_model.train.debian import DebianLibraries, DebianSources

@@ -9,7 +9,7 @@ from typing import BinaryIO, Self
 import msgspec
 import zstandard
 
-from lacuna_model import atomic
+from lacuna_model.hub import atomic
 from lacuna_model.train.packages import CorpusError
 
 _LEVEL = 9

@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lacuna_model.errors import DownloadError, NotPublishedError
-from lacuna_model.sources import shortened
+from lacuna_model.core.errors import DownloadError, NotPublishedError
+from lacuna_model.hub.sources import shortened
 from lacuna_model.train.packages import Package
 
 _SCRATCH = "fetching-"

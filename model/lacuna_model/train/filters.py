@@ -4,10 +4,10 @@ import ast
 import re
 from pathlib import PurePosixPath
 
+from lacuna_model.files.credentials import holds_credential
+from lacuna_model.files.generated import generated_head, generated_name, minified
 from lacuna_model.train.languages import parses, python_tree
 from lacuna_model.train.licences import copyleft_header
-from lacuna_model.workspace.credentials import holds_credential
-from lacuna_model.workspace.generated import generated_head, generated_name, minified
 
 MIN_BYTES = 200
 MAX_BYTES = 200_000

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from lacuna_model import atomic
+from lacuna_model.hub import atomic
 from lacuna_model.train.packages import CorpusError, Role
 
 

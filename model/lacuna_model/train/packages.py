@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from lacuna_model.errors import LacunaError
+from lacuna_model.core.errors import LacunaError
 
 _PIN = re.compile(r"(?P<name>@?[\w.+/-]+)==(?P<version>[\w.+~:!-]+)")
 

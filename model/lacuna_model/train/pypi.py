@@ -6,7 +6,7 @@ from pathlib import Path
 
 from packaging.metadata import RawMetadata, parse_email
 
-from lacuna_model.sources import pip_download
+from lacuna_model.hub.sources import pip_download
 from lacuna_model.train.archives import read_archive
 from lacuna_model.train.download import fetch
 from lacuna_model.train.languages import language_of

@@ -1,1 +1,1 @@
-"""The user's workspace on disk: which of its files may be read, and their text."""
+"""The project that a document belongs to: its drafts and snippets, kept up to date while requests are answered."""

@@ -9,15 +9,15 @@ from threading import Event, Thread
 
 from watchfiles import watch
 
-from lacuna_model.context import TextTokenizer
-from lacuna_model.params import InfillRequest, Snippet
+from lacuna_model.core.context import TextTokenizer
+from lacuna_model.core.params import InfillRequest, Snippet
+from lacuna_model.files.ignore import IGNORE_NAMES
+from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, read_source
 from lacuna_model.prior import store
 from lacuna_model.prior.encoding import FileTokenizer, LineEncoder
 from lacuna_model.prior.index import Index, Segment
 from lacuna_model.prior.indexing import Progress, name_of, refresh
 from lacuna_model.snippets.chooser import SnippetChooser
-from lacuna_model.workspace.files import WorkspaceSettings, admits, quotable, read_source
-from lacuna_model.workspace.ignore import IGNORE_NAMES
 
 # Changed tokens from which on the files at rest are indexed anew: sorting that many takes some hundredths of a second.
 MERGE_TOKENS = 200_000

@@ -17,8 +17,8 @@ def bench_kernels(
 ) -> None:
     """See that every kernel is right, and on a GPU how fast beside plain torch; exits with 1 where one is not right."""
     from lacuna_kernels import gpu
-    from lacuna_model.devices import choose_device
     from lacuna_model.evaluate import bench_kernels as benchmark
+    from lacuna_model.network.devices import choose_device
 
     place = choose_device(device)
     costs = benchmark.bench_kernels(place, runs=runs)

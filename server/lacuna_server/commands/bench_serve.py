@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lacuna_model import models
-from lacuna_model.models import DEFAULT_MODEL
+from lacuna_model.hub import models
+from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server import output
 from lacuna_server.commands.options import JsonOption, ModelOption
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lacuna_model.models import DEFAULT_MODEL
+from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server import output
 from lacuna_server.commands.options import JsonOption, ListedModelOption
 
@@ -22,8 +22,8 @@ def bench_unclean(
     model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
     """Ask for the rest of a line in files that are not clean, of a model that knows it: how often it is refused."""
+    from lacuna_model.backends.readers import load_tokenizer
     from lacuna_model.evaluate import unclean
-    from lacuna_model.readers import load_tokenizer
     from lacuna_model.syntax import language_for
 
     tokens, answers = load_tokenizer(model), []

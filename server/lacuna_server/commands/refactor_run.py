@@ -8,9 +8,9 @@ from pathlib import Path
 
 import typer
 
-from lacuna_model import models
-from lacuna_model.errors import RequestError
-from lacuna_model.params import DecodeOptions
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import DecodeOptions
+from lacuna_model.hub import models
 from lacuna_server import files, output
 from lacuna_server.commands import fill
 from lacuna_server.refactor import review

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lacuna_model.models import DEFAULT_MODEL
+from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server import output
 from lacuna_server.commands.options import CORPUS, CorpusOption, ModelOption
 
@@ -56,10 +56,10 @@ def confidence(
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
     """Fit how likely suggestions are on half of the held-out packages, and tell what that comes to on the others."""
+    from lacuna_model.backends.readers import load
+    from lacuna_model.evaluate.calibrating import fit_main, held_out_documents
     from lacuna_model.evaluate.engines import available_engines
     from lacuna_model.evaluate.typed import table
-    from lacuna_model.readers import load
-    from lacuna_model.train.confidence import fit_main, held_out_documents
 
     documents = held_out_documents(corpus)
     filler = available_engines(load(model, threads=threads))["lacuna"]()

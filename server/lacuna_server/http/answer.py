@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lacuna_model.params import FillStats, InfillResult, Snapshot
+from lacuna_model.core.params import FillStats, InfillResult, Snapshot
 from lacuna_server.http.question import Question
 
 Finish = Literal["stop", "length"]

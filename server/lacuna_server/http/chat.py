@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from lacuna_model.params import Snapshot
+from lacuna_model.core.params import Snapshot
 from lacuna_server.http.answer import NOTHING, Answer, Deltas, Finish, progress
 from lacuna_server.http.exchange import DONE, Body, Stamp, Usage
 from lacuna_server.http.openai import TextRequest

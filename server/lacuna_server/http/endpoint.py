@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from lacuna_model.params import Snapshot
+from lacuna_model.core.params import Snapshot
 from lacuna_server.http import leniently, refusals
 from lacuna_server.http.answer import Answer, settled
 from lacuna_server.http.exchange import Body, Exchange, event

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from lacuna_model.params import Snapshot
+from lacuna_model.core.params import Snapshot
 from lacuna_server.http.answer import Answer
 from lacuna_server.http.question import Question
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from lacuna_model.params import MAX_CANDIDATES
+from lacuna_model.core.params import MAX_CANDIDATES
 from lacuna_server.protocol import ServiceError
 
 MAX_STOPS = 32

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from lacuna_model.params import FillStats, Snapshot, Snippet
+from lacuna_model.core.params import FillStats, Snapshot, Snippet
 from lacuna_server.http.answer import NOTHING, Answer, Deltas
 from lacuna_server.http.exchange import Body
 from lacuna_server.http.fields import (

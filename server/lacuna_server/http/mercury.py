@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from lacuna_model.params import FillStats, Snippet
+from lacuna_model.core.params import FillStats, Snippet
 from lacuna_server.http import apply, sentinels
 from lacuna_server.http.answer import Answer
 from lacuna_server.http.chat import ChatExchange, Message, as_it_is

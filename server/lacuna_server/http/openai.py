@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from lacuna_model.params import Snapshot
+from lacuna_model.core.params import Snapshot
 from lacuna_server.http.answer import NOTHING, Answer, Deltas, Finish
 from lacuna_server.http.exchange import DONE, Body, Stamp, Usage
 from lacuna_server.http.fields import Candidates, Count, Prompt, Seed, Stops, Temperature, limit, only, seed, stops

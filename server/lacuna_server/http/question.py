@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from lacuna_model.params import DecodeOptions, InfillRequest, Region, Snippet
+from lacuna_model.core.params import DecodeOptions, InfillRequest, Region, Snippet
 
 DEFAULT_TOKENS = Region(0, 0).max_tokens
 # A fill is no longer than this, whatever a client asks for: their defaults go up to 4096, meant for other models.

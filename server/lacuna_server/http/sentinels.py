@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lacuna_model.params import Snippet
+from lacuna_model.core.params import Snippet
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_server.refactor import journal
 from lacuna_server.refactor.plan import Plan, sha256
 

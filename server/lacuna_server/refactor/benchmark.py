@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from lacuna_model.errors import RequestError
-from lacuna_model.params import InfillRequest, InfillResult
-from lacuna_model.regions import MAX_GAPS
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import InfillRequest, InfillResult
+from lacuna_model.core.regions import MAX_GAPS
 from lacuna_model.syntax import parses
 from lacuna_server.refactor.apply import apply
 from lacuna_server.refactor.fill import FileFill, fill_files

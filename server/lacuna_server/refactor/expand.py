@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
 
-from lacuna_model.params import Region
+from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language
 from lacuna_server.files import LINE_END
 from lacuna_server.refactor.carried import SEPARATOR, Carried, Comment, Place, carried

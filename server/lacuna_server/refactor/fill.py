@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 
 import msgspec
 
-from lacuna_model.errors import LacunaError
-from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Region
-from lacuna_model.regions import MAX_GAPS, MAX_SPAN_BYTES
+from lacuna_model.core.errors import LacunaError
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES
 from lacuna_server.files import LINE_END
 from lacuna_server.refactor.plan import Edit, FileEdits, sha256
 from lacuna_server.refactor.rewrite import Rewrite

@@ -4,9 +4,9 @@ import glob
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
+from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, scan
 from lacuna_model.syntax import Language, language_for
-from lacuna_model.workspace.files import WorkspaceSettings, admits, quotable, scan
 from lacuna_server import files
 from lacuna_server.refactor.globs import Glob
 from lacuna_server.refactor.source import Source

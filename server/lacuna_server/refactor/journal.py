@@ -20,8 +20,8 @@ import filelock
 import msgspec
 import platformdirs
 
-from lacuna_model import atomic
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
+from lacuna_model.hub import atomic
 from lacuna_server import files
 from lacuna_server.refactor.plan import sha256
 

@@ -7,7 +7,7 @@ from threading import Lock
 
 import msgspec
 
-from lacuna_model.errors import LacunaError
+from lacuna_model.core.errors import LacunaError
 from lacuna_model.syntax.parsing import UnparsableError
 from lacuna_server.refactor.matching import Answer, Question
 

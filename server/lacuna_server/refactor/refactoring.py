@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_model.syntax.parsing import UnparsableError
 from lacuna_server.refactor.expand import rewrites
 from lacuna_server.refactor.matching import Span

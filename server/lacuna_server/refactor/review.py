@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_server import files, output
 from lacuna_server.files import Document
 from lacuna_server.refactor.plan import FileEdits, Plan

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from lacuna_model.params import Region
+from lacuna_model.core.params import Region
 from lacuna_server.refactor.source import Source
 
 # A hole is a region whose offsets are not known yet.

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from tree_sitter import Node
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_server.refactor.matcher import MATCHER
 from lacuna_server.refactor.matching import VARIABLE, Question, Span
 from lacuna_server.refactor.source import Source

@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 
 from tree_sitter import Node, Query, QueryCursor, QueryError, Tree
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_model.syntax import Language
 from lacuna_server.files import LINE_END
 from lacuna_server.refactor.not_code import KeptLines, Span, comments

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from lacuna_model.errors import RequestError
-from lacuna_model.params import Region
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Region
 from lacuna_model.syntax.byte_grammar import regex_grammar
 from lacuna_server.refactor.matching import VARIABLE
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lacuna_model.params import FillStats, InfillRequest, InfillResult
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 # What of llama-cpp-python is used. It says the tokens in the file beside the model, where it tells what it is asked.
 LLAMA_CPP = """

@@ -10,7 +10,7 @@ from lacuna_model.evaluate.bench_contexts import Context, contexts
 from lacuna_model.evaluate.bench_engines import FillerCompleter, LlamaCompleter
 from lacuna_model.evaluate.bench_report import Cell, Ratio, ratios
 from lacuna_model.evaluate.llama import NUM_DRAFTED
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 from .fakes import Canned, Continuing, write_llama_cpp
 

@@ -6,9 +6,9 @@ import torch
 pytest.importorskip("triton")
 
 from lacuna_kernels import gpu, reference
-from lacuna_model.devices import choose_device
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_model.evaluate import bench_kernels as benchmark
+from lacuna_model.network.devices import choose_device
 
 
 def test_says_that_every_kernel_is_right_and_times_none_on_a_cpu() -> None:

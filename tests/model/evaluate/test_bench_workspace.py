@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 from tests.model import tiny
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_model.evaluate.bench_workspace import AFTER, BEFORE, COMMITTED, FILL, bench_workspace, table
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 
 def test_every_step_of_every_place_is_timed(tokenizer: Tokenizer, tmp_path: Path) -> None:

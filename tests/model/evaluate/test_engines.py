@@ -5,12 +5,12 @@ from typing import cast
 import pytest
 from tests.model.fim import tiny_fim
 
-from lacuna_model import readers
+from lacuna_model.backends import readers
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
 from lacuna_model.engine import Engine
 from lacuna_model.evaluate.engines import OURS, STEPS, EngineFiller, compared_by_default, compared_engines
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.models import SMALL_MODEL
-from lacuna_model.params import DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_model.hub.models import SMALL_MODEL
 
 from .fakes import Canned, write_llama_cpp
 

@@ -8,8 +8,8 @@ from rich.console import Console
 from tests.model import gguf_files, tiny
 from tests.model.fim import tiny_fim
 
-from lacuna_model import readers
-from lacuna_model.errors import RequestError
+from lacuna_model.backends import readers
+from lacuna_model.core.errors import RequestError
 from lacuna_model.evaluate.held_out import ALL, Restored, restore, summarise
 from lacuna_model.evaluate.held_out_cases import SHAPES
 from lacuna_model.evaluate.held_out_main import held_out_main, measure
@@ -17,7 +17,7 @@ from lacuna_model.evaluate.held_out_report import HeldOutReport, Question, repor
 from lacuna_model.evaluate.held_out_texts import HeldOut, find_held_out, valid
 from lacuna_model.evaluate.plots import draw
 from lacuna_model.evaluate.records import Records
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.tokens.tokenizer import Tokenizer
 from lacuna_model.train.documents import Document, DocumentWriter
 from lacuna_model.train.packages import CorpusError
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_model.errors import LacunaError
+from lacuna_model.core.errors import LacunaError
 from lacuna_model.evaluate.held_out_cases import SHAPES, sample_cases
 from lacuna_model.train.documents import Document
 

@@ -6,7 +6,7 @@ import pytest
 from tests.model import gguf_files
 from tests.model.fim import tiny_fim
 
-from lacuna_model.errors import LacunaError
+from lacuna_model.core.errors import LacunaError
 from lacuna_model.evaluate.llama import INSTALL, NUM_DRAFTED, LlamaCpp
 
 from .fakes import write_llama_cpp

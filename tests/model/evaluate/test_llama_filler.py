@@ -4,10 +4,10 @@ import pytest
 from tests.model import tiny
 from tests.model.fim import tiny_fim
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import InfillRequest, InfillResult, Region, Snippet
 from lacuna_model.evaluate.llama_filler import PIECE_TOKENS, LlamaFiller
-from lacuna_model.params import InfillRequest, InfillResult, Region, Snippet
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 from .fakes import Continuing
 

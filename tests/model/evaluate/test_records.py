@@ -3,7 +3,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_model.evaluate.records import Records
 
 

@@ -4,13 +4,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
 from lacuna_model.evaluate.dataset import Problem
 from lacuna_model.evaluate.report import evaluate_main
 from lacuna_model.evaluate.runner import MAX_TOKENS, attempt, parses, request_for, run
 from lacuna_model.evaluate.sandbox import Sandbox
 from lacuna_model.evaluate.scores import Attempt
-from lacuna_model.params import FillStats, InfillRequest, InfillResult
 
 from .fakes import Canned
 from .test_dataset import problem, write

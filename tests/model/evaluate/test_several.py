@@ -2,12 +2,12 @@
 
 import pytest
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
+from lacuna_model.core.regions import splice
 from lacuna_model.evaluate.dataset import Problem
 from lacuna_model.evaluate.sandbox import Sandbox
 from lacuna_model.evaluate.several import ONE_BY_ONE, TOGETHER, measure, several, summarise, table
-from lacuna_model.params import FillStats, InfillRequest, InfillResult
-from lacuna_model.regions import splice
 
 LINES = ["def double(x):\n", "    y = x\n", "    y = y + x\n", "    return y\n"]
 TEST = "def check(candidate):\n    assert candidate(2) == 4\n"

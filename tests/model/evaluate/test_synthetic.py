@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from tests.model import tiny
 
-from lacuna_model.canvas import Canvas, Marginals
-from lacuna_model.context import Gap
+from lacuna_model.core.context import Gap
+from lacuna_model.decode.canvas import Canvas, Marginals
 from lacuna_model.evaluate.synthetic import UNSURE, SyntheticModel
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 TOKENS = Tokenizer(tiny.vocabulary())
 TRUTH = tuple(TOKENS.encode("def add(first, second):\n    return first + second\n"))

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Status
 from lacuna_model.evaluate.typed import Shown, Typed, outcome_table, outcomes, shown, suggest, typed_cases
-from lacuna_model.params import FillStats, InfillRequest, InfillResult, Status
 from lacuna_model.train.documents import Document
 
 PYTHON = "".join(f"def f{i}(größe):\n    # a note\n    return größe + {i}\n\n\n" for i in range(12))

@@ -5,7 +5,7 @@ from tests.model import tiny
 
 from lacuna_model.evaluate import unclean
 from lacuna_model.syntax import LANGUAGES, language_for, parses
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 FOLDER = Path(__file__).parents[2] / "data" / "syntax"
 FILES = sorted(FOLDER.iterdir())

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from tests.model import tiny
 
-from lacuna_model.errors import LacunaError, RequestError
+from lacuna_model.core.errors import LacunaError, RequestError
 from lacuna_model.evaluate import workspace_cases
 from lacuna_model.evaluate.workspace import ARMS, Bench, Outcome
 from lacuna_model.evaluate.workspace_cases import Held, draw_cases, fetch_packages, held, read_pins

@@ -3,7 +3,7 @@
 import torch
 from tests.model import tiny
 
-from lacuna_model.context import Layout
+from lacuna_model.core.context import Layout
 from lacuna_model.fim.context import MOST_STALE, FimContext, Prompts
 
 from . import tiny_fim

@@ -7,13 +7,13 @@ import pytest
 import torch
 from tests.model import gguf_files, tiny
 
+from lacuna_model.backends.readers import load
+from lacuna_model.core.errors import WeightsError
+from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
-from lacuna_model.errors import WeightsError
 from lacuna_model.fim import loading
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim, load_fim
-from lacuna_model.params import DecodeOptions, InfillRequest, Region
-from lacuna_model.readers import load
 
 from . import tiny_fim
 

@@ -9,11 +9,11 @@ from safetensors.torch import load_file
 from tests.model import gguf_files, tiny
 
 from lacuna_kernels import native
-from lacuna_model import prepared as store
-from lacuna_model.arena import Arena
 from lacuna_model.fim import loading
 from lacuna_model.fim.loading import LoadedFim, load_fim
-from lacuna_model.weights import GgufFile
+from lacuna_model.loading import prepared as store
+from lacuna_model.loading.weights import GgufFile
+from lacuna_model.network.arena import Arena
 
 from . import tiny_fim
 

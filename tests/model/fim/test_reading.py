@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.model import tiny
 
-from lacuna_model.canvas import Canvas
-from lacuna_model.constraint import Unconstrained
-from lacuna_model.context import Layout
-from lacuna_model.denoise import Ending, denoise
+from lacuna_model.core.constraint import Unconstrained
+from lacuna_model.core.context import Layout
+from lacuna_model.core.params import DecodeOptions
+from lacuna_model.decode.canvas import Canvas
+from lacuna_model.decode.denoise import Ending, denoise
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.drafts import ProjectDrafts
 from lacuna_model.fim.reading import FimReader
-from lacuna_model.params import DecodeOptions
 
 from . import tiny_fim
 from .test_context import prompt

@@ -3,7 +3,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lacuna_model.prior.encoding import LineEncoder
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 # What lines begin and end with, put together at random: white space, line ends, digits, characters of several bytes.
 PIECES = [

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
+from lacuna_model.files.scanning import WorkspaceSettings
 from lacuna_model.prior.index import Segment
 from lacuna_model.prior.indexing import Progress, refresh
 from lacuna_model.prior.matching import longest_match
 from lacuna_model.prior.store import IndexedFiles
-from lacuna_model.tokenizer import Tokenizer
-from lacuna_model.workspace.files import WorkspaceSettings
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 SETTINGS = WorkspaceSettings()
 

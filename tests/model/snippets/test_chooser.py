@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.model import tiny
 
-from lacuna_model.params import Diagnostic, Snippet
+from lacuna_model.core.params import Diagnostic, Snippet
+from lacuna_model.files.scanning import WorkspaceSettings
 from lacuna_model.snippets.chooser import SnippetChooser
 from lacuna_model.snippets.format import join
-from lacuna_model.tokenizer import Tokenizer
-from lacuna_model.workspace.files import WorkspaceSettings
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 TOKENIZER = Tokenizer(tiny.VOCABULARY)
 BUDGET = 2000

@@ -1,9 +1,9 @@
 import pytest
 
-from lacuna_model.params import Diagnostic, Snippet
+from lacuna_model.core.params import Diagnostic, Snippet
 from lacuna_model.snippets.diagnostics import diagnostics_snippet
 from lacuna_model.snippets.format import TokenCounts, comment, join
-from lacuna_model.tokenizer import Tokenizer
+from lacuna_model.tokens.tokenizer import Tokenizer
 
 
 @pytest.mark.parametrize(

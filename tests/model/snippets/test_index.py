@@ -6,8 +6,8 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lacuna_model.files.scanning import WorkspaceSettings
 from lacuna_model.snippets.index import WorkspaceIndex
-from lacuna_model.workspace.files import WorkspaceSettings
 
 NAMES = st.sampled_from(["a.py", "b.py", "pkg/a.py", ".env", "ignored.py"])
 TEXTS = st.sampled_from(["def f(): pass\n", "class A:\n    x = 1\n", "-----BEGIN RSA PRIVATE KEY-----\n", "x = 1\r\n"])

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_model.params import Snippet
+from lacuna_model.core.params import Snippet
 from lacuna_model.snippets.selection import Selection, select
 
 

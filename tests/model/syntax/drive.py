@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lacuna_model.canvas import Canvas, Marginals
-from lacuna_model.constraint import Commit, Constraint, GapView, Remask, TokenText, Verdict
-from lacuna_model.context import Gap
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import Commit, Constraint, GapView, Remask, TokenText, Verdict
+from lacuna_model.core.context import Gap
+from lacuna_model.core.params import Region
+from lacuna_model.decode.canvas import Canvas, Marginals
 from lacuna_model.syntax import Language, SyntaxConstraint, language_for
 from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.closing import Closer

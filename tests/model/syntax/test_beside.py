@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from lacuna_model.constraint import Commit, GapView
-from lacuna_model.errors import RequestError
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import Commit, GapView
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint, constraint_for
 from lacuna_model.syntax.beam import Effort
 from lacuna_model.syntax.beside import Beside

@@ -7,8 +7,8 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from lacuna_model.constraint import GapView
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import GapView
+from lacuna_model.core.params import Region
 from lacuna_model.syntax.candidates import MAX_REFUSED, Candidates, _in_turns
 from lacuna_model.syntax.draft import lay_out
 from lacuna_model.syntax.gap_text import GapText

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.canvas import Canvas
-from lacuna_model.constraint import Commit, Constraint, Remask, Unconstrained
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import Commit, Constraint, Remask, Unconstrained
+from lacuna_model.core.params import Region
+from lacuna_model.decode.canvas import Canvas
 from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint, constraint_for, parses
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.oracle import python_syntax

@@ -1,8 +1,8 @@
 """A gap's slots as the search sees them, after commits and remasks that the canvas has yet to make."""
 
-from lacuna_model.canvas import Canvas
-from lacuna_model.constraint import Commit, GapView, Remask
-from lacuna_model.context import Gap
+from lacuna_model.core.constraint import Commit, GapView, Remask
+from lacuna_model.core.context import Gap
+from lacuna_model.decode.canvas import Canvas
 from lacuna_model.syntax.draft import changed
 
 CHANGES = (

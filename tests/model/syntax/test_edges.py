@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tree_sitter import Parser
 
-from lacuna_model.constraint import GapView
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import GapView
+from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint, constraint_for, language_for
 from lacuna_model.syntax.document import Document, parses
 from lacuna_model.syntax.error_set import Splice, carried_over, tree_faults

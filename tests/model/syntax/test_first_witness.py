@@ -2,7 +2,7 @@
 
 import pytest
 
-from lacuna_model.constraint import Commit, GapView
+from lacuna_model.core.constraint import Commit, GapView
 from lacuna_model.syntax import first_witness, witness
 
 from .conftest import SmallTokens

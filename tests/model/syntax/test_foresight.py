@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from lacuna_model.constraint import Commit, GapView
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import Commit, GapView
+from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language, SyntaxConstraint, beam, witness
 from lacuna_model.syntax.search import ATTEMPTS
 

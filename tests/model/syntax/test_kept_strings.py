@@ -2,8 +2,8 @@
 
 import pytest
 
-from lacuna_model.constraint import TokenText
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import TokenText
+from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint
 from lacuna_model.syntax.document import Document
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.constraint import GapView
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import GapView
+from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language, SyntaxConstraint
 from lacuna_model.syntax.error_set import tree_faults
 from lacuna_model.syntax.indentation import indentation_faults

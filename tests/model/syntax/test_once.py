@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tree_sitter import Parser
 
-from lacuna_model.constraint import TokenText
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import TokenText
+from lacuna_model.core.params import Region
 from lacuna_model.syntax import Language, SyntaxConstraint
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.once_rules import ONCE

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.params import InfillRequest, Region
 from lacuna_model.snippets import sources
 from lacuna_model.syntax import LANGUAGES, language_for
 from lacuna_model.syntax.parsing import Parser, UnparsableError

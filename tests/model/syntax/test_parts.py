@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tree_sitter import Parser
 
-from lacuna_model.constraint import Commit, GapView
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import Commit, GapView
+from lacuna_model.core.params import Region
 from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint, language_for
 from lacuna_model.syntax.balance import Balance
 from lacuna_model.syntax.blocks import Line, Needs, lay_lines, open_lines, render

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lacuna_model import models
+from lacuna_model.hub import models
 from lacuna_model.syntax import piece_cache
 from lacuna_model.syntax.insertions import Ending
 from lacuna_model.syntax.parse_table import parse_table

@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from lacuna_model.errors import RequestError
-from lacuna_model.params import Region
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Region
 from lacuna_model.syntax import constraint_for
 from lacuna_model.syntax.byte_grammar import json_schema_grammar, regex_grammar
 from lacuna_model.syntax.region_rules import RegionRules

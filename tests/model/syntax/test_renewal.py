@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lacuna_model.constraint import Commit, GapView
+from lacuna_model.core.constraint import Commit, GapView
 from lacuna_model.syntax import renewal
 from lacuna_model.syntax.beam import Effort, Found
 from lacuna_model.syntax.clock import Clock

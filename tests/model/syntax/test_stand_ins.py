@@ -2,7 +2,7 @@
 
 import pytest
 
-from lacuna_model.params import Region
+from lacuna_model.core.params import Region
 from lacuna_model.syntax import parses, stand_ins
 
 from .conftest import SmallTokens

@@ -11,8 +11,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.constraint import TokenText
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import TokenText
+from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.strict import Strict

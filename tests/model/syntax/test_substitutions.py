@@ -1,6 +1,6 @@
 import pytest
 
-from lacuna_model.constraint import TokenText
+from lacuna_model.core.constraint import TokenText
 from lacuna_model.syntax.substitutions import STRINGS
 
 from .drive import first_fill, require

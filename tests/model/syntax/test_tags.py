@@ -1,6 +1,6 @@
 import pytest
 
-from lacuna_model.constraint import TokenText
+from lacuna_model.core.constraint import TokenText
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.tags import Tags, scan_tags
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from lacuna_model.constraint import Commit, GapView, Remask, fill_tokens
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import Commit, GapView, Remask, fill_tokens
+from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint
 from lacuna_model.syntax.draft import Fill
 from lacuna_model.syntax.gap_text import GapText

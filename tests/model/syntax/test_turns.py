@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
-from lacuna_model.constraint import Commit, GapView
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import Commit, GapView
+from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint, search, turns
 from lacuna_model.syntax.candidates import Candidates
 from lacuna_model.syntax.clock import Clock

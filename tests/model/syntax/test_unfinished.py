@@ -3,7 +3,7 @@
 import pytest
 from tree_sitter import Parser
 
-from lacuna_model.params import Region
+from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.unfinished import Unfinished, document_of

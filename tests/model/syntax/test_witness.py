@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tree_sitter import Tree
 
-from lacuna_model.constraint import Commit, GapView
-from lacuna_model.params import Region
+from lacuna_model.core.constraint import Commit, GapView
+from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint, oracle, parsing
 from lacuna_model.syntax.document import Document
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lacuna_model.errors import NotPublishedError
+from lacuna_model.core.errors import NotPublishedError
 from lacuna_model.train.corpus import build_packages
 from lacuna_model.train.documents import Document, DocumentWriter, read_documents
 from lacuna_model.train.download import fetch

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lacuna_model.errors import DownloadError, NotPublishedError
+from lacuna_model.core.errors import DownloadError, NotPublishedError
 from lacuna_model.train.corpus import SOURCES
 from lacuna_model.train.packages import Package, Role
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lacuna_model.files.credentials import holds_credential
+from lacuna_model.files.generated import minified
 from lacuna_model.train.filters import MAX_BYTES, MIN_BYTES, decode, drop_reason
 from lacuna_model.train.languages import is_test, language_of, parses
-from lacuna_model.workspace.credentials import holds_credential
-from lacuna_model.workspace.generated import minified
 
 GOOD = '''"""Adds numbers."""
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from lacuna_model.params import InfillRequest, Region
+from lacuna_model.core.params import InfillRequest, Region
+from lacuna_model.files.root import find_root
+from lacuna_model.files.scanning import WorkspaceSettings
 from lacuna_model.prior import store
 from lacuna_model.prior.matching import longest_match
-from lacuna_model.tokenizer import Tokenizer
-from lacuna_model.workspace.files import WorkspaceSettings
+from lacuna_model.tokens.tokenizer import Tokenizer
 from lacuna_model.workspace.project import Project
-from lacuna_model.workspace.root import find_root
 from lacuna_model.workspace.workspaces import MAX_PROJECTS, Workspaces
 
 PATIENCE = 30.0

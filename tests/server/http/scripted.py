@@ -12,7 +12,7 @@ import httpx2
 import uvicorn
 from starlette.applications import Starlette
 
-from lacuna_model.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
 from lacuna_server.app import build
 from lacuna_server.config import ServerConfig
 from lacuna_server.protocol import ServiceError, Status

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_model.params import FillStats, InfillResult, SlotView, Snapshot
+from lacuna_model.core.params import FillStats, InfillResult, SlotView, Snapshot
 from lacuna_server.http.answer import Answer, Deltas, cut, progress, settled, without_stop_start
 from lacuna_server.http.question import Question
 

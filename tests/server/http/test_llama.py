@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from lacuna_model.params import FillStats
+from lacuna_model.core.params import FillStats
 from lacuna_server.http.answer import Answer
 from lacuna_server.http.llama import Completion, Infill, LlamaExchange, Timings, select
 

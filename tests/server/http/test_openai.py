@@ -1,6 +1,6 @@
 import msgspec
 
-from lacuna_model.params import FillStats
+from lacuna_model.core.params import FillStats
 from lacuna_server.http.answer import Answer
 from lacuna_server.http.openai import TextExchange, TextRequest
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_model.params import Snippet
+from lacuna_model.core.params import Snippet
 from lacuna_server.http.sentinels import STRETCH, Prompt, has_sentinels, parse
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
-from lacuna_model.params import FillStats, InfillRequest, InfillResult, Region, Status
-from lacuna_model.regions import splice
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Status
+from lacuna_model.core.regions import splice
 from lacuna_model.syntax import language_for
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.plan import FileEdits

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_server.refactor.apply import apply
 from lacuna_server.refactor.plan import Edit, FileEdits, Plan, sha256
 

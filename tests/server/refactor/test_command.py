@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lacuna_model import models
-from lacuna_model.params import InfillRequest, InfillResult, Region
+from lacuna_model.core.params import InfillRequest, InfillResult, Region
+from lacuna_model.hub import models
 from lacuna_server import cli
 from lacuna_server.commands import fill
 

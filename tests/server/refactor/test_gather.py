@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_server.refactor.gather import gather
 
 

@@ -10,8 +10,8 @@ from typing import BinaryIO
 import filelock
 import pytest
 
-from lacuna_model import atomic
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
+from lacuna_model.hub import atomic
 from lacuna_server.refactor import journal
 from lacuna_server.refactor.journal import recover, replace_all
 

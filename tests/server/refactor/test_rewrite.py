@@ -1,4 +1,4 @@
-from lacuna_model.params import Region
+from lacuna_model.core.params import Region
 from lacuna_server.refactor.rewrite import Rewrite, disjoint, first_line
 
 from .bench import Bench

@@ -1,6 +1,6 @@
 import pytest
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_server.refactor.select import WHOLE, Match, by_pattern, by_query, by_ranges, pattern_names, query_names
 from lacuna_server.refactor.source import Source
 

@@ -1,7 +1,7 @@
 import pytest
 
-from lacuna_model.errors import RequestError
-from lacuna_model.params import Region
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Region
 from lacuna_server.refactor.template import Variable, parse_parts, parse_rewrite, parse_template
 
 KNOWN = frozenset({"A", "ARGS"})

@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 
-from lacuna_model.errors import RequestError, WeightsError
-from lacuna_model.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
-from lacuna_model.regions import splice
+from lacuna_model.core.errors import RequestError, WeightsError
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
+from lacuna_model.core.regions import splice
 from lacuna_server.frames import Setup
 
 Report = Callable[[float, str], None]

@@ -4,8 +4,8 @@ import re
 import time
 from collections.abc import Callable, Generator
 
-from lacuna_model.errors import RequestError
-from lacuna_model.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
 from lacuna_server.frames import Setup
 
 STEP_S = 0.08

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from lacuna_model.errors import RequestError
+from lacuna_model.core.errors import RequestError
 from lacuna_server.refactor.recipes import annotations, arms, logging_calls, parameter
 from lacuna_server.refactor.recipes.rules import rule_sets
 from lacuna_server.refactor.refactoring import Found, Refactoring

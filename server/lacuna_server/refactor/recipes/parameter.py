@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tree_sitter import Node
 
-from lacuna_model.errors import RequestError
-from lacuna_model.params import Region
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Region
 from lacuna_server.refactor.recipes.python_trees import ancestors, name, nodes, text
 from lacuna_server.refactor.refactoring import Found
 from lacuna_server.refactor.rewrite import LeftOut, Part, Rewrite, first_line

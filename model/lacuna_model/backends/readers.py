@@ -1,0 +1,83 @@
+"""The kinds of models behind one door: what each keeps of a document's context, and what reads its canvases.
+
+Fill-in-the-middle models keep the context encoded; open diffusion checkpoints read the whole text anew in each pass.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from lacuna_model.backends.whole_sequence import LoadedCheckpoint, NoCache, WholeSequenceModel
+from lacuna_model.core.context import Layout
+from lacuna_model.core.params import DecodeOptions, InfillRequest
+from lacuna_model.decode.candidates import Reader
+from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.drafts import ProjectDrafts
+from lacuna_model.fim.loading import LoadedFim, load_fim
+from lacuna_model.fim.prompt import prompt_head
+from lacuna_model.fim.reading import FimReader
+from lacuna_model.hub import models
+from lacuna_model.loading.checkpoint import Checkpoint
+from lacuna_model.loading.weights import GgufFile
+from lacuna_model.network.assembly import build_transformer, fuse
+from lacuna_model.network.devices import choose_device
+from lacuna_model.prior.index import Segment
+from lacuna_model.snippets.format import join
+from lacuna_model.tokens.prefixes import PrefixTable
+from lacuna_model.tokens.tokenizer import Tokenizer
+
+Loaded = LoadedCheckpoint | LoadedFim
+Cache = NoCache | FimContext
+
+
+def load(model: str, *, threads: int = 0, device: str = "") -> Loaded:
+    """A model of the registry by its name, a GGUF file with fill-in-the-middle tokens, or the checkpoint in a folder.
+
+    Raises ModelNotFoundError, WeightsError or, where the ``device`` is not here, DeviceError.
+    """
+    if (folder := models.folder(model)) is not None:
+        return load_checkpoint(folder, choose_device(device))
+    return load_fim(models.weights(model), model, threads=threads, device=device)
+
+
+def load_tokenizer(name: str) -> Tokenizer:
+    """The tokenizer of a model alone: of the registry, of a GGUF file, or of the checkpoint in a folder."""
+    folder = models.folder(name)
+    if folder is not None:
+        return Checkpoint(folder).tokenizer()
+    return Tokenizer(GgufFile(models.weights(name)).vocabulary())
+
+
+def load_checkpoint(folder: Path, device: torch.device, dtype: torch.dtype | None = None) -> LoadedCheckpoint:
+    """The checkpoint in a folder; without a ``dtype`` in bfloat16 on a GPU, else in float32."""
+    checkpoint = Checkpoint(folder)
+    config, tokenizer = checkpoint.config, checkpoint.tokenizer()
+    dtype = dtype or (torch.bfloat16 if device.type == "cuda" else torch.float32)
+    transformer = build_transformer(config, fuse(checkpoint.state(device, dtype), config))
+    return LoadedCheckpoint(str(folder), config, tokenizer, transformer, PrefixTable(tokenizer, device), dtype)
+
+
+def new_cache(model: Loaded) -> Cache:
+    """What a model keeps of a document's context, as yet nothing."""
+    if isinstance(model, LoadedCheckpoint):
+        return NoCache()
+    return FimContext(model.transformer, model.tokenizer, model.fim.suffix, model.cache_dtype)
+
+
+def opening(model: Loaded, request: InfillRequest) -> Sequence[int]:
+    """The tokens in front of the open file's text: the snippets, and what the model's format begins with."""
+    if isinstance(model, LoadedFim):
+        return prompt_head(model.fim, model.tokenizer, request.snippets, request.path)
+    return [model.tokenizer.document_id, *model.tokenizer.encode(join(request.snippets))]
+
+
+def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment], options: DecodeOptions) -> Reader:
+    """What reads the canvases of a request; ``known`` is what drafts are looked for in.
+
+    Checkpoints go without drafts, for nothing verifies them there.
+    """
+    if isinstance(model, LoadedCheckpoint):
+        return WholeSequenceModel(model, layout)
+    assert isinstance(cache, FimContext)
+    return FimReader(model, cache, ProjectDrafts(known, layout) if options.prior else None, len(layout.gaps))

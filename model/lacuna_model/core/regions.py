@@ -1,0 +1,136 @@
+"""Regions of a document: checked, grouped by what one window can hold, and spliced with their fills."""
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
+import msgspec
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Region
+from lacuna_model.core.stopping import LineLimit, StopRule
+
+# Regions of one window: no more than training had, and no further apart than the window can show.
+MAX_GAPS = 8
+MAX_SPAN_BYTES = 3000
+
+
+def one_line(tail: str) -> bool:
+    """Whether a fill at a cursor is of one line: where text stands behind the cursor on its line, the ``tail``."""
+    return bool(tail.strip())
+
+
+def at_cursor(at: int, tail: str, max_tokens: int, max_lines: int = 0) -> Region:
+    """The region at a cursor, of at most ``max_lines`` lines (0: any number), and of one in front of a ``tail``."""
+    single = max_lines == 1 or one_line(tail)
+    return Region(at, at, max_tokens, max_lines=1 if single else max_lines, single_line=single)
+
+
+def check(regions: Sequence[Region], text: bytes) -> None:
+    """Raise RequestError unless the regions are ordered, disjoint, within ``text`` and between characters."""
+    if not regions:
+        raise RequestError("the request names no region to fill")
+    previous = 0
+    for region in regions:
+        if not 0 <= region.start <= region.end <= len(text):
+            raise RequestError(f"region {region.start}..{region.end} lies outside the text of {len(text)} bytes")
+        if region.start < previous:
+            raise RequestError(f"region {region.start}..{region.end} overlaps the one before or is out of order")
+        for at in (region.start, region.end):
+            if at < len(text) and text[at] & 0xC0 == 0x80:
+                raise RequestError(f"offset {at} lies within a character")
+        if region.max_tokens < 1:
+            raise RequestError(f"region {region.start}..{region.end} may hold no token: max_tokens {region.max_tokens}")
+        previous = region.end
+
+
+def newlines(text: bytes, regions: Sequence[Region]) -> list[str]:
+    """The newline that each fill ends with because it is lines of their own in front of an indented one, else "".
+
+    Whoever fills such a gap need not write it, so it is the text's: a token of natural text has the newline and the
+    indentation behind it in one, and a fill that had to end between the two seldom did (24 of 150 single lines passed
+    their tests, with nearly twice the tokens that 32 passed with when the newline stood behind the gap).
+    """
+    found = []
+    for region, behind in zip(regions, pieces(text, regions)[1:], strict=True):
+        words = region.must_contain or region.must_not_contain
+        ruled = region.single_line or region.regex or region.json_schema or words
+        indented = behind[:1] in (b" ", b"\t") and behind.partition(b"\n")[0].strip()
+        whole = text.endswith(b"\n", 0, region.start) and indented and not ruled
+        line = "\r\n" if text.endswith(b"\r\n", 0, region.start) else "\n"
+        found.append(line if whole else "")
+    return found
+
+
+def spaced(text: bytes, regions: Sequence[Region], lines: Sequence[str]) -> tuple[bytes, list[Region]]:
+    """The text with ``lines``, a newline or nothing, behind every region, and the regions in it."""
+    behind = [msgspec.structs.replace(region, start=region.end) for region in regions]
+    added = accumulate(map(len, lines[:-1]), initial=0)
+    return splice(text, behind, lines), [_shifted(region, by) for region, by in zip(regions, added, strict=True)]
+
+
+def closed(fills: Sequence[str], lines: Sequence[str]) -> tuple[str, ...]:
+    """The first fills with the ``lines`` that they end with; one that is empty adds no line."""
+    pairs = zip(fills, lines, strict=False)
+    return tuple(fill + line if fill and not fill.endswith("\n") else fill for fill, line in pairs)
+
+
+def _shifted(region: Region, by: int) -> Region:
+    return msgspec.structs.replace(region, start=region.start + by, end=region.end + by)
+
+
+def grouped(regions: Sequence[Region], text: bytes) -> Iterator[range]:
+    """Indices of regions that are filled together, in order."""
+    first = 0
+    for index in range(1, len(regions) + 1):
+        if (
+            index == len(regions)
+            or index - first == MAX_GAPS
+            or regions[index].start - regions[first].end > MAX_SPAN_BYTES
+        ):
+            yield range(first, index)
+            first = index
+
+
+def moved(
+    text: bytes, regions: Sequence[Region], fills: Sequence[str], group: range, later: Sequence[str] = ()
+) -> tuple[bytes, list[Region]]:
+    """The text with the first regions filled, and the regions of ``group`` where they stand in it.
+
+    Regions of later groups are left out of the text, since what stands in them (a marker, say) is not to be read, or
+    hold what is in ``later`` for them.
+    """
+    behind = regions[group.stop - 1].end
+    coming = [_shifted(region, -behind) for region in regions[group.stop :]]
+    tail = splice(text[behind:], coming, later or [""] * len(coming))
+    done = regions[: group.start]
+    head_end = regions[group.start - 1].end if done else 0
+    head = splice(text[:head_end], done, fills[: group.start])
+    offset = len(head) - head_end
+    shifted = [_shifted(regions[i], offset) for i in group]
+    return head + text[head_end:behind] + tail, shifted
+
+
+def pieces(text: bytes, regions: Sequence[Region]) -> list[bytes]:
+    """The texts between the regions: n regions have n + 1."""
+    ends = [0, *(region.end for region in regions)]
+    starts = [*(region.start for region in regions), len(text)]
+    return [text[end:start] for end, start in zip(ends, starts, strict=True)]
+
+
+def splice(text: bytes, regions: Sequence[Region], fills: Sequence[str]) -> bytes:
+    """``text`` with every region replaced by its fill."""
+    pieces, at = [], 0
+    for region, fill in zip(regions, fills, strict=True):
+        pieces += [text[at : region.start], fill.encode()]
+        at = region.end
+    return b"".join([*pieces, text[at:]])
+
+
+def stop_rules(text: bytes, regions: Sequence[Region]) -> Iterator[StopRule]:
+    """Where the fill of each region ends: as the text behind it would be repeated, or with the last line it takes."""
+    for index, region in enumerate(regions):
+        after = text[region.end :].decode()
+        following = regions[index + 1 : index + 2]
+        until = len(text[region.end : following[0].start].decode()) if following else None
+        limit = LineLimit.of(region, text[region.end :])
+        yield StopRule.between(text[: region.start].decode(), after, until, limit)

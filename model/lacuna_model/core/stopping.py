@@ -1,0 +1,143 @@
+"""When a left-to-right model has filled a gap: the stop rule that every baseline shares."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from lacuna_model.core.params import Region
+
+# What a line within a block may begin with at the left edge: nothing, white space, a closing bracket.
+_EDGE = ("", " ", "\t", "\r", ")", "]", "}")
+# Shorter parts of a line between two gaps, a comma say, are no sign that the first one ends.
+LEAST_PART = 4
+LEAST_LOOPED, MOST_PERIOD = 16, 48
+
+
+@dataclass(frozen=True, slots=True)
+class LineLimit:
+    """How many ``lines`` a region takes; ``keeps_newline`` says that the newline of the last one is the fill's own."""
+
+    lines: int
+    keeps_newline: bool
+
+    @classmethod
+    def of(cls, region: Region, after: bytes) -> Self | None:
+        """The limit of a region that ``after`` follows; None where it takes any number."""
+        lines = 1 if region.single_line else region.max_lines
+        return cls(lines, not region.single_line and not after.startswith((b"\n", b"\r"))) if lines else None
+
+    def cut(self, fill: bytes) -> bytes:
+        """The fill without what lies beyond."""
+        lines = fill.split(b"\n", self.lines)
+        if len(lines) <= self.lines:
+            return fill
+        kept = b"\n".join(lines[: self.lines])
+        return kept + b"\n" if self.keeps_newline else kept.removesuffix(b"\r")
+
+
+@dataclass(frozen=True, slots=True)
+class StopRule:
+    """Where a growing text ends as a fill.
+
+    A model that only continues text does not know where the gap ends. The fill ends where the model repeats the
+    first non-blank line of the text after the gap (``resumes``), or where it leaves the indented block that the gap
+    lies in (``in_block``), since what follows then belongs to something else. ``head`` is what stands before the gap
+    on its own line; ``mid_line`` says that ``resumes`` is the rest of a line, so that a line may end with it,
+    ``broken`` that another gap goes on with that line, and ``newline_follows`` that the text after the gap ends the
+    fill's last line. A fill also ends with the last line that its region takes (``limit``).
+    """
+
+    head: str
+    resumes: str
+    mid_line: bool
+    in_block: bool
+    newline_follows: bool
+    broken: bool = False
+    limit: LineLimit | None = None
+
+    @classmethod
+    def between(cls, before: str, after: str, until: int | None = None, limit: LineLimit | None = None) -> Self:
+        """The rule for the gap between two texts; ``until`` the next gap so many characters of ``after`` follow."""
+        head = before.rpartition("\n")[2]
+        first = next((line for line in after.split("\n") if line.strip()), "")
+        part = after[:until].lstrip("\n")
+        broken = until is not None and first.startswith(part) and len(part.strip()) >= LEAST_PART
+        resumes = (part if broken else first).rstrip()
+        above = next((line for line in reversed(before.split("\n")) if line.strip()), "")
+        in_block = above[:1].isspace() or above.rstrip().endswith(":")
+        newline_follows = after[:1] == "\n"
+        opens_line = not after or newline_follows
+        mid_line = bool(resumes) and not opens_line and (bool(head.strip()) or (in_block and not resumes[0].isspace()))
+        below = after.partition("\n")[2] if mid_line else after
+        next_line = next((line for line in below.split("\n") if line.strip()), " ")
+        return cls(head, resumes, mid_line, in_block and next_line[0].isspace(), newline_follows, broken, limit)
+
+    def end(self, text: str, *, final: bool) -> str | None:
+        """The fill where ``text`` has reached its end, else None; ``final`` says that no more text will come.
+
+        A line is judged once it is complete: ``return x`` may still become ``return x + 1``.
+        """
+        kept = self.limit.cut(text.encode()).decode() if self.limit else text
+        if kept != text:
+            return self.end(kept, final=True)
+        position = 0
+        lines = text.split("\n")
+        for index, line in enumerate(lines):
+            whole = self.head + line if index == 0 else line
+            if self._leaves_block(whole, opens=index > 0 or not self.head):
+                return self._last_line_closed(_ended(text[:position], "\n"))
+            if index < len(lines) - 1 or final:
+                length = self._kept(line.rstrip(), whole.rstrip())
+                if length is not None:
+                    return self._last_line_closed(text[: position + length])
+            position += len(line) + 1
+        return text if final else None
+
+    def _last_line_closed(self, text: str) -> str:
+        """Whole lines, with the end of the last one left to the text after the gap where it has that."""
+        return _ended(text, "") if self.newline_follows else text
+
+    def _leaves_block(self, line: str, *, opens: bool) -> bool:
+        """Whether a line begins at the left edge where the gap lies further in; a closing bracket may stand there."""
+        return self.in_block and opens and line[:1] not in _EDGE
+
+    def _kept(self, line: str, whole: str) -> int | None:
+        """How much of a complete line belongs to the fill where the text after the gap resumes in it, else None."""
+        if not self.resumes:
+            return None
+        if self.mid_line and self.broken:
+            return line.find(self.resumes) if self.resumes in line else None
+        if self.mid_line:
+            return len(line) - len(self.resumes) if line.endswith(self.resumes) else None
+        return 0 if whole == self.resumes or (self.broken and whole.startswith(self.resumes)) else None
+
+
+def _ended(text: str, newline: str) -> str:
+    """A text with ``newline`` in place of the white space at its end, if that has one."""
+    bare = text.rstrip()
+    return bare + newline if "\n" in text[len(bare) :] else text
+
+
+def looping(tokens: Sequence[int]) -> int | None:
+    """The token with which a text that says the same again and again would go on doing so; None where it does not.
+
+    A loop is said twice more in full, and goes on for ``LEAST_LOOPED`` tokens at least: greedy decoding of a small
+    model does not leave one by itself (arXiv 1904.09751).
+    """
+    for period in range(1, min(MOST_PERIOD, len(tokens) // 3) + 1):
+        looped = 0
+        while looped + period < len(tokens) and tokens[-1 - looped] == tokens[-1 - looped - period]:
+            looped += 1
+        if looped >= max(2 * period, LEAST_LOOPED):
+            return tokens[-period]
+    return None
+
+
+def trim_overlap(fill: str, after: str) -> str:
+    """``fill`` without an end that repeats the beginning of ``after`` up to the end of one of its lines."""
+    for end in reversed([match.end() for match in re.finditer(r"\n|\Z", after)]):
+        repeated = after[:end]
+        if repeated.strip() and fill.endswith(repeated):
+            return fill[: -len(repeated)]
+    return fill

@@ -1,0 +1,226 @@
+"""THE denoise loop: one for every model, cache, schedule and constraint."""
+
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal, Protocol
+
+import numpy as np
+
+from lacuna_model.core.constraint import Commit, Constraint, Remask, TokenText, Verdict
+from lacuna_model.core.params import DecodeOptions, SlotState, SlotView, Snapshot
+from lacuna_model.decode import schedule
+from lacuna_model.decode.canvas import Canvas, Marginals
+
+# How often a constraint that finds no witness is asked: it searches further each time.
+MAX_DEFERRALS = 16
+
+Outcome = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
+
+
+class CanvasModel(Protocol):
+    """Reads canvases: one forward pass over the open blocks of all gaps."""
+
+    def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
+        """Marginals of every open canvas (None for closed ones), priors and guidance mixed in."""
+        ...
+
+    def finish_block(self, canvases: Sequence[Canvas]) -> None:
+        """Take full blocks into the context before the next block is opened."""
+        ...
+
+    def withdraw(self) -> bool:
+        """Take back the least sure of what was proposed without asking the model; whether there was any."""
+        ...
+
+
+@dataclass(slots=True)
+class Counts:
+    """What the loop counts, and the milliseconds that it waited for the constraint."""
+
+    steps: int = 0
+    corrections: int = 0
+    deferrals: int = 0
+    constraint_ms: float = 0.0
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """The time inside is spent on the constraint."""
+        began = time.perf_counter()
+        yield
+        self.constraint_ms += (time.perf_counter() - began) * 1e3
+
+
+@dataclass(slots=True)
+class Ending:
+    """How the loop ended."""
+
+    outcome: Outcome
+    verdict: Verdict
+    counts: Counts = field(default_factory=Counts)
+
+
+def denoise(
+    model: CanvasModel,
+    canvases: Sequence[Canvas],
+    constraint: Constraint,
+    tokens: TokenText,
+    options: DecodeOptions,
+    *,
+    cancelled: Callable[[], bool],
+    deadline: float | None,
+) -> Generator[Snapshot, None, Ending]:
+    """Fill ``canvases`` step by step, yielding a snapshot after each; returns how it ended.
+
+    ``deadline`` is a ``time.monotonic`` instant. Both it and ``cancelled`` are looked at before every pass, and before
+    a constraint that let nothing through is asked again; there is a snapshot then, too, for a search for a first
+    witness may take long, and others wait for their turn.
+    """
+
+    def late() -> bool:
+        return deadline is not None and time.monotonic() >= deadline
+
+    counts = Counts()
+    generator = np.random.default_rng(options.seed)
+    step_in_block = 0
+    for canvas in canvases:
+        canvas.open_block()
+    while not all(canvas.closed for canvas in canvases):
+        if cancelled():
+            return Ending("cancelled", Verdict("ok", None), counts)
+        if late():
+            views = [canvas.view(None) for canvas in canvases]
+            with counts.waiting():
+                verdict = constraint.finish(views, truncate=True)
+            return Ending("deadline", verdict, counts)
+        marginals = [
+            seen and schedule.without_loop(seen, canvas)
+            for canvas, seen in zip(canvases, model.read(canvases), strict=True)
+        ]
+        if options.temperature > 0:
+            marginals = [
+                seen and schedule.draw(seen, canvas.frontier, options.temperature, generator)
+                for canvas, seen in zip(canvases, marginals, strict=True)
+            ]
+        steps_left = max(options.steps - step_in_block, 1)
+        proposal = schedule.propose(canvases, marginals, options, steps_left)
+        edits = schedule.corrections(canvases, marginals, options.corrections - counts.corrections, tokens.eog_id)
+        views = [canvas.view(seen) for canvas, seen in zip(canvases, marginals, strict=True)]
+        admitted: Sequence[Commit | Remask] = ()
+        for _ in range(MAX_DEFERRALS):
+            with counts.waiting():
+                admitted = constraint.admit(views, [*proposal, *edits])
+            if admitted:
+                break
+            counts.deferrals += 1
+            yield snapshot(counts, canvases, marginals, tokens)
+            if cancelled() or late():
+                break
+        if not set(admitted) & {*proposal, *edits} and model.withdraw():
+            continue
+        if not admitted:
+            if cancelled() or late():
+                continue
+            break  # there is no witness, and another pass would see the same: the constraint has the last word
+        _apply(canvases, marginals, admitted, tokens.eog_id, counts)
+        with counts.waiting():
+            for gap, canvas in enumerate(canvases):
+                canvas.close_by_rule(tokens, partial(_is_confirmed, constraint, canvas, gap))
+        counts.steps += 1
+        step_in_block += 1
+        yield snapshot(counts, canvases, marginals, tokens)
+        waiting = [seen is not None and seen.waits for seen in marginals]
+        if all(canvas.closed or canvas.is_full or waits for canvas, waits in zip(canvases, waiting, strict=True)):
+            _next_block(model, canvases)
+            step_in_block = 0
+    with counts.waiting():
+        verdict = constraint.finish([canvas.view(None) for canvas in canvases], truncate=False)
+    return Ending(verdict.status, verdict, counts)
+
+
+def shown(
+    loop: Generator[Snapshot, None, Ending], show: Callable[[Snapshot], Snapshot]
+) -> Generator[Snapshot, None, Ending]:
+    """The same loop, its snapshots as ``show`` makes them."""
+    while True:
+        try:
+            seen = next(loop)
+        except StopIteration as end:
+            ending: Ending = end.value
+            return ending
+        yield show(seen)
+
+
+def _apply(
+    canvases: Sequence[Canvas],
+    marginals: Sequence[Marginals | None],
+    admitted: Sequence[Commit | Remask],
+    eog_id: int,
+    counts: Counts,
+) -> None:
+    for commit in admitted:
+        canvas, seen = canvases[commit.gap], marginals[commit.gap]
+        if isinstance(commit, Remask):
+            canvas.remask(commit.slot)
+        elif canvas.closed or commit.slot >= len(canvas.slots):
+            continue  # an end-of-gap of this very step has cut the slot off
+        elif seen is not None and commit.edit:
+            canvas.remember(commit.slot, commit.token, seen)
+            canvas.slots[commit.slot] = commit.token
+            counts.corrections += 1
+        elif seen is not None and canvas.slots[commit.slot] is None:
+            canvas.remember(commit.slot, commit.token, seen)
+            canvas.commit(commit.slot, commit.token, eog_id, tentative=commit.tentative)
+
+
+def _is_confirmed(constraint: Constraint, canvas: Canvas, gap: int) -> bool:
+    return constraint.confirms(gap, canvas.view(None))
+
+
+def _next_block(model: CanvasModel, canvases: Sequence[Canvas]) -> None:
+    """No block can take more: the gaps whose own is full get their next one, as far as their budget goes."""
+    for canvas in canvases:
+        if not canvas.closed and canvas.is_full and canvas.budget == 0:
+            canvas.closed = True
+    going_on = [canvas for canvas in canvases if not canvas.closed and canvas.is_full]
+    if going_on:
+        model.finish_block(canvases)
+        for canvas in going_on:
+            canvas.open_block()
+
+
+def snapshot(
+    counts: Counts, canvases: Sequence[Canvas], marginals: Sequence[Marginals | None], tokens: TokenText
+) -> Snapshot:
+    """What stands on the canvases now: committed tokens, and the best draft of every open slot.
+
+    The confidence of a token is the probability that the model gave it last.
+    """
+    fills, slots = [], []
+    for canvas, seen in zip(canvases, marginals, strict=True):
+        said = [float(np.exp(canvas.said.get(place, 0.0))) for place in range(len(canvas.done) + len(canvas.slots))]
+        views = [
+            SlotView(_text(tokens, token), "committed", sure) for token, sure in zip(canvas.done, said, strict=False)
+        ]
+        ids = list(canvas.done)
+        for slot, token in enumerate(canvas.slots):
+            if token is not None:
+                ids.append(token)
+                state: SlotState = "draft" if slot in canvas.tentative else "committed"
+                views.append(SlotView(_text(tokens, token), state, said[len(canvas.done) + slot]))
+            elif seen is not None and slot < len(seen.ids) and seen.ids[slot, 0] != tokens.eog_id:
+                ids.append(int(seen.ids[slot, 0]))
+                views.append(SlotView(_text(tokens, ids[-1]), "draft", float(np.exp(seen.logp[slot, 0]))))
+            else:
+                break
+        fills.append(tokens.decode_bytes(ids).decode("utf-8", errors="replace"))
+        slots.append(tuple(views))
+    return Snapshot(
+        counts.steps, tuple(fills), tuple(slots), corrections=counts.corrections, constraint_ms=counts.constraint_ms
+    )
+
+
+def _text(tokens: TokenText, token: int) -> str:
+    return tokens.token_bytes(token).decode("utf-8", errors="replace")

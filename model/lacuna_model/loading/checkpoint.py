@@ -1,0 +1,257 @@
+"""Reads open checkpoints of diffusion models that see all of a text at once: a folder as the Hugging Face hub has it.
+
+What a checkpoint's own files leave open (whether its outputs are shifted, which token is the mask) a file
+``lacuna.json`` beside them says; it overrules them, too.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import torch
+from safetensors import SafetensorError, safe_open
+from tokenizers import Tokenizer as BpeTokenizer
+from tokenizers import models
+from torch import Tensor
+
+from lacuna_model.core.errors import ModelNotFoundError, WeightsError
+from lacuna_model.network.config import ModelConfig
+from lacuna_model.tokens.tokenizer import QWEN_SPLITS, Tokenizer, Vocabulary, byte_alphabet, pre_tokenizer
+
+# The parts of a layer by our names, as Llama, Qwen2, Qwen3 and Dream call them.
+LAYER = {
+    "attn_norm": "input_layernorm",
+    "mlp_norm": "post_attention_layernorm",
+    "q_norm": "self_attn.q_norm",
+    "k_norm": "self_attn.k_norm",
+    **{name: f"self_attn.{name}" for name in ("q_proj", "k_proj", "v_proj", "o_proj")},
+    **{name: f"mlp.{name}" for name in ("gate_proj", "up_proj", "down_proj")},
+}
+OUTSIDE = {"embedding": "model.embed_tokens", "final_norm": "model.norm", "head": "lm_head"}
+# The same as LLaDA calls them, whose code comes from OLMo's.
+LLADA_LAYER = {
+    "attn_norm": "attn_norm",
+    "mlp_norm": "ff_norm",
+    **{name: name for name in ("q_proj", "k_proj", "v_proj", "up_proj")},
+    "o_proj": "attn_out",
+    "gate_proj": "ff_proj",
+    "down_proj": "ff_out",
+}
+LLADA_OUTSIDE = {
+    "embedding": "model.transformer.wte",
+    "final_norm": "model.transformer.ln_f",
+    "head": "model.transformer.ff_out",
+}
+LLADA_KEYS = {
+    "hidden_size": "d_model",
+    "num_hidden_layers": "n_layers",
+    "num_attention_heads": "n_heads",
+    "num_key_value_heads": "n_kv_heads",
+    "intermediate_size": "mlp_hidden_size",
+    "vocab_size": "embedding_size",
+    "max_position_embeddings": "max_sequence_length",
+    "tie_word_embeddings": "weight_tying",
+}
+# More context than the engine ever gives; tables of every position are as large as this.
+MOST_POSITIONS = 16_384
+BLOCK_SIZE = 32
+SETTINGS = "lacuna.json"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """How the checkpoints of one kind name things, and whether their outputs are shifted (None: some are)."""
+
+    shift: bool | None = None
+    prefix: str = "model.layers"
+    layer: Mapping[str, str] = field(default_factory=lambda: LAYER)
+    outside: Mapping[str, str] = field(default_factory=lambda: OUTSIDE)
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+
+# By ``model_type`` of config.json. Open-dCoder is a plain "qwen2" with shifted outputs, others of that shape are not.
+FAMILIES = {
+    "Dream": Family(shift=True),
+    "llada": Family(False, "model.transformer.blocks", LLADA_LAYER, LLADA_OUTSIDE, LLADA_KEYS),
+    "a2d-llama": Family(shift=False),
+    "a2d-qwen2": Family(shift=False),
+    "a2d-qwen3": Family(shift=False),
+    "llama": Family(),
+    "qwen2": Family(),
+    "qwen3": Family(),
+}
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What ``lacuna.json`` may say: ``shift``, the ids of mask, end of a gap and start of a text, slots a block."""
+
+    shift: bool | None = None
+    mask_id: int | None = None
+    eog_id: int | None = None
+    document_id: int | None = None
+    block_size: int = BLOCK_SIZE
+
+
+class Checkpoint:
+    """A folder with config.json, a byte-level BPE tokenizer and weights in safetensors.
+
+    Raises ModelNotFoundError where it is none, WeightsError where its model is of a kind that is not known or lacks
+    something.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        if not (folder / "config.json").is_file():
+            raise ModelNotFoundError(f"{folder} holds no model: there is no config.json")
+        self.folder = folder
+        self._about: dict[str, Any] = _read(folder / "config.json", dict[str, Any])
+        settings = folder / SETTINGS
+        self._settings = _read(settings, Settings) if settings.is_file() else Settings()
+        kind = self._about.get("model_type", "")
+        if kind not in FAMILIES:
+            raise WeightsError(f"{folder} holds a {kind!r} model; known are {', '.join(FAMILIES)}")
+        self._family = FAMILIES[kind]
+        self._kind = kind
+
+    @cached_property
+    def config(self) -> ModelConfig:
+        """The transformer's shape, and how the model is to be read."""
+        heads, hidden = self._number("num_attention_heads"), self._number("hidden_size")
+        rope = self._about.get("rope_parameters") or {}
+        scaling = self._about.get("rope_scaling") or rope
+        if scaling.get("rope_type", scaling.get("type", "default")) != "default":
+            raise WeightsError(f"{self.folder} scales its rotary positions, which is not supported")
+        return ModelConfig(
+            num_layers=self._number("num_hidden_layers"),
+            hidden_size=hidden,
+            intermediate_size=self._number("intermediate_size"),
+            num_heads=heads,
+            num_kv_heads=self._number("num_key_value_heads", heads),
+            head_dim=self._number("head_dim", hidden // heads),
+            vocab_size=self._number("vocab_size"),
+            rope_theta=float(rope.get("rope_theta") or self._value("rope_theta", 10_000.0)),
+            rms_norm_eps=float(self._value("rms_norm_eps", 1e-6)),
+            max_positions=min(self._number("max_position_embeddings"), MOST_POSITIONS),
+            tie_embeddings=bool(self._value("tie_word_embeddings", False)),
+            shift=self._said("shift", self._family.shift),
+            attention="bidirectional",
+            mask_id=self._said("mask_id", self._value("mask_token_id", None)),
+            block_size=self._settings.block_size,
+        )
+
+    def _said(self, name: str, known: Any) -> Any:
+        """What the settings say, or else what is known; nobody guesses."""
+        said = getattr(self._settings, name)
+        if said is None and known is None:
+            raise WeightsError(f"{self.folder} does not say its {name} ({self._kind}); write it into its {SETTINGS}")
+        return known if said is None else said
+
+    def _value(self, key: str, default: Any) -> Any:
+        value = self._about.get(self._family.keys.get(key, key))
+        return default if value is None else value
+
+    def _number(self, key: str, default: int | None = None) -> int:
+        value = self._value(key, default)
+        if not isinstance(value, int):
+            raise WeightsError(f"{self.folder / 'config.json'} lacks {self._family.keys.get(key, key)!r}")
+        return value
+
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer, without what would change text or read special tokens in it."""
+        bpe, added = self._bpe()
+        ids, alphabet = bpe.get_vocab(with_added_tokens=False), byte_alphabet()
+        plain = {i: token for token, i in ids.items() if i not in added and alphabet.keys() >= set(token)}
+        if not plain:
+            raise WeightsError(f"the tokenizer of {self.folder} is no byte-level BPE")
+        end = self._value("eos_token_id", None)
+        end = end[0] if isinstance(end, list) else end
+        size = self.config.vocab_size
+        vocabulary = Vocabulary(
+            tokens=tuple(plain.get(i, "") for i in range(size)),
+            merges=(),
+            special_ids=frozenset(range(size)) - plain.keys(),
+            document_id=self._said("document_id", self._value("bos_token_id", end)),
+            eog_id=self._said("eog_id", end),
+        )
+        return Tokenizer(vocabulary, bpe)
+
+    def _bpe(self) -> tuple[BpeTokenizer, set[int]]:
+        """What splits text, and the ids of tokens that were added to those of text."""
+        whole, words, merges = (self.folder / name for name in ("tokenizer.json", "vocab.json", "merges.txt"))
+        if whole.is_file():
+            data = _read(whole, dict[str, Any])
+            added = {token["id"] for token in data.get("added_tokens", ())}
+            # A normalizer would change the text, and added tokens be found in it.
+            plain = {**data, "added_tokens": [], "normalizer": None, "post_processor": None}
+            try:
+                return BpeTokenizer.from_str(msgspec.json.encode(plain).decode()), added
+            except Exception as error:  # what the library raises has no type of its own
+                raise WeightsError(f"{whole} is not readable ({error})") from error
+        if not (words.is_file() and merges.is_file()):
+            raise WeightsError(f"{self.folder} has neither tokenizer.json nor vocab.json and merges.txt")
+        bpe = BpeTokenizer(models.BPE.from_file(str(words), str(merges)))
+        bpe.pre_tokenizer = pre_tokenizer(QWEN_SPLITS)  # Dream's folder, too, which has no tokenizer.json
+        return bpe, set()
+
+    def state(self, device: torch.device, dtype: torch.dtype) -> "Tensors":
+        """All weights under our names, each read when it is asked for."""
+        names = {ours: f"{theirs}.weight" for ours, theirs in self._family.outside.items()}
+        if self.config.tie_embeddings:
+            del names["head"]
+        found = Tensors(self.folder, device, dtype)
+        for i in range(self.config.num_layers):
+            for ours, theirs in self._family.layer.items():
+                for suffix in ("weight", "bias"):
+                    name = f"{self._family.prefix}.{i}.{theirs}.{suffix}"
+                    if name in found.files:
+                        names[f"layers.{i}.{ours}{'.bias' if suffix == 'bias' else ''}"] = name
+                    elif suffix == "weight" and ours not in ("q_norm", "k_norm"):
+                        raise WeightsError(f"{self.folder} lacks the tensor {name}")
+        if missing := [name for name in names.values() if name not in found.files]:
+            raise WeightsError(f"{self.folder} lacks the tensor {missing[0]}")
+        found.names = names
+        return found
+
+
+class Tensors(Mapping[str, Tensor]):
+    """The tensors of a folder's safetensors files by the ``names`` that they are given, read one by one.
+
+    Two copies of a model that fills half of a GPU would not fit, so nothing is read before its time.
+    """
+
+    def __init__(self, folder: Path, device: torch.device, dtype: torch.dtype) -> None:
+        self.names: Mapping[str, str] = {}
+        self.files: dict[str, Path] = {}
+        self._device, self._dtype = device, dtype
+        for path in sorted(folder.glob("*.safetensors")):
+            try:
+                with safe_open(path, framework="pt") as file:
+                    self.files |= dict.fromkeys(file.keys(), path)
+            except (OSError, SafetensorError) as error:
+                raise WeightsError(f"{path} is damaged ({error}); fetch it again") from error
+        if not self.files:
+            raise ModelNotFoundError(f"{folder} holds no weights: there is no .safetensors file")
+
+    def __getitem__(self, name: str) -> Tensor:
+        path = self.files[self.names[name]]
+        with safe_open(path, framework="pt", device=str(self._device)) as file:
+            tensor: Tensor = file.get_tensor(self.names[name])
+        # norms are reduced in float32, and take no room
+        return tensor.to(torch.float32 if "norm" in name else self._dtype)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def _read(path: Path, kind: type[T]) -> T:
+    """A JSON file; raises WeightsError where it is not as it should be."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise WeightsError(f"{path} is not readable ({error})") from error

@@ -1,0 +1,64 @@
+"""Weights in the very form that passes read, kept in the user's cache: making it takes far longer than reading it."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from lacuna_model.hub import models, ownership
+from lacuna_model.network.config import ModelConfig
+from lacuna_model.tokens.tokenizer import Vocabulary
+
+# Prepared forms that stay: several models and precisions are used in turn.
+PREPARED_KEPT = 4
+# Raised when what is kept in the cache changes its meaning.
+PREPARED_VERSION = "6"
+
+
+class Preparation(msgspec.Struct, frozen=True):
+    """What a prepared file says of itself beside its tensors."""
+
+    config: ModelConfig
+    vocabulary: Vocabulary
+
+
+def prepared_path(files: Sequence[Path], precision: str) -> Path:
+    """Where the prepared form of these very files is kept."""
+    digest = hashlib.sha256(f"{PREPARED_VERSION} {torch.__version__} {precision}".encode())
+    for file in files:
+        status = file.stat()
+        digest.update(f"{file.resolve()} {status.st_size} {status.st_mtime_ns}".encode())
+    return models.cache_dir() / "prepared" / f"{digest.hexdigest()[:24]}.safetensors"
+
+
+def read_prepared(path: Path) -> tuple[dict[str, Tensor], Preparation] | None:
+    """What is kept at ``path``, or None where there is nothing whole: it is only a cache and is made anew."""
+    try:
+        if not ownership.is_trusted(path):
+            return None
+        with safe_open(path, framework="pt") as file:
+            about = msgspec.json.decode((file.metadata() or {})["about"], type=Preparation)
+            return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118 - not a mapping
+    except (OSError, SafetensorError, KeyError, msgspec.MsgspecError):
+        return None
+
+
+def write_prepared(path: Path, *, tensors: dict[str, Tensor], about: Preparation) -> None:
+    """Write the prepared form, which appears whole or not at all. Raises OSError."""
+    temporary = path.with_suffix(f".{os.getpid()}.part")
+    unique = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    if unique["head"] is unique.get("embedding"):
+        unique["head"] = unique["head"].clone()
+    try:
+        save_file(unique, temporary, metadata={"about": msgspec.json.encode(about).decode()})
+        temporary.replace(path)
+    except SafetensorError as error:  # a full disk
+        raise OSError(str(error)) from error
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,187 @@
+"""Reads model weights from GGUF files: shape, vocabulary and tensors, dequantised one by one."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import gguf
+import torch
+from torch import Tensor
+
+from lacuna_kernels.four_bit import FourBitWeight
+from lacuna_model.core.errors import WeightsError
+from lacuna_model.loading.gguf_reader import GgufReader, dequantized, four_bit
+from lacuna_model.loading.gguf_vocabulary import read_vocabulary
+from lacuna_model.network.config import ModelConfig
+from lacuna_model.tokens.tokenizer import Vocabulary
+
+# GGUF's names for the parts of a block, by ours. Linears are stored [out, in] like torch's.
+LAYER_NAMES = {
+    "attn_norm": "attn_norm",
+    "mlp_norm": "ffn_norm",
+    "q_proj": "attn_q",
+    "k_proj": "attn_k",
+    "v_proj": "attn_v",
+    "o_proj": "attn_output",
+    "gate_proj": "ffn_gate",
+    "up_proj": "ffn_up",
+    "down_proj": "ffn_down",
+}
+# Norms that only some architectures have.
+OPTIONAL_NAMES = {"q_norm": "attn_q_norm", "k_norm": "attn_k_norm"}
+# Architectures whose blocks are of this shape; of a llama, the rows of queries and keys are in another order.
+ARCHITECTURES = ("llama", "qwen2", "qwen3")
+QUANTISATIONS = (
+    "F32", "F16", "BF16", "Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0",
+    "IQ4_NL", "IQ4_XS",
+)  # fmt: skip
+# Slots a pass opens at once: one reading of the canvas side serves them all, but far slots are drafted ill. With 8, 16
+# and 32 a pass brought 2.1, 2.5 and 2.2 tokens (48 fills of 32 tokens, in the contexts of ``lacuna bench``).
+BLOCK_SIZE = 16
+# More context than the engine ever gives; tables of every position are as large as this.
+MOST_POSITIONS = 16_384
+
+
+class GgufFile:
+    """A GGUF file opened for reading: config, vocabulary and dequantised weights.
+
+    Raises WeightsError where it is none, is cut short, or holds what this loader does not read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = GgufReader(path)
+        self._tensors = self._file.tensors
+        self._architecture = self._file.field("general.architecture")
+        if self._architecture not in ARCHITECTURES:
+            known = ", ".join(ARCHITECTURES)
+            raise WeightsError(f"{path} holds a {self._architecture!r} model; this loader reads GGUF files of {known}")
+        for tensor in self._tensors.values():
+            if tensor.tensor_type.name not in QUANTISATIONS:
+                raise WeightsError(f"{path} is quantised as {tensor.tensor_type.name}, which is not supported")
+        if self._file.optional("split.count") not in (None, 0, 1):
+            raise WeightsError(f"{path} is one of several parts of a model; join them with llama-gguf-split --merge")
+
+    def _shape(self, name: str, default: float | None = None) -> int:
+        return int(self._file.number(f"{self._architecture}.{name}", default))
+
+    def config(self) -> ModelConfig:
+        """The transformer's shape."""
+        heads, hidden = self._shape("attention.head_count"), self._shape("embedding_length")
+        head_dim = self._shape("attention.key_length", hidden // heads)
+        turned = self._shape("rope.dimension_count", head_dim)
+        if turned != head_dim or self._shape("attention.value_length", head_dim) != head_dim:
+            raise WeightsError(f"{self.path} has attention of a shape that is not supported")
+        return ModelConfig(
+            num_layers=self._shape("block_count"),
+            hidden_size=hidden,
+            intermediate_size=self._shape("feed_forward_length"),
+            num_heads=heads,
+            num_kv_heads=self._shape("attention.head_count_kv", heads),
+            head_dim=head_dim,
+            vocab_size=len(self._file.field("tokenizer.ggml.tokens")),
+            rope_theta=self._file.number(f"{self._architecture}.rope.freq_base", 10_000.0),
+            rope_scale=self._rope_scale(),
+            rms_norm_eps=self._file.number(f"{self._architecture}.attention.layer_norm_rms_epsilon"),
+            max_positions=min(self._shape("context_length"), MOST_POSITIONS),
+            tie_embeddings="output.weight" not in self._tensors,
+            attention_bias="blk.0.attn_q.bias" in self._tensors,
+            qk_norm="blk.0.attn_q_norm.weight" in self._tensors,
+            block_size=BLOCK_SIZE,
+        )
+
+    def _rope_scale(self) -> float:
+        """By how much positions are divided before they turn queries and keys."""
+        kind = self._file.optional(f"{self._architecture}.rope.scaling.type") or "none"
+        if kind not in ("none", "linear"):
+            raise WeightsError(f"{self.path} scales its rotary positions by {kind!r}, which is not supported")
+        return float(self._file.number(f"{self._architecture}.rope.scaling.factor", 1.0)) if kind == "linear" else 1.0
+
+    def vocabulary(self) -> Vocabulary:
+        """The tokenizer's vocabulary and merges; raises WeightsError where it is of a kind that is not known."""
+        return read_vocabulary(self._file)
+
+    def state(self) -> "GgufTensors":
+        """All weights in float32, under the names of :class:`lacuna_model.network.transformer.Transformer`."""
+        config = self.config()
+        names = {"embedding": "token_embd.weight", "final_norm": "output_norm.weight"}
+        if not config.tie_embeddings:
+            names["head"] = "output.weight"
+        # The last block first: a damaged file may say that there are billions.
+        for i in reversed(range(config.num_layers)):
+            names |= self._block(i)
+            if (norm := names[f"layers.{i}.attn_norm"]) not in self._tensors:
+                raise WeightsError(f"{self.path} lacks the tensor {norm}; fetch it again")
+        # What is not read would be part of what the model works out, too.
+        if unread := self._tensors.keys() - names.values():
+            raise WeightsError(f"{self.path} holds the tensor {min(unread)}, which this loader does not know")
+        if missing := [theirs for theirs in names.values() if theirs not in self._tensors]:
+            raise WeightsError(f"{self.path} lacks the tensor {missing[0]}; fetch it again")
+        for ours, theirs in names.items():
+            found, expected = self._tensors[theirs].shape.tolist()[::-1], _expected(ours, config)
+            if found != expected:
+                raise WeightsError(f"{self.path}: the tensor {theirs} has shape {found}, expected {expected}")
+        turned = {"q_proj": config.num_heads, "k_proj": config.num_kv_heads} if self._architecture == "llama" else {}
+        return GgufTensors({ours: self._tensors[theirs] for ours, theirs in names.items()}, turned)
+
+    def _block(self, index: int) -> dict[str, str]:
+        """GGUF's names for the tensors of a block by ours, with those optional ones that it has."""
+        names = {f"layers.{index}.{ours}": f"blk.{index}.{theirs}.weight" for ours, theirs in LAYER_NAMES.items()}
+        others = {f"layers.{index}.{ours}": f"blk.{index}.{theirs}.weight" for ours, theirs in OPTIONAL_NAMES.items()}
+        others |= {
+            f"{ours}.bias": theirs.replace(".weight", ".bias") for ours, theirs in names.items() if "proj" in ours
+        }
+        return names | {ours: theirs for ours, theirs in others.items() if theirs in self._tensors}
+
+
+def _expected(name: str, config: ModelConfig) -> list[int]:
+    """The shape of the tensor that we call ``name``."""
+    hidden, wide = config.hidden_size, config.intermediate_size
+    rows = {
+        "embedding": config.vocab_size,
+        "head": config.vocab_size,
+        "q_proj": config.num_heads * config.head_dim,
+        "gate_proj": wide,
+        "up_proj": wide,
+        **dict.fromkeys(("k_proj", "v_proj"), config.num_kv_heads * config.head_dim),
+        **dict.fromkeys(("q_norm", "k_norm"), config.head_dim),
+    }
+    columns = {"o_proj": config.num_heads * config.head_dim, "down_proj": wide}
+    part = name.removesuffix(".bias").rpartition(".")[2]
+    flat = "norm" in part or name.endswith(".bias")
+    return [rows.get(part, hidden)] if flat else [rows.get(part, hidden), columns.get(part, hidden)]
+
+
+class GgufTensors(Mapping[str, Tensor]):
+    """The tensors of a file by our names, each dequantised to float32 when it is asked for.
+
+    ``turned`` names projections whose rows are in llama.cpp's rotary order, with the number of their heads.
+    """
+
+    def __init__(self, tensors: Mapping[str, gguf.ReaderTensor], turned: Mapping[str, int]) -> None:
+        self._tensors = tensors
+        self._turned = turned
+
+    def __getitem__(self, name: str) -> Tensor:
+        values = torch.from_numpy(dequantized(self._tensors[name]))
+        heads = self._turned_heads(name)
+        return _half_rotary(values, heads) if heads else values
+
+    def four_bit(self, name: str) -> FourBitWeight | None:
+        """The weight as it stands in the file, where that is in 4 bit with groups of 32."""
+        weight, heads = four_bit(self._tensors[name]), self._turned_heads(name)
+        return weight.by_rows(lambda part: _half_rotary(part, heads)) if weight and heads else weight
+
+    def _turned_heads(self, name: str) -> int:
+        return self._turned.get(name.removesuffix(".bias").rpartition(".")[2], 0)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+
+def _half_rotary(weight: Tensor, heads: int) -> Tensor:
+    """Rows from llama.cpp's interleaved rotary order to the half-split order of Hugging Face and our kernels."""
+    out = len(weight)
+    return weight.view(heads, out // heads // 2, 2, -1).transpose(1, 2).reshape(weight.shape).contiguous()

@@ -1,0 +1,59 @@
+"""Where the keys and values of a document's rows are kept."""
+
+import torch
+from torch import Tensor
+
+from lacuna_kernels import empty_keys
+from lacuna_model.network.config import ModelConfig
+
+GROWTH = 512
+
+
+class Arena:
+    """Keys and values of all layers [L, G, capacity, D]; a pass writes its rows at ``tail`` and sees from ``head``."""
+
+    def __init__(self, config: ModelConfig, device: torch.device, dtype: torch.dtype) -> None:
+        shape = (config.num_layers, config.num_kv_heads, GROWTH, config.head_dim)
+        self.keys = empty_keys(shape, device, dtype)
+        self.values = torch.zeros(shape, device=device, dtype=dtype)
+        self.head = 0
+        self.tail = 0
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory held."""
+        return 2 * self.keys.numel() * self.keys.element_size()
+
+    @property
+    def is_bfloat16(self) -> bool:
+        """Whether the kernels in C read it."""
+        return self.keys.dtype is torch.bfloat16
+
+    def reserve(self, rows: int) -> None:
+        """Make room for ``rows`` rows in all; what is there stays."""
+        capacity = self.keys.shape[2]
+        if rows <= capacity:
+            return
+        old_keys, old_values = self.keys, self.values
+        shape = (*old_keys.shape[:2], max(rows + GROWTH, capacity * 3 // 2), old_keys.shape[3])
+        self.keys = empty_keys(shape, old_keys.device, old_keys.dtype)
+        self.values = old_values.new_zeros(shape)
+        self.keys[:, :, :capacity], self.values[:, :, :capacity] = old_keys, old_values
+
+    def move(self, source: int, target: int, rows: int) -> None:
+        """Copy ``rows`` rows within the arena; the stretches may overlap."""
+        if source == target or rows == 0:
+            return
+        for store in (self.keys, self.values):
+            store[:, :, target : target + rows] = store[:, :, source : source + rows].clone()
+
+    def rows(self, count: int) -> range:
+        """What a pass of ``count`` rows sees; its own are the last of it."""
+        return range(self.head, self.tail + count)
+
+    def exchange(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Write the rows behind ``tail`` and show everything from ``head`` to their end."""
+        end = self.tail + key.shape[2]
+        self.keys[layer, :, self.tail : end] = key[0]
+        self.values[layer, :, self.tail : end] = value[0]
+        return self.keys[None, layer, :, self.head : end], self.values[None, layer, :, self.head : end]

@@ -1,0 +1,44 @@
+"""Which device a model runs on, in which precision, with how many threads."""
+
+import torch
+
+from lacuna_kernels import attention_dtype
+from lacuna_model.core.errors import DeviceError
+from lacuna_model.hub import models
+
+KINDS = ("cpu", "cuda")
+
+
+def choose_device(wanted: str = "") -> torch.device:
+    """The device ``wanted``, as in ``cpu``, ``cuda`` or ``cuda:1``; "" takes CUDA where there is one, else the CPU.
+
+    Raises DeviceError where there is none of that name here.
+    """
+    if not wanted:
+        wanted = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(wanted)
+    except RuntimeError:
+        device = None
+    if device is None or device.type not in KINDS:
+        raise DeviceError(f"no device is called {wanted!r}; use cpu, cuda or, where there are several, cuda:1")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise DeviceError(f"there is no {wanted} that torch can use here; use cpu, or see `lacuna doctor`")
+    return device
+
+
+def default_precision(device: torch.device) -> str:
+    """``bfloat16`` on a GPU, ``int8`` on CPUs where torch's own 8-bit products are fast (AVX2 and up), or float32."""
+    if device.type == "cuda":
+        return "bfloat16"
+    return "int8" if torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512") else "float32"
+
+
+def cache_dtype(precision: str, device: torch.device) -> torch.dtype:
+    """What keys and values are kept in: float32 beside such weights, else bfloat16 where the device is fast in it."""
+    return torch.float32 if precision == "float32" else attention_dtype(device)
+
+
+def choose_threads() -> int:
+    """Threads for a forward pass: the cores that this process may use, at most eight."""
+    return max(1, min(8, models.num_cores()))

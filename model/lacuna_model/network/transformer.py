@@ -1,0 +1,182 @@
+"""The transformer: one forward pass for context, canvas, guidance and training alike.
+
+A pass takes rows of hidden states at given positions, lets a store keep their keys and values, and attends to what
+the store shows. What differs between the uses (which weights, which rows see which) is in the arguments.
+"""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lacuna_kernels import FoldedMask, add_rms_norm, attention, fold_mask, rms_norm, rotary
+from lacuna_kernels.native import WIDTH, LayerParts, NativeKernels, NativeLayers
+from lacuna_model.network.arena import Arena
+from lacuna_model.network.config import ModelConfig
+from lacuna_model.network.linear import Linear, NativeLinear
+
+
+class KeyValueStore(Protocol):
+    """Where a pass puts its keys and values, and what it attends to."""
+
+    def exchange(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Take the rows' ``key`` and ``value`` [B, G, R, D]; return all that they may see [B, G, K, D]."""
+        ...
+
+
+class NoStore:
+    """The rows see each other and nothing else; ``dtype`` is that of attention, the rows' own where there is none."""
+
+    def __init__(self, dtype: torch.dtype | None = None) -> None:
+        self._dtype = dtype
+
+    def exchange(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """The rows' own keys and values."""
+        dtype = self._dtype or key.dtype
+        return key.to(dtype), value.to(dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One block's parts; the projections of q, k, v and of gate, up are single linears with stacked rows."""
+
+    config: ModelConfig
+    attn_norm: Tensor
+    qkv: Linear
+    output: Linear
+    mlp_norm: Tensor
+    gate_up: Linear
+    down: Linear
+    q_norm: Tensor | None = None
+    k_norm: Tensor | None = None
+
+
+class Rotations:
+    """Cosines and sines of every position, computed once. [max_positions, D]"""
+
+    def __init__(self, config: ModelConfig, device: torch.device) -> None:
+        exponents = torch.arange(0, config.head_dim, 2, device=device, dtype=torch.float64) / config.head_dim
+        positions = torch.arange(config.max_positions, device=device, dtype=torch.float64) / config.rope_scale
+        angles = torch.outer(positions, config.rope_theta**-exponents)
+        angles = torch.cat((angles, angles), dim=-1)
+        self.cos, self.sin = angles.cos().float(), angles.sin().float()
+
+    def at(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Cosines and sines for ``positions`` [..., R], shaped [..., 1, R, D] to broadcast over heads."""
+        return self.cos[positions].unsqueeze(-3), self.sin[positions].unsqueeze(-3)
+
+
+class Transformer:
+    """A decoder-shaped transformer over explicit parts, so that linears may be dense, quantised or adapted."""
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        layers: list[Layer],
+        embedding: Linear,
+        final_norm: Tensor,
+        head: Linear,
+        rotations: Rotations,
+    ) -> None:
+        self.config = config
+        self.layers = layers
+        self.embed = embedding
+        self.final_norm = final_norm
+        self.head = head
+        self.rotations = rotations
+        self._native: NativeLayers | None = None
+        self._project: Callable[..., tuple[Tensor, Tensor, Tensor]] = project
+        self._finish: Callable[..., Tensor] = finish
+
+    def hidden(self, x: Tensor, positions: Tensor, store: KeyValueStore, mask: Tensor | None = None) -> Tensor:
+        """Hidden states [B, R, H] after all layers and the final norm.
+
+        ``x`` [B, R, H] are embeddings, ``positions`` [R] or [B, R] their places in the rotary order, ``mask`` bool
+        [R, K] or [B, 1, R, K] what each row may see of the K keys that ``store`` shows (None: everything).
+        """
+        if self._native is not None and isinstance(store, Arena) and len(x) == 1 and store.is_bfloat16:
+            x = self._through_native(self._native, x[0], positions.view(-1), store, mask)[None]
+        else:
+            x = self._through_layers(x, positions, store, mask)
+        return rms_norm(x, self.final_norm, self.config.rms_norm_eps)
+
+    def _through_layers(self, x: Tensor, positions: Tensor, store: KeyValueStore, mask: Tensor | None) -> Tensor:
+        cos, sin = self.rotations.at(positions)
+        folded: FoldedMask | None = None
+        for index, layer in enumerate(self.layers):
+            query, key, value = self._project(layer, x, cos, sin)
+            keys, values = store.exchange(index, key, value)
+            if mask is not None and folded is None:
+                folded = fold_mask(mask, self.config.num_heads // self.config.num_kv_heads, keys.dtype)
+            x = self._finish(layer, x, query, keys, values, folded)
+        return x
+
+    def _through_native(
+        self, layers: NativeLayers, x: Tensor, positions: Tensor, arena: Arena, mask: Tensor | None
+    ) -> Tensor:
+        cos, sin = self.rotations.cos[positions], self.rotations.sin[positions]
+        folded = None if mask is None else fold_mask(mask, 1, arena.keys.dtype)
+        return layers(x, cos, sin, arena.keys, arena.values, arena.rows(len(x)), folded)
+
+    def compiled(self) -> "Transformer":
+        """The same with fused work between the stores; every new shape compiles anew, but one layer does for all."""
+        other = copy.copy(self)
+        other._project = torch.compile(project, dynamic=False)
+        other._finish = torch.compile(finish, dynamic=False)
+        return other
+
+    def native(self, kernels: NativeKernels) -> "Transformer":
+        """The same with several layers in one call of ``kernels`` over an arena in bfloat16, where they take all."""
+        parts = [part for part in map(_parts, self.layers) if part is not None]
+        if self.config.head_dim % WIDTH or len(parts) < len(self.layers):
+            return self
+        config, other = self.config, copy.copy(self)
+        other._native = NativeLayers(kernels, parts, config.num_heads, config.num_kv_heads, config.rms_norm_eps)
+        return other
+
+    @property
+    def is_native(self) -> bool:
+        """Whether the layers are those of ``native``."""
+        return self._native is not None
+
+
+def project(layer: Layer, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Query [B, H, R, D], key and value [B, G, R, D] of a layer's rows."""
+    config = layer.config
+    batch, rows, _ = x.shape
+    states = layer.qkv(rms_norm(x, layer.attn_norm, config.rms_norm_eps))
+    states = states.view(batch, rows, -1, config.head_dim).transpose(1, 2)
+    heads = (config.num_heads, config.num_kv_heads)
+    turned, value = states.split_with_sizes((sum(heads), config.num_kv_heads), dim=1)
+    if layer.q_norm is not None and layer.k_norm is not None:
+        weights = (layer.q_norm, layer.k_norm)
+        pairs = zip(turned.split_with_sizes(heads, dim=1), weights, strict=True)
+        turned = torch.cat([rms_norm(part, weight, config.rms_norm_eps) for part, weight in pairs], dim=1)
+    query, key = rotary(turned, cos, sin).split_with_sizes(heads, dim=1)
+    return query, key, value
+
+
+def finish(layer: Layer, x: Tensor, query: Tensor, keys: Tensor, values: Tensor, mask: FoldedMask | None) -> Tensor:
+    """The layer's output [B, R, H] once its rows' keys and values stand among those they may see."""
+    batch, rows, _ = x.shape
+    mixed = attention(query.to(keys.dtype), keys, values, mask)
+    update = layer.output(mixed.transpose(1, 2).reshape(batch, rows, -1).to(x.dtype))
+    x, normed = add_rms_norm(x, update, layer.mlp_norm, layer.config.rms_norm_eps)
+    gate, up = layer.gate_up(normed).chunk(2, dim=-1)
+    return x + layer.down(F.silu(gate) * up)
+
+
+def _parts(layer: Layer) -> LayerParts | None:
+    """A layer as the kernels take it: 8-bit linears, norms in float32, none for query and key."""
+    qkv, output, gate_up, down = layer.qkv, layer.output, layer.gate_up, layer.down
+    if layer.q_norm is not None or {layer.attn_norm.dtype, layer.mlp_norm.dtype} != {torch.float32}:
+        return None
+    if not (isinstance(qkv, NativeLinear) and isinstance(output, NativeLinear)):
+        return None
+    if not (isinstance(gate_up, NativeLinear) and isinstance(down, NativeLinear)):
+        return None
+    return LayerParts(layer.attn_norm, qkv.packed, output.packed, layer.mlp_norm, gate_up.packed, down.packed)

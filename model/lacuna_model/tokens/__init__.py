@@ -1,0 +1,4 @@
+"""Text to token ids and back, and which tokens begin with given bytes.
+
+It may import ``core``.
+"""

@@ -1,0 +1,55 @@
+"""Which tokens begin with given bytes, from a sorted vocabulary."""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from lacuna_model.tokens.tokenizer import Tokenizer
+
+CPU = torch.device("cpu")
+
+
+class PrefixTable:
+    """The vocabulary in byte order, so that tokens with a common prefix are neighbours; ids are on ``device``."""
+
+    def __init__(self, tokenizer: Tokenizer, device: torch.device = CPU) -> None:
+        self._device = device
+        self._tokenizer = tokenizer
+        texts = ((tokenizer.token_bytes(i), i) for i in range(tokenizer.vocab_size) if i not in tokenizer.special_ids)
+        self._sorted = sorted(texts)
+        self._ids = dict(self._sorted)
+        self._special_ids = tokenizer.special_ids
+        self.specials_but = lru_cache(maxsize=4)(self._specials_but)
+        self.starting_with = lru_cache(maxsize=256)(self._starting_with)
+
+    def token(self, text: bytes) -> int | None:
+        """The token that is this text, if there is one."""
+        return self._ids.get(text)
+
+    def due(self, prefix: bytes, tokens: Sequence[int]) -> bytes:
+        """What of ``prefix`` is still to come behind ``tokens``, where they are no more than its beginning."""
+        said = self._tokenizer.decode_bytes(tokens[: len(prefix)])
+        return prefix[len(said) :] if prefix.startswith(said) else b""
+
+    def going_on(self, prefix: bytes, token: int | None) -> Tensor:
+        """Ids [N] that may stand where ``prefix`` is due: what begins with it, or a ``token`` that it begins with."""
+        if token is None or self._tokenizer.token_bytes(token).startswith(prefix):
+            return self.starting_with(prefix)
+        return torch.tensor([token], device=self._device)
+
+    def _starting_with(self, prefix: bytes) -> Tensor:
+        """Ids [N] of the tokens whose bytes start with ``prefix``."""
+        first = bisect_left(self._sorted, (prefix, -1))
+        found = []
+        for text, token in self._sorted[first:]:
+            if not text.startswith(prefix):
+                break
+            found.append(token)
+        return torch.tensor(found, dtype=torch.long, device=self._device)
+
+    def _specials_but(self, kept: int) -> Tensor:
+        """Ids [N] of the special tokens other than ``kept``: none of them is text."""
+        return torch.tensor(sorted(self._special_ids - {kept}), dtype=torch.long, device=self._device)

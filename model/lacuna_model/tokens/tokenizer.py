@@ -1,0 +1,154 @@
+"""Byte-level BPE over plain text, of a GGUF file (its ids equal llama.cpp's) or of a checkpoint's own tokenizer."""
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cached_property
+
+import msgspec
+from tokenizers import Regex, models, pre_tokenizers
+from tokenizers import Tokenizer as BpeTokenizer
+
+from lacuna_model.core.errors import WeightsError
+
+# The ways to split text before it is merged, by llama.cpp's names (``llama-vocab.cpp``): patterns that are applied in
+# turn, each to what those before it left.
+_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+_WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
+_REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+QWEN_SPLITS = (rf"{_WORDS}|\p{{N}}{_REST}",)
+_LLAMA3 = (rf"{_WORDS}|\p{{N}}{{1,3}}{_REST}",)
+_DEEPSEEK = (r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", r"\p{N}")
+SPLITS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("qwen2", "deepseek-r1-qwen", "stablelm2", "megrez", "hunyuan"), QWEN_SPLITS),
+    **dict.fromkeys(("llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral", "dbrx", "smaug-bpe"), _LLAMA3),
+    **dict.fromkeys(
+        ("smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b", "mellum2"),
+        (r"\p{N}", _GPT2),
+    ),
+    **dict.fromkeys(("gpt-2", "phi-2", "mellum", "olmo", "mpt"), (_GPT2,)),
+    "deepseek-coder": _DEEPSEEK,
+}
+# Those that take a piece of text whole where the vocabulary has it, whatever the merges would make of it.
+_WHOLE_WORDS = frozenset(("llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral"))
+
+
+class FimTokens(msgspec.Struct, frozen=True):
+    """The token ids of a fill-in-the-middle format; ``repo`` and ``file_sep`` are None where a model has none.
+
+    Any of ``ends`` ends a fill; ``start`` opens every prompt.
+    """
+
+    prefix: int
+    suffix: int
+    middle: int
+    ends: frozenset[int]
+    repo: int | None = None
+    file_sep: int | None = None
+    start: tuple[int, ...] = ()
+
+
+class Vocabulary(msgspec.Struct, frozen=True):
+    """What a model's files say of its tokenizer: token strings by id, merges in order, special ids.
+
+    ``pre`` names the way of :data:`SPLITS` to split text, and ``fim`` are the tokens of the fill-in-the-middle
+    format, where the model has one.
+    """
+
+    tokens: tuple[str, ...]
+    merges: tuple[tuple[str, str], ...]
+    special_ids: frozenset[int]
+    document_id: int
+    eog_id: int
+    pre: str = "smollm"
+    fim: FimTokens | None = None
+
+
+def byte_alphabet() -> dict[str, int]:
+    """GPT-2's printable stand-in for every byte (openai/gpt-2, ``encoder.py``), as character -> byte."""
+    kept = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    moved = [byte for byte in range(256) if byte not in set(kept)]
+    alphabet = {chr(byte): byte for byte in kept}
+    alphabet.update({chr(256 + i): byte for i, byte in enumerate(moved)})
+    return alphabet
+
+
+def pre_tokenizer(patterns: Sequence[str]) -> pre_tokenizers.PreTokenizer:
+    """What splits text by each of ``patterns`` in turn, and spells its bytes in the byte-level alphabet."""
+    splits = [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in patterns]
+    return pre_tokenizers.Sequence([*splits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+
+
+def _bpe(vocabulary: Vocabulary) -> BpeTokenizer:
+    """The tokenizer that a vocabulary describes; raises WeightsError where its merges make what it does not have."""
+    ids = {token: i for i, token in enumerate(vocabulary.tokens)}
+    whole = vocabulary.pre in _WHOLE_WORDS
+    try:
+        bpe = BpeTokenizer(models.BPE(vocab=ids, merges=list(vocabulary.merges), ignore_merges=whole))
+    except Exception as error:  # what the library raises has no type of its own
+        raise WeightsError(f"the tokenizer's merges do not fit its vocabulary ({error})") from error
+    bpe.pre_tokenizer = pre_tokenizer(SPLITS[vocabulary.pre])
+    return bpe
+
+
+class Tokenizer:
+    """Turns text into token ids and back, byte for byte.
+
+    Special tokens are never produced from text, so a file that holds ``<|im_end|>`` is read as what it is.
+    ``document_id`` opens every stream, ``eog_id`` closes a canvas (end-of-gap). ``bpe`` splits text where that is not
+    to be worked out from the vocabulary.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, bpe: BpeTokenizer | None = None) -> None:
+        self.document_id = vocabulary.document_id
+        self.eog_id = vocabulary.eog_id
+        self.special_ids = vocabulary.special_ids
+        self.fim = vocabulary.fim
+        self.vocab_size = len(vocabulary.tokens)
+        self._vocabulary = vocabulary
+        alphabet = byte_alphabet()
+        self._bytes = [
+            b"" if i in vocabulary.special_ids else bytes(alphabet[c] for c in token)
+            for i, token in enumerate(vocabulary.tokens)
+        ]
+        self._bpe = bpe or _bpe(vocabulary)
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of plain text."""
+        ids: list[int] = self._bpe.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of several texts, in parallel."""
+        return [encoding.ids for encoding in self._bpe.encode_batch_fast(list(texts), add_special_tokens=False)]
+
+    def token_bytes(self, token: int) -> bytes:
+        """The bytes of one token; special tokens have none."""
+        return self._bytes[token]
+
+    def is_begun(self, data: bytes) -> bool:
+        """Whether ``data`` is the beginning of a longer token."""
+        place = bisect_right(self._sorted, data)
+        return place < len(self._sorted) and self._sorted[place].startswith(data)
+
+    @cached_property
+    def _sorted(self) -> list[bytes]:
+        return sorted(self._bytes)
+
+    def decode_bytes(self, tokens: Sequence[int]) -> bytes:
+        """The bytes of a run of tokens."""
+        return b"".join(map(self._bytes.__getitem__, tokens))
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of a run of tokens; a cut UTF-8 sequence shows as U+FFFD."""
+        return self.decode_bytes(tokens).decode("utf-8", errors="replace")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of vocabulary and merges: shards and indexes of another tokenizer are refused by it."""
+        digest = hashlib.sha256()
+        for token in self._vocabulary.tokens:
+            digest.update(token.encode() + b"\0")
+        for left, right in self._vocabulary.merges:
+            digest.update(f"{left} {right}\0".encode())
+        return digest.hexdigest()[:16]

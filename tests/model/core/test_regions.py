@@ -1,0 +1,178 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Region
+from lacuna_model.core.regions import (
+    MAX_GAPS,
+    MAX_SPAN_BYTES,
+    at_cursor,
+    check,
+    grouped,
+    moved,
+    newlines,
+    spaced,
+    splice,
+)
+
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> tuple[str, list[Region]]:
+    """A text and good regions in it."""
+    pieces = draw(st.lists(ANY_TEXT, min_size=3, max_size=13))
+    regions, at = [], 0
+    for i, piece in enumerate(pieces):
+        end = at + len(piece.encode())
+        if i % 2:
+            regions.append(Region(at, end))
+        at = end
+    return "".join(pieces), regions
+
+
+@pytest.mark.parametrize(
+    ("regions", "message"),
+    [
+        ([], "no region"),
+        ([Region(3, 2)], "outside"),
+        ([Region(-1, 2)], "outside"),
+        ([Region(2, 99)], "outside the text of 12 bytes"),
+        ([Region(0, 4), Region(3, 5)], "3..5 overlaps the one before or is out of order"),
+        ([Region(4, 8), Region(0, 1)], "out of order"),
+        ([Region(5, 7)], "offset 5 lies within a character"),
+        ([Region(3, 6)], "offset 6 lies within a character"),
+        ([Region(0, 1, max_tokens=0)], "may hold no token"),
+    ],
+)
+def test_bad_regions_are_refused(regions: list[Region], message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        check(regions, "abcd\U0001f600efgh".encode())
+
+
+@pytest.mark.parametrize("regions", [[Region(0, 0)], [Region(12, 12)], [Region(4, 8)], [Region(2, 2), Region(2, 2)]])
+def test_good_regions_pass(regions: list[Region]) -> None:
+    check(regions, "abcd\U0001f600efgh".encode())
+
+
+@settings(deadline=None)
+@given(documents())
+def test_regions_between_characters_pass(document: tuple[str, list[Region]]) -> None:
+    text, regions = document
+    check(regions, text.encode())
+
+
+@settings(deadline=None)
+@given(ANY_TEXT, st.lists(st.tuples(st.integers(-3, 60), st.integers(-3, 60)), max_size=4))
+def test_what_passes_can_be_spliced(text: str, spans: list[tuple[int, int]]) -> None:
+    regions = [Region(start, end) for start, end in spans]
+    data = text.encode()
+    try:
+        check(regions, data)
+    except RequestError:
+        return
+    kept = [data[region.start : region.end].decode() for region in regions]
+    assert splice(data, regions, kept) == data
+    splice(data, regions, [""] * len(regions)).decode()
+
+
+@settings(deadline=None)
+@given(documents(), st.data())
+def test_splicing_changes_nothing_outside_the_regions(document: tuple[str, list[Region]], data: st.DataObject) -> None:
+    text, regions = document
+    fills = [data.draw(ANY_TEXT) for _ in regions]
+    ends = [0, *(region.end for region in regions)]
+    starts = [*(region.start for region in regions), len(text.encode())]
+    outside = [text.encode()[end:start] for end, start in zip(ends, starts, strict=True)]
+    woven = [piece for pair in zip(outside, [*(fill.encode() for fill in fills), b""], strict=True) for piece in pair]
+    assert splice(text.encode(), regions, fills) == b"".join(woven)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ("def f():\n", "    return 1\n", "\n"),
+        ("def f():\r\n", "\treturn 1\r\n", "\r\n"),
+        ("def f():\n    ", "    return 1\n", ""),  # the line has begun
+        ("def f():\n", "\n    return 1\n", ""),  # the text has the newline
+        ("def f():\n", "    \n    return 1\n", ""),  # the indentation may be the fill's own line's
+        ("import os\n", "def f():\n", ""),  # "async " would stand well in front of it
+        ("", "    return 1\n", ""),
+    ],
+)
+def test_lines_of_their_own_end_with_a_newline(before: str, after: str, line: str) -> None:
+    at = len(before)
+    text = (before + after).encode()
+    assert newlines(text, [Region(at, at)]) == [line]
+    for rule in ({"single_line": True}, {"regex": "a"}, {"json_schema": "{}"}, {"must_not_contain": ("\n",)}):
+        assert newlines(text, [Region(at, at, **rule)]) == [""]  # type: ignore[arg-type]
+
+
+@settings(deadline=None)
+@given(documents(), st.data())
+def test_regions_are_the_same_in_a_spaced_text(document: tuple[str, list[Region]], data: st.DataObject) -> None:
+    text, regions = document
+    lines = [data.draw(st.sampled_from(["", "\n", "\r\n"])) for _ in regions]
+    fills = [data.draw(ANY_TEXT) for _ in regions]
+    wider, shifted = spaced(text.encode(), regions, lines)
+    closed = [fill + line for fill, line in zip(fills, lines, strict=True)]
+    assert splice(wider, shifted, fills) == splice(text.encode(), regions, closed)
+    for region, moved_region in zip(regions, shifted, strict=True):
+        assert wider[moved_region.start : moved_region.end] == text.encode()[region.start : region.end]
+
+
+class TestGrouped:
+    def test_near_regions_share_a_window(self) -> None:
+        assert [*grouped([Region(i, i) for i in range(5)], b"x" * 9)] == [range(5)]
+
+    def test_no_group_is_larger_than_training_had(self) -> None:
+        groups = [*grouped([Region(i, i) for i in range(20)], b"x" * 99)]
+        assert [len(group) for group in groups] == [MAX_GAPS, MAX_GAPS, 4]
+        assert [i for group in groups for i in group] == [*range(20)]
+
+    def test_far_regions_are_filled_apart(self) -> None:
+        regions = [Region(0, 5), Region(5 + MAX_SPAN_BYTES, 9000), Region(9001, 9001)]
+        assert [*grouped(regions, b"x" * 9999)] == [range(2), range(2, 3)]
+
+    def test_a_large_region_does_not_part_its_group(self) -> None:
+        assert [*grouped([Region(0, 9000), Region(9001, 9001)], b"x" * 9999)] == [range(2)]
+
+
+@settings(deadline=None)
+@given(documents(), st.data())
+def test_filling_group_by_group_equals_filling_at_once(document: tuple[str, list[Region]], data: st.DataObject) -> None:
+    text, regions = document
+    cut = data.draw(st.integers(0, len(regions)))
+    fills: list[str] = []
+    for group in (range(cut), range(cut, len(regions))):
+        if not group:
+            continue
+        current, shifted = moved(text.encode(), regions, fills, group)
+        check(shifted, current)
+        # Every region of the group stands on the text it stood on; those filled before show their fills.
+        for region, origin in zip(shifted, (regions[i] for i in group), strict=True):
+            assert current[region.start : region.end] == text.encode()[origin.start : origin.end]
+        assert current[: shifted[0].start] == splice(
+            text.encode()[: regions[group.start].start], regions[: group.start], fills
+        )
+        # What stands in the regions still to come is not to be read.
+        end = regions[group.stop - 1].end
+        later = [Region(region.start - end, region.end - end) for region in regions[group.stop :]]
+        assert current[shifted[-1].end :] == splice(text.encode()[end:], later, [""] * len(later))
+        # A constraint reads the text as if they were filled.
+        coming = [data.draw(ANY_TEXT) for _ in later]
+        whole, _ = moved(text.encode(), regions, fills, group, coming)
+        assert whole == current[: shifted[-1].end] + splice(text.encode()[end:], later, coming)
+        fills += [data.draw(ANY_TEXT) for _ in group]
+    assert len(fills) == len(regions)
+
+
+@pytest.mark.parametrize(
+    ("tail", "max_lines", "limit"),
+    [("", 0, 0), (" \t", 0, 0), ("", 5, 5), (")", 0, 1), (" x", 5, 1), ("", 1, 1)],
+)
+def test_a_fill_at_a_cursor_is_of_one_line_where_text_stands_behind_it(tail: str, max_lines: int, limit: int) -> None:
+    region = at_cursor(3, tail, 8, max_lines)
+    assert (region.start, region.end, region.max_tokens) == (3, 3, 8)
+    assert (region.max_lines, region.single_line) == (limit, limit == 1)

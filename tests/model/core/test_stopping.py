@@ -1,0 +1,132 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lacuna_model.core.stopping import LEAST_LOOPED, LineLimit, StopRule, looping, trim_overlap
+
+BODY = "def f(x):\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text", "expected"),
+    [
+        (BODY, "    return y\n", "    y = x\n    return y\n", "    y = x\n"),
+        (BODY, "\n    return y\n", "    y = x\n    return y\n", "    y = x"),
+        (BODY, "    return y\n", "    y = x\n    return y + 1\n", None),
+        (BODY, "    return y\n", "    y = x\n    return y", None),
+        (BODY + "    y = ", "\n    return y\n", "x\n    return y\n", "x"),
+        (BODY + "    ", "\n    return y\n", "return y\n", ""),
+        (BODY + "    if x", ":\n        return y\n", " > 3:\n", " > 3"),
+        (BODY + "    g(", ")\n", "h(x))\n", "h(x)"),
+        (BODY, "", "    return x\n\n\ndef g():", "    return x\n"),
+        (BODY, "", "    return x\n\n    pass", None),
+        (BODY, "", "    return [\n)", None),
+        (BODY, "    return y\n", "    y = x\nprint(f(1))", "    y = x\n"),
+        ("x = 1\n", "", "y = 2\nz = 3\n", None),
+        ("x = 1\n", "z = 3\n", "y = 2\nz = 3\n", "y = 2\n"),
+        (BODY + "    y = x\n", "\n\ndef g():\n    pass\n", "    return y\n\n\ndef g():\n", "    return y"),
+    ],
+    ids=[
+        "repeats-next-line", "blank-line-first", "longer-line", "unfinished-line", "rest-of-line", "nothing-to-add",
+        "mid-line", "last-bracket", "leaves-function", "stays", "closing-bracket", "leaves-block", "top-level",
+        "top-level-repeats", "next-function",
+    ],
+)  # fmt: skip
+def test_where_a_fill_ends(before: str, after: str, text: str, expected: str | None) -> None:
+    assert StopRule.between(before, after).end(text, final=False) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "part", "text", "expected"),
+    [
+        ("x = f(", ", options, ", "a, options, b)\n", "a"),
+        ("x = f(", ", options, ", "a, options", None),
+        ("x = f(", ", ", "a, b)\n", None),
+        (BODY, "    value = ", "    z = 1\n    value = 2\n", "    z = 1\n"),
+        (BODY, "    y = 1\n    z = ", "    x = 1\n    y = 1\n", "    x = 1\n"),
+    ],
+    ids=["in-line", "unfinished-line", "comma", "next-line", "whole-line-between"],
+)
+def test_a_fill_ends_where_it_repeats_the_text_up_to_the_next_gap(
+    before: str, part: str, text: str, expected: str | None
+) -> None:
+    assert StopRule.between(before, part + ")\n", len(part)).end(text, final=False) == expected
+
+
+def test_the_last_text_is_judged_as_complete() -> None:
+    rule = StopRule.between(BODY, "    return y\n")
+    assert rule.end("    y = x\n    return y", final=True) == "    y = x\n"
+    assert rule.end("    y = x\n    return z", final=True) == "    y = x\n    return z"
+
+
+LIMITED = StopRule.between("x = ", "\n", None, LineLimit(1, keeps_newline=False))
+
+
+@pytest.mark.parametrize("text", ["f(1)\n", "f(1)\r\n", "f(1)\ny = 2", "f(1)\n\n\n"])
+def test_a_fill_ends_with_the_last_line_of_its_limit(text: str) -> None:
+    assert LIMITED.end(text, final=False) == "f(1)"
+    assert LIMITED.end("f(1)", final=False) is None
+
+
+TEXTS = st.text(alphabet="ab: \n)", max_size=40)
+
+
+@settings(deadline=None)  # other programs may hold the cores
+@given(before=TEXTS, after=TEXTS, text=TEXTS)
+def test_an_end_once_found_never_moves(before: str, after: str, text: str) -> None:
+    rule = StopRule.between(before, after)
+    grown = [rule.end(text[:size], final=False) for size in range(len(text) + 1)]
+    found = [end for end in grown if end is not None]
+    assert all(end == found[0] for end in found)
+    final = rule.end(text, final=True)
+    assert final is not None
+    assert len(final) <= len(text) + 1
+
+
+@pytest.mark.parametrize(
+    ("fill", "after", "expected"),
+    [
+        ("    y = x\n    return y\n", "    return y\n", "    y = x\n"),
+        ("y = x\n    return y", "\n    return y", "y = x"),
+        ("    y = x\n", "\n    return y\n", "    y = x\n"),
+        ("a, b)", ")", "a, b"),
+        ("a, b", ")", "a, b"),
+        ("x", "", "x"),
+    ],
+)
+def test_a_fill_does_not_repeat_what_follows(fill: str, after: str, expected: str) -> None:
+    assert trim_overlap(fill, after) == expected
+
+
+@settings(deadline=None)  # other programs may hold the cores
+@given(fill=TEXTS, after=TEXTS)
+def test_trimming_only_takes_from_the_end_what_follows(fill: str, after: str) -> None:
+    trimmed = trim_overlap(fill, after)
+    assert fill.startswith(trimmed)
+    assert after.startswith(fill[len(trimmed) :])
+
+
+@pytest.mark.parametrize("period", [1, 2, 5, 20])
+def test_a_loop_is_known_by_what_it_would_go_on_with(period: int) -> None:
+    loop = list(range(period))
+    times = 1 + max(2, -(-LEAST_LOOPED // period))
+    assert looping([90, 91, *loop * times]) == 0
+    assert looping([90, 91, *loop * times, *loop[:1]]) == loop[1 % period]
+    assert looping([90, 91, *loop * (times - 1)]) is None
+    assert looping([*loop * times, 90]) is None
+
+
+@given(st.lists(st.integers(0, 3), max_size=60))
+def test_what_is_no_loop_is_left_alone(tokens: list[int]) -> None:
+    token = looping(tokens)
+    if token is not None:
+        assert any(
+            tokens[-size:] == tokens[-2 * size : -size] == tokens[-3 * size : -2 * size] for size in range(1, 21)
+        )
+        assert token in tokens
+
+
+def test_a_gap_in_the_lines_beyond_number_is_read_once() -> None:
+    rule = StopRule.between(BODY, "")
+    fill = "    y = x" + "\n" * 30_000 + "    z = x\n"
+    assert rule.end(fill + "def g():", final=False) == fill

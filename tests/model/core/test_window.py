@@ -1,0 +1,119 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lacuna_model.core.window import Window, WindowOptions
+from lacuna_model.tokens.tokenizer import Tokenizer
+
+LINES = [f"value_{i} = total({i})  # {'long ' * (i % 4)}\n" for i in range(20_000)]
+LONG = "".join(LINES).encode()
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("x \n"), max_size=200)
+
+
+def num_tokens(tokenizer: Tokenizer, text: bytes) -> int:
+    return len(tokenizer.encode(text.decode()))
+
+
+@pytest.fixture
+def window() -> Window:
+    return Window(WindowOptions(before=120, after=60))
+
+
+def test_a_short_text_is_read_whole(window: Window, tokenizer: Tokenizer) -> None:
+    assert window.before(b"import os\nx = 1\n", tokenizer) == b"import os\nx = 1\n"
+    assert window.after(b"y = 2\n", tokenizer) == b"y = 2\n"
+    assert window.before(b"", tokenizer) == window.after(b"", tokenizer) == b""
+
+
+def test_a_long_file_is_cut_at_lines(window: Window, tokenizer: Tokenizer) -> None:
+    before, after = window.before(LONG, tokenizer), window.after(LONG, tokenizer)
+    assert LONG.endswith(b"\n" + before)
+    assert LONG.startswith(after)
+    assert after.endswith(b"\n")
+    assert 60 <= num_tokens(tokenizer, before) <= 120
+    assert 30 <= num_tokens(tokenizer, after) <= 60
+
+
+def test_stays_put_while_typing_until_it_outgrows_its_budget(window: Window, tokenizer: Tokenizer) -> None:
+    text = LONG
+    kept = window.before(text, tokenizer)
+    moves, starts = 0, {LONG.find(kept)}
+    for _ in range(300):
+        text += b"ab\n"
+        grown = window.before(text, tokenizer)
+        assert text.endswith(grown)
+        assert num_tokens(tokenizer, grown) <= 160
+        moves += grown != kept + b"ab\n"
+        starts.add(len(text) - len(grown))
+        kept = grown
+    # 900 tokens were typed and a move gives about 60 of room back.
+    assert 5 <= moves <= 20
+    assert len(starts) == moves + 1
+
+
+def test_stays_put_while_deleting(tokenizer: Tokenizer) -> None:
+    window = Window(WindowOptions(before=400))
+    kept = window.before(LONG, tokenizer)
+    for count in (1, 2, 10, 100):
+        assert window.before(LONG[:-count], tokenizer) == kept[:-count]
+
+
+def test_an_edit_far_above_moves_nothing(window: Window, tokenizer: Tokenizer) -> None:
+    kept = window.before(LONG, tokenizer)
+    assert window.before(b"import os\n" + LONG, tokenizer) == kept
+    assert window.before(LONG[1000:], tokenizer) == kept
+
+
+def test_a_cursor_that_goes_up_takes_it_along(window: Window, tokenizer: Tokenizer) -> None:
+    kept = window.before(LONG, tokenizer)
+    above = LONG[: len(LONG) - len(kept) + 50]
+    assert 60 <= num_tokens(tokenizer, window.before(above, tokenizer)) <= 120
+
+
+def test_a_jump_moves_it(window: Window, tokenizer: Tokenizer) -> None:
+    window.before(LONG, tokenizer)
+    half = LONG[: len(LONG) // 2]
+    kept = window.before(half, tokenizer)
+    assert half.endswith(kept)
+    assert 60 <= num_tokens(tokenizer, kept) <= 120
+
+
+def test_a_file_typed_from_nothing_is_read_from_its_beginning(window: Window, tokenizer: Tokenizer) -> None:
+    text = b"import this, mini\nprint(i)\n"
+    for size in range(len(text) + 1):
+        assert window.before(text[:size], tokenizer) == text[:size]
+
+
+def test_lines_that_repeat_do_not_shrink_it(window: Window, tokenizer: Tokenizer) -> None:
+    text = b"    0x00, 0x00, 0x00,\n" * 500
+    for size in range(len(text) - 100, len(text) + 1):
+        kept = window.before(text[:size], tokenizer)
+        assert text[:size].endswith(kept)
+        assert num_tokens(tokenizer, kept) >= 60
+
+
+@pytest.mark.parametrize(
+    "line", ["x" * 200_000, "\u6771\u4eac" * 30_000, "\U0001f600" * 30_000], ids=["ascii", "cjk", "emoji"]
+)
+def test_a_very_long_line_is_cut_at_a_character(window: Window, tokenizer: Tokenizer, line: str) -> None:
+    data = line.encode()
+    before, after = window.before(data, tokenizer), window.after(data, tokenizer)
+    assert data.endswith(before)
+    assert data.startswith(after)
+    assert 0 < num_tokens(tokenizer, before) <= 120
+    assert 0 < num_tokens(tokenizer, after) <= 60
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(ANY_TEXT, min_size=1, max_size=4), st.integers(1, 60))
+def test_a_window_is_text_within_its_budget(tokenizer: Tokenizer, texts: list[str], budget: int) -> None:
+    window = Window(WindowOptions(before=budget, after=budget))
+    for text in texts:
+        data = text.encode()
+        before, after = window.before(data, tokenizer), window.after(data, tokenizer)
+        assert data.endswith(before)
+        assert data.startswith(after)
+        assert num_tokens(tokenizer, before) <= budget * 4 // 3
+        assert num_tokens(tokenizer, after) <= budget
+        # The same text again gives the same window.
+        assert window.before(data, tokenizer) == before

@@ -1,0 +1,191 @@
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+from tests.model import tiny
+
+from lacuna_model.core.constraint import Commit, ConstraintStats, GapView, Verdict
+from lacuna_model.core.context import Gap, heal
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import MAX_CANDIDATES, DecodeOptions, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_model.decode import candidates as module
+from lacuna_model.decode.candidates import SideBySide, forks, likeliest_first
+from lacuna_model.decode.canvas import Canvas
+from lacuna_model.decode.denoise import Ending, Outcome, denoise
+from lacuna_model.engine import Engine
+from lacuna_model.fim.loading import LoadedFim
+
+
+class Recorded:
+    """Admits what does not hold the forbidden token; its verdict is what it was made with."""
+
+    active = True
+
+    def __init__(self, verdict: Verdict, forbidden: int = -1) -> None:
+        self.stats = ConstraintStats()
+        self.seen: list[tuple[int, list[Commit]]] = []
+        self.closed = False
+        self._verdict = verdict
+        self._forbidden = forbidden
+
+    def admit(self, gaps: list[GapView], proposal: list[Commit]) -> list[Commit]:
+        self.seen.append((len(gaps), proposal))
+        self.stats.verifies += 1
+        return [commit for commit in proposal if commit.token != self._forbidden]
+
+    def confirms(self, gap: int, view: GapView) -> bool:
+        return gap == self._forbidden
+
+    def finish(self, gaps: list[GapView], *, truncate: bool) -> Verdict:
+        return self._verdict
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def views(count: int) -> list[GapView]:
+    return [GapView((), (None,)) for _ in range(count)]
+
+
+def test_each_candidate_is_asked_about_its_own_gaps() -> None:
+    parts = [Recorded(Verdict("ok", ("a", "b"))), Recorded(Verdict("ok", ("c", "d")), forbidden=7)]
+    both = SideBySide(parts, 2)
+    admitted = both.admit(views(4), [Commit(0, 0, 5), Commit(2, 0, 7), Commit(3, 0, 6)])
+    assert admitted == [Commit(0, 0, 5), Commit(3, 0, 6)]
+    assert parts[0].seen == [(2, [Commit(0, 0, 5)])]
+    assert parts[1].seen == [(2, [Commit(0, 0, 7), Commit(1, 0, 6)])]
+    assert both.stats.verifies == 2
+
+
+def test_a_candidate_confirms_its_own_gaps_and_all_are_closed() -> None:
+    parts = [Recorded(Verdict("ok", ("a", "b"))), Recorded(Verdict("ok", ("c", "d")), forbidden=1)]
+    both = SideBySide(parts, 2)
+    assert [both.confirms(gap, view) for gap, view in enumerate(views(4))] == [False, False, False, True]
+    both.close()
+    assert all(part.closed for part in parts)
+
+
+def test_candidates_behind_one_that_took_long_are_asked_in_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [Recorded(Verdict("ok", ("a",))), Recorded(Verdict("ok", ("b",)), forbidden=7)]
+    monkeypatch.setattr(module.time, "thread_time", lambda: 2 * module.CALL_SECONDS * len(parts[0].seen))
+    both = SideBySide(parts, 1)
+    proposal = [Commit(0, 0, 7), Commit(1, 0, 6)]
+    assert both.admit(views(2), proposal) == [Commit(0, 0, 7)]
+    assert both.admit(views(2), proposal) == [Commit(1, 0, 6), Commit(0, 0, 7)]
+
+
+def recorded(*fills: tuple[str, ...] | None) -> list[Recorded]:
+    return [Recorded(Verdict("ok" if texts else "no_valid_fill", texts)) for texts in fills]
+
+
+def test_the_first_that_found_a_fill_speaks_for_all() -> None:
+    both = SideBySide(recorded(None, ("a",), ("b",)), 1)
+    assert both.finish(views(3), truncate=False).fills == ("a",)
+    assert both.found == {("a",): 1, ("b",): 2}
+
+
+def test_where_none_found_a_fill_the_first_says_why() -> None:
+    both = SideBySide(recorded(None, None), 1)
+    assert both.finish(views(2), truncate=False).fills is None
+    assert both.found == {}
+
+
+def test_fills_come_likeliest_first_and_once() -> None:
+    said = {"a": -3.0, "b": -1.0, "c": -2.0}
+    assert likeliest_first([("a",), ("b",), ("a",), ("c",)], lambda fills: said[fills[0]]) == [("b",), ("c",), ("a",)]
+
+
+def test_a_single_fill_is_not_asked_about() -> None:
+    assert likeliest_first([("a",), ("a",)], lambda fills: pytest.fail("asked")) == [("a",)]
+
+
+END = 2
+
+
+def filled(place: int, *tokens: int, rivals: dict[int, tuple[float, int]]) -> Canvas:
+    canvas = Canvas(Gap(place), 8, 8, done=list(tokens), closed=True)
+    canvas.rivals = rivals
+    return canvas
+
+
+def test_forks_part_from_the_first_fill_where_it_was_least_sure() -> None:
+    first = filled(5, 10, 11, 12, rivals={0: (3.0, 20), 2: (0.2, 22), 3: (0.9, 23), 4: (0.1, 24)})
+    second = filled(50, 30, 31, rivals={1: (0.5, 41)})
+    assert forks([first, second], 3, 1.0, END) == [
+        [[10, 11, 22], [30, 31, END]],
+        [[10, 11, 12, END], [30, 41]],
+        [[10, 11, 12, 23], [30, 31, END]],
+    ]
+    assert len(forks([first, second], 2, 1.0, END)) == 2
+    assert len(forks([first, second], 9, 9.0, END)) == 4
+
+
+def ask(engine: Engine, candidates: int = 1) -> InfillResult:
+    at = tiny.CODE.index("    ") + 1
+    asked = InfillRequest(
+        tiny.CODE,
+        (Region(at, at, max_tokens=6, min_tokens=4),),
+        candidates=candidates,
+        options=DecodeOptions(syntax=False, prior=False),
+    )
+    return engine.fill(asked)
+
+
+def test_what_is_found_alone_is_among_several_and_all_differ(model: LoadedFim) -> None:
+    alone, several = ask(Engine(model)), ask(Engine(model), 4)
+    fills = (several.fills, *several.alternatives)
+    assert alone.fills in fills
+    assert 2 <= len(set(fills)) == len(fills) <= 4
+
+
+def test_what_is_ruled_out_begins_no_fork(model: LoadedFim, monkeypatch: pytest.MonkeyPatch) -> None:
+    begins: list[Any] = []
+
+    def seen(*args: Any) -> list[Any]:
+        begins.extend(forks(*args))
+        return begins
+
+    monkeypatch.setattr(module, "forks", seen)
+    text = "x = 1\nif not"
+    _, prefix = heal(text, model.tokenizer)
+    assert len(model.prefixes.starting_with(prefix)) == 1  # so that all else is ruled out
+    region, options = Region(len(text), len(text), max_tokens=3, min_tokens=2), DecodeOptions(syntax=False)
+    result = Engine(model).fill(InfillRequest(text, (region,), candidates=MAX_CANDIDATES, options=options))
+    assert result.alternatives
+    assert all(model.tokenizer.token_bytes(begin[0]).startswith(prefix) for (begin,) in begins)
+
+
+def test_nothing_is_forked_unless_several_fills_are_wanted(model: LoadedFim) -> None:
+    gaps = (Region(9, 9, max_tokens=6), Region(90, 90, max_tokens=6))
+    engine, options = Engine(model), DecodeOptions(syntax=False, prior=False)
+    alone = engine.fill(InfillRequest(tiny.CODE, gaps, options=options))
+    several = engine.fill(InfillRequest(tiny.CODE, gaps, candidates=2, options=options))
+    assert alone.stats.steps < several.stats.steps
+    assert len(several.alternatives) == 1
+    assert alone.fills in (several.fills, *several.alternatives)
+
+
+@pytest.mark.parametrize("outcome", ["deadline", "cancelled"])
+def test_a_first_fill_outlives_the_deadline_of_its_forks_but_no_cancel(
+    model: LoadedFim, monkeypatch: pytest.MonkeyPatch, outcome: Outcome
+) -> None:
+    alone = ask(Engine(model))
+    turns = 0
+
+    def once(*args: Any, **options: Any) -> Generator[Snapshot, None, Ending]:
+        nonlocal turns
+        turns += 1
+        ending = yield from denoise(*args, **options)
+        return ending if turns == 1 else Ending(outcome, Verdict("ok", None))
+
+    monkeypatch.setattr(module, "denoise", once)
+    result = ask(Engine(model), 3)
+    assert turns == 2
+    assert result.status == ("ok" if outcome == "deadline" else "cancelled")
+    assert (result.fills == alone.fills) == (outcome == "deadline")
+
+
+@pytest.mark.parametrize("count", [0, -1, MAX_CANDIDATES + 1])
+def test_a_number_of_candidates_that_cannot_be_is_refused(model: LoadedFim, count: int) -> None:
+    with pytest.raises(RequestError, match="candidates"):
+        ask(Engine(model), count)

@@ -1,0 +1,273 @@
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from tests.model.scripted import SECOND, Scripted, Strict
+
+from lacuna_model.core.constraint import Commit, Constraint, GapView, Remask, Unconstrained
+from lacuna_model.core.context import Gap
+from lacuna_model.core.params import DecodeOptions, Snapshot
+from lacuna_model.decode import denoise as loop
+from lacuna_model.decode.canvas import Canvas
+from lacuna_model.decode.denoise import Ending, denoise
+from lacuna_model.engine import never
+from lacuna_model.tokens.tokenizer import Tokenizer
+
+pytestmark = pytest.mark.usefixtures("loops")
+
+TEXTS = ("value = 1\n", "for x in name:\n    total")
+
+
+def canvases(count: int, block_size: int = 8, budget: int = 64) -> list[Canvas]:
+    return [Canvas(Gap(5 + 100 * i), block_size, budget) for i in range(count)]
+
+
+def run(
+    model: Scripted,
+    opened: Sequence[Canvas],
+    tokenizer: Tokenizer,
+    constraint: Constraint | None = None,
+    *,
+    cancelled: Callable[[], bool] = never,
+    deadline: float | None = None,
+    **options: object,
+) -> tuple[list[Snapshot], Ending]:
+    stream = denoise(
+        model,
+        opened,
+        constraint or Unconstrained(tokenizer),
+        tokenizer,
+        DecodeOptions(**options),
+        cancelled=cancelled,
+        deadline=deadline,
+    )
+    snapshots = []
+    while True:
+        try:
+            snapshots.append(next(stream))
+        except StopIteration as end:
+            return snapshots, end.value
+
+
+class Slow(Unconstrained):
+    """Takes its time over every answer."""
+
+    def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
+        time.sleep(0.002)
+        return super().admit(gaps, proposal)
+
+
+def test_the_time_that_a_constraint_keeps_the_loop_waiting_is_told(tokenizer: Tokenizer) -> None:
+    snapshots, ending = run(Scripted(tokenizer, TEXTS[0]), canvases(1), tokenizer, Slow(tokenizer), schedule="single")
+    waited = [0.0, *(snapshot.constraint_ms for snapshot in snapshots)]
+    assert all(after - before >= 2.0 for before, after in pairwise(waited))
+    assert ending.counts.constraint_ms >= waited[-1]
+
+
+@pytest.mark.parametrize("schedule", ["entropy", "confidence", "single"])
+@pytest.mark.parametrize("block_size", [1, 4, 8, 64])
+def test_fills_every_gap_with_what_the_model_wants(tokenizer: Tokenizer, schedule: str, block_size: int) -> None:
+    model = Scripted(tokenizer, *TEXTS)
+    snapshots, ending = run(model, canvases(2, block_size), tokenizer, schedule=schedule)
+    assert ending.outcome == "ok"
+    assert ending.verdict.fills == TEXTS
+    assert ending.counts.steps == len(snapshots) == model.passes
+    assert snapshots[-1].fills == TEXTS
+
+
+def test_gaps_of_different_length_are_filled_side_by_side(tokenizer: Tokenizer) -> None:
+    model = Scripted(tokenizer, *TEXTS)
+    short, long = Canvas(Gap(5), 8, 3), Canvas(Gap(200), 8, 30)
+    _, ending = run(model, [short, long], tokenizer, schedule="single")
+    assert ending.verdict.fills == (tokenizer.decode(tokenizer.encode(TEXTS[0])[:3]), TEXTS[1])
+
+
+def test_blocks_of_all_gaps_are_opened_together(tokenizer: Tokenizer) -> None:
+    model = Scripted(tokenizer, "x" * 5, "y" * 20)
+    opened = canvases(2, block_size=4)
+    sizes: list[tuple[int, ...]] = []
+    model.on_pass = lambda _: sizes.append(tuple(len(canvas.done) for canvas in opened))
+    run(model, opened, tokenizer, schedule="single")
+    assert [done for i, done in enumerate(sizes) if i == 0 or sizes[i - 1] != done] == [
+        (0, 0), (4, 4), (4, 8), (4, 12), (4, 16), (4, 20)
+    ]  # fmt: skip
+    assert model.blocks == 5
+
+
+def test_a_budget_ends_a_fill_that_has_no_end(tokenizer: Tokenizer) -> None:
+    _, ending = run(Scripted(tokenizer, "x" * 90), canvases(1, 8, budget=20), tokenizer)
+    assert (ending.outcome, ending.verdict.fills) == ("ok", ("x" * 20,))
+
+
+@pytest.mark.parametrize(("steps", "passes"), [(1, 3), (2, 6), (4, 12), (8, 24)])
+def test_steps_bound_the_passes_of_a_block(tokenizer: Tokenizer, steps: int, passes: int) -> None:
+    model = Scripted(tokenizer, "x" * 24, entropy=9.0)
+    _, ending = run(model, canvases(1, 8, budget=24), tokenizer, steps=steps, entropy_bound=0.0)
+    assert (model.passes, ending.verdict.fills) == (passes, ("x" * 24,))
+
+
+def test_cancel_is_looked_at_before_every_pass(tokenizer: Tokenizer) -> None:
+    for last in (0, 1, 3):
+        model = Scripted(tokenizer, *TEXTS)
+        _, ending = run(
+            model, canvases(2), tokenizer, schedule="single", cancelled=lambda m=model, n=last: m.passes >= n
+        )
+        assert model.passes == last
+        assert (ending.outcome, ending.verdict.fills) == ("cancelled", None)
+        assert ending.counts.steps == last
+
+
+def test_the_deadline_is_looked_at_before_every_pass(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(loop.time, "monotonic", lambda: now)
+    model = Scripted(tokenizer, "x = 1\ny = 2\n")
+
+    def tick(passes: int) -> None:
+        nonlocal now
+        now = float(passes)
+
+    model.on_pass = tick
+    _, ending = run(model, canvases(1), tokenizer, schedule="single", deadline=7.0)
+    assert model.passes == 7
+    # Cut at the last whole line.
+    assert (ending.outcome, ending.verdict.fills) == ("deadline", ("x = 1\n",))
+
+
+def test_a_deadline_that_is_over_makes_no_pass(tokenizer: Tokenizer) -> None:
+    model = Scripted(tokenizer, "x = 1\n")
+    snapshots, ending = run(model, canvases(1), tokenizer, deadline=time.monotonic() - 1)
+    assert (model.passes, snapshots, ending.verdict.fills) == (0, [], ("",))
+
+
+def test_a_constraint_that_refuses_everything_ends_with_its_verdict(tokenizer: Tokenizer) -> None:
+    model, constraint = Scripted(tokenizer, "x = 1\n"), Strict(tokenizer, lambda commit: False)
+    snapshots, ending = run(model, canvases(1), tokenizer, constraint)
+    assert (ending.outcome, ending.verdict.fills) == ("no_valid_fill", None)
+    assert ending.verdict.message == "nothing may stand here"
+    # It is asked again without another pass, for another pass would see the same; in between others have their turn.
+    assert model.passes == 1
+    assert [snapshot.step for snapshot in snapshots] == [0] * loop.MAX_DEFERRALS
+    assert constraint.asked == ending.counts.deferrals == loop.MAX_DEFERRALS
+
+
+@pytest.mark.parametrize("outcome", ["cancelled", "deadline"])
+def test_cancel_and_deadline_are_looked_at_while_nothing_is_admitted(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, outcome: str
+) -> None:
+    constraint = Strict(tokenizer, lambda commit: False)
+    monkeypatch.setattr(loop.time, "monotonic", lambda: float(constraint.asked) if outcome == "deadline" else 0.0)
+    _, ending = run(
+        Scripted(tokenizer, "x = 1\n"),
+        canvases(1),
+        tokenizer,
+        constraint,
+        cancelled=lambda: outcome == "cancelled" and constraint.asked == 2,
+        deadline=2.0,
+    )
+    assert (ending.outcome, constraint.asked) == (outcome, 2)
+
+
+@pytest.mark.parametrize("swaps", [False, True], ids=["refused", "swapped"])
+def test_what_was_proposed_without_the_model_is_taken_back(tokenizer: Tokenizer, swaps: bool) -> None:
+    first, second = tokenizer.encode("x")[0], tokenizer.encode("y")[0]
+
+    class Proposing(Scripted):
+        def withdraw(self) -> bool:
+            had_any = self._wanted[0][0] == first
+            self._wanted[0][0] = second
+            return had_any
+
+    class Swapping(Strict):
+        def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> list[Commit]:
+            return super().admit(gaps, proposal) or ([Commit(0, 0, SECOND)] if swaps else [])
+
+    constraint = Swapping(tokenizer, lambda commit: commit.token != first)
+    _, ending = run(Proposing(tokenizer, "x"), canvases(1), tokenizer, constraint, schedule="single")
+    assert (ending.verdict.fills or ("",))[0].startswith("y")
+
+
+def test_a_constraint_may_swap_a_token(tokenizer: Tokenizer) -> None:
+    constraint = Strict(tokenizer, lambda commit: True)
+    constraint.admit = lambda gaps, proposal: [  # type: ignore[method-assign]
+        type(commit)(commit.gap, commit.slot, SECOND if commit.slot == 1 else commit.token) for commit in proposal
+    ]
+    _, ending = run(Scripted(tokenizer, "x = 1\n"), canvases(1), tokenizer, constraint, schedule="single")
+    assert ending.verdict.fills == (f"x{tokenizer.decode([SECOND])} 1\n",)
+
+
+def test_a_tentative_token_is_a_draft_until_it_is_confirmed_or_masked_again(tokenizer: Tokenizer) -> None:
+    class Doubting(Unconstrained):
+        def __init__(self) -> None:
+            super().__init__(tokenizer)
+            self.answers = iter("?<?!!!!!!!!")
+
+        def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
+            answer = next(self.answers)
+            return [Remask(0, 0)] if answer == "<" else [replace(one, tentative=answer == "?") for one in proposal]
+
+    snapshots, ending = run(Scripted(tokenizer, "x = 1\n"), canvases(1), tokenizer, Doubting(), schedule="single")
+    assert ending.verdict.fills == ("x = 1\n",)
+    assert ["".join(slot.state[0] for slot in snapshot.slots[0]) for snapshot in snapshots[:4]] == [
+        "ddddd", "ddddd", "ddddd", "ccddd"
+    ]  # fmt: skip
+
+
+def test_commits_behind_an_end_of_gap_of_the_same_step_are_dropped(tokenizer: Tokenizer) -> None:
+    _, ending = run(Scripted(tokenizer, "x"), canvases(1), tokenizer, steps=1)
+    assert (ending.verdict.fills, ending.counts.steps) == (("x",), 1)
+
+
+def test_an_improbable_token_is_corrected_within_the_budget(tokenizer: Tokenizer) -> None:
+    for budget, expected in ((4, "yyyy"), (1, "yxxy"), (0, "xxxy")):
+        model = Scripted(tokenizer, "xxxx")
+        later = Scripted(tokenizer, "yyyy")
+
+        def change_of_mind(passes: int, model: Scripted = model, later: Scripted = later) -> None:
+            if passes == 4:
+                model._wanted = later._wanted
+
+        model.on_pass = change_of_mind
+        _, ending = run(model, canvases(1, 8, budget=4), tokenizer, schedule="single", corrections=budget)
+        assert ending.verdict.fills == (expected,)
+        assert ending.counts.corrections == min(budget, 3)
+
+
+def test_snapshots_show_every_slot(tokenizer: Tokenizer) -> None:
+    snapshots, _ = run(Scripted(tokenizer, "x = 1\n", "y"), canvases(2), tokenizer, schedule="single")
+    first, last = snapshots[0], snapshots[-1]
+    assert [snapshot.step for snapshot in snapshots] == list(range(1, len(snapshots) + 1))
+    # After one step the rest is a draft, as long as the model wants any text.
+    assert first.fills == ("x = 1\n", "y")
+    assert [slot.state for slot in first.slots[0]] == ["committed", *["draft"] * 4]
+    assert [slot.text for slot in first.slots[0]] == ["x", " =", " ", "1", "\n"]
+    assert [slot.confidence for slot in first.slots[0]] == pytest.approx([0.95] * 5)
+    assert {slot.state for slots in last.slots for slot in slots} == {"committed"}
+    for snapshot in snapshots:
+        assert len(snapshot.fills) == len(snapshot.slots) == 2
+        assert all(
+            "".join(slot.text for slot in slots) == fill
+            for fill, slots in zip(snapshot.fills, snapshot.slots, strict=True)
+        )
+
+
+def test_a_snapshot_shows_half_a_character_as_such(tokenizer: Tokenizer) -> None:
+    model = Scripted(tokenizer, "\U0001f600")
+    model._wanted[0][1] = tokenizer.eog_id
+    snapshots, ending = run(model, canvases(1), tokenizer, steps=1)
+    assert snapshots[0].fills == ("\ufffd",)
+    assert ending.verdict.fills == ("",)
+
+
+@pytest.mark.parametrize("schedule", ["entropy", "confidence", "single"])
+def test_a_seed_reproduces_what_is_drawn(tokenizer: Tokenizer, schedule: str) -> None:
+    def drawn(seed: int) -> tuple[str, ...] | None:
+        model = Scripted(tokenizer, "x" * 40)
+        _, ending = run(
+            model, canvases(1, 8, 40), tokenizer, schedule=schedule, temperature=5.0, seed=seed, corrections=0
+        )
+        return ending.verdict.fills
+
+    assert drawn(1) == drawn(1)
+    assert len({drawn(seed) for seed in range(4)}) > 1

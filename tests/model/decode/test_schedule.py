@@ -1,0 +1,184 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.model.scripted import SECOND, sure
+
+from lacuna_model.core.constraint import Commit
+from lacuna_model.core.context import Gap
+from lacuna_model.core.params import DecodeOptions
+from lacuna_model.decode.canvas import Canvas, Marginals
+from lacuna_model.decode.schedule import DISTANCE_COST, corrections, draw, propose, without_loop
+
+EOG = 2
+
+
+def opened(size: int = 6, committed: dict[int, int] | None = None) -> Canvas:
+    canvas = Canvas(Gap(5), size, size)
+    canvas.open_block()
+    for slot, token in (committed or {}).items():
+        canvas.slots[slot] = token
+    return canvas
+
+
+def slots(canvas: Canvas, seen: Marginals, steps_left: int = 1, **options: object) -> list[int]:
+    return [commit.slot for commit in propose([canvas], [seen], DecodeOptions(**options), steps_left)]
+
+
+def wanted(entropy: list[float], exact: int = 0) -> Marginals:
+    return sure(range(20, 20 + len(entropy)), entropy, exact)
+
+
+class TestEntropyBound:
+    def test_the_sum_of_all_but_the_frontier_stays_within_the_bound(self) -> None:
+        seen = wanted([9.0, 0.1, 0.1, 0.1, 0.1, 0.1])
+        # With the cost of distance: 0.12, 0.14, 0.16, ..., whose sums are 0.12, 0.26, 0.42.
+        assert slots(opened(), seen, entropy_bound=0.30) == [0, 1, 2]
+        assert slots(opened(), seen, entropy_bound=0.11) == [0]
+        assert slots(opened(), seen, entropy_bound=9.0) == [0, 1, 2, 3, 4, 5]
+
+    def test_the_surest_slots_come_first(self) -> None:
+        assert slots(opened(), wanted([2.0, 1.0, 0.1, 3.0, 0.0, 3.0]), entropy_bound=0.5) == [0, 4, 2]
+
+    def test_at_least_one_slot_is_taken(self) -> None:
+        assert slots(opened(), wanted([9.0] * 6), entropy_bound=0.0) == [0]
+
+    def test_of_equals_the_nearest_to_committed_text_comes_first(self) -> None:
+        assert slots(opened(committed={0: 9, 1: 9}), wanted([0.5] * 6), entropy_bound=0.6) == [2, 3]
+
+    def test_what_the_base_has_read_costs_nothing(self) -> None:
+        assert slots(opened(), wanted([9.0] * 6, exact=3), entropy_bound=0.0) == [0, 1, 2]
+
+    @settings(deadline=None)
+    @given(st.lists(st.floats(0, 4), min_size=1, max_size=16), st.floats(0, 4))
+    def test_bound_holds(self, entropy: list[float], bound: float) -> None:
+        seen = wanted(entropy)
+        taken = slots(opened(len(entropy)), seen, entropy_bound=bound)
+        assert sum(float(seen.entropy[slot]) + DISTANCE_COST * slot for slot in taken if slot) <= bound + 1e-6
+        assert 0 in taken
+        assert len(set(taken)) == len(taken)
+
+
+class TestConfidence:
+    def test_every_sure_slot_is_taken(self) -> None:
+        seen = wanted([0.1] * 6)
+        seen.logp[3:, 0] = np.log(0.5)
+        seen.entropy[3:] = 1.0
+        assert slots(opened(), seen, schedule="confidence", confidence=0.9) == [0, 1, 2]
+        assert slots(opened(), seen, schedule="confidence", confidence=0.4) == [0, 1, 2, 3, 4, 5]
+
+    def test_at_least_one_slot_is_taken(self) -> None:
+        assert slots(opened(), wanted([0.1] * 6), schedule="confidence", confidence=0.99) == [0]
+
+    def test_what_the_base_has_read_is_sure(self) -> None:
+        assert slots(opened(), wanted([0.1] * 6, exact=4), schedule="confidence", confidence=0.99) == [0, 1, 2, 3]
+
+
+class TestSingle:
+    def test_takes_the_first_open_slot(self) -> None:
+        assert slots(opened(), wanted([9.0, 0, 0, 0, 0, 0]), schedule="single") == [0]
+        assert slots(opened(committed={0: 9, 2: 9}), wanted([0.0] * 6), schedule="single") == [1]
+
+    def test_a_full_block_beside_an_open_one_takes_nothing(self) -> None:
+        full, other = opened(2, {0: 9, 1: 9}), opened(6)
+        found = propose([full, other], [wanted([0.0] * 2), wanted([0.0] * 6)], DecodeOptions(schedule="single"), 1)
+        assert found == [Commit(1, 0, 20)]
+
+
+@pytest.mark.parametrize("schedule", ["entropy", "confidence", "single"])
+class TestSteps:
+    def test_the_last_step_takes_everything(self, schedule: str) -> None:
+        options = {"schedule": schedule, "steps": 1, "entropy_bound": 0.0, "confidence": 0.99}
+        assert sorted(slots(opened(), wanted([3.0] * 6), **options)) == [0, 1, 2, 3, 4, 5]
+
+    @pytest.mark.parametrize(("steps_left", "count"), [(2, 3), (3, 2), (4, 2), (6, 1), (9, 1)])
+    def test_enough_is_taken_for_the_steps_left(self, schedule: str, steps_left: int, count: int) -> None:
+        options = {"schedule": schedule, "steps": 9, "entropy_bound": 0.0, "confidence": 0.99}
+        assert len(slots(opened(), wanted([3.0] * 6), steps_left, **options)) == count
+
+
+def test_commits_of_all_gaps_are_ordered_by_cost() -> None:
+    first, second = wanted([0.0, 0.5, 9, 9, 9, 9]), wanted([0.0, 0.2, 9, 9, 9, 9])
+    closed = opened()
+    closed.closed = True
+    found = propose([opened(), closed, opened()], [first, None, second], DecodeOptions(entropy_bound=1.0), 1)
+    assert found == [Commit(0, 0, 20), Commit(2, 0, 20), Commit(2, 1, 21), Commit(0, 1, 21)]
+
+
+class TestCorrections:
+    def seen(self, confidence: float = 0.95) -> Marginals:
+        seen = sure([20, 21, 22])
+        seen.logp[:, 0] = np.log(confidence)
+        return seen
+
+    def test_an_improbable_token_is_replaced(self) -> None:
+        canvas = opened(3, {0: 20, 1: 99})
+        assert corrections([canvas], [self.seen()], 4, EOG) == [Commit(0, 1, 21, edit=True)]
+
+    @pytest.mark.parametrize(
+        ("committed", "seen"),
+        [({1: SECOND}, sure([20, 21, 22])), ({1: EOG}, sure([20, 21, 22])), ({1: 99}, sure([20, EOG, 22]))],
+        ids=["probable", "end-of-gap", "by-end-of-gap"],
+    )
+    def test_what_stays(self, committed: dict[int, int], seen: Marginals) -> None:
+        seen.logp[:, 1] = np.log(0.06)
+        assert corrections([opened(3, committed)], [seen], 4, EOG) == []
+
+    def test_nothing_sure_nothing_changed(self) -> None:
+        assert corrections([opened(3, {1: 99})], [self.seen(0.8)], 4, EOG) == []
+
+    def test_the_budget_keeps_the_surest(self) -> None:
+        seen = self.seen()
+        seen.logp[1, 0] = np.log(0.99)
+        canvas = opened(3, {0: 99, 1: 99, 2: 99})
+        assert [commit.slot for commit in corrections([canvas], [seen], 1, EOG)] == [1]
+        assert corrections([canvas], [seen], 0, EOG) == []
+
+
+class TestDraw:
+    def seen(self, exact: int = 0) -> Marginals:
+        generator = np.random.default_rng(0)
+        logits = generator.normal(size=(8, 12)).astype(np.float32)
+        logp = -np.sort(-(logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))), axis=1)
+        return Marginals(np.tile(np.arange(12), (8, 1)), logp, np.ones(8, dtype=np.float32), exact)
+
+    def test_a_seed_reproduces(self) -> None:
+        draws = [draw(self.seen(), 0, 1.0, np.random.default_rng(seed)).ids for seed in (7, 7, 8)]
+        assert np.array_equal(draws[0], draws[1])
+        assert not np.array_equal(draws[0], draws[2])
+
+    def test_candidates_keep_their_probabilities(self) -> None:
+        seen = self.seen()
+        drawn = draw(seen, 0, 1.0, np.random.default_rng(0))
+        order = np.argsort(drawn.ids, axis=1)
+        assert np.array_equal(np.take_along_axis(drawn.logp, order, axis=1), seen.logp)
+
+    def test_cold_takes_the_best(self) -> None:
+        seen = self.seen()
+        assert np.array_equal(draw(seen, 0, 1e-6, np.random.default_rng(0)).ids[:, 0], seen.ids[:, 0])
+
+    def test_tokens_are_drawn_as_often_as_they_are_probable(self) -> None:
+        seen, generator = self.seen(), np.random.default_rng(0)
+        best = np.array([draw(seen, 0, 1.0, generator).ids[:, 0] == 0 for _ in range(4000)]).mean(axis=0)
+        probabilities = np.exp(seen.logp)
+        assert np.allclose(best, probabilities[:, 0] / probabilities.sum(axis=1), atol=0.04)
+
+    def test_exactness_ends_where_another_token_was_drawn(self) -> None:
+        for seed in range(20):
+            drawn = draw(self.seen(exact=4), 2, 1.0, np.random.default_rng(seed))
+            same = drawn.ids[2:6, 0] == 0
+            expected = 4 if same.all() else int(np.argmin(same)) + 1
+            assert drawn.exact == expected
+        assert draw(self.seen(), 2, 1.0, np.random.default_rng(0)).exact == 0
+
+
+def test_a_loop_is_not_gone_on_with() -> None:
+    looped = opened(20, dict.fromkeys(range(18), 7))
+    ids = np.tile(np.array([[7, 8, 9]]), (20, 1))
+    logp = np.log(np.tile(np.array([[0.8, 0.15, 0.05]], dtype=np.float32), (20, 1)))
+    seen = Marginals(ids, logp, np.zeros(20, dtype=np.float32), exact=2)
+    left = without_loop(seen, looped)
+    assert left.ids[18:].tolist() == [[8, 9, 7], [7, 8, 9]]
+    assert left.logp[18].tolist() == sorted(left.logp[18].tolist(), reverse=True)
+    assert left.exact == 1
+    assert without_loop(seen, opened(20, {0: 7, 1: 7})) is seen

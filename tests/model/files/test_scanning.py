@@ -1,0 +1,181 @@
+import itertools
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lacuna_model.files.scanning import WorkspaceSettings, admits, is_secret, read_source, scan
+
+SETTINGS = WorkspaceSettings()
+KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmU\n-----END OPENSSH PRIVATE KEY-----\n"
+
+
+def names(root: Path, options: WorkspaceSettings = SETTINGS) -> list[str]:
+    return [file.path.relative_to(root).as_posix() for file in scan(root, options)]
+
+
+@pytest.fixture
+def grow(tmp_path: Path) -> Callable[..., Path]:
+    """Writes files of a workspace, text by path."""
+
+    def write(files: dict[str, str]) -> Path:
+        for name, text in files.items():
+            file = tmp_path / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(text.encode())
+        return tmp_path
+
+    return write
+
+
+def test_files_come_folder_by_folder_in_order(grow: Callable[..., Path]) -> None:
+    root = grow({name: "x = 1\n" for name in ("b.py", "a/z.py", "a/b/c.py", "Z.py", "a.md")})
+    assert names(root) == ["Z.py", "a.md", "b.py", "a/z.py", "a/b/c.py"]
+    found = next(scan(root, SETTINGS))
+    status = (root / "Z.py").stat()
+    assert (found.path, found.size, found.mtime_ns) == (root / "Z.py", status.st_size, status.st_mtime_ns)
+
+
+def test_what_nobody_wrote_here_is_left_out(grow: Callable[..., Path]) -> None:
+    left_out = (
+        "node_modules/a/index.js", ".git/config.py", ".venv/lib/a.py", "env/lib/a.py", "cache/a.py", "logo.png",
+        "uv.lock", "app.min.js", "api_pb2.py", "package-lock.json", "data.csv", "lib/python3.11/site-packages/a.py",
+        "empty.py",
+    )  # fmt: skip
+    root = grow({name: "x = 1\n" for name in (*left_out, "src/a.py")})
+    (root / "empty.py").write_text("")
+    grow({"env/pyvenv.cfg": "home = /usr\n", "cache/CACHEDIR.TAG": "Signature: 8a477f597d28d172789f06886806bc55\n"})
+    assert names(root) == ["src/a.py"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".env", ".env.local", ".env.example", "prod.env", ".ENV", "sub/dir/.env", "server.pem", "tls.key", "id_rsa",
+        "id_ed25519.pub", "backup.p12", "store.jks", "credentials", "credentials.json", "secrets.yaml",
+        "db_password.txt", ".npmrc", ".netrc", ".git-credentials", ".htpasswd", ".pgpass", ".ssh/config", ".aws/config",
+        "conf/secrets/token.txt", "terraform.tfstate", "service-account-prod.json", "wp-config.php", "kubeconfig",
+    ],
+)  # fmt: skip
+def test_secrets_are_told_by_their_names(name: str, grow: Callable[..., Path]) -> None:
+    root = grow({name: "token = 1\n", "main.py": "x = 1\n"})
+    assert is_secret(name)
+    assert names(root) == ["main.py"]
+    assert not admits(root, root / name, SETTINGS)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["environment.py", "credentials.py", "secrets.py", "passwords.go", "tokenizer.json", "Secret.java", "keys.ts"],
+)
+def test_code_about_secrets_is_no_secret(name: str) -> None:
+    assert not is_secret(f"src/{name}")
+
+
+def test_the_limits_hold(grow: Callable[..., Path]) -> None:
+    root = grow({f"{name}.py": "x" * size for name, size in (("a", 30), ("b", 80), ("c", 30), ("d", 30), ("e", 5))})
+    assert names(root, WorkspaceSettings(max_file_bytes=50)) == ["a.py", "c.py", "d.py", "e.py"]
+    assert names(root, WorkspaceSettings(max_files=2)) == ["a.py", "b.py"]
+    assert names(root, WorkspaceSettings(max_file_bytes=50, max_total_bytes=70)) == ["a.py", "c.py", "e.py"]
+
+
+def test_a_workspace_is_switched_off_by_settings_or_by_a_file(grow: Callable[..., Path]) -> None:
+    root = grow({"a.py": "x = 1\n", "b/c.py": "x = 1\n"})
+    off = WorkspaceSettings(enabled=False)
+    assert names(root, off) == []
+    assert not admits(root, root / "a.py", off)
+    grow({".lacunaignore": "*\n"})
+    assert names(root) == []
+    assert not admits(root, root / "b/c.py", SETTINGS)
+
+
+def test_links_are_not_followed(grow: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "o.py").write_text("x = 1\n")
+    root = grow({"a.py": "x = 1\n"})
+    (root / "link.py").symlink_to(outside / "o.py")
+    (root / "folder").symlink_to(outside)
+    (root / "loop").symlink_to(root)
+    assert names(root) == ["a.py"]
+
+
+def test_a_scan_reads_no_more_than_is_asked_for(grow: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    root = grow({f"{folder}/{name}.py": "x = 1\n" for folder in "abc" for name in "xyz"})
+    listed: list[str] = []
+    real = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda folder: (listed.append(Path(folder).name), real(folder))[1])
+    assert len(list(itertools.islice(scan(root, SETTINGS), 2))) == 2
+    assert listed == [root.name, "a"]
+
+
+def test_the_ignore_files_of_a_repository_hold_in_its_folders(grow: Callable[..., Path]) -> None:
+    root = grow(
+        {".gitignore": "local.py\n/tools/old\n", "tools/a.py": "1", "tools/old/b.py": "1", "tools/local.py": "1"}
+    )
+    (root / ".git/info").mkdir(parents=True)
+    (root / ".git/info/exclude").write_text("mine.py\n")
+    grow({"tools/mine.py": "1"})
+    assert names(root / "tools") == ["a.py"]
+    assert names(root) == [".gitignore", "tools/a.py"]
+
+
+PATTERNS = st.lists(
+    st.sampled_from(
+        ["*.py", "!*.py", "a", "a/", "/a", "!a/", "b/**", "**/c", "a/*", "!a/x.py", "/*", "!/b", "*/x.py", "x.*",
+         "!x.py", "a/b", "a/**/x.py", "**", "!**/", "[ab]", "?.py", "# a", "", "!", "\\", "y.py  ", "b/", "!b/c/", "*/",
+         "!a/b/x.py"]
+    ),
+    max_size=5,
+)  # fmt: skip
+TREE = [f"{folder}{name}.py" for folder in ("", "a/", "b/", "a/b/", "b/c/", "c/a/") for name in "xy"]
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("repository")
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    for name in TREE:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("1")
+    return root
+
+
+@settings(max_examples=80, deadline=None)
+@given(top=PATTERNS, inner=PATTERNS)
+def test_files_are_ignored_as_git_ignores_them(repository: Path, top: list[str], inner: list[str]) -> None:
+    (repository / ".gitignore").write_text("\n".join(top))
+    (repository / "a/.gitignore").write_text("\n".join(inner))
+    command = ["git", "-C", str(repository), "ls-files", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    scanned = [name for name in names(repository) if name.endswith(".py")]
+    assert sorted(scanned) == sorted(name for name in listed if name.endswith(".py"))
+    assert scanned == [name for name in scanned if admits(repository, repository / name, SETTINGS)]
+    assert not any(admits(repository, repository / name, SETTINGS) for name in set(TREE) - set(scanned))
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"x = 1\r\ny = 2\r\n", "x = 1\r\ny = 2\r\n"),
+        ("größe = '👍'\n".encode(), "größe = '👍'\n"),
+        (b"\xff\xfe", None),
+        (b"a\0b", None),
+        (b"# Generated by protoc. DO NOT EDIT!\nx = 1\n", None),
+        (b"x=1;" * 400, None),
+        (KEY.encode(), None),
+        (b"x = 1\n" + KEY.replace("\n", "\r\n").encode(), None),
+        (b'token = "ghp_' + b"a1B2" * 9 + b'"\n', None),
+    ],
+)
+def test_only_text_that_someone_wrote_is_read(tmp_path: Path, data: bytes, text: str | None) -> None:
+    file = tmp_path / "a.py"
+    file.write_bytes(data)
+    assert read_source(file.parent, file, 1_000_000) == text
+
+
+def test_a_file_that_is_gone_is_none(tmp_path: Path) -> None:
+    assert read_source(tmp_path, tmp_path / "none.py", 100) is None

@@ -1,0 +1,124 @@
+import hashlib
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from lacuna_model.core.errors import ModelNotFoundError, WeightsError
+from lacuna_model.hub import checksum, models
+from lacuna_model.hub.models import ModelInfo
+
+WEIGHTS = b"GGUF" + bytes(range(256)) * 16
+
+
+@pytest.fixture
+def info(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModelInfo:
+    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
+    digest = hashlib.sha256(WEIGHTS).hexdigest()
+    info = replace(models.find(models.DEFAULT_MODEL), name="tiny", size=len(WEIGHTS), sha256=digest)
+    monkeypatch.setattr(models, "MODELS", (info,))
+    return info
+
+
+def put(info: ModelInfo, data: bytes) -> Path:
+    file = models.location(info)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(data)
+    return file
+
+
+def test_a_folder_with_a_checkpoint_is_a_model_but_never_in_place_of_a_known_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("dreamon", models.DEFAULT_MODEL):
+        (tmp_path / name).mkdir()
+        assert models.folder(name) is None
+        (tmp_path / name / "config.json").write_text("{}")
+    assert models.folder("dreamon") == Path("dreamon")
+    assert models.folder(models.DEFAULT_MODEL) is None
+    models.require("dreamon")
+
+
+def test_the_registry_names_each_model_once_and_pins_it() -> None:
+    names = [info.name for info in models.known()]
+    assert len(set(names)) == len(names)
+    assert models.DEFAULT_MODEL in names
+    for info in models.known():
+        assert len(info.sha256) == len(info.wheels[0].sha256) == 64
+        assert info.licence == "Apache-2.0"
+
+
+@pytest.mark.parametrize(
+    ("named", "free", "cores", "chosen", "why"),
+    [
+        ("", 16 << 30, 2, models.LARGE_MODEL, "2 cores, 17.2 GB of memory free"),
+        ("", 3 << 30, 8, models.SMALL_MODEL, "3.2 GB of memory are free"),
+        ("", 16 << 30, 1, models.SMALL_MODEL, "there is one core"),
+        ("other.gguf", 16 << 30, 1, "other.gguf", "LACUNA_MODEL names it"),
+    ],
+)
+def test_the_default_follows_the_machine_unless_it_is_named(
+    named: str, free: int, cores: int, chosen: str, why: str
+) -> None:
+    assert models.choose(named, free, cores) == models.Choice(chosen, why)
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(ModelNotFoundError, match=r"unknown model 'gpt'; known: qwen2.5-coder-0.5b"):
+        models.find("gpt")
+
+
+def test_the_cache_is_the_users_own_unless_the_environment_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("LACUNA_CACHE", raising=False)
+    assert models.cache_dir() == platformdirs.user_cache_path("lacuna")
+    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path))
+    assert models.location(models.find(models.SMALL_MODEL)).is_relative_to(tmp_path)
+
+
+def test_absent_weights_say_how_to_get_them(info: ModelInfo) -> None:
+    with pytest.raises(ModelNotFoundError, match="lacuna models pull tiny"):
+        models.path(info)
+
+
+def test_intact_weights_are_read_once_and_remembered(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = put(info, WEIGHTS)
+    read: list[Path] = []
+    sha256 = checksum.sha256
+    monkeypatch.setattr(checksum, "sha256", lambda path: read.append(path) or sha256(path))
+    assert models.path(info) == models.path(info) == file
+    assert read == [file]
+    os.utime(file, ns=(1, 1))
+    models.path(info)
+    assert read == [file, file]
+
+
+@pytest.mark.parametrize(
+    "data", [WEIGHTS[:-1], WEIGHTS + b"x", WEIGHTS[:-1] + b"x", b""], ids=["short", "long", "changed", "empty"]
+)
+def test_damaged_weights_name_the_file_and_the_remedy(info: ModelInfo, data: bytes) -> None:
+    file = put(info, data)
+    with pytest.raises(WeightsError) as caught:
+        models.path(info)
+    assert str(file) in str(caught.value)
+    assert "lacuna models pull --force tiny" in str(caught.value)
+
+
+def test_damage_after_the_first_check_is_noticed(info: ModelInfo) -> None:
+    put(info, WEIGHTS)
+    models.path(info)
+    put(info, WEIGHTS[:-1] + b"x")
+    os.utime(models.location(info), ns=(1, 1))
+    with pytest.raises(WeightsError):
+        models.path(info)
+
+
+def test_a_damaged_note_costs_only_another_check(info: ModelInfo) -> None:
+    file = put(info, WEIGHTS)
+    models.path(info)
+    file.with_name(file.name + checksum.SUFFIX).write_text("{")
+    assert models.path(info) == file

@@ -1,0 +1,129 @@
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from tests.model import checkpoints, tiny
+from tokenizers import Tokenizer as BpeTokenizer
+
+from lacuna_model.core.errors import LacunaError, ModelNotFoundError, WeightsError
+from lacuna_model.loading.checkpoint import Checkpoint
+from lacuna_model.tokens.tokenizer import QWEN_SPLITS
+
+TEXTS = [tiny.CODE, "naïve = '日本'\r\n\tx\n\n", "e\u0301 is not é", "<|mask|> is text here", "   \n  12345 I'm"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("kind", checkpoints.KINDS)
+def test_a_checkpoint_says_how_it_is_to_be_read(folder: Path, kind: str) -> None:
+    written = checkpoints.write(folder, kind)
+    config = Checkpoint(folder).config
+    for name in ("num_layers", "num_kv_heads", "head_dim", "rope_theta", "shift", "mask_id", "tie_embeddings"):
+        assert getattr(config, name) == getattr(written, name)
+    assert config.attention == "bidirectional"
+
+
+@pytest.mark.parametrize("kind", checkpoints.KINDS)
+def test_every_weight_is_read_under_our_name(folder: Path, kind: str) -> None:
+    config = checkpoints.write(folder, kind)
+    state = Checkpoint(folder).state(torch.device("cpu"), torch.float32)
+    expected = tiny.state(config)
+    assert set(state) == set(expected)
+    for name in expected:
+        torch.testing.assert_close(state[name], expected[name])
+
+
+def test_linears_are_narrowed_and_norms_are_not(folder: Path) -> None:
+    checkpoints.write(folder, "Dream")
+    state = Checkpoint(folder).state(torch.device("cpu"), torch.bfloat16)
+    assert state["layers.0.q_proj"].dtype is state["layers.0.q_proj.bias"].dtype is torch.bfloat16
+    assert state["embedding"].dtype is torch.bfloat16
+    assert state["layers.0.attn_norm"].dtype is torch.float32
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_text_comes_back_byte_for_byte(folder: Path, text: str) -> None:
+    checkpoints.write(folder, "Dream")
+    tokenizer = Checkpoint(folder).tokenizer()
+    ids = tokenizer.encode(text)
+    assert tokenizer.decode(ids) == text
+    assert not tokenizer.special_ids & set(ids)
+    assert tokenizer.vocab_size == checkpoints.CONFIG.vocab_size
+    assert (tokenizer.document_id, tokenizer.eog_id) == (checkpoints.START, checkpoints.END)
+
+
+def test_a_normalizer_changes_nothing(folder: Path) -> None:
+    checkpoints.write(folder, "Dream")
+    data = json.loads((folder / "tokenizer.json").read_text())
+    (folder / "tokenizer.json").write_text(json.dumps(data | {"normalizer": {"type": "NFC"}}))
+    text = "e\u0301"
+    tokenizer = Checkpoint(folder).tokenizer()
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_vocabulary_and_merges_do_without_a_tokenizer_file(folder: Path) -> None:
+    checkpoints.write(folder, "Dream")
+    data = json.loads((folder / "tokenizer.json").read_text())["model"]
+    (folder / "tokenizer.json").unlink()
+    (folder / "vocab.json").write_text(json.dumps(data["vocab"]))
+    merges = ["".join(f"{left} {right}\n") for left, right in data["merges"]]
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(merges))
+    tokenizer = Checkpoint(folder).tokenizer()
+    for text in TEXTS:
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+    assert checkpoints.MASK in tokenizer.special_ids
+
+
+def test_text_is_split_as_qwen2_splits_it() -> None:
+    from transformers.models.qwen2 import tokenization_qwen2
+
+    assert (tokenization_qwen2.PRETOKENIZE_REGEX,) == QWEN_SPLITS
+
+
+def test_settings_say_what_a_checkpoint_does_not(folder: Path) -> None:
+    checkpoints.write(folder, "Dream", model_type="qwen2", mask_token_id=None)
+    with pytest.raises(WeightsError, match=r"does not say its shift \(qwen2\); write it into its lacuna\.json"):
+        _ = Checkpoint(folder).config
+    (folder / "lacuna.json").write_text(json.dumps({"shift": True, "mask_id": 7, "block_size": 64}))
+    config = Checkpoint(folder).config
+    assert (config.shift, config.mask_id, config.block_size) == (True, 7, 64)
+
+
+def test_what_is_wrong_is_said_in_a_line(folder: Path) -> None:
+    def refused(kind: type[LacunaError], match: str) -> None:
+        with pytest.raises(kind, match=match):
+            Checkpoint(folder).state(torch.device("cpu"), torch.float32)
+
+    folder.mkdir()
+    refused(ModelNotFoundError, r"there is no config\.json")
+    checkpoints.write(folder, "Dream", model_type="bert")
+    refused(WeightsError, "holds a 'bert' model; known are Dream, llada")
+    checkpoints.write(folder, "Dream", rope_scaling={"type": "yarn"})
+    refused(WeightsError, "rotary positions")
+    checkpoints.write(folder, "Dream", hidden_size=None)
+    refused(WeightsError, r"config\.json lacks 'hidden_size'")
+    checkpoints.write(folder, "Dream")
+    (folder / "lacuna.json").write_text('{"shifted": true}')
+    refused(WeightsError, r"lacuna\.json is not readable \(Object contains unknown field `shifted`")
+    (folder / "lacuna.json").unlink()
+    first, second = sorted(folder.glob("*.safetensors"))
+    first.write_bytes(first.read_bytes()[:100])
+    refused(WeightsError, r"model-00001-of-00002\.safetensors is damaged")
+    first.unlink()
+    refused(WeightsError, "lacks the tensor model")
+    second.unlink()
+    refused(ModelNotFoundError, r"there is no \.safetensors file")
+
+
+def test_a_tokenizer_of_another_kind_is_refused(folder: Path) -> None:
+    checkpoints.write(folder, "Dream")
+    bpe = BpeTokenizer.from_file(str(folder / "tokenizer.json"))
+    data = json.loads(bpe.to_str())
+    data["model"] |= {"vocab": {"▁": 0}, "merges": []}
+    (folder / "tokenizer.json").write_text(json.dumps(data))
+    with pytest.raises(WeightsError, match="no byte-level BPE"):
+        Checkpoint(folder).tokenizer()

@@ -1,0 +1,68 @@
+"""Smoothing changes nothing in real numbers, and much in 8 bit."""
+
+import msgspec
+import pytest
+import torch
+from tests.model import tiny
+from torch import Tensor
+
+from lacuna_model.loading.smoothing import SmoothedLayers
+from lacuna_model.network.assembly import State, build_transformer, fuse
+from lacuna_model.network.config import ModelConfig
+from lacuna_model.network.transformer import NoStore
+
+IDS = list(range(3, 103))
+CONFIGS = {
+    "plain": tiny.CONFIG,
+    "biased": msgspec.structs.replace(tiny.CONFIG, attention_bias=True),
+    "normed": msgspec.structs.replace(tiny.CONFIG, qk_norm=True),
+    "untied": msgspec.structs.replace(tiny.CONFIG, tie_embeddings=False),
+}
+
+
+def weights(config: ModelConfig, outlier: float) -> State:
+    """A model whose norms make a few channels ``outlier`` times larger, which the weights behind them take back."""
+    fused = fuse(tiny.state(config), config)
+    for layer in range(config.num_layers):
+        for linear, norm in (("qkv", "attn_norm"), ("gate_up", "mlp_norm")):
+            fused[f"layers.{layer}.{norm}"][:3] *= outlier
+            fused[f"layers.{layer}.{linear}"][:, :3] /= outlier
+    return fused
+
+
+def smoothed(fused: State, config: ModelConfig) -> State:
+    """The model with every layer smoothed, as the text of ``IDS`` is read."""
+    layers = SmoothedLayers(config, fused["embedding"][torch.tensor([IDS])])
+    found = dict(fused)
+    for index in range(config.num_layers):
+        prefix = f"layers.{index}."
+        own = {name.removeprefix(prefix): tensor for name, tensor in fused.items() if name.startswith(prefix)}
+        found |= {prefix + name: tensor for name, tensor in layers.smooth(own).items()}
+    return found
+
+
+@torch.inference_mode()
+def log_probabilities(fused: State, config: ModelConfig) -> Tensor:
+    model = build_transformer(config, fused)
+    causal = torch.ones((len(IDS), len(IDS)), dtype=torch.bool).tril()
+    hidden = model.hidden(model.embed(torch.tensor([IDS])).float(), torch.arange(len(IDS)), NoStore(), causal)
+    return model.head(hidden[0]).log_softmax(-1)
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_the_model_stays_the_same(config: ModelConfig) -> None:
+    fused = weights(config, outlier=1.0)
+    found = smoothed(fused, config)
+    assert not torch.equal(found["layers.0.qkv"], fused["layers.0.qkv"])
+    torch.testing.assert_close(log_probabilities(found, config), log_probabilities(fused, config), atol=1e-4, rtol=1e-4)
+
+
+def test_eight_bit_diverges_less() -> None:
+    fused = weights(tiny.CONFIG, outlier=50.0)
+    exact = log_probabilities(fused, tiny.CONFIG)
+
+    def divergence(tensors: State) -> float:
+        rows = log_probabilities(tiny.quantized(tensors), tiny.CONFIG)
+        return float((exact.exp() * (exact - rows)).sum(-1).mean())
+
+    assert divergence(smoothed(fused, tiny.CONFIG)) < divergence(fused) / 4

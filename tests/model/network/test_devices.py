@@ -1,0 +1,31 @@
+"""Which device a model runs on."""
+
+import pytest
+import torch
+
+from lacuna_model.core.errors import DeviceError
+from lacuna_model.network.devices import choose_device
+
+
+@pytest.fixture
+def count(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: request.param > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: request.param)
+
+
+@pytest.mark.usefixtures("count")
+@pytest.mark.parametrize(
+    ("count", "wanted", "chosen"),
+    [(0, "", "cpu"), (1, "", "cuda"), (1, "cpu", "cpu"), (1, "cuda", "cuda"), (2, "cuda:1", "cuda:1")],
+    indirect=["count"],
+)
+def test_takes_what_is_wanted_else_the_fastest(wanted: str, chosen: str) -> None:
+    assert choose_device(wanted) == torch.device(chosen)
+
+
+@pytest.mark.usefixtures("count")
+@pytest.mark.parametrize(("count", "wanted"), [(0, "cuda"), (1, "cuda:1"), (1, "gpu"), (1, "meta")], indirect=["count"])
+def test_says_in_a_line_what_is_not_there(wanted: str) -> None:
+    with pytest.raises(DeviceError, match=wanted) as caught:
+        choose_device(wanted)
+    assert "\n" not in str(caught.value)

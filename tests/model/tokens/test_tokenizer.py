@@ -1,0 +1,177 @@
+import json
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+import torch
+import xllamacpp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.model import gguf_files, tiny
+
+from lacuna_model.loading.weights import GgufFile
+from lacuna_model.tokens.tokenizer import SPLITS, Tokenizer
+
+ROOT = Path(__file__).parents[2]
+TORCH = Path(torch.__file__).parent  # pinned, and it ships sources of several languages
+FILES = [ROOT / name for name in ("pyproject.toml", "Makefile", "LICENSE", "tests/data/demo/vector.py")]
+FILES += [Path(__file__), Path(json.__file__)]
+FILES += [TORCH / f"utils/model_dump/{name}" for name in ("code.js", "skeleton.html")]
+FILES += [TORCH / "include/c10/util/Optional.h", TORCH / "functional.py"]
+TEXTS = {
+    "javascript": "const f = async (x) => {\n\treturn `${x?.y ?? 0}` !== '';\n};\n",
+    "c": "#include <stdio.h>\nint main(void) {\n  printf(\"%d\\n\", 0x1F << 3);\n  return 0;\n}\n",
+    "rust": "fn main() -> Result<(), Box<dyn Error>> {\n    let v: Vec<u8> = vec![1, 2, 300_000];\n    Ok(())\n}\n",
+    "html": '<a href="https://example.org/?q=1&amp;r=2">caf\u00e9</a>\n',
+    "crlf": "def f():\r\n    return 1\r\n\r\n",
+    "tabs": "if x:\n\t\ty = 1\n\t\t\tz = 2\t# end\n",
+    "digits": "x = 1234567890 + 3.14159e-10 + 0b1010; n\u00b2 = \u0663\u0664\n",
+    "long-spaces": "x" + " " * 300 + "y" + "\n" * 70 + " " * 33 + "\t" * 40,
+    "trailing-space": "x =  ",
+    "emoji": "s = '\U0001f600 \U0001f468\u200d\U0001f4bb \U0001f1e9\U0001f1ea'\n",
+    "combining": "e\u0301 a\u0308 \u1100\u1161\u11a8 \u0915\u094d\u0937\n",
+    "bom": "\ufeffimport os\n",
+    "cjk": "\u540d\u524d = '\u6771\u4eac'  # \u30b3\u30e1\u30f3\u30c8\n",
+    "special-names": "x = '<|im_end|>' + '<|endoftext|>' + '<|im_start|>user'\n",
+    "contractions": "it's we'll I'VE don't\u2019s\n",
+    "control": "a\x00b\x07c\x1b[0m\u2028\u0085\xa0d\u3000e",
+    "empty": "",
+}  # fmt: skip
+# No surrogates: they are not text, and no UTF-8 file holds them.
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+Encode = Callable[[str], list[int]]
+
+
+@pytest.fixture(scope="module")
+def llama_cpp(coder_path: Path) -> Encode:
+    return llama_cpp_reading(coder_path)
+
+
+@pytest.fixture(scope="module", params={patterns: name for name, patterns in SPLITS.items()}.values())
+def both(
+    request: pytest.FixtureRequest, gguf: GgufFile, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Encode, Tokenizer]:
+    """llama.cpp and our tokenizer, both reading a file with the real vocabulary and another way to split text."""
+    path = tmp_path_factory.mktemp("split") / "tiny.gguf"
+    vocabulary = msgspec.structs.replace(gguf.vocabulary(), pre=request.param)
+    config = msgspec.structs.replace(tiny.CONFIG, vocab_size=len(vocabulary.tokens))
+    gguf_files.write(path, config=config, vocabulary=vocabulary)
+    return llama_cpp_reading(path), Tokenizer(GgufFile(path).vocabulary())
+
+
+def llama_cpp_reading(path: Path) -> Encode:
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.n_ctx = 64
+    params.n_parallel = 1
+    params.cpuparams.n_threads = 1
+    params.warmup = False
+    params.verbosity = -1
+    server = xllamacpp.Server(params)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # it listens on this very machine
+
+    def encode(text: str) -> list[int]:
+        request = urllib.request.Request(
+            f"{server.listening_address}/tokenize",
+            data=json.dumps({"content": text, "add_special": False, "parse_special": False}).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        with opener.open(request) as answer:
+            ids: list[int] = json.load(answer)["tokens"]
+            return ids
+
+    return encode
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_ids_of_a_file_equal_those_of_llama_cpp(file: Path, llama_cpp: Encode, real_tokenizer: Tokenizer) -> None:
+    text = file.read_bytes().decode()
+    assert real_tokenizer.encode(text) == llama_cpp(text)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_ids_of_a_text_equal_those_of_llama_cpp(name: str, llama_cpp: Encode, real_tokenizer: Tokenizer) -> None:
+    assert real_tokenizer.encode(TEXTS[name]) == llama_cpp(TEXTS[name])
+
+
+def assert_any_text_gives_the_same(ours: Tokenizer, llama_cpp: Encode) -> None:
+    pieces = st.sampled_from([*"aB_ \n\t1é.(%'", "\r\n", "    ", "\U0001f600", "e\u0301", "'s", "<|im_end|>", "\u3000"])
+
+    @settings(deadline=None, max_examples=100)
+    @given(st.lists(pieces, max_size=60).map("".join))
+    def check(text: str) -> None:
+        assert ours.encode(text) == llama_cpp(text)
+
+    check()
+
+
+def test_ids_of_any_text_equal_those_of_llama_cpp(llama_cpp: Encode, real_tokenizer: Tokenizer) -> None:
+    assert_any_text_gives_the_same(real_tokenizer, llama_cpp)
+
+
+def test_every_way_to_split_text_is_that_of_llama_cpp(both: tuple[Encode, Tokenizer]) -> None:
+    llama_cpp, ours = both
+    for text in (*TEXTS.values(), *(file.read_bytes().decode() for file in FILES)):
+        assert ours.encode(text) == llama_cpp(text)
+
+
+def test_ids_of_the_coder_equal_those_of_llama_cpp(coder_path: Path) -> None:
+    llama_cpp, ours = llama_cpp_reading(coder_path), Tokenizer(GgufFile(coder_path).vocabulary())
+    for text in (*TEXTS.values(), *(file.read_bytes().decode() for file in FILES)):
+        assert ours.encode(text) == llama_cpp(text)
+    assert_any_text_gives_the_same(ours, llama_cpp)
+
+
+@settings(deadline=None)
+@given(ANY_TEXT)
+def test_decoding_gives_back_the_text(tokenizer: Tokenizer, text: str) -> None:
+    ids = tokenizer.encode(text)
+    assert tokenizer.decode(ids) == text
+    assert tokenizer.special_ids.isdisjoint(ids)
+
+
+@settings(deadline=None)
+@given(ANY_TEXT)
+def test_decoding_gives_back_the_text_with_the_real_vocabulary(real_tokenizer: Tokenizer, text: str) -> None:
+    assert real_tokenizer.decode(real_tokenizer.encode(text)) == text
+
+
+@pytest.mark.parametrize("name", tiny.SPECIALS)
+def test_special_names_in_text_are_text(tokenizer: Tokenizer, real_tokenizer: Tokenizer, name: str) -> None:
+    for one in (tokenizer, real_tokenizer):
+        ids = one.encode(f"a{name}b")
+        assert one.special_ids.isdisjoint(ids)
+        assert one.decode(ids) == f"a{name}b"
+
+
+def test_special_tokens_have_no_text(tokenizer: Tokenizer) -> None:
+    assert [tokenizer.token_bytes(token) for token in sorted(tokenizer.special_ids)] == [b""] * len(
+        tokenizer.special_ids
+    )
+    assert {tokenizer.document_id, tokenizer.eog_id} <= tokenizer.special_ids
+
+
+def test_a_cut_character_shows_as_such(tokenizer: Tokenizer) -> None:
+    assert tokenizer.decode(tokenizer.encode("\U0001f600")[:2]) == "\ufffd"
+
+
+def test_a_batch_gives_what_its_texts_give_alone(tokenizer: Tokenizer) -> None:
+    texts = [*TEXTS.values()]
+    assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
+
+
+def test_the_fingerprint_tells_vocabularies_apart() -> None:
+    other = tiny.vocabulary()
+    shorter = type(other)(other.tokens[:-1], other.merges[:-1], other.special_ids, other.document_id, other.eog_id)
+    assert Tokenizer(other).fingerprint == Tokenizer(tiny.vocabulary()).fingerprint
+    assert Tokenizer(other).fingerprint != Tokenizer(shorter).fingerprint
+
+
+def test_a_token_is_begun_by_what_a_longer_one_begins_with(real_tokenizer: Tokenizer) -> None:
+    assert real_tokenizer.is_begun(b" retur")
+    assert real_tokenizer.is_begun(b"")
+    assert not real_tokenizer.is_begun(b" retux")
+    longest = max(map(real_tokenizer.token_bytes, range(real_tokenizer.vocab_size)), key=len)
+    assert not real_tokenizer.is_begun(longest)
