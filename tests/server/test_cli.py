@@ -248,7 +248,7 @@ def test_the_models_are_listed_and_shown(tmp_path: Path) -> None:
     assert [(model["name"], model["state"]) for model in described] == [(name, "absent") for name in names]
     assert [model["default"] for model in described] == ["LACUNA_MODEL names it", ""]
     assert "absent" in run("models", "list", LACUNA_CACHE=str(tmp_path)).stdout
-    assert json.loads(run("models", "show", "--json", LACUNA_CACHE=str(tmp_path)).stdout) == described[1]
+    assert json.loads(run("models", "show", "--json", LACUNA_CACHE=str(tmp_path)).stdout) == described[0]
     assert run("models", "show", "gpt").returncode == 2
 
 

@@ -68,7 +68,6 @@ function fill() {
   const options = {
     schedule: form.schedule.value,
     steps: form.steps.valueAsNumber,
-    guidance: form.guidance.valueAsNumber,
     corrections: form.corrections.valueAsNumber,
     syntax: form.syntax.checked,
   };

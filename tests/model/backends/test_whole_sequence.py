@@ -133,7 +133,7 @@ def test_a_likelier_fill_scores_higher(model: LoadedCheckpoint) -> None:
     assert seen is not None
     likely, unlikely = (reader.likelihood([[int(seen.ids[0, rank])]]) for rank in (0, -1))
     assert likely > unlikely
-    assert reader.likelihood([[]]).score == 0.0
+    assert reader.likelihood([[]]) == 0.0
 
 
 @pytest.mark.parametrize("candidates", [1, 2])
