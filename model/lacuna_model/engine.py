@@ -7,7 +7,7 @@ import msgspec
 
 from lacuna_model.backends.readers import Loaded, load, opening, reader
 from lacuna_model.core import regions as region_groups
-from lacuna_model.core.context import Layout, UpdateCounts, heal, lay_out
+from lacuna_model.core.context import Layout, UpdateCounts, finished, heal, lay_out
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES, FillStats, InfillRequest, InfillResult, Region, SlotView, Snapshot
 from lacuna_model.core.window import Window, WindowOptions
@@ -62,13 +62,7 @@ class Engine:
 
     def fill(self, request: InfillRequest) -> InfillResult:
         """Fill every region and return the result."""
-        stream = self.stream(request)
-        while True:
-            try:
-                next(stream)
-            except StopIteration as end:
-                result: InfillResult = end.value
-                return result
+        return finished(self.stream(request))
 
     def stream(
         self, request: InfillRequest, cancelled: Callable[[], bool] = never, *, document: str = ""

@@ -2,7 +2,9 @@
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+Result = TypeVar("Result")
 
 # Words of four and more tokens that one token may still come to are too few to look for.
 MOST_HEALED = 3
@@ -58,14 +60,14 @@ class UpdateCounts:
     encoded: int
 
 
-def finished(pieces: Generator[None, None, UpdateCounts]) -> UpdateCounts:
-    """What an update comes to that is made in one go."""
+def finished(steps: Generator[object, None, Result]) -> Result:
+    """What a generator returns that is run to its end in one go."""
     while True:
         try:
-            next(pieces)
+            next(steps)
         except StopIteration as end:
-            counts: UpdateCounts = end.value
-            return counts
+            result: Result = end.value
+            return result
 
 
 def heal(text: str, tokenizer: TextTokenizer) -> tuple[list[int], bytes]:

@@ -13,9 +13,8 @@ from lacuna_model.evaluate.engines import STEPS, compared_by_default, compared_e
 from lacuna_model.evaluate.held_out import Restored, restore
 from lacuna_model.evaluate.held_out_report import HeldOutReport, Question, report
 from lacuna_model.evaluate.held_out_texts import HeldOut, find_held_out
-from lacuna_model.evaluate.records import Records
+from lacuna_model.evaluate.records import Records, subject
 from lacuna_model.evaluate.runner import Filler, pick
-from lacuna_model.hub import checksum, models
 
 DEFAULT_CASES = 3
 
@@ -41,7 +40,7 @@ def held_out_main(
     tokenizer = load_tokenizer(model)
     files = {language: HeldOut(path, language) for language, path in found.items()}
     fillers = pick(compared_engines(model), engines or compared_by_default(model))
-    question = Question(_subject(model), tuple(files), cases, seed)
+    question = Question(subject(model), tuple(files), cases, seed)
     with Records(records, question, msgspec.json.Decoder(Restored)) as kept:
         results = list(measure(question, files, fillers, tokenizer.encode, kept))
     figures = report(question, results)
@@ -72,13 +71,6 @@ def measure(
                         kept.add(restored)
                         yield restored
                     progress.advance(task)
-
-
-def _subject(model: str) -> str:
-    """A model's name, and which weights these are where they are one file."""
-    if models.folder(model) is not None:
-        return models.absolute(model)
-    return f"{model} {checksum.remembered(models.weights(model))}"
 
 
 def _plotting(engines: Sequence[str]) -> Callable[[HeldOutReport, Path], Path]:

@@ -7,8 +7,16 @@ from typing import Generic, Self, TypeVar
 import msgspec
 
 from lacuna_model.core.errors import RequestError
+from lacuna_model.hub import checksum, models
 
 Line = TypeVar("Line", bound=msgspec.Struct)
+
+
+def subject(model: str) -> str:
+    """What records are of: a model's name, and which weights these are where they are one file."""
+    if models.folder(model) is not None:
+        return models.absolute(model)
+    return f"{model} {checksum.remembered(models.weights(model))}"
 
 
 class Records(Generic[Line]):

@@ -112,9 +112,9 @@ def _evaluate_several(data: Path, gaps: int, limit: int, json_output: bool, mode
 
 def _evaluate_workspaces(arms: str, limit: int, seed: int, records: Path | None, json_output: bool, model: str) -> None:
     from lacuna_model.backends.readers import load
+    from lacuna_model.evaluate.records import subject
     from lacuna_model.evaluate.workspace_cases import fetch_packages
     from lacuna_model.evaluate.workspace_report import DEFAULT_CASES, workspace_main
-    from lacuna_model.hub import checksum
 
     wanted = [name for name in arms.split(",") if name]
     packages = list(fetch_packages())
@@ -124,7 +124,7 @@ def _evaluate_workspaces(arms: str, limit: int, seed: int, records: Path | None,
         arms=wanted,
         limit=limit or DEFAULT_CASES,
         seed=seed,
-        subject=f"{model} {checksum.remembered(models.weights(model))}",
+        subject=subject(model),
         records=records,
         as_json=json_output,
     )
