@@ -17,7 +17,7 @@ import numpy as np
 from rich.table import Table
 
 from lacuna_model.core.constraint import TokenText
-from lacuna_model.core.context import Gap
+from lacuna_model.core.context import Gap, finished
 from lacuna_model.core.params import DecodeOptions, Region
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.denoise import denoise
@@ -177,12 +177,7 @@ def answer(typing: Typing, tokens: TokenText, noise: float, seed: int) -> Answer
     canvases = [Canvas(Gap(0), BLOCK, region.max_tokens) for region in case.regions]
     options = DecodeOptions(schedule="confidence", confidence=0.85, corrections=0)
     loop = denoise(model, canvases, constraint, tokens, options, cancelled=lambda: False, deadline=None)
-    while True:
-        try:
-            next(loop)
-        except StopIteration as end:
-            verdict = end.value.verdict
-            break
+    verdict = finished(loop).verdict
     ms = (time.perf_counter() - began) * 1e3
     fill, truth = verdict.fills[0] if verdict.fills is not None else "", tokens.decode_bytes(case.truths[0])
     counts = [_errors(case, one) for one in (fill.encode(), b"", truth)] if fill else [0]
