@@ -145,9 +145,9 @@ def did_reject(ls: Server, params: ItemParams) -> None:
 
 
 def did_focus(ls: Server, params: FocusParams) -> None:
-    """The user has gone to another document."""
+    """The user has gone to another document, or to another place of it."""
     if params.text_document is not None:
-        ls.session.focus(params.text_document.uri)
+        ls.session.focus(params.text_document.uri, params.position)
 
 
 FEATURES: dict[str, Callable[..., Any]] = {

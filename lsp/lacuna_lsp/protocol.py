@@ -75,9 +75,10 @@ class ItemNotification:
 
 @attrs.define
 class FocusParams:
-    """The document that has the focus now, if any."""
+    """The document that has the focus now, if any, and where its cursor is, which Copilot's clients do not say."""
 
     text_document: types.TextDocumentIdentifier | None = None
+    position: types.Position | None = None
 
 
 @attrs.define

@@ -19,6 +19,7 @@ from lacuna_lsp.latest import Latest
 from lacuna_lsp.news import News
 from lacuna_lsp.notebooks import Notebooks
 from lacuna_lsp.positions import Encoding, to_utf8
+from lacuna_lsp.read_ahead import ReadAhead
 from lacuna_lsp.settings import Settings
 from lacuna_lsp.suggestions import Suggestions
 from lacuna_model.core.errors import RequestError
@@ -44,12 +45,14 @@ class Session:
         self.documents: dict[str, Document] = {}
         self.notebooks = Notebooks()
         self.suggestions = Suggestions()
-        self.engine = Engine(locate, lambda: list(self.documents.values()), tell, self.say_once)
+        self.engine = Engine(locate, lambda: list(self.documents.values()), self._hear, self.say_once)
+        self._tell = tell
         self._say = say
         self._said: set[str] = set()
         self._debounce = Debounce()
         self.inline = Inline(self.engine, self.suggestions, lambda: self.settings, self._debounce)
         self._latest = Latest()
+        self._read_ahead = ReadAhead(self.engine)
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -58,6 +61,7 @@ class Session:
 
     async def close(self) -> None:
         """Leave the engine."""
+        self._read_ahead.moved()
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait([self._running])
@@ -67,6 +71,11 @@ class Session:
         self.settings, problems = settings_of_client.parse(values)
         for problem in problems:
             self.say_once(problem)
+
+    def _hear(self, news: News) -> None:
+        self._tell(news)
+        if news.state == "ready":
+            self._read_ahead.ready()
 
     def say_once(self, line: str) -> None:
         """Show the user a line that has not been shown before."""
@@ -92,6 +101,7 @@ class Session:
         document = Document(item.uri, item.text, item.version, item.language_id, self.encoding)
         self.documents[item.uri] = document
         self.engine.open(document)
+        self._rests(document, 0)
 
     def change(
         self, identifier: types.VersionedTextDocumentIdentifier, changes: Sequence[types.TextDocumentContentChangeEvent]
@@ -100,12 +110,16 @@ class Session:
         document = self.document(identifier.uri)
         self._latest.cancel(identifier.uri)
         self._debounce.typed(time.monotonic() * 1e3)
-        self.engine.change(document, document.apply(changes, identifier.version))
+        edits = document.apply(changes, identifier.version)
+        self.engine.change(document, edits)
+        if edits:
+            self._rests(document, edits[-1].start + len(edits[-1].text.encode()))
 
     def close_document(self, uri: str) -> None:
         """A document is closed."""
         document = self.document(uri)
         self._latest.cancel(uri)
+        self._read_ahead.moved()
         self.suggestions.forget(uri)
         del self.documents[uri]
         self.engine.close(document)
@@ -123,9 +137,18 @@ class Session:
         for typed in cells.text_content or ():
             self.change(typed.document, typed.changes)
 
-    def focus(self, uri: str) -> None:
-        """The user has gone to a document: suggestions for others are not waited for any more."""
+    def focus(self, uri: str, position: types.Position | None) -> None:
+        """The user is in a document, at ``position`` if known: suggestions for others are not waited for."""
         self._latest.cancel_others(uri)
+        document = self.documents.get(uri)
+        if document is not None and position is not None:
+            offset, _ = document.bounds(types.Range(position, position))
+            self._rests(document, offset)
+
+    def _rests(self, document: Document, offset: int) -> None:
+        """The cursor is at an offset of a document, where the next suggestion is likely to be wanted."""
+        if self.settings.enabled and self.settings.automatic and self.settings.read_ahead:
+            self._read_ahead.rests(document, offset, lambda: self.notebooks.above(document.uri, self.documents.get))
 
     def is_stale(self, document: Document, version: int | None) -> bool:
         """Whether a document is closed, in another version, or other on disk than it was (``version`` None)."""
@@ -148,6 +171,7 @@ class Session:
     ) -> InfillResult:
         """Fill regions on the user's command; raises ServiceError, which says what the matter is."""
         self.suggestions.hide()
+        self._read_ahead.moved()
         above = self.notebooks.above(document.uri, self.documents.get)
         return await self.engine.infill(
             document, regions, candidates=candidates, snippets=above, diagnostics=diagnostics, supersede=False
@@ -165,6 +189,7 @@ class Session:
         offset, _ = document.bounds(types.Range(position, position))
         above = self.notebooks.above(document.uri, self.documents.get)
         request = Request(document, offset, invoked, _edit(document, selected), above)
+        turn = self._read_ahead.moved()
         try:
             return await self._latest.run(document.uri, self.inline.suggest(request), superseded=[])
         except ServiceError as error:
@@ -172,6 +197,9 @@ class Session:
             if error.code == "too_large":
                 self.say_once(f"no suggestions in {document.path}: {error}")
             return []
+        finally:
+            if turn == self._read_ahead.turn:  # else something else has happened since
+                self._rests(document, offset)
 
     def feedback(self, kind: FeedbackKind, origin: Origin | None, accepted_bytes: int = 0) -> None:
         """What became of a suggestion; one that the user dismissed is not made again."""

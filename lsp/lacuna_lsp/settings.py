@@ -16,7 +16,8 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
 
     ``automatic`` suggests while typing; without it only on request. ``multiline`` says whether a suggestion may have
     several lines: where a block begins, always or never. ``debounce`` waits for a pause that fits the rhythm of
-    typing. ``min_confidence`` is how likely the first line of a suggestion must be for it to be shown unasked.
+    typing. ``read_ahead`` has the engine read a document's context while the cursor rests. ``min_confidence`` is how
+    likely the first line of a suggestion must be for it to be shown unasked.
     ``candidates`` is the number of suggestions on request. ``deadline_ms`` ends a suggestion early with what
     is valid by then (0: never). ``disabled_languages`` are LSP language ids.
     """
@@ -25,6 +26,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
     automatic: bool = True
     multiline: Literal["auto", "always", "never"] = "auto"
     debounce: bool = True
+    read_ahead: bool = True
     min_confidence: Share = 0.3
     candidates: Count = 3
     max_tokens: Annotated[int, Meta(ge=1, le=512)] = 96

@@ -7,6 +7,7 @@ import msgspec
 
 from lacuna_model.backends.readers import Loaded, load, opening, reader
 from lacuna_model.core import regions as region_groups
+from lacuna_model.core.constraint import Verdict
 from lacuna_model.core.context import Layout, UpdateCounts, finished, heal, lay_out
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES, FillStats, InfillRequest, InfillResult, Region, SlotView, Snapshot
@@ -185,7 +186,7 @@ class _GroupFill:
         block = model.config.block_size
         layout = lay_out(segments, model.tokenizer, opening(model, request))
         _check_room(layout, sum(region.max_tokens + block for region in regions), model.config.max_positions)
-        self._encoding = session.cache.updating(layout)
+        self._encoding = session.cache.updating(layout, ahead=options.encode_only)
         self._counts = UpdateCounts(total=0, encoded=0)
         self._encode_ms = 0.0
         self._prefixes = [gap.prefix for gap in layout.gaps]
@@ -230,6 +231,8 @@ class _GroupFill:
         deadline = self._deadline
         while self._encode() and not cancelled() and (deadline is None or time.monotonic() < deadline):
             yield Snapshot(0, (*before, *("",) * (total - first)), ((),) * total)
+        if self._request.options.encode_only:
+            return Ending("cancelled" if cancelled() else "ok", Verdict("ok", None))
         loop = self._candidates.denoise(cancelled, deadline)
         count = len(self._prefixes)
         after = total - first - count

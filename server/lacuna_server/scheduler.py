@@ -254,7 +254,8 @@ class Scheduler:
         ticket = self._running.pop(message.id, None)
         if ticket is None:
             return
-        self._mean_service_s += SMOOTHING * (message.busy_s - self._mean_service_s)
+        if not ticket.request.options.encode_only:
+            self._mean_service_s += SMOOTHING * (message.busy_s - self._mean_service_s)
         if (why := self._dropped.pop(message.id, None)) is not None:
             self._observe(ticket, why, message)
         elif isinstance(message, Done):
@@ -283,6 +284,8 @@ class Scheduler:
     def _observe(
         self, ticket: Ticket, outcome: InfillResult | ServiceError, ending: Done | Refused | Stopped | None
     ) -> None:
+        if ticket.request.options.encode_only:  # nobody waited for it
+            return
         finished = Finished(
             outcome=outcome.code if isinstance(outcome, ServiceError) else outcome.status,
             waited_s=(ticket.started or time.monotonic()) - ticket.submitted,

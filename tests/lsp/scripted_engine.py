@@ -3,7 +3,7 @@
 Both files lie in the folder that ``LSP_SCRIPT`` names. ``script.json`` has the ``fills`` (a list of candidates, each
 one text for every region or a list with one for each), the number of ``steps`` and their length in seconds (``pause``),
 whether the file was ``constrained``, the ``confidence`` in every line, and the ``status``; while it says ``hold``, the
-model is being loaded. ``log.jsonl`` has a line for each start, step and end.
+model is being loaded. ``log.jsonl`` has a line for each start, step and end, and for what is only read ahead.
 """
 
 import json
@@ -48,6 +48,9 @@ class ScriptedEngine:
     """Fills as it is told."""
 
     def stream(self, request: InfillRequest, *, document: str) -> Generator[Snapshot, None, InfillResult]:
+        if request.options.encode_only:
+            write("ahead", document=document, request=msgspec.to_builtins(request))
+            return InfillResult("ok", request.text, ("",) * len(request.regions), FillStats())
         plan = script()
         write("start", document=document, request=msgspec.to_builtins(request))
         try:

@@ -22,6 +22,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.workspace.onDidChangeTextDocument((event) => suggestions.changed(event)),
     vscode.workspace.onDidChangeConfiguration((event) => lacuna.configure(event)),
     vscode.window.onDidChangeActiveTextEditor((editor) => lacuna.focus(editor)),
+    vscode.window.onDidChangeTextEditorSelection((event) => lacuna.focus(event.textEditor)),
   );
   await lacuna.restart();
 }

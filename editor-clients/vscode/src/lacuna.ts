@@ -43,11 +43,12 @@ export class Lacuna implements vscode.Disposable {
     }
   }
 
-  /** The user has gone to another document. */
+  /** The user has gone to another document, or to another place of it. */
   focus(editor: vscode.TextEditor | undefined): void {
     if (!editor || !this.client?.isRunning()) return;
     void this.client.sendNotification("textDocument/didFocus", {
       textDocument: { uri: editor.document.uri.toString() },
+      position: this.client.code2ProtocolConverter.asPosition(editor.selection.active),
     });
   }
 

@@ -37,7 +37,7 @@ class NoCache:
 
     num_bytes = 0
 
-    def updating(self, layout: Layout) -> Generator[None, None, UpdateCounts]:
+    def updating(self, layout: Layout, *, ahead: bool = False) -> Generator[None, None, UpdateCounts]:
         """Counts the context's tokens, without a pause."""
         yield from ()
         total = len(layout.opening) + sum(map(len, layout.segments))

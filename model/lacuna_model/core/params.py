@@ -68,7 +68,8 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ones; ``single`` commits one slot a step. ``corrections`` is the number of committed slots that may change.
     ``temperature`` 0 takes the best token, else tokens are drawn with ``seed``. ``deadline_ms`` 0 means none. With
     ``syntax`` nothing is committed that would add a syntax error, and with ``prior`` the open file and its workspace
-    draft what the model then verifies.
+    draft what the model then verifies. With ``encode_only`` nothing is filled: the context is encoded for the requests
+    to come, and the result keeps the text.
     """
 
     schedule: ScheduleName = "entropy"
@@ -81,6 +82,7 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     deadline_ms: Int64 = 0
     syntax: bool = True
     prior: bool = True
+    encode_only: bool = False
 
 
 class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -22,6 +22,8 @@ from lacuna_model.network.transformer import Transformer
 
 # A CPU encodes so many rows at a time: their activations stay in its cache, and rows behind them are not looked at.
 CPU_ROWS = 128
+# While nobody waits, a piece is short: a request that comes meanwhile waits for its end.
+ROWS_AHEAD = 16
 # So many tokens of the suffix are read anew when anything in front of it has changed.
 NEAR = 24
 # The rest of it is read anew where the head differs by more tokens from the one that it has seen.
@@ -59,7 +61,13 @@ class Suffix:
         self._reader = reader
         self.track = reader.new()
         self._front: list[int] = []
-        self._agreed = 0
+        self._agreed = 0  # tokens in front that stand since all of it was read, of then so many
+        self._num_seen = 0
+
+    @property
+    def num_missed(self) -> int:
+        """How many tokens in front of it differ from those that the oldest of its tokens have seen."""
+        return max(len(self._front), self._num_seen) - self._agreed
 
     def become(self, ids: Sequence[int], front: Sequence[int], *, near: int) -> None:
         """Stand behind ``front``; ``near`` of its tokens are read anew where that has changed, else none."""
@@ -67,10 +75,10 @@ class Suffix:
         if (len(front), agreed) == (len(self._front), len(front)) and list(ids) == self.track.ids:
             return
         self._agreed = min(self._agreed, agreed)
-        stale = max(len(front), len(self._front)) - self._agreed
+        self._front = list(front)
         kept = (
             0
-            if stale > MOST_STALE
+            if self.num_missed > MOST_STALE
             else min(common_prefix(self.track.ids[::-1], ids[::-1]), max(len(ids) - near - 1, 0))
         )
         fresh = len(ids) - kept
@@ -79,9 +87,8 @@ class Suffix:
         track.start += len(track.ids) - len(ids)  # where the kept tail would let it begin
         track.ids, track.rows = list(ids), moved
         self._reader.turn(track, len(front))
-        self._front = list(front)
         if not kept:
-            self._agreed = len(front)
+            self._agreed = self._num_seen = len(front)
 
 
 class FimContext:
@@ -115,8 +122,11 @@ class FimContext:
         return finished(self.updating(layout))
 
     @torch.inference_mode()
-    def updating(self, layout: Layout) -> Generator[None, None, UpdateCounts]:
-        """Encode what ``layout`` has and the context lacks, with pauses; the last piece is left to the first pass."""
+    def updating(self, layout: Layout, *, ahead: bool = False) -> Generator[None, None, UpdateCounts]:
+        """Encode what ``layout`` has and the context lacks, with pauses; the last piece is left to the first pass.
+
+        ``ahead`` says that no pass follows: all is encoded, and stale suffixes are read anew.
+        """
         self._prompts = prompts = Prompts.of(layout, self._tokenizer, self._suffix_id)
         self._resize(len(prompts.suffixes))
         # What an earlier request wrote at its gaps is not needed any more.
@@ -127,11 +137,28 @@ class FimContext:
         tracks = dict.fromkeys(track for chain in chains for track in chain)
         unread = sum(len(track.unread) for track in tracks)
         total = sum(len(track.ids) for track in tracks)
-        for left in range(unread, CPU_ROWS, -CPU_ROWS):
+        rows, rest = (ROWS_AHEAD, 0) if ahead else (CPU_ROWS, CPU_ROWS)
+        for left in range(unread, rest, -rows):
             if left < unread:
                 yield
-            self.reader.read(chains, CPU_ROWS)
+            self.reader.read(chains, rows)
+        if ahead:
+            yield from self._refreshing()
         return UpdateCounts(total=total, encoded=unread)
+
+    def _refreshing(self) -> Generator[None, None, None]:
+        """Read stale suffixes anew, each in a track of its own that takes the old one's place once it is complete."""
+        for gap, stale in enumerate(self._suffixes):
+            if stale.num_missed <= self._near:
+                continue
+            fresh = Suffix(self.reader)
+            *before, _ = self.chain(gap)
+            fresh.become(stale.track.ids, [token for track in before for token in track.ids], near=0)
+            while fresh.track.unread:
+                yield
+                self.reader.read([[*before, fresh.track]], ROWS_AHEAD)
+            self.reader.drop(stale.track)
+            self._suffixes[gap] = fresh
 
     def settle(self, fills: Sequence[Sequence[int]]) -> None:
         """Let every later gap see what the ones before it became: ``fills`` as tokens, empty where not known yet."""

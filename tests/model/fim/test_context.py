@@ -3,7 +3,7 @@
 import torch
 from tests.model import tiny
 
-from lacuna_model.core.context import Layout
+from lacuna_model.core.context import Layout, finished
 from lacuna_model.fim.context import MOST_STALE, FimContext, Prompts
 
 from . import tiny_fim
@@ -65,6 +65,39 @@ def test_a_suffix_that_missed_too_much_is_read_anew() -> None:
     context.update(layout)
     expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
     torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_reading_ahead_leaves_nothing_to_read_and_nothing_stale() -> None:
+    context = new_context(near=8)
+    context.update(tiny_fim.laid_out(MODEL, BEFORE, AFTER))
+    logits_at(context, 0)
+    layout = tiny_fim.laid_out(MODEL, BEFORE + " value =" * 20, AFTER)
+    finished(context.updating(layout, ahead=True))
+    assert context.update(layout).encoded == 0
+    expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
+    torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_text_that_was_deleted_makes_a_suffix_stale_too() -> None:
+    context = new_context(near=8)
+    finished(context.updating(tiny_fim.laid_out(MODEL, BEFORE + " value =" * 20, AFTER), ahead=True))
+    layout = tiny_fim.laid_out(MODEL, BEFORE, AFTER)
+    finished(context.updating(layout, ahead=True))
+    expected = tiny_fim.plain_logits(MODEL, prompt(layout, 0))[-1]
+    torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_reading_ahead_that_is_broken_off_loses_nothing() -> None:
+    context = new_context(near=8)
+    context.update(tiny_fim.laid_out(MODEL, BEFORE, AFTER))
+    logits_at(context, 0)
+    layout = tiny_fim.laid_out(MODEL, BEFORE + " value =" * 20, AFTER)
+    ahead = context.updating(layout, ahead=True)
+    for _ in range(4):
+        next(ahead)
+    ahead.close()
+    typed = tiny_fim.laid_out(MODEL, BEFORE + " value =" * 20 + " x", AFTER)
+    assert context.update(typed).encoded < 8 + 5
 
 
 def test_a_cursor_jump_keeps_what_stands_in_front_of_both_places() -> None:

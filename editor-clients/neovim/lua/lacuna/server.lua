@@ -90,6 +90,15 @@ function M.execute(name, argument, done)
   end, vim.api.nvim_get_current_buf()) -- by its number, or else its last changes are not sent before
 end
 
+--- Tell the server where the cursor is: it reads ahead where that rests.
+function M.focus()
+  local client = M.client()
+  if client then
+    local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
+    client:notify('textDocument/didFocus', params)
+  end
+end
+
 --- Turn a setting that is on by default off or on again, until Neovim ends.
 ---@param setting 'enabled'|'automatic'
 function M.toggle(setting)
