@@ -10,8 +10,10 @@ from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
 from lacuna_model.loading import checkpoint
 from lacuna_model.network.config import ModelConfig
+from lacuna_model.tokens.tokenizer import SPLITS, pre_tokenizer
 
 from . import tiny
+from .fim import tiny_fim
 
 PLAIN = tuple(token for token in tiny.VOCABULARY.tokens if token not in tiny.SPECIALS)
 END, START, MASK, OTHER = range(len(PLAIN), len(PLAIN) + 4)
@@ -25,11 +27,12 @@ KINDS: dict[str, ModelConfig] = {
     "llada": msgspec.structs.replace(CONFIG, shift=False),
     "a2d-qwen3": msgspec.structs.replace(CONFIG, shift=False, qk_norm=True, tie_embeddings=True),
 }
+FIM_CONFIG = msgspec.structs.replace(tiny_fim.CONFIG, rms_norm_eps=1e-6)
 
 
 def write(folder: Path, kind: str, **about: Any) -> ModelConfig:
     """Writes a checkpoint with random weights; ``about`` goes into its config.json."""
-    config, family = KINDS[kind], checkpoint.FAMILIES[kind]
+    config, family = KINDS.get(kind, FIM_CONFIG), checkpoint.FAMILIES[kind]
     folder.mkdir(parents=True, exist_ok=True)
     values = {
         "num_hidden_layers": config.num_layers,
@@ -61,6 +64,19 @@ def write(folder: Path, kind: str, **about: Any) -> ModelConfig:
         save_file({name: tensors[name] for name in half}, folder / f"model-0000{number}-of-00002.safetensors")
     write_tokenizer(folder)
     return config
+
+
+def write_fim(folder: Path, *, without: str = "", **about: Any) -> Path:
+    """Writes the tiny model of Qwen2.5-Coder's shape, but for the token ``without``; returns the folder."""
+    names = [*tiny.SPECIALS, *tiny_fim.NAMES]
+    write(folder, "qwen2", mask_token_id=None, eos_token_id=0, **about)
+    tokens = {token: id for id, token in enumerate(tiny_fim.VOCABULARY.tokens)}
+    bpe = Tokenizer(models.BPE(vocab=tokens, merges=list(tiny.VOCABULARY.merges)))
+    bpe.pre_tokenizer = pre_tokenizer(SPLITS[tiny.VOCABULARY.pre])
+    bpe.add_special_tokens([AddedToken(name, special=True) for name in names])
+    text = bpe.to_str().replace(without, "<|unused|>") if without else bpe.to_str()
+    (folder / "tokenizer.json").write_text(text)
+    return folder
 
 
 def write_tokenizer(folder: Path) -> None:

@@ -32,13 +32,14 @@ Cache = NoCache | FimContext
 
 
 def load(model: str, *, threads: int = 0, device: str = "") -> Loaded:
-    """A model of the registry by its name, a GGUF file with fill-in-the-middle tokens, or the checkpoint in a folder.
+    """A model of the registry by its name, a GGUF file with fill-in-the-middle tokens, or the model in a folder.
 
     Raises ModelNotFoundError, WeightsError or, where the ``device`` is not here, DeviceError.
     """
-    if (folder := models.folder(model)) is not None:
+    folder = models.folder(model)
+    if folder is not None and not Checkpoint(folder).is_causal:
         return load_checkpoint(folder, choose_device(device))
-    return load_fim(models.weights(model), model, threads=threads, device=device)
+    return load_fim(folder or models.weights(model), model, threads=threads, device=device)
 
 
 def load_tokenizer(name: str) -> Tokenizer:

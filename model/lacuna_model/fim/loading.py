@@ -1,4 +1,4 @@
-"""Loads a fill-in-the-middle model from a GGUF file, in the precision the device is fast in.
+"""Loads a fill-in-the-middle model from a GGUF file or a folder, in the precision the device is fast in.
 
 The first load works out what every later one needs and keeps it in the user's cache, in the very order in which the
 kernels of this machine read it; later ones only map the file.
@@ -19,8 +19,9 @@ from lacuna_model.core.errors import WeightsError
 from lacuna_model.fim.preparing import prepared
 from lacuna_model.hub import models
 from lacuna_model.hub.keeping import keep
+from lacuna_model.loading.checkpoint import Checkpoint, Tensors
 from lacuna_model.loading.prepared import PREPARED_KEPT, Preparation, prepared_path, read_prepared, write_prepared
-from lacuna_model.loading.weights import GgufFile
+from lacuna_model.loading.weights import GgufFile, GgufTensors
 from lacuna_model.network import memory
 from lacuna_model.network.assembly import build_transformer, fuse, narrow
 from lacuna_model.network.config import ModelConfig
@@ -55,13 +56,13 @@ def load_fim(
     device: str = "",
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> LoadedFim:
-    """Load the GGUF at ``path``.
+    """Load the GGUF file at ``path``, or the folder as the Hugging Face hub has it.
 
     ``threads`` 0 leaves the choice to :func:`choose_threads`, ``device`` "" to :func:`choose_device`. ``precision`` ""
     takes bfloat16 on a GPU, 8 bit on a CPU that has the instructions, by our own kernels or torch's, and float32
     elsewhere. ``advance`` hears
     how much of the prepared form is done, of how much, where it has to be made. Raises DeviceError, or WeightsError
-    where the file cannot be read or its model has no fill-in-the-middle tokens.
+    where it cannot be read or the model has no fill-in-the-middle tokens.
     """
     place = choose_device(device)
     threads = threads or choose_threads()
@@ -76,7 +77,7 @@ def load_fim(
     )
     if transformer.is_native:
         torch.set_num_threads(1)  # what is left to torch is short, and would only wait for its threads
-    tokenizer = Tokenizer(about.vocabulary)
+    tokenizer = _tokenizer(path, about)
     kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
     assert tokenizer.fim is not None
     return LoadedFim(name, about.config, tokenizer, transformer, PrefixTable(tokenizer, place), tokenizer.fim, kept)
@@ -86,16 +87,16 @@ def _tensors(
     path: Path, precision: str, kernels: NativeKernels | None, advance: Callable[[int, int], None]
 ) -> tuple[Mapping[str, Tensor], Preparation]:
     if precision != "int8":
-        file, about = _opened(path)
-        fused = fuse(file.state(), about.config)
+        weights, about = _opened(path)
+        fused = fuse(weights, about.config)
         return (narrow(fused) if precision == "bfloat16" else fused), about
     kind = f"{precision} {kernels.instructions.name}" if kernels else precision
-    kept = prepared_path([path], kind)
+    kept = prepared_path(Checkpoint(path).files if path.is_dir() else [path], kind)
     if (found := read_prepared(kept)) is not None:
         return found
-    file, about = _opened(path)
-    ids = Tokenizer(about.vocabulary).encode(calibration_text())[:CALIBRATION_TOKENS]
-    tensors = dict(prepared(file, ids, kernels, advance))
+    weights, about = _opened(path)
+    ids = _tokenizer(path, about).encode(calibration_text())[:CALIBRATION_TOKENS]
+    tensors = dict(prepared(weights, about.config, ids, kernels, advance))
     keep(kept, "*.safetensors", partial(write_prepared, tensors=tensors, about=about), most=PREPARED_KEPT)
     found = read_prepared(kept)
     if found is None:
@@ -105,13 +106,25 @@ def _tensors(
     return found
 
 
-def _opened(path: Path) -> tuple[GgufFile, Preparation]:
-    """The file and what it says of its model; raises WeightsError where that cannot fill in the middle."""
-    file = GgufFile(path)
-    vocabulary = file.vocabulary()
-    if vocabulary.fim is None:
+def _opened(path: Path) -> tuple[GgufTensors | Tensors, Preparation]:
+    """The weights at a path and what is said of their model; raises WeightsError where that cannot fill gaps."""
+    weights: GgufTensors | Tensors
+    if path.is_dir():
+        folder = Checkpoint(path)
+        about = Preparation(folder.config, folder.tokenizer().vocabulary)
+        weights = folder.state(torch.device("cpu"), torch.float32)
+    else:
+        file = GgufFile(path)
+        about = Preparation(file.config(), file.vocabulary())
+        weights = file.state()
+    if about.vocabulary.fim is None:
         raise WeightsError(f"{path} holds a model without fill-in-the-middle tokens, which cannot fill gaps")
-    return file, Preparation(file.config(), vocabulary)
+    return weights, about
+
+
+def _tokenizer(path: Path, about: Preparation) -> Tokenizer:
+    """A folder says by itself how text is split."""
+    return Checkpoint(path).tokenizer() if path.is_dir() else Tokenizer(about.vocabulary)
 
 
 def calibration_text() -> str:

@@ -1,4 +1,4 @@
-"""Turns a GGUF file's weights into the form that passes read, a layer at a time.
+"""Turns a model's weights into the form that passes read, a layer at a time.
 
 The kernels in C read weights that the file has in 4 bit as they stand there, and all others in 8 bit. Torch's own
 operators read 8 bit only, smoothed: their activations have one scale for all of a row.
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import takewhile
+from typing import Protocol
 
 import msgspec
 import torch
@@ -17,14 +18,30 @@ from torch import Tensor
 from lacuna_kernels.four_bit import FourBitWeight, stacked
 from lacuna_kernels.native import WIDTH, NativeKernels
 from lacuna_model.loading.smoothing import SmoothedLayers
-from lacuna_model.loading.weights import GgufFile, GgufTensors
-from lacuna_model.network.assembly import FUSED, State, fuse
+from lacuna_model.network.assembly import FUSED, fuse
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import quantize_rows
 
 
+class Weights(Protocol):
+    """A model's tensors by our names, each read in float32 when it is asked for."""
+
+    def __getitem__(self, name: str, /) -> Tensor:
+        """A tensor; raises KeyError where there is none of that name."""
+        ...
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of all."""
+        ...
+
+    def four_bit(self, name: str) -> FourBitWeight | None:
+        """The weight as it stands in the file, where that is in 4 bit with groups of 32."""
+        ...
+
+
 def prepared(
-    file: GgufFile,
+    state: Weights,
+    config: ModelConfig,
     calibration: Sequence[int],
     kernels: NativeKernels | None,
     advance: Callable[[int, int], None] = lambda done, total: None,
@@ -35,7 +52,6 @@ def prepared(
     These also want to know which channels are large, which the states of the ``calibration`` tokens say. ``advance``
     hears how many layers are done, of how many.
     """
-    state, config = file.state(), file.config()
     head = "embedding" if config.tie_embeddings else "head"
     if kernels is not None and _packable(config.hidden_size, config.vocab_size):
         yield from _packed("head", [head], state, kernels).items()
@@ -66,7 +82,7 @@ def _projected(config: ModelConfig) -> tuple[int, int]:
     return config.num_heads * config.head_dim, config.num_kv_heads * config.head_dim
 
 
-def _packed_layer(state: GgufTensors, index: int, single: ModelConfig, kernels: NativeKernels) -> dict[str, Tensor]:
+def _packed_layer(state: Weights, index: int, single: ModelConfig, kernels: NativeKernels) -> dict[str, Tensor]:
     """One layer as the kernels in C read it."""
     prefix = f"layers.{index}."
     others = [name for name in state if name.startswith(prefix) and not name.endswith("_proj")]
@@ -76,7 +92,7 @@ def _packed_layer(state: GgufTensors, index: int, single: ModelConfig, kernels: 
     return layer
 
 
-def _packed(name: str, parts: Sequence[str], state: GgufTensors, kernels: NativeKernels) -> dict[str, Tensor]:
+def _packed(name: str, parts: Sequence[str], state: Weights, kernels: NativeKernels) -> dict[str, Tensor]:
     """The tensors of the linear ``name``, whose outputs are those of ``parts``, the first ones in 4 bit if they are."""
     small: list[FourBitWeight] = [found for found in takewhile(bool, map(state.four_bit, parts)) if found]
     large = [state[part] for part in parts[len(small) :]]
@@ -88,7 +104,7 @@ def _packed(name: str, parts: Sequence[str], state: GgufTensors, kernels: Native
 
 
 def _smoothed_layers(
-    state: State, config: ModelConfig, single: ModelConfig, calibration: Sequence[int]
+    state: Weights, config: ModelConfig, single: ModelConfig, calibration: Sequence[int]
 ) -> Iterator[dict[str, Tensor]]:
     """All layers as torch's own operators read them."""
     layers = SmoothedLayers(config, F.embedding(torch.tensor([list(calibration)]), state["embedding"]))
@@ -104,12 +120,12 @@ def _quantized(name: str, weight: Tensor) -> dict[str, Tensor]:
     return {name: codes, name + ".scale": scale}
 
 
-def _own(state: State, index: int) -> dict[str, Tensor]:
+def _own(state: Weights, index: int) -> dict[str, Tensor]:
     """One layer's tensors."""
     return {name: state[name] for name in state if name.startswith(f"layers.{index}.")}
 
 
-def _fused(own: State, index: int, single: ModelConfig) -> dict[str, Tensor]:
+def _fused(own: dict[str, Tensor], index: int, single: ModelConfig) -> dict[str, Tensor]:
     """A layer's tensors with its projections stacked, named without its number."""
     first = {f"layers.0.{name.removeprefix(f'layers.{index}.')}": tensor for name, tensor in own.items()}
     return {name.removeprefix("layers.0."): tensor for name, tensor in fuse(first, single).items()}

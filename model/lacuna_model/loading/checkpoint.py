@@ -1,7 +1,8 @@
-"""Reads open checkpoints of diffusion models that see all of a text at once: a folder as the Hugging Face hub has it.
+"""Reads a model's folder as the Hugging Face hub has it: of a diffusion model, or of one that fills in the middle.
 
-What a checkpoint's own files leave open (whether its outputs are shifted, which token is the mask) a file
-``lacuna.json`` beside them says; it overrules them, too.
+What the files of a diffusion model leave open (whether its outputs are shifted, which token is the mask) a file
+``lacuna.json`` beside them says; it overrules them, too. A folder of a causal kind that names no mask is taken for a
+fill-in-the-middle model.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,12 +13,14 @@ from typing import Any, TypeVar
 
 import msgspec
 import torch
+from msgspec.structs import replace
 from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer as BpeTokenizer
 from tokenizers import models
 from torch import Tensor
 
 from lacuna_model.core.errors import ModelNotFoundError, WeightsError
+from lacuna_model.loading.fim_tokens import ENDS, find_fim_tokens
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.tokens.tokenizer import QWEN_SPLITS, Tokenizer, Vocabulary, byte_alphabet, pre_tokenizer
 
@@ -116,9 +119,27 @@ class Checkpoint:
         self._family = FAMILIES[kind]
         self._kind = kind
 
+    @property
+    def is_causal(self) -> bool:
+        """Whether the model reads left to right: nothing says that it is a diffusion model."""
+        said = (self._family.shift, self._settings.shift, self._settings.mask_id, self._about.get("mask_token_id"))
+        return all(one is None for one in said)
+
     @cached_property
     def config(self) -> ModelConfig:
         """The transformer's shape, and how the model is to be read."""
+        shape = self._shape()
+        if self.is_causal:
+            return shape
+        return replace(
+            shape,
+            shift=self._said("shift", self._family.shift),
+            attention="bidirectional",
+            mask_id=self._said("mask_id", self._value("mask_token_id", None)),
+            block_size=self._settings.block_size,
+        )
+
+    def _shape(self) -> ModelConfig:
         heads, hidden = self._number("num_attention_heads"), self._number("hidden_size")
         rope = self._about.get("rope_parameters") or {}
         scaling = self._about.get("rope_scaling") or rope
@@ -136,10 +157,6 @@ class Checkpoint:
             rms_norm_eps=float(self._value("rms_norm_eps", 1e-6)),
             max_positions=min(self._number("max_position_embeddings"), MOST_POSITIONS),
             tie_embeddings=bool(self._value("tie_word_embeddings", False)),
-            shift=self._said("shift", self._family.shift),
-            attention="bidirectional",
-            mask_id=self._said("mask_id", self._value("mask_token_id", None)),
-            block_size=self._settings.block_size,
         )
 
     def _said(self, name: str, known: Any) -> Any:
@@ -163,27 +180,43 @@ class Checkpoint:
         """The tokenizer, without what would change text or read special tokens in it."""
         bpe, added = self._bpe()
         ids, alphabet = bpe.get_vocab(with_added_tokens=False), byte_alphabet()
-        plain = {i: token for token, i in ids.items() if i not in added and alphabet.keys() >= set(token)}
+        said = self._value("eos_token_id", [])
+        eos = said if isinstance(said, list) else [said]
+        ends = [*(added[name] for name in ENDS if name in added), *eos]
+        fim = find_fim_tokens({**ids, **added}, {}, ends, self._start) if self.is_causal else None
+        special = {*added.values(), *(fim.ends if fim else ())}
+        plain = {i: token for token, i in ids.items() if i not in special and alphabet.keys() >= set(token)}
         if not plain:
             raise WeightsError(f"the tokenizer of {self.folder} is no byte-level BPE")
-        end = self._value("eos_token_id", None)
-        end = end[0] if isinstance(end, list) else end
+        end = next(iter(ends if fim else eos), None)
         size = self.config.vocab_size
         vocabulary = Vocabulary(
             tokens=tuple(plain.get(i, "") for i in range(size)),
             merges=(),
             special_ids=frozenset(range(size)) - plain.keys(),
-            document_id=self._said("document_id", self._value("bos_token_id", end)),
+            document_id=self._said("document_id", end if fim else self._value("bos_token_id", end)),
             eog_id=self._said("eog_id", end),
+            fim=fim,
         )
         return Tokenizer(vocabulary, bpe)
 
-    def _bpe(self) -> tuple[BpeTokenizer, set[int]]:
-        """What splits text, and the ids of tokens that were added to those of text."""
+    @property
+    def _start(self) -> list[int]:
+        """The tokens that begin every prompt of a causal model."""
+        begin = self._about.get("bos_token_id") if self._tokenizer_config.get("add_bos_token") else None
+        return [] if begin is None else [begin]
+
+    @cached_property
+    def _tokenizer_config(self) -> dict[str, Any]:
+        file = self.folder / "tokenizer_config.json"
+        return _read(file, dict[str, Any]) if file.is_file() else {}
+
+    def _bpe(self) -> tuple[BpeTokenizer, dict[str, int]]:
+        """What splits text, and the tokens that were added to those of text, with their ids."""
         whole, words, merges = (self.folder / name for name in ("tokenizer.json", "vocab.json", "merges.txt"))
         if whole.is_file():
             data = _read(whole, dict[str, Any])
-            added = {token["id"] for token in data.get("added_tokens", ())}
+            added = {token["content"]: token["id"] for token in data.get("added_tokens", ())}
             # A normalizer would change the text, and added tokens be found in it.
             plain = {**data, "added_tokens": [], "normalizer": None, "post_processor": None}
             try:
@@ -194,7 +227,13 @@ class Checkpoint:
             raise WeightsError(f"{self.folder} has neither tokenizer.json nor vocab.json and merges.txt")
         bpe = BpeTokenizer(models.BPE.from_file(str(words), str(merges)))
         bpe.pre_tokenizer = pre_tokenizer(QWEN_SPLITS)  # Dream's folder, too, which has no tokenizer.json
-        return bpe, set()
+        named = self._tokenizer_config.get("added_tokens_decoder", {})
+        return bpe, {token["content"]: int(id) for id, token in named.items()}
+
+    @property
+    def files(self) -> list[Path]:
+        """What the model is read from; another model has others, or of another time."""
+        return sorted(self.folder.glob("*.safetensors")) + sorted(self.folder.glob("*.json"))
 
     def state(self, device: torch.device, dtype: torch.dtype) -> "Tensors":
         """All weights under our names, each read when it is asked for."""
@@ -241,6 +280,9 @@ class Tensors(Mapping[str, Tensor]):
             tensor: Tensor = file.get_tensor(self.names[name])
         # norms are reduced in float32, and take no room
         return tensor.to(torch.float32 if "norm" in name else self._dtype)
+
+    def four_bit(self, name: str) -> None:
+        """No weight stands in 4 bit in such files."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)

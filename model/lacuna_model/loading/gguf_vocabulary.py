@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import gguf
 
 from lacuna_model.core.errors import WeightsError
+from lacuna_model.loading.fim_tokens import ENDS, find_fim_tokens
 from lacuna_model.loading.gguf_reader import GgufReader
 from lacuna_model.tokens.tokenizer import SPLITS, FimTokens, Vocabulary, byte_alphabet
 
@@ -14,30 +15,15 @@ DOCUMENT_ID = 0
 EOG_ID = 2
 # What is no text: token types of llama.cpp (gguf-py, ``TokenType``).
 NO_TEXT = (gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.USER_DEFINED, gguf.TokenType.UNUSED)
-# The parts of a fill-in-the-middle prompt: the metadata that name them, newest first, and the vocabularies' names
-# (``llama-vocab.cpp``).
-FIM_PARTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "prefix": (
-        ("fim_pre_token_id", "prefix_token_id"),
-        ("<|fim_prefix|>", "<fim_prefix>", "<fim-prefix>", "<\uff5cfim▁begin\uff5c>", "▁<PRE>", "<PRE>"),
-    ),
-    "suffix": (
-        ("fim_suf_token_id", "suffix_token_id"),
-        ("<|fim_suffix|>", "<fim_suffix>", "<fim-suffix>", "<\uff5cfim▁hole\uff5c>", "▁<SUF>", "<SUF>"),
-    ),
-    "middle": (
-        ("fim_mid_token_id", "middle_token_id"),
-        ("<|fim_middle|>", "<fim_middle>", "<fim-middle>", "<\uff5cfim▁end\uff5c>", "▁<MID>", "<MID>"),
-    ),
-    "pad": (("fim_pad_token_id",), ("<|fim_pad|>", "<fim_pad>", "<fim-pad>")),
-    "repo": (("fim_rep_token_id",), ("<|repo_name|>", "<|fim_repo|>", "<fim-repo>", "<repo_name>", "<reponame>")),
-    "file_sep": (("fim_sep_token_id",), ("<|file_sep|>", "<file_sep>")),
+# The metadata that name the parts of a fill-in-the-middle prompt, newest first.
+FIM_KEYS = {
+    "prefix": ("fim_pre_token_id", "prefix_token_id"),
+    "suffix": ("fim_suf_token_id", "suffix_token_id"),
+    "middle": ("fim_mid_token_id", "middle_token_id"),
+    "pad": ("fim_pad_token_id",),
+    "repo": ("fim_rep_token_id",),
+    "file_sep": ("fim_sep_token_id",),
 }
-# What else ends a fill, the end of a document first.
-ENDS = (
-    "<|endoftext|>", "<|end_of_text|>", "<\uff5cend▁of▁sentence\uff5c>", "<EOT>", "▁<EOT>", "</s>",
-    "<|im_end|>", "<|eot_id|>", "<|EOT|>", "<|end|>",
-)  # fmt: skip
 
 
 def read_vocabulary(file: GgufReader) -> Vocabulary:
@@ -72,19 +58,10 @@ def read_vocabulary(file: GgufReader) -> Vocabulary:
 
 def _fim_tokens(file: GgufReader, ids: Mapping[str, int], ends: Sequence[int]) -> FimTokens | None:
     """The tokens of the fill-in-the-middle format; None where the model has none."""
-    found: dict[str, int] = {}
-    for part, (keys, names) in FIM_PARTS.items():
-        said = [token for key in keys for token in _token(file, key, len(ids))]
-        ways = [*said, *(ids[name] for name in names if name in ids)]
-        if ways:
-            found[part] = ways[0]
-    if not {"prefix", "suffix", "middle"} <= found.keys():
-        return None
+    said = {part: [token for key in keys for token in _token(file, key, len(ids))] for part, keys in FIM_KEYS.items()}
     eos = [*_token(file, "eos_token_id", len(ids)), *_token(file, "eot_token_id", len(ids))]
     begins = _token(file, "bos_token_id", len(ids)) if file.optional("tokenizer.ggml.add_bos_token") else []
-    every = frozenset({*ends, *eos, *found.values()})
-    found.pop("pad", None)
-    return FimTokens(**found, ends=every, start=tuple(begins))
+    return find_fim_tokens(ids, {part: tokens[0] for part, tokens in said.items() if tokens}, [*ends, *eos], begins)
 
 
 def _token(file: GgufReader, key: str, size: int) -> list[int]:

@@ -105,7 +105,7 @@ class Tokenizer:
         self.special_ids = vocabulary.special_ids
         self.fim = vocabulary.fim
         self.vocab_size = len(vocabulary.tokens)
-        self._vocabulary = vocabulary
+        self.vocabulary = vocabulary
         alphabet = byte_alphabet()
         self._bytes = [
             b"" if i in vocabulary.special_ids else bytes(alphabet[c] for c in token)
@@ -147,8 +147,8 @@ class Tokenizer:
     def fingerprint(self) -> str:
         """A digest of vocabulary and merges: shards and indexes of another tokenizer are refused by it."""
         digest = hashlib.sha256()
-        for token in self._vocabulary.tokens:
+        for token in self.vocabulary.tokens:
             digest.update(token.encode() + b"\0")
-        for left, right in self._vocabulary.merges:
+        for left, right in self.vocabulary.merges:
             digest.update(f"{left} {right}\0".encode())
         return digest.hexdigest()[:16]

@@ -14,7 +14,7 @@ MAX_SEED = 2**63 - 1
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The source file, in UTF-8.", show_default=False)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 LISTED_HELP = "A model that `lacuna models list` shows."
-MODEL_HELP = f"{LISTED_HELP[:-1]}, a GGUF file that can fill in the middle, or a folder with an open checkpoint."
+MODEL_HELP = f"{LISTED_HELP[:-1]}, a GGUF file that can fill in the middle, or a folder of safetensors."
 ModelOption = Annotated[str, typer.Option("--model", help=MODEL_HELP)]
 ListedModelOption = Annotated[str, typer.Option("--model", help=LISTED_HELP)]
 WatchOption = Annotated[bool, typer.Option("--watch", help="Show the denoising live, on stderr.")]

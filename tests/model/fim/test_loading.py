@@ -5,7 +5,7 @@ from pathlib import Path
 import gguf
 import pytest
 import torch
-from tests.model import gguf_files, tiny
+from tests.model import checkpoints, gguf_files, tiny
 
 from lacuna_model.backends.readers import load
 from lacuna_model.core.errors import WeightsError
@@ -82,6 +82,30 @@ def test_a_model_without_fill_in_the_middle_tokens_is_one_line(tmp_path: Path) -
     with pytest.raises(WeightsError, match=r"plain\.gguf holds a model without fill-in-the-middle tokens") as caught:
         load_fim(plain, "plain")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("precision", ["float32", ""])
+def test_a_folder_says_what_the_file_of_the_same_weights_says(file: Path, tmp_path: Path, precision: str) -> None:
+    folder = checkpoints.write_fim(tmp_path / "folder", rms_norm_eps=tiny_fim.CONFIG.rms_norm_eps)
+    model = load_fim(folder, "tiny", threads=1, precision=precision)
+    assert model.fim == tiny_fim.FIM
+    assert model.tokenizer.encode(tiny.CODE) == load_fim(file, "tiny", threads=1).tokenizer.encode(tiny.CODE)
+    expected = next_logits(load_fim(file, "tiny", threads=1, precision=precision))
+    torch.testing.assert_close(next_logits(model), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_a_folder_is_a_model_by_its_path(tmp_path: Path) -> None:
+    engine = Engine(load(str(checkpoints.write_fim(tmp_path / "folder")), threads=1))
+    assert isinstance(engine.model, LoadedFim)
+    at = tiny.CODE.index("return value")
+    request = InfillRequest(tiny.CODE, (Region(at, at, max_tokens=8),), options=DecodeOptions(syntax=False))
+    assert engine.fill(request).status == "ok"
+
+
+def test_a_folder_without_fill_in_the_middle_tokens_is_one_line(tmp_path: Path) -> None:
+    folder = checkpoints.write_fim(tmp_path / "folder", without="<|fim_middle|>")
+    with pytest.raises(WeightsError, match=r"folder holds a model without fill-in-the-middle tokens"):
+        load(str(folder))
 
 
 @pytest.mark.parametrize("size", [100, 5_000, 60_000])

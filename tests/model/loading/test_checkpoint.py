@@ -85,7 +85,7 @@ def test_text_is_split_as_qwen2_splits_it() -> None:
 
 
 def test_settings_say_what_a_checkpoint_does_not(folder: Path) -> None:
-    checkpoints.write(folder, "Dream", model_type="qwen2", mask_token_id=None)
+    checkpoints.write(folder, "Dream", model_type="qwen2")
     with pytest.raises(WeightsError, match=r"does not say its shift \(qwen2\); write it into its lacuna\.json"):
         _ = Checkpoint(folder).config
     (folder / "lacuna.json").write_text(json.dumps({"shift": True, "mask_id": 7, "block_size": 64}))

@@ -1,0 +1,40 @@
+"""Which tokens of a vocabulary make a fill-in-the-middle prompt, by the names that model families give them."""
+
+from collections.abc import Mapping, Sequence
+
+from lacuna_model.tokens.tokenizer import FimTokens
+
+# The parts of a prompt, each with its names (llama.cpp's ``llama-vocab.cpp`` has the same).
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "prefix": ("<|fim_prefix|>", "<fim_prefix>", "<fim-prefix>", "<\uff5cfim▁begin\uff5c>", "▁<PRE>", "<PRE>"),
+    "suffix": ("<|fim_suffix|>", "<fim_suffix>", "<fim-suffix>", "<\uff5cfim▁hole\uff5c>", "▁<SUF>", "<SUF>"),
+    "middle": ("<|fim_middle|>", "<fim_middle>", "<fim-middle>", "<\uff5cfim▁end\uff5c>", "▁<MID>", "<MID>"),
+    "pad": ("<|fim_pad|>", "<fim_pad>", "<fim-pad>"),
+    "repo": ("<|repo_name|>", "<|fim_repo|>", "<fim-repo>", "<repo_name>", "<reponame>"),
+    "file_sep": ("<|file_sep|>", "<file_sep>"),
+}
+# What else ends a fill, the end of a document first.
+ENDS = (
+    "<|endoftext|>", "<|end_of_text|>", "<\uff5cend▁of▁sentence\uff5c>", "<EOT>", "▁<EOT>", "</s>",
+    "<|im_end|>", "<|eot_id|>", "<|EOT|>", "<|end|>",
+)  # fmt: skip
+
+
+def find_fim_tokens(
+    ids: Mapping[str, int], said: Mapping[str, int], ends: Sequence[int], start: Sequence[int] = ()
+) -> FimTokens | None:
+    """The tokens of the format; None where the model has none.
+
+    ``ids`` are those of all tokens by name, ``said`` those of parts that the model's files name, ``ends`` tokens that
+    end a text, and ``start`` those that begin one.
+    """
+    found: dict[str, int] = {}
+    for part, names in PARTS.items():
+        ways = [said[part]] if part in said else [ids[name] for name in names if name in ids]
+        if ways:
+            found[part] = ways[0]
+    if not {"prefix", "suffix", "middle"} <= found.keys():
+        return None
+    every = frozenset({*ends, *found.values()})
+    found.pop("pad", None)
+    return FimTokens(**found, ends=every, start=tuple(start))
