@@ -7,8 +7,8 @@ from lsprotocol import types
 
 from lacuna_lsp import placeholders, recipes
 from lacuna_lsp.documents import Document
+from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax import language_for
-from lacuna_model.syntax.parsing import UnparsableError
 from lacuna_server.files import MARKER
 
 KIND = types.CodeActionKind.RefactorRewrite

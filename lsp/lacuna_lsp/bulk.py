@@ -11,8 +11,8 @@ from lacuna_lsp.edits import Change, Replacement
 from lacuna_lsp.propagate import infer
 from lacuna_lsp.session import Session
 from lacuna_model.core.errors import RequestError
+from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax import language_for
-from lacuna_model.syntax.parsing import UnparsableError
 from lacuna_server.files import BOM
 from lacuna_server.refactor.fill import FileFill, fill_concurrently
 from lacuna_server.refactor.gather import gather, known_language

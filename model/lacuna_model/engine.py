@@ -16,11 +16,11 @@ from lacuna_model.decode.candidates import Attempt, Begins, Candidates, SideBySi
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.denoise import Ending, shown
 from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.prior.encoding import LineEncoder
 from lacuna_model.prior.index import Documents, Segment, Tokens
 from lacuna_model.sessions import CACHE_BYTES, Session, Sessions
 from lacuna_model.syntax import constraint_for, language_for, stand_ins
-from lacuna_model.syntax.parsing import UnparsableError
 from lacuna_model.workspace.workspaces import Workspaces
 
 # Characters in front of a gap that decide what is healed.

@@ -19,8 +19,8 @@ from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.denoise import denoise
 from lacuna_model.evaluate.syntax_oracles import oracle_for
 from lacuna_model.evaluate.synthetic import Case, Shape, SyntheticModel, cut_case
+from lacuna_model.languages.registry import language_for
 from lacuna_model.syntax import Language, SyntaxConstraint, parses
-from lacuna_model.syntax.languages import language_for
 
 Mode = Literal["off", "retry", "witness", "engine-off", "engine"]
 MODES: tuple[Mode, ...] = ("off", "retry", "witness")

@@ -196,7 +196,7 @@ def known() -> tuple[ModelInfo, ...]:
 
 
 def folder(name: str) -> Path | None:
-    """The folder with a model's config.json that a name stands for; None where it is a model of the registry, or none."""
+    """The folder with a model's config.json that a name stands for; None where it stands for none."""
     file = Path(name) / "config.json"
     return file.parent if file.is_file() and all(info.name != name for info in known()) else None
 
@@ -229,7 +229,7 @@ def find(name: str) -> ModelInfo:
         if info.name == name:
             return info
     names = ", ".join(info.name for info in known())
-    others = "any GGUF file that can fill in the middle, and any folder of safetensors of one or of an open diffusion checkpoint"
+    others = "any GGUF file that can fill in the middle, and any folder of safetensors"
     raise ModelNotFoundError(f"unknown model {name!r}; known: {names}, {others}")
 
 

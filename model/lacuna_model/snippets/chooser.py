@@ -7,6 +7,7 @@ from pathlib import Path
 from lacuna_model.core.context import TextTokenizer
 from lacuna_model.core.params import Diagnostic, Snippet
 from lacuna_model.files.scanning import WorkspaceSettings, is_secret
+from lacuna_model.languages.registry import language_for
 from lacuna_model.snippets.defined import Definitions
 from lacuna_model.snippets.diagnostics import diagnostics_snippet
 from lacuna_model.snippets.format import TokenCounts
@@ -15,7 +16,6 @@ from lacuna_model.snippets.recent import RecentChunks
 from lacuna_model.snippets.references import ROWS_ABOVE, ROWS_BELOW
 from lacuna_model.snippets.selection import Selection, select
 from lacuna_model.snippets.words import plain, words
-from lacuna_model.syntax.languages import language_for
 
 # Rows around the cursor that similar code is looked for with, and how many chunks are looked at.
 _QUERY_ABOVE = 12

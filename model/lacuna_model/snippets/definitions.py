@@ -8,23 +8,11 @@ from typing import Literal
 
 from tree_sitter import Node, Query, QueryCursor
 
-from lacuna_model.syntax.languages import Language
+from lacuna_model.languages.language import Language
 
 Kind = Literal["function", "class", "value"]
 KINDS: tuple[Kind, ...] = ("function", "class", "value")
 
-# Query files by language; what a language takes over from another stands first.
-QUERIES = {
-    "python": ("python",),
-    "javascript": ("javascript",),
-    "typescript": ("javascript", "typescript"),
-    "tsx": ("javascript", "typescript"),
-    "go": ("go",),
-    "rust": ("rust",),
-    "java": ("java",),
-    "c": ("c",),
-    "cpp": ("c", "cpp"),
-}
 # Nodes that belong to the definition inside them: decorators, `export`, `template <...>`, `typedef`.
 _WRAPPERS = frozenset({"decorated_definition", "export_statement", "template_declaration", "type_definition"})
 _COMMENT_STARTS = ("//", "/*", "*")
@@ -71,7 +59,7 @@ def definitions(text: str, language: Language) -> tuple[Definition, ...]:
 
     Empty for a language without a query.
     """
-    if language.name not in QUERIES:
+    if not language.definitions:
         return ()
     lines = text.split("\n")
     found, documentation = _find(text.encode(), language)
@@ -154,6 +142,6 @@ def _found(kind: Kind, captures: dict[str, list[Node]]) -> _Found:
 
 @cache
 def _query(language: Language) -> Query:
-    folder = resources.files("lacuna_model.snippets").joinpath("queries")
-    text = "".join(folder.joinpath(f"{name}.scm").read_text("utf-8") for name in QUERIES[language.name])
+    folder = resources.files("lacuna_model.languages").joinpath("queries")
+    text = "".join(folder.joinpath(f"{name}.scm").read_text("utf-8") for name in language.definitions)
     return Query(language.grammar(), text)

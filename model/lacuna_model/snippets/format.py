@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 
 from lacuna_model.core.context import TextTokenizer
 from lacuna_model.core.params import Snippet
-from lacuna_model.syntax.languages import Lexicon, language_for
+from lacuna_model.languages.language import Lexicon
+from lacuna_model.languages.registry import language_for
 
 _MAX_COUNTS = 4_096
 

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from lacuna_model.languages.language import Language
+from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.languages.registry import language_for
 from lacuna_model.snippets.definitions import Definition, definitions
 from lacuna_model.snippets.imports import Import, imports, stem
 from lacuna_model.snippets.words import plain, words
-from lacuna_model.syntax.languages import Language, language_for
-from lacuna_model.syntax.parsing import UnparsableError
 
 log = logging.getLogger(__name__)
 

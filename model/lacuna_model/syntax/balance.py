@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from lacuna_model.syntax.languages import Lexicon
+from lacuna_model.languages.language import Lexicon
 from lacuna_model.syntax.literals import Literals, find_literals
 from lacuna_model.syntax.nesting import Target, nest
 from lacuna_model.syntax.right_side import RightSide, right_side

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product, zip_longest
 from typing import NamedTuple
 
-from lacuna_model.syntax.languages import Lexicon
+from lacuna_model.languages.language import Lexicon
 from lacuna_model.syntax.scan import Bracket, scan
 
 MOST_OPEN = 8  # brackets

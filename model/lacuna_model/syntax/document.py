@@ -7,13 +7,13 @@ from functools import cached_property
 
 from tree_sitter import Point, Tree
 
+from lacuna_model.languages.language import Language
 from lacuna_model.syntax.balance import Balance
 from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.error_set import Fault, Splice, carried_over, tree_faults
 from lacuna_model.syntax.extent import Extent, find_extents, skeleton
 from lacuna_model.syntax.frontier import Frontier
 from lacuna_model.syntax.indentation import indentation_faults
-from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.oracle import COMPILES, LINE, PROGRAM, newness, next_code_line
 from lacuna_model.syntax.original import Original
 from lacuna_model.syntax.placement import placement_in
@@ -73,7 +73,7 @@ class Document:
         self._placement = placement_in(language, rest)
         self._extents = extents
         self._windows = self._parts = [self._window(extent) for extent in extents]
-        self._strict = Strict(text, gaps, language.name)
+        self._strict = Strict(text, gaps, language.strict) if language.strict is not None else None
         self._relaxed = False
         self._suited: set[tuple[bytes, ...]] = set()
         self._balance = Balance(text, gaps, language.lexicon)
@@ -279,7 +279,7 @@ class Document:
 
     def _compiled(self, fills: Sequence[bytes], check: Check, *, soon: bool = False) -> Check:
         """A verdict, with what the language's own parser or compiler has against fills that are valid otherwise."""
-        refused = self._strict.fault(self.assemble(fills), soon=soon) if check.valid else None
+        refused = self._strict.fault(self.assemble(fills), soon=soon) if self._strict and check.valid else None
         if refused is not None:
             return Check(tuple(nearest(self._whole, fills, frozenset({refused}))))
         oracle = PROGRAM.get(self.language.name)

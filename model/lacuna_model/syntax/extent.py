@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node, Tree
 
+from lacuna_model.languages.language import Language
 from lacuna_model.syntax.blocks import open_lines
-from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.literals import Literals, carried_quote, find_literals, open_comment, open_quote
 
 SMALL = 3000

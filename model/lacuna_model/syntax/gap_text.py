@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
 from lacuna_model.core.params import Region
+from lacuna_model.languages.language import Language
 from lacuna_model.syntax.anchors import Anchors
 from lacuna_model.syntax.closing import Closer
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.draft import Fill
-from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.literals import finish_token
 from lacuna_model.syntax.region_rules import RegionRules
 from lacuna_model.syntax.substitutions import Substitutions
@@ -167,8 +167,9 @@ def gap_texts(
 def _nested(language: Language, before: bytes, behind: bytes) -> list[Nested]:
     """What knows of the ends that are no brackets, as far as a language has such."""
     tags = Tags(before, behind) if language.lexicon.tags else None
-    anchors = Anchors(before) if language.name == "yaml" else None
-    return [one for one in (tags, anchors, Substitutions.of(language.name, before)) if one is not None]
+    anchors = Anchors(before) if language.lexicon.anchors else None
+    inner = Substitutions(language.strings, before) if language.strings is not None else None
+    return [one for one in (tags, anchors, inner) if one is not None]
 
 
 def _closer(document: Document, gap: int) -> Closer:

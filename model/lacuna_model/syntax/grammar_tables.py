@@ -12,7 +12,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lacuna_model.syntax.languages import Language
+from lacuna_model.languages.language import Language
 from lacuna_model.syntax.lexer import Lexer
 
 Row = TypeVar("Row")

@@ -12,13 +12,13 @@ from itertools import islice
 
 from tree_sitter import Node
 
+from lacuna_model.languages.language import Language
 from lacuna_model.syntax.balance import Sides
 from lacuna_model.syntax.behind import REACH
 from lacuna_model.syntax.blocks import open_lines
 from lacuna_model.syntax.closing import Closer, unseen
 from lacuna_model.syntax.ends import ends
 from lacuna_model.syntax.insertions import COST_NEWLINE, WORD
-from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.literals import find_literals, finish_token
 from lacuna_model.syntax.meeting import PAIRS, Meeting, Start
 from lacuna_model.syntax.parse_table import END, Stack, Terminal, leaves

@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 from tree_sitter import Point, Tree
 
+from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.closers import Line, brackets_open, line_of, ways
 from lacuna_model.syntax.document import Document
 from lacuna_model.syntax.error_set import Fault, tree_faults
 from lacuna_model.syntax.indentation import indentation_faults
-from lacuna_model.syntax.languages import Language, Lexicon
 from lacuna_model.syntax.oracle import CULPRIT
-from lacuna_model.syntax.parsing import UnparsableError
 from lacuna_model.syntax.reparse import advance
 from lacuna_model.syntax.scan import scan
 from lacuna_model.syntax.unfinished import document_of

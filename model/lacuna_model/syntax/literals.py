@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lacuna_model.syntax.languages import Lexicon
+from lacuna_model.languages.language import Lexicon
 from lacuna_model.syntax.scan import MULTILINE_QUOTES, literal_pattern, scan, string_end
 
 # A line of code, as prose seldom has it, and the shares of such lines that prose has at most and code at least.

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from lacuna_model.syntax.languages import language_for
+from lacuna_model.languages.registry import language_for
 
 NEWEST = (3, 14)  # from here on there is nothing to rewrite
 HINTS = re.compile(

@@ -5,10 +5,10 @@ from functools import cached_property
 
 from tree_sitter import Tree
 
+from lacuna_model.languages.language import Language
 from lacuna_model.syntax.error_set import Fault, Splice, carried_over, tree_faults
 from lacuna_model.syntax.extent import Extent
 from lacuna_model.syntax.indentation import indentation_faults
-from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.scan import scan_brackets
 
 

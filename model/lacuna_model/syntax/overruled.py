@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from lacuna_model.syntax.languages import Lexicon
+from lacuna_model.languages.language import Lexicon
 from lacuna_model.syntax.scan import scan
 
 NAME = re.compile(rb"(?!pass\b)[A-Za-z_]\w*")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node, Tree
 
+from lacuna_model.languages.language import Language
 from lacuna_model.syntax.grammar_tables import (
     ACCEPT,
     FIRST_STATE,
@@ -19,7 +20,6 @@ from lacuna_model.syntax.grammar_tables import (
     Action,
     GrammarTables,
 )
-from lacuna_model.syntax.languages import Language
 
 # The states of a parser from its first on; an ambiguity is several of them.
 Stack = tuple[int, ...]

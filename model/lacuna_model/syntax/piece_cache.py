@@ -9,9 +9,9 @@ import msgspec
 
 from lacuna_model.hub import atomic, models
 from lacuna_model.hub.keeping import keep
+from lacuna_model.languages.language import Language
 from lacuna_model.syntax import grammar_tables, insertions, shortest
 from lacuna_model.syntax.insertions import Ending, Insertion, Insertions, Piece, Pieces
-from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.parse_table import ParseTable
 from lacuna_model.syntax.shortest import Graph, Shortest, Ways, written
 

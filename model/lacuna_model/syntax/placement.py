@@ -7,17 +7,16 @@ some 20 us around a fill. A macro may make anything legal in C: what the text ar
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 
-from tree_sitter import Node, QueryCursor, Tree
+from tree_sitter import Node, Query, QueryCursor, Tree
 
+from lacuna_model.languages.language import Language
+from lacuna_model.languages.rules import Rules
 from lacuna_model.syntax.error_set import Fault
 from lacuna_model.syntax.indentation import united
-from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.line_ends import line_end_faults
-from lacuna_model.syntax.once import faults_of
-from lacuna_model.syntax.placement_rules import RULES
-from lacuna_model.syntax.rules import Rules
+from lacuna_model.syntax.repeated import Repeated, faults_of
 
 NAMES = frozenset({"identifier", "type_identifier", "field_identifier"})
 
@@ -28,8 +27,9 @@ class Placement:
     ``excused`` are the kinds of faults that are let pass: none at first, then all (None), then those of a fill.
     """
 
-    def __init__(self, rules: Rules, elsewhere: Tree | None) -> None:
-        self._rules = rules
+    def __init__(self, language: Language, elsewhere: Tree | None) -> None:
+        self._language = language
+        self._rules = language.rules or Rules()
         self._elsewhere = elsewhere
         self.excused: frozenset[str] | None = frozenset()
 
@@ -71,7 +71,7 @@ class Placement:
         return frozenset(fault for fault in found if fault.kind.partition(":")[0] in lasting)
 
     def _strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> Iterator[Fault]:
-        cursor = QueryCursor(self._rules.query)
+        cursor = QueryCursor(_query(self._language))
         judged: set[tuple[str, int]] = set()  # a block that is as long as the file lies near each span
         for start, stop in united(spans) if spans is not None else [(0, tree.root_node.end_byte)]:
             cursor.set_byte_range(max(start - 1, 0), stop + 1)
@@ -98,8 +98,8 @@ class Placement:
 
     def repeated(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]) -> frozenset[Fault]:
         """The names that are declared in some byte ranges, and declared somewhere else as well."""
-        once = self._rules.once
-        return faults_of(once.repeated(tree, text, spans, self._elsewhere)) if once is not None else frozenset()
+        finder = _repeated(self._language)
+        return faults_of(finder.repeated(tree, text, spans, self._elsewhere)) if finder is not None else frozenset()
 
     def repeated_anew(
         self,
@@ -126,8 +126,19 @@ class Placement:
 
 def placement_in(language: Language, elsewhere: Tree | None) -> Placement | None:
     """The placement rules for a document, if there are any for its language."""
-    rules = RULES.get(language.name)
-    return Placement(rules, elsewhere) if rules is not None else None
+    known = language.rules is not None or language.declarations is not None
+    return Placement(language, elsewhere) if known else None
+
+
+@cache
+def _query(language: Language) -> Query:
+    return Query(language.grammar(), language.rules.places if language.rules is not None else "")
+
+
+@cache
+def _repeated(language: Language) -> Repeated | None:
+    own = language.declarations
+    return Repeated(own, language.grammar()) if own is not None else None
 
 
 def _is_name(node: Node, word: re.Match[bytes]) -> bool:

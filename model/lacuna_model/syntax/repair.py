@@ -12,9 +12,9 @@ from itertools import count, pairwise, product, tee
 
 from tree_sitter import Tree
 
+from lacuna_model.languages.language import Language
 from lacuna_model.syntax.behind import Behind, alike
 from lacuna_model.syntax.insertions import COST_WORD, MOST_INSERTED, WORD
-from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.parse_table import ParseTable, Stack, leaves, parse_table
 from lacuna_model.syntax.piece_cache import pieces_of
 from lacuna_model.syntax.reparse import Reparser

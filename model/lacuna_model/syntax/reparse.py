@@ -2,7 +2,7 @@
 
 from tree_sitter import Point, Tree
 
-from lacuna_model.syntax.languages import Language
+from lacuna_model.languages.language import Language
 
 
 class Reparser:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from itertools import product
 
+from lacuna_model.languages.language import Lexicon
 from lacuna_model.syntax.blocks import coming_lines, needs
-from lacuna_model.syntax.languages import Lexicon
 from lacuna_model.syntax.literals import carried_quote, open_comment, open_quote
 from lacuna_model.syntax.scan import FAR, TOP_LEVEL, UNKNOWN, Scan, scan, scan_brackets, string_end
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from lacuna_model.syntax.languages import Lexicon
+from lacuna_model.languages.language import Lexicon
 
 FAR = 64_000  # how far away brackets are counted
 TOP_LEVEL = re.compile(rb"\n(?=[^\s)\]}\"'#])(?!(?:end|else|elsif|elif|fi|done|esac|then|do)\b)")

@@ -4,8 +4,8 @@ from itertools import islice, takewhile
 
 from tree_sitter import Tree
 
+from lacuna_model.languages.language import Language
 from lacuna_model.syntax.behind import REACH, Behind, sound_stacks
-from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.parse_table import ParseTable, Stack, leaves
 
 MOST_REUSED = 12  # terminals

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from lacuna_model.core.constraint import GapView, TokenText
 from lacuna_model.core.params import Region
-from lacuna_model.syntax.languages import Language
+from lacuna_model.languages.language import Language
 from lacuna_model.syntax.witness import SyntaxConstraint
 
 

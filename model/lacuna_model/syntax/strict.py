@@ -7,69 +7,27 @@ for a laxer reader, is held against no fill.
 
 import json
 import re
-import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import product
 
 import yaml
 
+from lacuna_model.languages.strict import Parser, StrictParsers
 from lacuna_model.syntax.error_set import Fault
 
-Parser = Callable[[str], object]
 Spans = Sequence[tuple[int, int]]
 
 LARGEST = 200_000  # bytes; a larger file takes a parser more than some 100 ms
-SOON = {"json": LARGEST, "toml": 30_000, "yaml": 20_000}  # and so large a file is asked about at every check
-MOST_DOTS = 1000  # in a line: TOML's parser takes time in the square of them
-# A string of JSON, or a comment as some of its readers have it.
-_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _PLACE = re.compile(r"at line (\d+), column (\d+)")
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-def _commented_json(text: str) -> object:
-    """JSON with comments, which become blanks."""
-    return json.loads(_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else " " * len(match[0]), text))
-
-
-def _toml(text: str) -> object:
-    """TOML, unless a key may have so many parts that to read it takes seconds."""
-    return tomllib.loads(text) if all(line.count(".") < MOST_DOTS for line in text.split("\n")) else None
-
-
-def _yaml_document(text: str) -> object:
-    if "<<" in text:  # merged keys may grow beyond all bounds
-        return yaml.compose(text, _LOADER)
-    return yaml.load(text, _LOADER)
-
-
-def _yaml_stream(text: str) -> object:
-    """Several documents, and values that only their reader knows."""
-    return list(yaml.compose_all(text, _LOADER))
-
-
-# Of each language the strictest first.
-PARSERS: dict[str, tuple[Parser, ...]] = {
-    "json": (json.loads, _commented_json),
-    "toml": (_toml,),
-    "yaml": (_yaml_document, _yaml_stream),
-}
-_ENTRIES = ('"_": 0', '"_": 0,', ', "_": 0', "0", "0,", ", 0", "_", '"', ": 0", ": 0}", "0}", "0]", "]", "}")
-NEUTRAL: dict[str, tuple[str, ...]] = {
-    "json": ("", *_ENTRIES),
-    "toml": ("", "_", "_ = 0", " = 0", "0", '"', "]", "_]", "0]", "0}", "'"),
-    "yaml": ("", "_", "_: 0", ": 0", " 0", "- 0", '"', "]", "0]", "}", "0}", "'"),
-}
 
 
 class Strict:
     """What strict parsers say of a document with gaps, byte ranges of its text."""
 
-    def __init__(self, text: bytes, gaps: Spans, language: str) -> None:
+    def __init__(self, text: bytes, gaps: Spans, own: StrictParsers) -> None:
         self._text, self._gaps = text, gaps
-        self._parsers, self._neutral = PARSERS.get(language, ()), NEUTRAL.get(language, ())
-        self._soon = SOON.get(language, 0)
+        self._parsers, self._neutral, self._soon = own.parsers, own.neutral, own.soon
         self._taken: Parser | None = None
 
     def fault(self, text: bytes, *, soon: bool) -> Fault | None:
@@ -77,7 +35,7 @@ class Strict:
 
         Nothing is said ``soon`` of one that is too large for that.
         """
-        if not self._parsers or text == self._text or len(text) > (self._soon if soon else LARGEST):
+        if text == self._text or len(text) > (self._soon if soon else LARGEST):
             return None
         place = _refusal(self._parsers[0], text)
         if place is None:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice, product
 
+from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.closers import ENDIF, MOST_OPEN, Line, count_open, line_of, ways
 from lacuna_model.syntax.document import Check, Document
 from lacuna_model.syntax.error_set import tree_faults
 from lacuna_model.syntax.extent import LEADING
-from lacuna_model.syntax.languages import Language, Lexicon
 from lacuna_model.syntax.scan import scan
 
 MOST_WAYS = 12  # to end the statements that they stand in

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from tree_sitter import Point, Tree
 
+from lacuna_model.languages.language import Language
 from lacuna_model.syntax.balance import Balance, Sides
 from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.error_set import Fault, Splice, carried_over, identifier_faults, tree_faults
@@ -18,7 +19,6 @@ from lacuna_model.syntax.extent import Extent
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.junction import Junction
 from lacuna_model.syntax.kept_strings import KeptString, kept_strings, torn
-from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.oracle import LARGEST, PROGRAM, SYNTAX, Newness, Oracle, never_newer, next_code_line
 from lacuna_model.syntax.parse_table import parse_table
 from lacuna_model.syntax.placement import Placement

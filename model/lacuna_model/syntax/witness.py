@@ -12,12 +12,12 @@ import msgspec
 
 from lacuna_model.core.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
 from lacuna_model.core.params import Region
+from lacuna_model.languages.language import Language
 from lacuna_model.syntax.clock import Clock
 from lacuna_model.syntax.draft import Fill, agrees, changed, holds
 from lacuna_model.syntax.first_witness import FirstWitness
 from lacuna_model.syntax.gap_text import gap_texts
 from lacuna_model.syntax.judge import Judge
-from lacuna_model.syntax.languages import Language
 from lacuna_model.syntax.last_word import LastWord
 from lacuna_model.syntax.left_out import Part, sound_part
 from lacuna_model.syntax.overruled import made_up

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 import tree_sitter
 
-from lacuna_model.syntax.parsing import Parser, UnparsableError
+from lacuna_model.languages.parsing import Parser, UnparsableError
 from lacuna_model.train.packages import CorpusError
 
 EXTENSIONS: Mapping[str, str] = {

@@ -8,7 +8,7 @@ from threading import Lock
 import msgspec
 
 from lacuna_model.core.errors import LacunaError
-from lacuna_model.syntax.parsing import UnparsableError
+from lacuna_model.languages.parsing import UnparsableError
 from lacuna_server.refactor.matching import Answer, Question
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.syntax.parsing import UnparsableError
+from lacuna_model.languages.parsing import UnparsableError
 from lacuna_server.refactor.expand import rewrites
 from lacuna_server.refactor.matching import Span
 from lacuna_server.refactor.rewrite import LeftOut, Rewrite, disjoint

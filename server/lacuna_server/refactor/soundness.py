@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node, Tree
 
+from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax.error_set import Fault, Splice, carried_over, tree_faults
 from lacuna_model.syntax.indentation import indentation_faults
 from lacuna_model.syntax.oracle import COMPILES
-from lacuna_model.syntax.parsing import UnparsableError
 from lacuna_server.refactor.plan import splice
 from lacuna_server.refactor.source import Source
 

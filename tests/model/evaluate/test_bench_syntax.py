@@ -7,8 +7,8 @@ from tests.model import tiny
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot
 from lacuna_model.evaluate import bench_syntax
+from lacuna_model.languages.registry import language_for
 from lacuna_model.syntax import parses
-from lacuna_model.syntax.languages import language_for
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 TEXT_FOLDER = Path(__file__).parents[2] / "data" / "syntax"

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from lacuna_model.languages.registry import language_for
 from lacuna_model.snippets.definitions import QUERIES, definitions, quote
-from lacuna_model.syntax.languages import language_for
 
 SAMPLES = Path(__file__).parents[2] / "data" / "syntax"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lacuna_model.syntax.languages import Lexicon
+from lacuna_model.languages.language import Lexicon
 from lacuna_model.syntax.literals import STATEMENT, carried_quote, find_literals, finish_token
 
 from .drive import require

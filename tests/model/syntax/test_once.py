@@ -6,9 +6,10 @@ from tree_sitter import Parser
 
 from lacuna_model.core.constraint import TokenText
 from lacuna_model.core.params import Region
+from lacuna_model.languages.registry import LANGUAGES
 from lacuna_model.syntax import Language, SyntaxConstraint
 from lacuna_model.syntax.document import Document
-from lacuna_model.syntax.once_rules import ONCE
+from lacuna_model.syntax.repeated import Repeated
 
 from .drive import certain, fill, first_fill, noisy, require
 
@@ -194,11 +195,12 @@ def test_what_was_there_twice_may_stay(case: str) -> None:
     assert whole.check_fresh([again.encode()]).valid
 
 
-@pytest.mark.parametrize("name", ONCE)
+@pytest.mark.parametrize("name", [language.name for language in LANGUAGES if language.declarations])
 def test_samples_declare_nothing_twice(samples: dict[str, tuple[Language, bytes]], name: str) -> None:
     language, text = samples[name]
     tree = Parser(language.grammar()).parse(text)
-    assert not ONCE[name].repeated(tree, text, [(0, len(text))])
+    assert language.declarations is not None
+    assert not Repeated(language.declarations, language.grammar()).repeated(tree, text, [(0, len(text))])
 
 
 def test_what_stands_outside_of_a_window_is_known() -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.languages.parsing import Parser, UnparsableError
 from lacuna_model.snippets import sources
 from lacuna_model.syntax import LANGUAGES, language_for
-from lacuna_model.syntax.parsing import Parser, UnparsableError
 
 ENDLESS = b"<a {{b:>c:d(e f)"
 # More than any parse may take of its thread's time, with room for a machine that is busy.

@@ -3,7 +3,7 @@
 import pytest
 from tree_sitter import Parser, Query, QueryCursor
 
-from lacuna_model.syntax.regular import well_formed
+from lacuna_model.languages.javascript_regex import well_formed
 
 from .drive import require
 

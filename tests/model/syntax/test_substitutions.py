@@ -1,7 +1,6 @@
 import pytest
 
 from lacuna_model.core.constraint import TokenText
-from lacuna_model.syntax.substitutions import STRINGS
 
 from .drive import first_fill, require
 
@@ -23,7 +22,9 @@ from .drive import first_fill, require
     ],
 )
 def test_what_a_line_leaves_open(name: str, line: str, ends: list[bytes]) -> None:
-    assert STRINGS[name].open_ends(line.encode()) == ends
+    strings = require(name).strings
+    assert strings is not None
+    assert strings.open_ends(line.encode()) == ends
 
 
 @pytest.mark.parametrize(

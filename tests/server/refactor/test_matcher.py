@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax import language_for
-from lacuna_model.syntax.parsing import UnparsableError
 from lacuna_server.refactor.matcher import Matcher
 from lacuna_server.refactor.matching import Question
 from lacuna_server.refactor.refactoring import Refactoring, by_structure, by_syntax, places

@@ -1,11 +1,15 @@
-"""Where C and C++ have what their grammars take everywhere."""
+"""C, and what C++ takes over from it."""
 
-from lacuna_model.syntax.fits import (
+from tree_sitter import Node
+
+from lacuna_model.languages.declarations import CLASH, Declarations, Role
+from lacuna_model.languages.javascript import DO
+from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.predicates import (
     CALLED,
     USED,
     Fits,
     attribute,
-    destroyed,
     in_directive,
     inside,
     line_start,
@@ -16,15 +20,20 @@ from lacuna_model.syntax.fits import (
     said,
     type_name,
 )
-from lacuna_model.syntax.rules import ONE_LINE, Rules, kinds
+from lacuna_model.languages.rules import ONE_LINE, Rules, kinds
 
+_LEXICON = Lexicon(
+    heads=(b"void x() ", b"", b"struct x ", b"x = ", b"switch (x) ", b"enum x ", b"if (x) ", b"do "),
+    tails=(DO,),
+    conditionals=True,
+)
 _C_STATEMENTS = kinds(
     "if_statement for_statement while_statement do_statement switch_statement return_statement break_statement "
     "continue_statement goto_statement labeled_statement case_statement compound_statement "
     "throw_statement try_statement for_range_loop co_return_statement co_yield_statement"
 )
 # At the top level, in a namespace, in the block of extern "C", between the lines of a condition.
-_C_PLACES = """
+C_PLACES = """
 (translation_unit (_) @top)
 (declaration_list (_) @top)
 (preproc_if (_) @between)
@@ -60,24 +69,19 @@ _C_PLACES = """
 (compound_statement (function_definition !type declarator: (function_declarator declarator: (identifier) @loop)))
 (compound_statement (function_definition type: (type_identifier) @loop declarator: (parenthesized_declarator)))
 """
-_PLAIN_C_PLACES = f"""{_C_PLACES}
+_PLAIN_C_PLACES = f"""{C_PLACES}
 (compound_statement (function_definition type: (_) declarator: (function_declarator)) @stray)
 (parameter_list (variadic_parameter) . "," @stray)
 (function_definition declarator: (function_declarator parameters: (parameter_list
   (parameter_declaration type: (type_identifier) @omitted !declarator))))
 """
-_CPP_PLACES = f"""{_C_PLACES}
-(template_declaration (declaration "," @stray))
-(parameter_list "..." . "," @stray)
-[(class_specifier) (struct_specifier)] @class
-"""
 _C_BODY = inside(kinds("compound_statement"))
 _C_ELSEWHERE = none_of(_C_STATEMENTS)
-_C_WORDS = (
+C_WORDS = (
     "auto break case char const continue do double else enum extern float for goto if int long register return short "
     "signed sizeof static struct switch typedef union unsigned void volatile while"
 )
-_C_FITS: dict[str, Fits] = {
+C_FITS: dict[str, Fits] = {
     "stray": never,
     "top": _C_ELSEWHERE,
     "between": lambda node: _C_ELSEWHERE(node) or _C_BODY(node),
@@ -87,7 +91,7 @@ _C_FITS: dict[str, Fits] = {
     "local": type_name(),
     "literal": said(rb"[A-Z_]\w*"),
     "line": ONE_LINE,
-    "value": said(rb"(?!(?:%b)\Z)\w+" % b"|".join(_C_WORDS.encode().split())),
+    "value": said(rb"(?!(?:%b)\Z)\w+" % b"|".join(C_WORDS.encode().split())),
     "attribute": attribute,
     "loop": said(rb"[A-Z_]\w*|(?i:.*(?:for|each|loop|while).*)"),
     "attributed": said(rb"[A-Z_][A-Z0-9_]*|(?i:.*(?:export|api|decl|public).*)"),
@@ -102,18 +106,78 @@ _C_FITS: dict[str, Fits] = {
         rb"|embed|using)?"
     ),
 }
-_C_LASTING = frozenset({"top", "between", "macro", "type"})
-_CPP_WORDS = (
-    f"{_C_WORDS} bool catch class decltype delete explicit false friend inline mutable namespace new private "
-    "protected public template this throw true try typename using virtual"
-)
-_C_QUOTING = kinds(
+C_LASTING = frozenset({"top", "between", "macro", "type"})
+C_QUOTING = kinds(
     "argument_list binary_expression preproc_def preproc_function_def preproc_params preproc_ifdef preproc_defined "
     "preproc_call"
 )
 
 
-C_RULES = (
-    Rules("c", _PLAIN_C_PLACES, _C_FITS | {"local": type_name(USED + CALLED)}, _C_WORDS, _C_QUOTING, _C_LASTING),
-    Rules("cpp", _CPP_PLACES, _C_FITS | {"class": destroyed}, _CPP_WORDS, _C_QUOTING, _C_LASTING),
+def given(declaration: Node) -> int:
+    """The weight of what is declared here, and not somewhere else as well."""
+    return -CLASH if any(one.text == b"extern" for one in declaration.children) else CLASH
+
+
+def is_function(declarator: Node | None) -> bool:
+    """Whether a declarator is that of a function, a pointer to one, or a macro that looks like that."""
+    while declarator is not None and declarator.type != "function_declarator":
+        inner = declarator.child_by_field_name("declarator")
+        declarator = declarator.named_children[0] if declarator.type == "reference_declarator" else inner
+    return declarator is not None
+
+
+def unless_function(_holder: Node, declarator: Node) -> int:
+    """The weight of what may be declared but once, unless it is a function."""
+    return 0 if is_function(declarator) else CLASH
+
+
+def _c_variable(declaration: Node, declarator: Node) -> int:
+    """At the top level of C a variable may be declared again, unless both give it a value."""
+    if is_function(declarator):
+        return 0
+    outside = declaration.parent is not None and declaration.parent.type not in _C_LOCAL
+    return int(declarator.type == "init_declarator") if outside else given(declaration)
+
+
+def defined(holder: Node, _child: Node) -> int:
+    """Of types, which may be named before."""
+    return int(holder.child_by_field_name("body") is not None)
+
+
+_C_LOCAL = kinds("compound_statement for_statement case_statement labeled_statement")
+C_SCOPES = kinds(
+    "translation_unit compound_statement function_definition for_statement parameter_declaration declaration "
+    "type_definition type_descriptor field_declaration field_declaration_list enumerator_list "
+    "preproc_if preproc_ifdef preproc_else preproc_elif"
+)
+C_ROLES = {
+    "declaration": Role("declarator", weight=_c_variable),
+    "function_definition": Role("declarator", weight=1),
+    "parameter_declaration": Role("declarator", weight=unless_function),
+    "field_declaration": Role("declarator", "member"),
+    "enumerator": Role(),
+    "labeled_statement": Role("label", "label", until="function_definition"),
+    "case_statement": Role("value", "case"),
+    "struct_specifier": Role(space="type", weight=defined),
+    "union_specifier": Role(space="type", weight=defined),
+    "enum_specifier": Role(space="type", weight=defined),
+}
+C_THROUGH = {
+    "init_declarator": "declarator",
+    "pointer_declarator": "declarator",
+    "array_declarator": "declarator",
+    "function_declarator": "declarator",
+    "parenthesized_declarator": "*",
+}
+C_NAMES = "identifier field_identifier type_identifier statement_identifier number_literal char_literal"
+C_BODIES = kinds("compound_statement")
+
+C = Language(
+    "c",
+    (".c", ".h"),
+    "tree_sitter_c",
+    lexicon=_LEXICON,
+    rules=Rules(_PLAIN_C_PLACES, C_FITS | {"local": type_name(USED + CALLED)}, C_WORDS, C_QUOTING, C_LASTING),
+    declarations=Declarations(C_NAMES, C_ROLES, C_SCOPES, C_THROUGH, C_BODIES, kinds("function_definition")),
+    definitions=("c",),
 )

@@ -5,42 +5,20 @@ not, those of two functions do. Only what a fill declares is looked at: it costs
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from tree_sitter import Node, Query, QueryCursor, Tree
+from tree_sitter import Language, Node, Query, QueryCursor, Tree
 
+from lacuna_model.languages.declarations import CLASH, Declarations, Role
 from lacuna_model.syntax.error_set import Fault
-from lacuna_model.syntax.languages import language_for
 
-CLASH = 2
 MOST_OCCURRENCES = 200  # of a name in its scope; what is used as often is declared near by
 DECLARATION = ("declaration", "declaration_statement", "export_statement")
 UNNAMED = frozenset({b"_", b"<<"})  # what declares nothing, and YAML's merge key
 
-Weight = Callable[[Node, Node], int]  # of a holder and the child of it that the name is in
 Spans = Sequence[tuple[int, int]]
-
-
-class Role(NamedTuple):
-    """How a kind of node declares a name.
-
-    It does so in the first of some fields that it has, "" being its first child and "*" any. Names of different
-    spaces never clash, nor do those whose ``signature``, some fields or kinds of children, differs. What declares for
-    itself alone, ``within``, is its own scope. A declaration that ``renews`` a name may stand below another one. What
-    counts in more than the scope around does so up to the next node of a kind (``until``).
-    """
-
-    fields: str = "name"
-    space: str = "value"
-    weight: int | Weight = CLASH
-    signature: str = ""
-    within: bool = False
-    renews: Callable[[Node, Node], bool] = lambda _holder, _child: False
-    until: str = ""
 
 
 class Declared(NamedTuple):
@@ -66,35 +44,13 @@ class Declared(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
-class Once:
-    """One language's declarations.
+class Repeated:
+    """Finds the names that a document declares twice, by what a language says of its declarations."""
 
-    ``names`` are the kinds of nodes that are names, ``roles`` what declares them, ``through`` the nodes that may lie
-    between (with the field that leads on), ``scopes`` where declarations end. A scope of ``bodies`` is that of the
-    ``owners`` around it. Where ``walls`` are given, names of inner scopes clash with those of outer ones up to there;
-    if they are ``ordered``, only with those above them.
-    """
-
-    language: str
-    names: str
-    roles: Mapping[str, Role]
-    scopes: frozenset[str]
-    through: Mapping[str, str] = field(default_factory=dict)
-    bodies: frozenset[str] = frozenset()
-    owners: frozenset[str] = frozenset()
-    walls: frozenset[str] = frozenset()
-    ordered: bool = False
-
-    @cached_property
-    def _query(self) -> Query:
-        language = language_for(name=self.language)
-        assert language is not None
-        return Query(language.grammar(), f"[{' '.join(f'({kind})' for kind in self.names.split())}] @name")
-
-    @cached_property
-    def _kinds(self) -> frozenset[str]:
-        return frozenset(self.names.split())
+    def __init__(self, declarations: Declarations, grammar: Language) -> None:
+        self._own = declarations
+        self._kinds = frozenset(declarations.names.split())
+        self._query = Query(grammar, f"[{' '.join(f'({kind})' for kind in self._kinds)}] @name")
 
     def repeated(self, tree: Tree, text: bytes, spans: Spans, elsewhere: Tree | None = None) -> list[Declared]:
         """What is declared in some byte ranges, or by a declaration that begins there, and elsewhere too.
@@ -120,7 +76,7 @@ class Once:
 
     def _others(self, own: Declared, root: Node, text: bytes) -> Iterator[Declared]:
         """The declarations of the same name that are in the scope of one, or in one that it clashes with."""
-        around = self._wall(own.scope) if self.walls else own.scope
+        around = self._wall(own.scope) if self._own.walls else own.scope
         for other in self._of_name(text[own.name.start_byte : own.name.end_byte], around, root, text):
             if self._is_shared(own, other) or self._is_shared(other, own):
                 yield other
@@ -145,28 +101,28 @@ class Once:
         """Whether the scope of one declaration is that of another one, or around it as far as that matters."""
         if outer.scope == inner.scope:
             return True
-        if not self.walls or (self.ordered and outer.name.start_byte > inner.name.start_byte):
+        if not self._own.walls or (self._own.ordered and outer.name.start_byte > inner.name.start_byte):
             return False
         around: Node | None = inner.scope
-        while around is not None and around.type not in self.walls:
+        while around is not None and around.type not in self._own.walls:
             around = self._scope(around.parent)
             if around == outer.scope:
                 return True
         return False
 
     def _wall(self, scope: Node) -> Node:
-        while scope.type not in self.walls and scope.parent is not None:
+        while scope.type not in self._own.walls and scope.parent is not None:
             scope = scope.parent
         return scope
 
     def _declared(self, name: Node, text: bytes) -> Declared | None:
         """What a name declares where it stands; None for nothing."""
         child, holder = name, name.parent
-        while holder is not None and holder.type in self.through:
-            if not _leads(child, holder, self.through[holder.type]):
+        while holder is not None and holder.type in self._own.through:
+            if not _leads(child, holder, self._own.through[holder.type]):
                 return None
             child, holder = holder, holder.parent
-        role = self.roles.get(holder.type) if holder is not None else None
+        role = self._own.roles.get(holder.type) if holder is not None else None
         if role is None or holder is None or not _leads(child, holder, role.fields):
             return None
         scope = holder if role.within else self._scope(holder.parent)
@@ -180,12 +136,12 @@ class Once:
 
     def _scope(self, node: Node | None) -> Node | None:
         """The innermost scope around, the node itself included; None in a part that is broken."""
-        while node is not None and node.type not in self.scopes and node.parent is not None:
+        while node is not None and node.type not in self._own.scopes and node.parent is not None:
             if node.is_error:
                 return None
             node = node.parent
-        if node is not None and node.type in self.bodies and node.parent is not None:
-            return node.parent if node.parent.type in self.owners else node
+        if node is not None and node.type in self._own.bodies and node.parent is not None:
+            return node.parent if node.parent.type in self._own.owners else node
         return node
 
 

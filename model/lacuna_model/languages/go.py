@@ -1,0 +1,135 @@
+"""Go."""
+
+from tree_sitter import Node
+
+from lacuna_model.languages.declarations import CLASH, KEY, MEMBER, Declarations, Role
+from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.predicates import Fits, apart, behind, evenly_named, jump, one_of, outside, said
+from lacuna_model.languages.rules import ONE_LINE, Rules, kinds
+
+_LEXICON = Lexicon(
+    quotes=(b'"', b"'", b"`"),
+    heads=(b"func x() ", b"", b"type x struct ", b"switch ", b"x = x", b"if x ", b"for ", b"x: struct "),
+    tails=((b"defer", b"()"), (b"go", b"()")),
+    field=b"x: x",
+    terminator=b"",
+)
+_GO_LOOPS = kinds("for_statement")
+_GO_SWITCHES = kinds("expression_switch_statement type_switch_statement select_statement")
+_GO_HEADERS = _GO_LOOPS | _GO_SWITCHES | {"if_statement"}
+_GO_BRACKETS = kinds(
+    "block expression_case type_case communication_case default_case parenthesized_expression argument_list "
+    "literal_value index_expression slice_expression func_literal"
+)
+_GO_FUNCTIONS = kinds("function_declaration method_declaration func_literal")
+_GO_PLACES = """
+(source_file (_) @top)
+(source_file (_) @apart)
+(source_file (import_declaration) @import)
+(import_spec path: (_) @path)
+(parameter_list) @parameters
+(defer_statement (_) @called)
+(go_statement (_) @called)
+(composite_literal type: [(type_identifier) (qualified_type) (generic_type)]) @literal
+(break_statement) @break
+(continue_statement) @continue
+(short_var_declaration left: (expression_list (_) @name))
+(range_clause left: (expression_list (_) @name) ":=")
+(interpreted_string_literal) @line
+(escape_sequence) @escape
+"""
+_GO_FITS: dict[str, Fits] = {
+    "top": one_of(
+        "package_clause import_declaration function_declaration method_declaration type_declaration var_declaration "
+        "const_declaration"
+    ),
+    "apart": apart,
+    "import": behind("package_clause import_declaration"),
+    "path": said(rb"[\"`][^\x00-\x20!\"#$%&'()*,:;<=>?\[\\\]^`{|}]+[\"`]"),
+    "parameters": evenly_named,
+    "name": one_of("identifier"),
+    "line": ONE_LINE,
+    "escape": said(rb"\\(?:[abfnrtv\\\"']|[0-7]{3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"),
+    "literal": outside(_GO_HEADERS, _GO_BRACKETS),  # its brace would be read as that of the block
+    "called": one_of("call_expression type_conversion_expression"),
+    "break": jump(_GO_LOOPS | _GO_SWITCHES, _GO_FUNCTIONS),
+    "continue": jump(_GO_LOOPS, _GO_FUNCTIONS),
+}
+_GO_WORDS = (
+    "break case chan const continue default defer else fallthrough for func go goto if import interface map package "
+    "range return select struct switch type var"
+)
+
+
+def _renews(variables: Node, _child: Node) -> bool:
+    """Whether ``:=`` declares something that nothing above it in its block does: then other names may be known."""
+    known, above = {b"_"}, variables.prev_named_sibling
+    while above is not None:
+        known.update(name.text or b"" for name in _go_names(above))
+        above = above.prev_named_sibling
+    block = variables.parent and variables.parent.parent
+    if block is not None and block.parent is not None and block.parent.type in _GO_FUNCTIONS:
+        lists = (block.parent.child_by_field_name(field) for field in ("receiver", "parameters", "result"))
+        parameters = (one for own in lists if own is not None for one in own.named_children)
+        known.update(name.text or b"" for one in parameters for name in one.children_by_field_name("name"))
+    return any(name.text not in known for name in _go_names(variables))
+
+
+def _go_names(statement: Node) -> list[Node]:
+    """What ``:=`` or ``var`` declares."""
+    left = statement.child_by_field_name("left")
+    if statement.type == "short_var_declaration" and left is not None:
+        return left.named_children
+    if statement.type not in ("var_declaration", "var_spec_list"):
+        return statement.children_by_field_name("name") if statement.type == "var_spec" else []
+    return [name for inner in statement.named_children for name in _go_names(inner)]
+
+
+def _literal(case: Node, _child: Node) -> int:
+    """Of a case of one literal; names may stand for values that are not known yet."""
+    value = case.child_by_field_name("value")
+    alone = value.named_children if value is not None else []
+    return CLASH if len(alone) == 1 and alone[0].type.endswith("_literal") else 0
+
+
+def _go_function(function: Node, name: Node) -> int:
+    return 0 if name.text == b"init" else CLASH
+
+
+_GO_ROLES = {
+    "var_spec": Role(),
+    "const_spec": Role(),
+    "parameter_declaration": Role(),
+    "variadic_parameter_declaration": Role(),
+    "short_var_declaration": Role("left", renews=_renews),
+    "type_spec": Role(),
+    "type_alias": Role(),
+    "function_declaration": Role(weight=_go_function),
+    "method_declaration": Role(space="method", signature="receiver"),
+    "field_declaration": MEMBER,
+    "keyed_element": KEY,
+    "expression_case": Role("value", "case", _literal),
+}
+_GO_SCOPES = _GO_FUNCTIONS | kinds(
+    "source_file block for_statement if_statement expression_switch_statement type_switch_statement select_statement "
+    "expression_case type_case default_case communication_case field_declaration_list literal_value function_type "
+    "method_elem method_spec"
+)
+
+GO = Language(
+    "go",
+    (".go",),
+    "tree_sitter_go",
+    aliases=("golang",),
+    lexicon=_LEXICON,
+    rules=Rules(_GO_PLACES, _GO_FITS, _GO_WORDS, line_ends=True),
+    declarations=Declarations(
+        "identifier field_identifier type_identifier int_literal interpreted_string_literal rune_literal",
+        _GO_ROLES,
+        _GO_SCOPES,
+        {"expression_list": "*", "literal_element": "*"},
+        kinds("block"),
+        _GO_FUNCTIONS,
+    ),
+    definitions=("go",),
+)

@@ -1,0 +1,48 @@
+"""HTML."""
+
+from tree_sitter import Node
+
+from lacuna_model.languages.declarations import Declarations, Role
+from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.predicates import Fits, never
+from lacuna_model.languages.rules import Rules, kinds
+
+_LEXICON = Lexicon(
+    line_comment=(),
+    block_comment=((b"<!--", b"-->"),),
+    brackets=(b"<>",),
+    body=b"",
+    terminator=b"",
+    operand=b"x",
+    tags=True,
+)
+_HTML_PLACES = """
+(element . (start_tag)) @element
+(erroneous_end_tag) @closing
+"""
+# Elements that need no end, and those that cannot have one.
+_OPEN_ENDED = kinds(
+    "html head body li dt dd p rt rp optgroup option colgroup caption thead tbody tfoot tr td th "
+    "area base br col embed hr img input link meta param source track wbr"
+)
+
+
+def _ended(element: Node) -> bool:
+    """An element that has an end, or needs none."""
+    name = element.children[0].named_children[0].text or b""
+    return element.children[-1].type == "end_tag" or name.decode(errors="replace").lower() in _OPEN_ENDED
+
+
+_HTML_FITS: dict[str, Fits] = {"element": _ended, "closing": never}
+
+HTML = Language(
+    "html",
+    (".html", ".htm"),
+    "tree_sitter_html",
+    splits=False,
+    lexicon=_LEXICON,
+    rules=Rules(_HTML_PLACES, _HTML_FITS, firm=frozenset(_HTML_FITS), blamed={"element": 0}),
+    declarations=Declarations(
+        "attribute_name", {"attribute": Role("", "attribute")}, kinds("start_tag self_closing_tag")
+    ),
+)

@@ -1,0 +1,105 @@
+"""Java."""
+
+from lacuna_model.languages.declarations import TYPE, Declarations, Role
+from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.predicates import Fits, distinct, jump, never, of_its_name, one_of, said
+from lacuna_model.languages.rules import LOOPS, ONE_LINE, Rules, kinds
+
+JAVA_LEXICON = Lexicon(
+    declarations=(b"class x {}",),
+    heads=(
+        b"class x ",
+        b"",
+        b"void x() ",
+        b"switch (x) ",
+        b"enum x ",
+        b"x[] x = ",
+        b"if (x) ",
+        b"try ",
+        b"x = new x() ",
+    ),
+)
+_JAVA_LOOPS = LOOPS | {"enhanced_for_statement"}
+_JAVA_BODIES = kinds("class_body lambda_expression")
+_JAVA_PLACES = """
+(program (_) @top)
+(expression_statement (_) @statement)
+(program (method_declaration name: (identifier) @main))
+(modifiers) @modifiers
+(if_statement consequence: (local_variable_declaration) @stray)
+(if_statement alternative: (local_variable_declaration) @stray)
+(while_statement body: (local_variable_declaration) @stray)
+(for_statement body: (local_variable_declaration) @stray)
+(enhanced_for_statement body: (local_variable_declaration) @stray)
+(block (local_variable_declaration (modifiers ["private" "public" "protected" "static"] @stray)))
+[(class_declaration) (enum_declaration) (record_declaration)] @class
+(string_literal) @line
+(escape_sequence) @escape
+(class_declaration body: (class_body (compact_constructor_declaration) @stray))
+(break_statement) @break
+(continue_statement) @continue
+"""
+_JAVA_FITS: dict[str, Fits] = {
+    "stray": never,
+    "top": one_of(
+        "package_declaration import_declaration module_declaration class_declaration interface_declaration "
+        "enum_declaration record_declaration annotation_type_declaration method_declaration"
+    ),
+    "main": said(rb"main"),  # what else a class without a head has is no fault where the text has more of it
+    "modifiers": distinct,
+    "statement": one_of(
+        "assignment_expression update_expression method_invocation object_creation_expression switch_expression"
+    ),
+    "class": of_its_name,
+    "line": lambda node: (node.text or b"").startswith(b'"""') or ONE_LINE(node),
+    "escape": said(rb"\\(?:[btnfrs\"'\\\r\n]|[0-7]{1,3}|u+[0-9a-fA-F]{4})"),
+    "break": jump(_JAVA_LOOPS | {"switch_expression"}, _JAVA_BODIES),
+    "continue": jump(_JAVA_LOOPS, _JAVA_BODIES),
+}
+_JAVA_WORDS = (
+    "abstract assert boolean break byte case catch char class const continue default do double else enum extends "
+    "false final finally float for goto if implements import instanceof int interface long native new null package "
+    "private protected public return short static super switch synchronized this throw throws transient true try "
+    "void volatile while"
+)
+_JAVA_WALLS = kinds(
+    "method_declaration constructor_declaration compact_constructor_declaration static_initializer class_body "
+    "interface_body enum_body enum_body_declarations record_declaration annotation_type_body program"
+)
+_JAVA_METHOD = Role(space="method", signature="parameters")
+_JAVA_ROLES = {
+    "variable_declarator": Role(),
+    "formal_parameter": Role(),
+    "catch_formal_parameter": Role(),
+    "resource": Role(),
+    "enhanced_for_statement": Role(within=True),
+    "lambda_expression": Role("parameters", within=True),
+    "inferred_parameters": Role("*"),
+    "enum_constant": Role(),
+    "switch_label": Role("*", "case"),
+    "method_declaration": _JAVA_METHOD,
+    "constructor_declaration": _JAVA_METHOD,
+    **dict.fromkeys(kinds("class_declaration interface_declaration enum_declaration record_declaration"), TYPE),
+}
+_JAVA_SCOPES = _JAVA_WALLS | kinds(
+    "block constructor_body for_statement enhanced_for_statement lambda_expression switch_block catch_clause "
+    "try_with_resources_statement switch_rule"
+)
+
+JAVA = Language(
+    "java",
+    (".java",),
+    "tree_sitter_java",
+    lexicon=JAVA_LEXICON,
+    rules=Rules(_JAVA_PLACES, _JAVA_FITS, _JAVA_WORDS),
+    declarations=Declarations(
+        "identifier decimal_integer_literal character_literal string_literal",
+        _JAVA_ROLES,
+        _JAVA_SCOPES,
+        bodies=kinds("block constructor_body"),
+        owners=kinds("method_declaration constructor_declaration compact_constructor_declaration lambda_expression"),
+        walls=_JAVA_WALLS,
+        ordered=True,
+    ),
+    definitions=("java",),
+)

@@ -1,0 +1,194 @@
+"""JavaScript, and what TypeScript takes over from it."""
+
+from dataclasses import replace
+
+from tree_sitter import Node
+
+from lacuna_model.languages.declarations import CLASH, Declarations, Role
+from lacuna_model.languages.javascript_regex import well_formed
+from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.predicates import (
+    Fits,
+    awaited,
+    heir,
+    in_constructor,
+    in_line,
+    inside,
+    jump,
+    line_start,
+    matched,
+    never,
+    one_of,
+    said,
+    statement_start,
+    target,
+)
+from lacuna_model.languages.rules import LOOPS, ONE_LINE, Rules, kinds
+from lacuna_model.languages.strings import Strings, strings_with_code
+
+# A slash where an operand is due; without one in front of it, or with a space between.
+_REGEX_AT = rb"(?:(?<=[(,=:!&|?;\[{}])|(?<=[(,=:!&|?;\[{}] )|(?<=return ))"
+_REGEX = _REGEX_AT + rb"/(?![*/])(?:\\.|\[(?:\\.|[^\]\n])*\]|[^/\n\\\[])+/"
+DO = (b"do", b" while (x);")
+SCRIPT_LEXICON = Lexicon(
+    declarations=(b"class x {}", b"x() {}"),
+    quotes=(b'"', b"'", b"`"),
+    atoms=(_REGEX,),
+    heads=(
+        b"",
+        b"function x() ",
+        b"class x ",
+        b"if (x) ",
+        b"x() ",
+        b"x = ",
+        b"x: ",
+        b"switch (x) ",
+        b"interface x ",
+        b"try ",
+        b"import ",
+    ),
+    tails=(DO, (b"try", b" finally {}"), (b"import", b' from "x"')),
+    field=b"x: x",
+)
+_SCRIPT_LOOPS = LOOPS | {"for_in_statement"}
+_OWN_THIS = kinds("function_declaration function_expression generator_function generator_function_declaration")
+SCRIPT_FUNCTIONS = _OWN_THIS | {"arrow_function", "method_definition", "class_static_block"}
+SCRIPT_PLACES = """
+(break_statement) @break
+(continue_statement) @continue
+(super) @super
+(call_expression function: (super) @construction)
+(binary_expression right: [(assignment_expression) (augmented_assignment_expression) (arrow_function)] @stray)
+(unary_expression argument: [(assignment_expression) (augmented_assignment_expression) (arrow_function)] @stray)
+(try_statement !handler !finalizer) @stray
+(update_expression argument: (_) @target)
+(assignment_expression left: (parenthesized_expression (_) @target))
+(augmented_assignment_expression left: (parenthesized_expression (_) @target))
+(formal_parameters (_) @parameter)
+(regex_pattern) @regex
+(expression_statement (_) @statement)
+(arrow_function "=>" @arrow)
+(arrow_function body: (object) @stray)
+(object ["{" ","] . "," @stray)
+(object (method_definition "static" @stray))
+(object_pattern ["{" ","] . "," @stray)
+(arguments ["(" ","] . "," @stray)
+(html_comment) @closing_mark
+(labeled_statement body: [(lexical_declaration) (class_declaration) (import_statement) (export_statement)] @stray)
+(statement_block [(import_statement) (export_statement)] @module)
+(lexical_declaration kind: "const" (variable_declarator !value) @constant)
+[(class_declaration) (class)] @class
+(await_expression) @awaited
+(string) @line
+(regex_flags) @flags
+(switch_body (switch_default) (switch_default) @stray)
+"""
+SCRIPT_FITS: dict[str, Fits] = {
+    "stray": never,
+    "statement": statement_start,
+    "arrow": in_line,
+    "module": inside(kinds("module internal_module")),
+    "break": jump(_SCRIPT_LOOPS | {"switch_statement"}, SCRIPT_FUNCTIONS),
+    "continue": jump(_SCRIPT_LOOPS, SCRIPT_FUNCTIONS),
+    "super": inside(kinds("method_definition field_definition public_field_definition class_static_block"), _OWN_THIS),
+    "construction": in_constructor,
+    "constant": never,
+    "class": heir,
+    "awaited": awaited,
+    "line": lambda node: ONE_LINE(node) or (node.parent is not None and node.parent.type == "jsx_attribute"),
+    "spread": one_of("spread_element"),
+    "generic": said(rb"(?s).*(?:,|\bextends\b).*"),
+    "target": target,
+    "closing_mark": lambda node: (node.text or b"").startswith(b"<!--") or line_start(node),
+    "regex": well_formed,
+    "parameter": one_of(
+        "identifier object_pattern array_pattern assignment_pattern rest_pattern undefined this "
+        "required_parameter optional_parameter decorator"
+    ),
+    "element": matched,
+    "flags": said(rb"(?:([dgimsuvy])(?!.*\1))*"),
+}
+_MARKUP_PLACES = """
+(jsx_element) @element
+(jsx_opening_element attribute: (jsx_expression (_) @spread))
+(jsx_self_closing_element attribute: (jsx_expression (_) @spread))
+"""
+SCRIPT_WORDS = (
+    "break case catch class const continue debugger default delete do else enum export extends false finally for "
+    "function if import in instanceof let new null return super switch this throw true try typeof var void while with"
+)
+SCRIPT_QUOTING = kinds("export_specifier import_specifier namespace_export")
+
+
+def tagged(places: str, fits: dict[str, Fits]) -> Rules:
+    """The rules of a language with elements as JSX has them."""
+    firm, blamed = frozenset({"element", "spread", "generic"}), {"element": -1}
+    return Rules(places + _MARKUP_PLACES, fits, SCRIPT_WORDS, SCRIPT_QUOTING, firm=firm, blamed=blamed)
+
+
+def _lexical(declarator: Node, _child: Node) -> int:
+    """What ``let`` and ``const`` declare; ``var`` may go with itself and with parameters."""
+    parent = declarator.parent
+    return CLASH if parent is not None and parent.type == "lexical_declaration" else 0
+
+
+def _constructor(method: Node, name: Node) -> int:
+    return CLASH if name.text == b"constructor" and method.child_by_field_name("body") is not None else 0
+
+
+_HEADS = kinds(
+    "function_declaration function_expression generator_function generator_function_declaration arrow_function "
+    "method_definition function_signature method_signature abstract_method_signature function_type call_signature "
+    "construct_signature constructor_type"
+)
+_SCRIPT_ROLES = {
+    "variable_declarator": Role(weight=_lexical),
+    "class_declaration": Role(),
+    "abstract_class_declaration": Role(),
+    "function_declaration": Role(weight=0),
+    "generator_function_declaration": Role(weight=0),
+    "formal_parameters": Role("*", weight=1),
+    "required_parameter": Role("pattern", weight=1),
+    "optional_parameter": Role("pattern", weight=1),
+    "arrow_function": Role("parameter", weight=1, within=True),
+    "catch_clause": Role("parameter", weight=1, within=True),
+    "import_specifier": Role("alias name"),
+    "import_clause": Role(""),
+    "namespace_import": Role(""),
+    "method_definition": Role(space="member", weight=_constructor),
+    "jsx_attribute": Role("", "attribute"),
+}
+_SCRIPT_THROUGH = {
+    "object_pattern": "*",
+    "array_pattern": "*",
+    "rest_pattern": "*",
+    "pair_pattern": "value",
+    "assignment_pattern": "left",
+    "object_assignment_pattern": "left",
+}
+_SCRIPT_SCOPES = _HEADS | kinds(
+    "program statement_block switch_body catch_clause for_statement for_in_statement class_body class_static_block "
+    "internal_module module jsx_opening_element jsx_self_closing_element"
+)
+SCRIPT_NAMES = "identifier property_identifier shorthand_property_identifier_pattern"
+
+
+def declarations(names: str) -> Declarations:
+    """What declares names of some kinds of nodes."""
+    bodies, owners = kinds("statement_block"), _HEADS | {"catch_clause"}
+    return Declarations(names, _SCRIPT_ROLES, _SCRIPT_SCOPES, _SCRIPT_THROUGH, bodies, owners)
+
+
+SCRIPT_STRINGS = Strings(strings_with_code("${", "`", plain="\"'"))
+
+JAVASCRIPT = Language(
+    "javascript",
+    (".js", ".mjs", ".cjs", ".jsx"),
+    "tree_sitter_javascript",
+    aliases=("js", "javascriptreact"),
+    lexicon=replace(SCRIPT_LEXICON, tags=True),
+    rules=tagged(SCRIPT_PLACES, SCRIPT_FITS),
+    declarations=declarations(SCRIPT_NAMES),
+    strings=SCRIPT_STRINGS,
+    definitions=("javascript",),
+)

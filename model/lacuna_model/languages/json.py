@@ -1,0 +1,58 @@
+"""JSON."""
+
+import json
+import re
+
+from tree_sitter import Node
+
+from lacuna_model.languages.declarations import KEY, Declarations
+from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.predicates import COMMENTS, Fits, said
+from lacuna_model.languages.rules import Rules, kinds
+from lacuna_model.languages.strict import StrictParsers
+
+_LEXICON = Lexicon(
+    heads=(b"", b'"x": ', b', "x": ', b", "),
+    line_comment=(),
+    block_comment=(),
+    quotes=(b'"',),
+    operand=b"0",
+    body=b"",
+    terminator=b"",
+)
+_JSON_PLACES = """
+(document (_) @root)
+(string) @line
+"""
+
+
+def _first_value(node: Node) -> bool:
+    """The one value of a text, with comments around it."""
+    before = node.prev_named_sibling
+    while before is not None and before.type in COMMENTS:
+        before = before.prev_named_sibling
+    return node.type in COMMENTS or before is None
+
+
+_JSON_FITS: dict[str, Fits] = {"root": _first_value, "line": said(rb"[^\x00-\x1f]*")}
+# A string of JSON, or a comment as some of its readers have it.
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+def _commented_json(text: str) -> object:
+    """JSON with comments, which become blanks."""
+    return json.loads(_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else " " * len(match[0]), text))
+
+
+_ENTRIES = ('"_": 0', '"_": 0,', ', "_": 0', "0", "0,", ", 0", "_", '"', ": 0", ": 0}", "0}", "0]", "]", "}")
+
+JSON = Language(
+    "json",
+    (".json",),
+    "tree_sitter_json",
+    splits=False,
+    lexicon=_LEXICON,
+    rules=Rules(_JSON_PLACES, _JSON_FITS, firm=frozenset(_JSON_FITS)),
+    declarations=Declarations("string", {"pair": KEY}, kinds("object")),
+    strict=StrictParsers((json.loads, _commented_json), ("", *_ENTRIES), 200_000),
+)

@@ -1,0 +1,30 @@
+"""Lua."""
+
+from lacuna_model.languages.declarations import Declarations, Role
+from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.rules import kinds
+
+_LEXICON = Lexicon(
+    line_comment=(b"--",),
+    block_comment=((b"--[[", b"]]"),),
+    operand=b"x",
+    body=b"",
+    terminator=b"",
+    blocks=(
+        (b"function", b"end", b"function x()"),
+        (b"if", b"end", b"if x then"),
+        (b"do", b"end", b"do"),
+    ),
+)
+
+LUA = Language(
+    "lua",
+    (".lua",),
+    "tree_sitter_lua",
+    lexicon=_LEXICON,
+    declarations=Declarations(
+        "identifier",
+        {"label_statement": Role("")},
+        kinds("chunk block function_declaration function_definition"),
+    ),
+)

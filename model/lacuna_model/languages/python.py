@@ -1,0 +1,35 @@
+"""Python."""
+
+from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.strings import Strings, strings_with_code
+
+_PYTHON_HEADERS = frozenset(
+    b"if elif else for while def class with try except finally async match case".split(),
+)
+_LEXICON = Lexicon(
+    links=(b" in x", b" else x", b"=x"),
+    declarations=(b"def x(): pass",),
+    line_comment=(b"#",),
+    block_comment=(),
+    quotes=(b'"""', b"'''", b'"', b"'"),
+    columns=True,
+    field=b"x: x",
+    statement=b"pass",
+    filler=b"pass",
+    body=b": pass",
+    terminator=b"",
+    headers=_PYTHON_HEADERS,
+)
+_FORMATTED = [f"{prefix}{quote}" for prefix in ("f", "F", "rf", "fr") for quote in ('"', "'", '"""', "'''")]
+_STRINGS = Strings(strings_with_code("{", *_FORMATTED, plain="\"'"), plain=(b"{{",))
+
+PYTHON = Language(
+    "python",
+    (".py", ".pyi", ".pyw"),
+    "tree_sitter_python",
+    columns=True,
+    aliases=("py",),
+    lexicon=_LEXICON,
+    strings=_STRINGS,
+    definitions=("python",),
+)

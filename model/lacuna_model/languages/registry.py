@@ -1,0 +1,55 @@
+"""All languages, and which one a file is in."""
+
+from pathlib import PurePath
+
+from lacuna_model.languages.bash import BASH
+from lacuna_model.languages.c import C
+from lacuna_model.languages.cpp import CPP
+from lacuna_model.languages.csharp import CSHARP
+from lacuna_model.languages.css import CSS
+from lacuna_model.languages.go import GO
+from lacuna_model.languages.html import HTML
+from lacuna_model.languages.java import JAVA
+from lacuna_model.languages.javascript import JAVASCRIPT
+from lacuna_model.languages.json import JSON
+from lacuna_model.languages.language import Language
+from lacuna_model.languages.lua import LUA
+from lacuna_model.languages.php import PHP
+from lacuna_model.languages.python import PYTHON
+from lacuna_model.languages.ruby import RUBY
+from lacuna_model.languages.rust import RUST
+from lacuna_model.languages.toml import TOML
+from lacuna_model.languages.typescript import TSX, TYPESCRIPT
+from lacuna_model.languages.yaml import YAML
+
+LANGUAGES: tuple[Language, ...] = (
+    PYTHON,
+    JAVASCRIPT,
+    TYPESCRIPT,
+    TSX,
+    GO,
+    RUST,
+    JAVA,
+    C,
+    CPP,
+    JSON,
+    BASH,
+    CSHARP,
+    RUBY,
+    PHP,
+    LUA,
+    HTML,
+    CSS,
+    YAML,
+    TOML,
+)
+
+_BY_NAME = {name: language for language in LANGUAGES for name in (language.name, *language.aliases)}
+_BY_EXTENSION = {extension: language for language in LANGUAGES for extension in language.extensions}
+
+
+def language_for(path: str = "", name: str = "") -> Language | None:
+    """The language of that name, or else of the path's extension; None where neither is known."""
+    if name:
+        return _BY_NAME.get(name.lower())
+    return _BY_EXTENSION.get(PurePath(path).suffix.lower())

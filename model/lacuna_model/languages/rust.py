@@ -1,0 +1,89 @@
+"""Rust."""
+
+from tree_sitter import Node
+
+from lacuna_model.languages.declarations import CLASH, Declarations, Role
+from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.predicates import Fits, jump, never, one_of, said
+from lacuna_model.languages.rules import Rules, kinds
+
+_CHARACTER = rb"'(?:\\[^'\n]{1,10}|\\'|[^'\\\n]{1,4})'"
+_LEXICON = Lexicon(
+    quotes=(b'"',),
+    atoms=(_CHARACTER,),
+    raw=((b'r#"', b'"#'),),
+    heads=(b"fn x() ", b"", b"struct x ", b"impl x ", b"match x ", b"enum x ", b"x => ", b"if x ", b"x = x ", b"x: x "),
+    field=b"x: x",
+)
+_RUST_PLACES = """
+(source_file (expression_statement (_) @item))
+(source_file [(let_declaration) (function_signature_item)] @stray)
+(source_file (function_item parameters: (parameters (self_parameter) @stray)))
+(block [(function_signature_item) (function_item parameters: (parameters (self_parameter)))] @stray)
+(impl_item body: (declaration_list (function_signature_item) @stray))
+(function_item parameters: (parameters (_) @parameter))
+(impl_item body: (declaration_list (_) @member))
+(trait_item body: (declaration_list (_) @member))
+(binary_expression
+  left: (binary_expression operator: ["<" ">" "<=" ">=" "==" "!="])
+  operator: ["<" ">" "<=" ">=" "==" "!="] @stray)
+(break_expression) @jump
+(continue_expression) @jump
+(escape_sequence) @escape
+"""
+_RUST_FITS: dict[str, Fits] = {
+    "stray": never,
+    "item": one_of("macro_invocation"),
+    "parameter": one_of("parameter self_parameter variadic_parameter attribute_item"),
+    "member": one_of(
+        "function_item function_signature_item const_item type_item associated_type macro_invocation attribute_item "
+        "inner_attribute_item empty_statement"
+    ),
+    "escape": said(rb"\\(?:[nrt0\\\"'\r\n]|x[0-9a-fA-F]{2}|u\{[0-9a-fA-F_]{1,8}\})"),
+    "jump": jump(
+        kinds("loop_expression while_expression for_expression"),
+        kinds("function_item closure_expression async_block"),
+    ),
+}
+_RUST_WORDS = (
+    "as break const continue else enum extern false fn for if impl in let loop match mod move mut pub ref return "
+    "static struct trait true type unsafe use where while async await dyn"
+)
+_RUST_QUOTING = kinds("token_tree lifetime label")
+
+
+def _apart(item: Node, _child: Node) -> int:
+    """Of items without an attribute, which may choose between two."""
+    before = item.prev_named_sibling
+    return -CLASH if before is not None and before.type == "attribute_item" else CLASH
+
+
+_ITEM, _TYPE_ITEM = Role(weight=_apart), Role(space="type", weight=_apart)
+_RUST_ROLES = {
+    "function_item": _ITEM,
+    "const_item": _ITEM,
+    "static_item": _ITEM,
+    **dict.fromkeys(kinds("struct_item enum_item union_item trait_item type_item mod_item"), _TYPE_ITEM),
+    "field_declaration": Role(space="member", weight=_apart),
+    "enum_variant": Role(space="member", weight=_apart),
+    "field_initializer": Role("field", "key"),
+    "shorthand_field_initializer": Role("", "key"),
+    "parameter": Role("pattern", "parameter"),
+    "closure_parameters": Role("*", "parameter"),
+}
+_RUST_THROUGH = dict.fromkeys(kinds("mut_pattern ref_pattern reference_pattern tuple_pattern slice_pattern"), "*")
+_RUST_SCOPES = kinds(
+    "source_file declaration_list block function_item function_signature_item closure_expression "
+    "field_declaration_list enum_variant_list field_initializer_list"
+)
+
+RUST = Language(
+    "rust",
+    (".rs",),
+    "tree_sitter_rust",
+    aliases=("rs",),
+    lexicon=_LEXICON,
+    rules=Rules(_RUST_PLACES, _RUST_FITS, _RUST_WORDS, _RUST_QUOTING),
+    declarations=Declarations("identifier field_identifier type_identifier", _RUST_ROLES, _RUST_SCOPES, _RUST_THROUGH),
+    definitions=("rust",),
+)

@@ -1,0 +1,54 @@
+"""Strings that hold code, and code that holds strings: what begins and ends each in a language."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+CLOSERS = {b"(": b")", b"[": b"]", b"{": b"}", b"${": b"}", b"#{": b"}", b"$(": b")", b"$((": b"))", b"`": b"`"}
+
+
+@dataclass(frozen=True)
+class Strings:
+    """A language's strings by what begins them: what ends each, and what begins code in it.
+
+    ``code`` is what has to be ended in code, ``plain`` what means nothing in a string.
+    """
+
+    strings: Mapping[bytes, tuple[bytes, frozenset[bytes]]]
+    code: frozenset[bytes] = frozenset({b"(", b"[", b"{"})
+    plain: tuple[bytes, ...] = ()
+
+    @cached_property
+    def tokens(self) -> re.Pattern[bytes]:
+        """What finds all of these, longest first, and what is escaped."""
+        marks = {*self.plain, *self.strings, *self.code, *CLOSERS.values()}
+        for closer, inner in self.strings.values():
+            marks |= {closer, *inner}
+        ordered = sorted(marks, key=len, reverse=True)
+        return re.compile(rb"\\.|" + b"|".join(map(re.escape, ordered)), re.DOTALL)
+
+    def open_ends(self, line: bytes) -> list[bytes]:
+        """What ends each string and bracket that a line leaves open, outermost first."""
+        due, inside, end = list[bytes](), list[frozenset[bytes] | None](), 0
+        for match in self.tokens.finditer(line):
+            mark, marks = match[0], inside[-1] if inside else None  # what begins code, None being in code
+            if match.start() < end or mark.startswith(b"\\"):
+                continue
+            if due and line.startswith(due[-1], match.start()):
+                end = match.start() + len(due.pop())
+                inside.pop()
+            elif marks is None and mark in self.strings:
+                due.append(self.strings[mark][0])
+                inside.append(self.strings[mark][1])
+            elif mark in (self.code if marks is None else marks):
+                due.append(CLOSERS[mark])
+                inside.append(None)
+        return due
+
+
+def strings_with_code(marks: str, *quotes: str, plain: str = "'") -> dict[bytes, tuple[bytes, frozenset[bytes]]]:
+    """Strings that hold code behind some marks, each with its prefix, and those that hold none."""
+    inner = frozenset(marks.encode().split())
+    holding = {quote.encode(): (quote.encode().lstrip(b"fFrR$@"), inner) for quote in quotes}
+    return {quote.encode(): (quote.encode(), frozenset[bytes]()) for quote in plain} | holding

@@ -1,0 +1,49 @@
+"""TOML."""
+
+import tomllib
+
+from tree_sitter import Node
+
+from lacuna_model.languages.declarations import Declarations, Role
+from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.rules import kinds
+from lacuna_model.languages.strict import StrictParsers
+
+_LEXICON = Lexicon(
+    links=(b" = 0", b"]"),
+    line_comment=(b"#",),
+    block_comment=(),
+    quotes=(b'"""', b"'''", b'"', b"'"),
+    operand=b"0",
+    body=b" = 0",
+    terminator=b"",
+)
+MOST_DOTS = 1000  # in a line: TOML's parser takes time in the square of them
+
+
+def _toml(text: str) -> object:
+    """TOML, unless a key may have so many parts that to read it takes seconds."""
+    return tomllib.loads(text) if all(line.count(".") < MOST_DOTS for line in text.split("\n")) else None
+
+
+def _table(_table: Node, key: Node) -> int:
+    """A table of a dotted name may be part of each of several others."""
+    return 0 if key.type == "dotted_key" else 1
+
+
+_TOML_KEY = Role("", "key", 1)
+_NEUTRAL = ("", "_", "_ = 0", " = 0", "0", '"', "]", "_]", "0]", "0}", "'")
+
+TOML = Language(
+    "toml",
+    (".toml",),
+    "tree_sitter_toml",
+    splits=False,
+    lexicon=_LEXICON,
+    declarations=Declarations(
+        "bare_key quoted_key dotted_key",
+        {"pair": _TOML_KEY, "table": Role("", "key", _table)},
+        kinds("document table table_array_element inline_table"),
+    ),
+    strict=StrictParsers((_toml,), _NEUTRAL, 30_000),
+)

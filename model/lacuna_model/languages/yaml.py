@@ -1,0 +1,67 @@
+"""YAML."""
+
+import re
+
+import yaml
+from tree_sitter import Node
+
+from lacuna_model.languages.declarations import CLASH, KEY, Declarations, Role
+from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.rules import Rules, kinds
+from lacuna_model.languages.strict import StrictParsers
+
+_LEXICON = Lexicon(
+    links=(b": x", b":"),
+    line_comment=(b"#",),
+    block_comment=(),
+    operand=b"x",
+    anchors=True,
+    body=b": x",
+    terminator=b"",
+)
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _yaml_document(text: str) -> object:
+    if "<<" in text:  # merged keys may grow beyond all bounds
+        return yaml.compose(text, _LOADER)
+    return yaml.load(text, _LOADER)
+
+
+def _yaml_stream(text: str) -> object:
+    """Several documents, and values that only their reader knows."""
+    return list(yaml.compose_all(text, _LOADER))
+
+
+def _anchored(alias: Node) -> bool:
+    """An alias of an anchor that stands above it."""
+    root, name = alias, re.escape((alias.text or b"")[1:])
+    while root.parent is not None:
+        root = root.parent
+    return (
+        re.search(rb"&%b(?![^\s,\[\]{}])" % name, (root.text or b"")[: alias.start_byte - root.start_byte]) is not None
+    )
+
+
+def _single(pair: Node, _child: Node) -> int:
+    """Of the keys of a mapping; in a sequence each is a mapping of its own."""
+    return 0 if pair.parent is not None and pair.parent.type == "flow_sequence" else CLASH
+
+
+_NEUTRAL = ("", "_", "_: 0", ": 0", " 0", "- 0", '"', "]", "0]", "}", "0}", "'")
+
+YAML = Language(
+    "yaml",
+    (".yaml", ".yml"),
+    "tree_sitter_yaml",
+    splits=False,
+    aliases=("yml",),
+    lexicon=_LEXICON,
+    rules=Rules("(alias) @alias", {"alias": _anchored}, firm=frozenset({"alias"})),
+    declarations=Declarations(
+        "flow_node",
+        {"block_mapping_pair": KEY, "flow_pair": Role("key", "key", _single)},
+        kinds("block_mapping flow_mapping"),
+    ),
+    strict=StrictParsers((_yaml_document, _yaml_stream), _NEUTRAL, 20_000),
+)
