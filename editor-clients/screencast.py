@@ -23,7 +23,7 @@ from tests.e2e.test_lsp import without_service
 from tests.editor_clients.vscode import VSCode, running, server_in
 from tests.server.playground.browser import CHROMIUM
 
-from lacuna_server.lifecycle import Running
+from lacuna_server.client.lifecycle import Running
 
 TARGET = Path(__file__).with_name("screencast.webp")
 SIZE: ViewportSize = {"width": 860, "height": 520}

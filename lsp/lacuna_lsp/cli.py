@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from importlib.metadata import version
 
 from lacuna_lsp import logs, transport
-from lacuna_lsp.engine import TOKEN_VARIABLE
-from lacuna_server.client import Address, find_or_start
-from lacuna_server.security import is_loopback
-from lacuna_server.starting import address_at
+from lacuna_lsp.engine.connection import TOKEN_VARIABLE
+from lacuna_server.client.client import Address, find_or_start
+from lacuna_server.client.starting import address_at
+from lacuna_server.wire.security import is_loopback
 
 # What clients of --ws have to send.
 CLIENT_TOKEN_VARIABLE = "LACUNA_LSP_TOKEN"

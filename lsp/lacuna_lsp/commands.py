@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from lsprotocol import types
 
-from lacuna_lsp import context, items
-from lacuna_lsp.arguments import FillRegions, NextPart, Propagate, Recipes, Refactor, Regenerate, Where, read
-from lacuna_lsp.capabilities import shows_documents
-from lacuna_lsp.connection import Server, refusing
-from lacuna_lsp.edits import Change, Replacement
+from lacuna_lsp import context
+from lacuna_lsp.client.capabilities import shows_documents
+from lacuna_lsp.edit.arguments import FillRegions, NextPart, Propagate, Recipes, Refactor, Regenerate, Where, read
+from lacuna_lsp.edit.edits import Change, Replacement
+from lacuna_lsp.edit.proposing import propose
 from lacuna_lsp.logs import log_path
-from lacuna_lsp.parts import first_part
-from lacuna_lsp.progress import working
-from lacuna_lsp.proposing import propose
+from lacuna_lsp.session.progress import working
+from lacuna_lsp.session.server_connection import Server, refusing
+from lacuna_lsp.suggest import items
+from lacuna_lsp.suggest.parts import first_part
 
 if TYPE_CHECKING:
-    from lacuna_server.refactor.refactoring import Refactoring
-    from lacuna_server.refactor.source import Source
+    from lacuna_server.refactor.places.source import Source
+    from lacuna_server.refactor.rewriting.refactoring import Refactoring
 
 
 @refusing
@@ -51,7 +52,7 @@ async def show_log(ls: Server, *arguments: Any) -> dict[str, Any]:
 @refusing
 async def fill_regions(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Fill ranges, markers or empty bodies, all of them together."""
-    from lacuna_lsp import filling  # with it come grammars, which a suggestion does not need
+    from lacuna_lsp.edit import filling
 
     wanted = read(FillRegions, arguments)
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
@@ -66,7 +67,7 @@ async def fill_regions(ls: Server, *arguments: Any) -> dict[str, Any]:
 @refusing
 async def regenerate(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Other texts for a selection."""
-    from lacuna_lsp import filling
+    from lacuna_lsp.edit import filling
 
     wanted = read(Regenerate, arguments)
     document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
@@ -83,7 +84,7 @@ async def regenerate(ls: Server, *arguments: Any) -> dict[str, Any]:
 @refusing
 async def recipes(ls: Server, *arguments: Any) -> dict[str, Any]:
     """The ready-made refactors for a document."""
-    from lacuna_lsp.recipes import offered
+    from lacuna_lsp.edit.recipes import offered
 
     document = ls.session.document(read(Recipes, arguments).text_document.uri).snapshot()
     return {"recipes": await asyncio.to_thread(offered, document)}
@@ -92,7 +93,7 @@ async def recipes(ls: Server, *arguments: Any) -> dict[str, Any]:
 @refusing
 async def refactor(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Rewrite many places by a template, fill its holes, and show everything before it is done."""
-    from lacuna_lsp import bulk
+    from lacuna_lsp.edit import bulk
 
     wanted = read(Refactor, arguments)
     asked = bulk.refactoring(ls.session, wanted)
@@ -103,7 +104,7 @@ async def refactor(ls: Server, *arguments: Any) -> dict[str, Any]:
 @refusing
 async def propagate(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Make the user's last change at every place like it."""
-    from lacuna_lsp import bulk
+    from lacuna_lsp.edit import bulk
 
     asked, looked_at = await bulk.alike(ls.session, read(Propagate, arguments))
     return await carry_out(ls, asked, looked_at)
@@ -111,7 +112,7 @@ async def propagate(ls: Server, *arguments: Any) -> dict[str, Any]:
 
 async def carry_out(ls: Server, asked: "Refactoring", looked_at: "Sequence[Source]") -> dict[str, Any]:
     """Plan a refactor under a progress bar and propose it."""
-    from lacuna_lsp import bulk
+    from lacuna_lsp.edit import bulk
 
     async with working(ls, asked.title) as report:
         plan = await bulk.plan(ls.session, asked, looked_at, report)

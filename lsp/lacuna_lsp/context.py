@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from lsprotocol import types
 
-from lacuna_lsp.documents import Document
+from lacuna_lsp.documents.document import Document
 from lacuna_model.core.errors import RequestError
 
 

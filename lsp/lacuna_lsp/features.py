@@ -6,10 +6,8 @@ from typing import Any
 
 from lsprotocol import types
 
-from lacuna_lsp import items
-from lacuna_lsp.capabilities import completes_inline, has_configuration
-from lacuna_lsp.connection import Server, refusing
-from lacuna_lsp.protocol import (
+from lacuna_lsp.client.capabilities import completes_inline, has_configuration
+from lacuna_lsp.client.protocol import (
     DID_FOCUS,
     DID_PARTIALLY_ACCEPT,
     DID_REJECT,
@@ -18,6 +16,8 @@ from lacuna_lsp.protocol import (
     InlineCompletionParams,
     ItemParams,
 )
+from lacuna_lsp.session.server_connection import Server, refusing
+from lacuna_lsp.suggest import items
 
 
 def initialize(ls: Server, params: types.InitializeParams) -> None:
@@ -122,7 +122,7 @@ async def completion(ls: Server, params: types.CompletionParams) -> types.Comple
 @refusing
 async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
     """What could be done at a place."""
-    from lacuna_lsp import actions  # with it come grammars, which a suggestion does not need
+    from lacuna_lsp.edit import actions
 
     document = ls.session.document(params.text_document.uri).snapshot()
     return await asyncio.to_thread(actions.offered, document, params.range, params.context)

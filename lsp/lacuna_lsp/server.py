@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 
 from lacuna_lsp.commands import COMMANDS
-from lacuna_lsp.connection import Server
 from lacuna_lsp.features import FEATURES, OPTIONS
-from lacuna_server.client import Address
+from lacuna_lsp.session.server_connection import Server
+from lacuna_server.client.client import Address
 
 
 def build(locate: Callable[[], Awaitable[Address]]) -> Server:

@@ -14,10 +14,10 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.http11 import Request, Response
 from websockets.typing import Origin
 
-from lacuna_lsp.connection import Server
-from lacuna_lsp.headers import HeaderReader
+from lacuna_lsp.client.headers import HeaderReader
 from lacuna_lsp.server import build
-from lacuna_server.client import Address
+from lacuna_lsp.session.server_connection import Server
+from lacuna_server.client.client import Address
 
 log = logging.getLogger(__name__)
 

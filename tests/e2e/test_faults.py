@@ -14,9 +14,10 @@ from typing import IO
 import pytest
 
 from lacuna_model.core.params import Region
-from lacuna_server import lifecycle, logs
-from lacuna_server.client import Address, Client, find_or_start
-from lacuna_server.protocol import ServiceError, Status, Target
+from lacuna_server.client import lifecycle
+from lacuna_server.client.client import Address, Client, find_or_start
+from lacuna_server.daemon import logs
+from lacuna_server.wire.protocol import ServiceError, Status, Target
 
 from .test_service import ENDLESS, SCRIPTED, TIMEOUT_S, alive, fill, running, until, workers
 

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from tests.lsp.editor import launched
 
-from lacuna_server.lifecycle import Running
+from lacuna_server.client.lifecycle import Running
 
 TEXT = '''def area(width, height):
     """The area of a rectangle."""

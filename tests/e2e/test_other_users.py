@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from lacuna_model.core.params import Region
-from lacuna_server import lifecycle
-from lacuna_server.client import Client, find_or_start
-from lacuna_server.protocol import Result, Target
+from lacuna_server.client import lifecycle
+from lacuna_server.client.client import Client, find_or_start
+from lacuna_server.wire.protocol import Result, Target
 
 SCRIPTED = Path(__file__).parents[1] / "server" / "scripted"
 SECRET = "what the private file says"

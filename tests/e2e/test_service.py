@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from lacuna_model.core.params import DecodeOptions, Region
-from lacuna_server import lifecycle
-from lacuna_server.client import Address, Client, find_or_start
-from lacuna_server.protocol import Progress, Result, ServiceError, Target
+from lacuna_server.client import lifecycle
+from lacuna_server.client.client import Address, Client, find_or_start
+from lacuna_server.wire.protocol import Progress, Result, ServiceError, Target
 
 SCRIPTED = Path(__file__).parents[1] / "server" / "scripted"
 ENDLESS = 100_000

@@ -14,7 +14,7 @@ from tests.lsp.editor import until
 from tests.lsp.service import Daemon
 from tests.lsp.test_feedback import counted
 
-from lacuna_lsp.settings import Settings
+from lacuna_lsp.client.settings import Settings
 
 from .neovim import BIN, PLUGIN, Neovim, running
 

@@ -15,8 +15,8 @@ from tests.lsp.editor import until
 from tests.lsp.service import Daemon
 from tests.lsp.test_feedback import counted
 
+from lacuna_lsp.client.settings import Settings
 from lacuna_lsp.commands import COMMANDS
-from lacuna_lsp.settings import Settings
 
 from .vscode import CLIENT, PATIENCE_MS, SERVER, VSCode, running, server_in
 

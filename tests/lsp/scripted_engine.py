@@ -18,7 +18,7 @@ import msgspec
 from lacuna_model.core.errors import WeightsError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot
 from lacuna_model.core.regions import splice
-from lacuna_server.frames import Setup
+from lacuna_server.wire.frames import Setup
 
 SCRIPT: dict[str, Any] = {
     "fills": ["filled"],

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lacuna_server.lifecycle import Running
+from lacuna_server.client.lifecycle import Running
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent

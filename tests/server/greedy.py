@@ -22,10 +22,11 @@ from websockets.frames import Frame, Opcode
 from websockets.typing import Subprotocol
 
 from lacuna_model.core.params import Region
-from lacuna_server import lifecycle, protocol
-from lacuna_server.client import Address, Client
-from lacuna_server.config import ServerConfig
-from lacuna_server.protocol import ClientMessage, Hello, Open, Result, Target
+from lacuna_server.client import lifecycle
+from lacuna_server.client.client import Address, Client
+from lacuna_server.wire import protocol
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.protocol import ClientMessage, Hello, Open, Result, Target
 
 from .live_service import infill
 

@@ -10,12 +10,12 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from lacuna_model.core.params import DecodeOptions, Region
-from lacuna_server import protocol
-from lacuna_server.app import build, web_server
-from lacuna_server.config import ServerConfig
-from lacuna_server.protocol import ClientMessage, Hello, Infill, Open, ServerMessage, Target, Welcome
-from lacuna_server.service import Service
-from lacuna_server.serving import listen
+from lacuna_server.daemon.app import build, web_server
+from lacuna_server.daemon.serving import listen
+from lacuna_server.service.service import Service
+from lacuna_server.wire import protocol
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.protocol import ClientMessage, Hello, Infill, Open, ServerMessage, Target, Welcome
 
 M = TypeVar("M", bound=ServerMessage)
 TIMEOUT_S = 30

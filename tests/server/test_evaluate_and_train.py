@@ -10,9 +10,9 @@ from tests.model import gguf_files
 from tests.model.evaluate.fakes import write_llama_cpp
 
 from lacuna_model.backends.readers import load_tokenizer
-from lacuna_model.evaluate.dataset import Problem
-from lacuna_model.evaluate.llama import INSTALL
-from lacuna_model.train.documents import Document, DocumentWriter
+from lacuna_model.evaluate.tasks.dataset import Problem
+from lacuna_model.evaluate.tasks.llama import INSTALL
+from lacuna_model.train.stored.documents import Document, DocumentWriter
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -76,7 +76,7 @@ def test_an_unknown_engine_is_refused(problems: Path) -> None:
 def test_where_llama_cpp_is_missing_one_line_says_how_to_get_it(problems: Path, command: list[str]) -> None:
     arguments = [word.format(data=problems) for word in command]
     code = f"""import sys; sys.modules["llama_cpp"] = None
-from lacuna_server.cli import _run; sys.exit(_run({arguments!r}))"""
+from lacuna_server.cli.main import _run; sys.exit(_run({arguments!r}))"""
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 2
     assert ended.stderr == f"lacuna: llama.cpp is not installed; run: {INSTALL}\n"

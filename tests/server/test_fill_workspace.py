@@ -7,8 +7,8 @@ import pytest
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
 from lacuna_model.hub import models
-from lacuna_server import cli
-from lacuna_server.commands import fill as fill_command
+from lacuna_server.cli import main as cli
+from lacuna_server.cli.commands import fill as fill_command
 
 
 class RecordingEngine:

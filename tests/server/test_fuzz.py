@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
-from lacuna_server import protocol
-from lacuna_server.protocol import JSON, Error, GetStatus, Hello, Status, Welcome
+from lacuna_server.wire import protocol
+from lacuna_server.wire.protocol import JSON, Error, GetStatus, Hello, Status, Welcome
 
 from .live_service import infill, live, opened
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from lacuna_model.core.params import Region
-from lacuna_server import protocol
-from lacuna_server.client import Address, Client
-from lacuna_server.protocol import Error, Open, Result, Target, Welcome
+from lacuna_server.client.client import Address, Client
+from lacuna_server.wire import protocol
+from lacuna_server.wire.protocol import Error, Open, Result, Target, Welcome
 
 from .live_service import infill, live, opened, talk
 

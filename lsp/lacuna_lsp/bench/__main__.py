@@ -18,8 +18,8 @@ from lacuna_lsp.bench.replay import Replay, Rhythm, replay
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server import lifecycle
-from lacuna_server.client import find_or_start
+from lacuna_server.client import lifecycle
+from lacuna_server.client.client import find_or_start
 
 FAILED = 1
 

@@ -9,8 +9,8 @@ import msgspec
 
 from lacuna_lsp.bench.figures import percentile
 from lacuna_lsp.bench.typist import Answer, Typist, typist
-from lacuna_model.evaluate.bench_contexts import Context, contexts
-from lacuna_model.evaluate.busy_core import busy_core
+from lacuna_model.evaluate.bench.busy_core import busy_core
+from lacuna_model.evaluate.bench.contexts import Context, contexts
 
 CONTEXT_TOKENS = 1000
 BYTES_PER_TOKEN = 3.5

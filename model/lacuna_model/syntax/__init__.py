@@ -7,9 +7,9 @@ from lacuna_model.core.constraint import Constraint, GapView, TokenText, Unconst
 from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import LANGUAGES, language_for
-from lacuna_model.syntax.beside import Beside
-from lacuna_model.syntax.document import parses
-from lacuna_model.syntax.region_rules import RegionRules
+from lacuna_model.syntax.background import Beside
+from lacuna_model.syntax.check.document import parses
+from lacuna_model.syntax.region.region_rules import RegionRules
 from lacuna_model.syntax.stand_ins import stand_ins
 from lacuna_model.syntax.witness import SyntaxConstraint
 

@@ -13,21 +13,21 @@ import msgspec
 from lacuna_model.core.constraint import Commit, ConstraintStats, GapView, Remask, TokenText, Verdict, fill_tokens
 from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.clock import Clock
-from lacuna_model.syntax.draft import Fill, agrees, changed, holds
-from lacuna_model.syntax.first_witness import FirstWitness
-from lacuna_model.syntax.gap_text import gap_texts
-from lacuna_model.syntax.judge import Judge
-from lacuna_model.syntax.last_word import LastWord
-from lacuna_model.syntax.left_out import Part, sound_part
-from lacuna_model.syntax.overruled import made_up
-from lacuna_model.syntax.queues import Queues
-from lacuna_model.syntax.region_rules import in_line
-from lacuna_model.syntax.renewal import Renewal
-from lacuna_model.syntax.search import ATTEMPTS, BARE_ATTEMPTS, Search
-from lacuna_model.syntax.tentative import Tentative
-from lacuna_model.syntax.unfinished import document_of
-from lacuna_model.syntax.vocabulary import vocabulary_of
+from lacuna_model.syntax.check.sound_part import Part, sound_part
+from lacuna_model.syntax.check.unfinished import document_of
+from lacuna_model.syntax.lr.clock import Clock
+from lacuna_model.syntax.region.draft import Fill, agrees, changed, holds
+from lacuna_model.syntax.region.gap_text import gap_texts
+from lacuna_model.syntax.region.region_rules import in_line
+from lacuna_model.syntax.search.first_witness import FirstWitness
+from lacuna_model.syntax.search.last_word import LastWord
+from lacuna_model.syntax.search.queues import Queues
+from lacuna_model.syntax.search.refused_ends import made_up
+from lacuna_model.syntax.search.renewal import Renewal
+from lacuna_model.syntax.search.search import ATTEMPTS, BARE_ATTEMPTS, Search
+from lacuna_model.syntax.search.tentative import Tentative
+from lacuna_model.syntax.search.verified import Judge
+from lacuna_model.syntax.text.vocabulary import vocabulary_of
 
 RENEW_SECONDS_ALL = 0.006  # of all gaps together, the last of them not cut short
 # A call ends after this time, whatever it was about to try: all other requests wait for it.

@@ -8,17 +8,17 @@ from pathlib import Path
 
 from lacuna_model.core.errors import NotPublishedError
 from lacuna_model.hub import checksum
-from lacuna_model.train.archives import read_archive
-from lacuna_model.train.benchmarks import Benchmarks
-from lacuna_model.train.debian import DebianLibraries, DebianSources
-from lacuna_model.train.documents import Document, DocumentWriter
-from lacuna_model.train.duplicates import Duplicates
-from lacuna_model.train.manifest import Manifest, PackageRecord, Total
-from lacuna_model.train.npm import Npm
-from lacuna_model.train.packages import CorpusError, Package, Role
-from lacuna_model.train.pypi import PyPI
-from lacuna_model.train.sifting import Job, Sifted, sift_all
-from lacuna_model.train.sources import Source
+from lacuna_model.train.sifting.benchmarks import Benchmarks
+from lacuna_model.train.sifting.duplicates import Duplicates
+from lacuna_model.train.sifting.sift import Job, Sifted, sift_all
+from lacuna_model.train.sources.archives import read_archive
+from lacuna_model.train.sources.debian import DebianLibraries, DebianSources
+from lacuna_model.train.sources.npm import Npm
+from lacuna_model.train.sources.pypi import PyPI
+from lacuna_model.train.sources.source import Source
+from lacuna_model.train.stored.documents import Document, DocumentWriter
+from lacuna_model.train.stored.manifest import Manifest, PackageRecord, Total
+from lacuna_model.train.stored.packages import CorpusError, Package, Role
 
 Progress = Callable[[int, int, str], None]
 SOURCES: Mapping[str, Source] = {

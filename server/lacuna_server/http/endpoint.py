@@ -15,13 +15,14 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from lacuna_model.core.params import Snapshot
-from lacuna_server.http import leniently, refusals
-from lacuna_server.http.answer import Answer, settled
-from lacuna_server.http.exchange import Body, Exchange, event
+from lacuna_server.http import refusals
 from lacuna_server.http.metrics import Metrics
-from lacuna_server.protocol import ServiceError
-from lacuna_server.scheduler import Ticket
-from lacuna_server.service import Service
+from lacuna_server.http.shapes import leniently
+from lacuna_server.http.shapes.answer import Answer, settled
+from lacuna_server.http.shapes.exchange import Body, Exchange, event
+from lacuna_server.service.service import Service
+from lacuna_server.wire.protocol import ServiceError
+from lacuna_server.worker.scheduler import Ticket
 
 TOO_LARGE = 413
 B = TypeVar("B", bound=msgspec.Struct)

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from lacuna_server.http.endpoint import Shape
-from lacuna_server.http.plain import PLAIN, Plain
 from lacuna_server.http.refusals import LlamaError, OpenAiError
-from lacuna_server.http.shapes import SHAPES
+from lacuna_server.http.shapes.other import PLAIN, Plain
+from lacuna_server.http.shapes.table import SHAPES
 
 _REF = "#/components/schemas/{name}"
 _REFUSALS = {

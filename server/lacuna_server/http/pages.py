@@ -6,7 +6,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from lacuna_server.protocol_page import html
+from lacuna_server.wire.protocol_page import html
 
 PLAYGROUND = str(files("lacuna_server") / "playground")
 # Everything comes from this server, nothing is inline, and no other page may frame it.

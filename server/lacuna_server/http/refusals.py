@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 from starlette.responses import Response
 
-from lacuna_server.protocol import ErrorCode, ServiceError
+from lacuna_server.wire.protocol import ErrorCode, ServiceError
 
 Family = Literal["openai", "llama"]
 

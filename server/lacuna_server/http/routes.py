@@ -12,9 +12,9 @@ from lacuna_server.http import openapi
 from lacuna_server.http.endpoint import endpoints
 from lacuna_server.http.metrics import Metrics
 from lacuna_server.http.pages import pages
-from lacuna_server.http.plain import PLAIN, Plain
-from lacuna_server.http.shapes import SHAPES
-from lacuna_server.service import Service
+from lacuna_server.http.shapes.other import PLAIN, Plain
+from lacuna_server.http.shapes.table import SHAPES
+from lacuna_server.service.service import Service
 
 
 def routes(service: Service) -> list[BaseRoute]:

@@ -17,11 +17,11 @@ from lacuna_model.core.regions import MAX_GAPS
 from lacuna_model.syntax import parses
 from lacuna_server.refactor.apply import apply
 from lacuna_server.refactor.fill import FileFill, fill_files
-from lacuna_server.refactor.gather import gather
+from lacuna_server.refactor.places.gather import gather
+from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import Plan
-from lacuna_server.refactor.refactoring import Refactoring, places
-from lacuna_server.refactor.rewrite import Rewrite
-from lacuna_server.refactor.source import Source
+from lacuna_server.refactor.rewriting.refactoring import Refactoring, places
+from lacuna_server.refactor.rewriting.rewrite import Rewrite
 
 if TYPE_CHECKING:
     from rich.table import Table

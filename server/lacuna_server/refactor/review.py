@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 
 from lacuna_model.core.errors import RequestError
-from lacuna_server import files, output
-from lacuna_server.files import Document
+from lacuna_server.console import files, output
+from lacuna_server.console.files import Document
 from lacuna_server.refactor.plan import FileEdits, Plan
 
 QUESTION = "Apply? y: yes, n: no, a: this one and all that follow, q: none of the rest"

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from tree_sitter import Node, Tree
 
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.syntax.error_set import Fault, Splice, carried_over, tree_faults
-from lacuna_model.syntax.indentation import indentation_faults
-from lacuna_model.syntax.oracle import COMPILES
+from lacuna_model.syntax.check.compilers import COMPILES
+from lacuna_model.syntax.check.error_set import Fault, Splice, carried_over, tree_faults
+from lacuna_model.syntax.check.indentation import indentation_faults
+from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import splice
-from lacuna_server.refactor.source import Source
 
 OPENING, CLOSING = frozenset("([{"), frozenset(")]}")
 

@@ -17,7 +17,7 @@ from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.engine import Engine
 from lacuna_model.syntax import language_for, parses
-from lacuna_server.cli import app
+from lacuna_server.cli.main import app
 
 SEGMENTS = ("def f(x):\n    y =", "\n    z =", "\n    return z\n")
 

@@ -101,7 +101,9 @@ def test_every_language_has_its_definitions(file: str) -> None:
 
 def test_all_queries_have_a_sample() -> None:
     languages = [language_for(file) for file in NAMES]
-    assert {language.name for language in languages if language} == {language.name for language in LANGUAGES if language.definitions}
+    assert {language.name for language in languages if language} == {
+        language.name for language in LANGUAGES if language.definitions
+    }
 
 
 def test_a_class_of_braces_is_quoted_with_comment_fields_and_signatures() -> None:

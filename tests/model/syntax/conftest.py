@@ -7,7 +7,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from lacuna_model.syntax import Language, language_for, witness
-from lacuna_model.syntax.beam import Effort
+from lacuna_model.syntax.search.beam import Effort
 
 DATA = Path(__file__).parents[2] / "data" / "syntax"
 

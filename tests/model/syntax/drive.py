@@ -10,9 +10,9 @@ from lacuna_model.core.context import Gap
 from lacuna_model.core.params import Region
 from lacuna_model.decode.canvas import Canvas, Marginals
 from lacuna_model.syntax import Language, SyntaxConstraint, language_for
-from lacuna_model.syntax.clock import Clock
-from lacuna_model.syntax.closing import Closer
-from lacuna_model.syntax.document import Document
+from lacuna_model.syntax.check.document import Document
+from lacuna_model.syntax.lr.clock import Clock
+from lacuna_model.syntax.text.minimal_completions import Closer
 
 Marginal = tuple[NDArray[np.int64], NDArray[np.float32]]
 Model = Callable[[int, int], Marginal]

@@ -12,8 +12,8 @@ from lacuna_model.core.constraint import Commit, Constraint, Remask, Unconstrain
 from lacuna_model.core.params import Region
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint, constraint_for, parses
-from lacuna_model.syntax.document import Document
-from lacuna_model.syntax.oracle import python_syntax
+from lacuna_model.syntax.check.compilers import python_syntax
+from lacuna_model.syntax.check.document import Document
 
 from .conftest import SmallTokens
 from .drive import Watch, certain, fill, noisy

@@ -9,10 +9,10 @@ from tree_sitter import Parser
 from lacuna_model.core.constraint import GapView
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint, constraint_for, language_for
-from lacuna_model.syntax.document import Document, parses
-from lacuna_model.syntax.error_set import Splice, carried_over, tree_faults
-from lacuna_model.syntax.indentation import indentation_faults
-from lacuna_model.syntax.vocabulary import finish_character, unfinished_character
+from lacuna_model.syntax.check.document import Document, parses
+from lacuna_model.syntax.check.error_set import Splice, carried_over, tree_faults
+from lacuna_model.syntax.check.indentation import indentation_faults
+from lacuna_model.syntax.text.vocabulary import finish_character, unfinished_character
 
 from .conftest import SmallTokens
 from .drive import certain, fill, noisy, require

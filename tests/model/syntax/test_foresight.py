@@ -11,8 +11,9 @@ import pytest
 
 from lacuna_model.core.constraint import Commit, GapView
 from lacuna_model.core.params import Region
-from lacuna_model.syntax import Language, SyntaxConstraint, beam, witness
-from lacuna_model.syntax.search import ATTEMPTS
+from lacuna_model.syntax import Language, SyntaxConstraint, witness
+from lacuna_model.syntax.search import beam
+from lacuna_model.syntax.search.search import ATTEMPTS
 
 from .conftest import SmallTokens
 

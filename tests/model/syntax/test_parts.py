@@ -9,17 +9,17 @@ from tree_sitter import Parser
 from lacuna_model.core.constraint import Commit, GapView
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import LANGUAGES, Language, SyntaxConstraint, language_for
-from lacuna_model.syntax.balance import Balance
-from lacuna_model.syntax.blocks import Line, Needs, lay_lines, open_lines, render
-from lacuna_model.syntax.document import Check, Document
-from lacuna_model.syntax.error_set import tree_faults
-from lacuna_model.syntax.extent import find_extents
-from lacuna_model.syntax.frontier import Frontier
-from lacuna_model.syntax.literals import carried_quote
-from lacuna_model.syntax.oracle import python_program, python_syntax
-from lacuna_model.syntax.scan import scan
-from lacuna_model.syntax.unfinished import count_open
-from lacuna_model.syntax.vocabulary import Vocabulary, vocabulary_of
+from lacuna_model.syntax.check.compilers import python_program, python_syntax
+from lacuna_model.syntax.check.document import Check, Document
+from lacuna_model.syntax.check.error_set import tree_faults
+from lacuna_model.syntax.check.extent import find_extents
+from lacuna_model.syntax.check.unfinished import count_open
+from lacuna_model.syntax.lr.frontier import Frontier
+from lacuna_model.syntax.text.balance import Balance
+from lacuna_model.syntax.text.columns import Line, Needs, lay_lines, open_lines, render
+from lacuna_model.syntax.text.literals import carried_quote
+from lacuna_model.syntax.text.scan import scan
+from lacuna_model.syntax.text.vocabulary import Vocabulary, vocabulary_of
 
 from .conftest import SmallTokens
 from .drive import between, first_fill, require

@@ -10,8 +10,10 @@ from tree_sitter import Tree
 
 from lacuna_model.core.constraint import Commit, GapView
 from lacuna_model.core.params import Region
-from lacuna_model.syntax import SyntaxConstraint, oracle, parsing
-from lacuna_model.syntax.document import Document
+from lacuna_model.languages import parsing
+from lacuna_model.syntax import SyntaxConstraint
+from lacuna_model.syntax.check import compilers as oracle
+from lacuna_model.syntax.check.document import Document
 
 from .conftest import SmallTokens
 from .drive import certain, fill, require

@@ -14,11 +14,11 @@ import pytest
 
 from lacuna_model.core.errors import NotPublishedError
 from lacuna_model.train.corpus import build_packages
-from lacuna_model.train.documents import Document, DocumentWriter, read_documents
-from lacuna_model.train.download import fetch
-from lacuna_model.train.manifest import read_manifest
-from lacuna_model.train.packages import CorpusError, Package, Role, read_packages
-from lacuna_model.train.pypi import PyPI
+from lacuna_model.train.sources.download import fetch
+from lacuna_model.train.sources.pypi import PyPI
+from lacuna_model.train.stored.documents import Document, DocumentWriter, read_documents
+from lacuna_model.train.stored.manifest import read_manifest
+from lacuna_model.train.stored.packages import CorpusError, Package, Role, read_packages
 
 MIT = "Metadata-Version: 2.4\nName: x\nVersion: 1\nLicense-Expression: MIT\n"
 PACKAGE_LIST = Path(__file__).parents[3] / "model" / "lacuna_model" / "train" / "packages.toml"

@@ -13,9 +13,9 @@ import uvicorn
 from starlette.applications import Starlette
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
-from lacuna_server.app import build
-from lacuna_server.config import ServerConfig
-from lacuna_server.protocol import ServiceError, Status
+from lacuna_server.daemon.app import build
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.protocol import ServiceError, Status
 
 STATS = FillStats(nfe=5, steps=3, tokens=4, context_tokens=20, cached_tokens=15, ms=50.0, encode_ms=10.0)
 

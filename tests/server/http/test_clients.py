@@ -8,7 +8,7 @@ import httpx2
 import msgspec
 import pytest
 
-from lacuna_server.protocol import ServiceError
+from lacuna_server.wire.protocol import ServiceError
 
 from .scripted import Script, serving
 

@@ -5,7 +5,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.server.live_service import infill, live, opened, talk
 
-from lacuna_server.protocol import Error, Feedback, Result, ServiceError
+from lacuna_server.wire.protocol import Error, Feedback, Result, ServiceError
 
 from .scripted import Script, serving
 

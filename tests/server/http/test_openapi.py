@@ -10,8 +10,8 @@ import schemathesis
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from lacuna_server.http import openapi
-from lacuna_server.http.plain import PLAIN
-from lacuna_server.http.shapes import SHAPES
+from lacuna_server.http.shapes.other import PLAIN
+from lacuna_server.http.shapes.table import SHAPES
 
 from .scripted import Script, serving
 

@@ -3,7 +3,7 @@ from typing import get_args
 import pytest
 
 from lacuna_server.http.refusals import body, response, status
-from lacuna_server.protocol import ErrorCode, ServiceError
+from lacuna_server.wire.protocol import ErrorCode, ServiceError
 
 STATUSES = {
     "bad_message": 400,

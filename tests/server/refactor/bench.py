@@ -6,9 +6,9 @@ from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Reg
 from lacuna_model.core.regions import splice
 from lacuna_model.syntax import language_for
 from lacuna_server.refactor.fill import FileFill, fill_files
+from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import FileEdits
-from lacuna_server.refactor.refactoring import Refactoring, places
-from lacuna_server.refactor.source import Source
+from lacuna_server.refactor.rewriting.refactoring import Refactoring, places
 
 
 class Scripted:

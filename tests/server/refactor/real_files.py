@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from lacuna_server.refactor.source import Source
+from lacuna_server.refactor.places.source import Source
 
 # By language: which nodes a statement is put around, and what.
 WRAPS = {

@@ -8,8 +8,8 @@ import pytest
 
 from lacuna_model.core.params import InfillRequest, InfillResult, Region
 from lacuna_model.hub import models
-from lacuna_server import cli
-from lacuna_server.commands import fill
+from lacuna_server.cli import main as cli
+from lacuna_server.cli.commands import fill
 
 from .bench import Scripted
 
@@ -232,7 +232,7 @@ def test_the_recipes_are_listed(lacuna: Lacuna) -> None:
 
 
 def test_the_list_loads_neither_torch_nor_a_model() -> None:
-    code = "import sys; from lacuna_server.cli import _run; _run(sys.argv[1:]); print('torch' in sys.modules)"
+    code = "import sys; from lacuna_server.cli.main import _run; _run(sys.argv[1:]); print('torch' in sys.modules)"
     command = [sys.executable, "-c", code, "refactor", "--list-recipes"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout.splitlines()[-1] == "False"

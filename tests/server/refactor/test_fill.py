@@ -6,9 +6,9 @@ import pytest
 from lacuna_model.core.params import InfillRequest, InfillResult, Region
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES
 from lacuna_server.refactor.fill import FileFill, RefactorCancelled, fill_concurrently, fill_files
+from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import FileEdits, sha256
-from lacuna_server.refactor.refactoring import by_structure, places
-from lacuna_server.refactor.source import Source
+from lacuna_server.refactor.rewriting.refactoring import by_structure, places
 
 from .bench import Bench, Scripted
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lacuna_server.refactor.refactoring import Found, Refactoring, by_structure, by_syntax
-from lacuna_server.refactor.source import Source
+from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.rewriting.refactoring import Found, Refactoring, by_structure, by_syntax
 
 from .bench import Bench
 from .real_files import CALLS, WRAPS, said, strings

@@ -1,6 +1,6 @@
 import pytest
 
-from lacuna_server.refactor.refactoring import by_structure
+from lacuna_server.refactor.rewriting.refactoring import by_structure
 from lacuna_server.refactor.soundness import Soundness
 
 from .bench import Bench, Scripted

@@ -16,7 +16,7 @@ from pathlib import Path
 from lacuna_model.core.errors import RequestError, WeightsError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
 from lacuna_model.core.regions import splice
-from lacuna_server.frames import Setup
+from lacuna_server.wire.frames import Setup
 
 Report = Callable[[float, str], None]
 # Counts the loads and steps of all worker processes, one character each, in the file that it names.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
-from lacuna_server.frames import Setup
+from lacuna_server.wire.frames import Setup
 
 STEP_S = 0.08
 FILL = "self.x + other.x,\n            self.y + other.y"

@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 from lacuna_model.core.errors import RequestError
+from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.recipes import annotations, arms, logging_calls, parameter
 from lacuna_server.refactor.recipes.rules import rule_sets
-from lacuna_server.refactor.refactoring import Found, Refactoring
-from lacuna_server.refactor.source import Source
+from lacuna_server.refactor.rewriting.refactoring import Found, Refactoring
 
 PYTHON = frozenset({"python"})
 

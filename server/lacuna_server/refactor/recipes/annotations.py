@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from tree_sitter import Node
 
 from lacuna_model.core.params import Region
+from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.recipes.python_trees import ancestors, name, nodes, own_nodes, text
-from lacuna_server.refactor.refactoring import Found
-from lacuna_server.refactor.rewrite import Part, Rewrite
-from lacuna_server.refactor.source import Source
+from lacuna_server.refactor.rewriting.refactoring import Found
+from lacuna_server.refactor.rewriting.rewrite import Part, Rewrite
 
 LITERALS = {
     "integer": "int",

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from tree_sitter import Node
 
 from lacuna_model.core.params import Region
+from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.recipes.python_trees import ancestors, head_imports, is_docstring, nodes, text
-from lacuna_server.refactor.refactoring import Found
-from lacuna_server.refactor.rewrite import LeftOut, Rewrite, first_line
-from lacuna_server.refactor.source import Source
+from lacuna_server.refactor.rewriting.refactoring import Found
+from lacuna_server.refactor.rewriting.rewrite import LeftOut, Rewrite, first_line
 
 LEVELS = "debug|info|warning|error"
 STDERR_LEVELS = "warning|error"

@@ -11,10 +11,10 @@ from tree_sitter import Node
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
+from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.recipes.python_trees import ancestors, name, nodes, text
-from lacuna_server.refactor.refactoring import Found
-from lacuna_server.refactor.rewrite import LeftOut, Part, Rewrite, first_line
-from lacuna_server.refactor.source import Source
+from lacuna_server.refactor.rewriting.refactoring import Found
+from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite, first_line
 
 # One expression without a comma of its own: the fill must not become two arguments.
 EXPRESSION = (

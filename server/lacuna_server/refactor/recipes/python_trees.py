@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from lacuna_server.refactor.source import Source
+from lacuna_server.refactor.places.source import Source
 
 SCOPES = frozenset({"function_definition", "class_definition", "lambda"})
 IMPORTS = frozenset({"import_statement", "import_from_statement", "future_import_statement"})

@@ -8,11 +8,11 @@ from importlib import resources
 
 import msgspec
 
-from lacuna_server.refactor.expand import rewrites
-from lacuna_server.refactor.refactoring import Found
-from lacuna_server.refactor.select import WHOLE, by_query, query_names
-from lacuna_server.refactor.source import Source
-from lacuna_server.refactor.template import parse_template
+from lacuna_server.refactor.places.select import WHOLE, by_query, query_names
+from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.rewriting.expand import rewrites
+from lacuna_server.refactor.rewriting.refactoring import Found
+from lacuna_server.refactor.rewriting.template import parse_template
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,0 +1,61 @@
+"""What a client hears of the engine's state, and what it shows: progress while the model loads, a line for trouble."""
+
+import asyncio
+import uuid
+from collections.abc import Callable
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from lacuna_lsp.client.capabilities import hears_status, shows_progress
+from lacuna_lsp.client.news import News
+from lacuna_lsp.client.protocol import STATUS
+
+TITLE = "Lacuna"
+
+
+class Loading:
+    """Follows the engine's state for one client."""
+
+    def __init__(self, server: LanguageServer, say_once: Callable[[str], None]) -> None:
+        self._server = server
+        self._say_once = say_once
+        self._news: asyncio.Queue[News] = asyncio.Queue()
+        self._token = ""
+        self._outages = 0
+
+    def hear(self, news: News) -> None:
+        """The engine's state has changed, or is told for the first time."""
+        if hears_status(self._server.client_capabilities):
+            self._server.protocol.notify(STATUS, news.status())
+        self._news.put_nowait(news)
+
+    async def run(self) -> None:
+        """Show what is heard until cancelled."""
+        while True:
+            news = await self._news.get()
+            if news.state == "loading":
+                await self._loading(news)
+            elif self._token:
+                self._end(news)
+            if news.state == "lost":
+                self._outages += 1
+                self._say_once(f"The connection to the engine broke; it is tried again ({self._outages}).")
+            elif news.state in ("unreachable", "failed"):
+                self._say_once(f"No engine: {news.message}")
+
+    async def _loading(self, news: News) -> None:
+        progress, percentage = self._server.work_done_progress, round(100 * news.fraction)
+        if self._token:
+            progress.report(self._token, types.WorkDoneProgressReport(message=news.message, percentage=percentage))
+            return
+        if not shows_progress(self._server.client_capabilities):
+            return
+        self._token = uuid.uuid4().hex
+        await progress.create_async(self._token)
+        begin = types.WorkDoneProgressBegin(title=TITLE, message=news.message, percentage=percentage)
+        progress.begin(self._token, begin)
+
+    def _end(self, news: News) -> None:
+        self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd(message=news.state))
+        self._token = ""

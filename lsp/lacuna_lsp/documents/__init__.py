@@ -1,0 +1,1 @@
+"""Documents as the client has them: texts, versions, positions, notebooks."""

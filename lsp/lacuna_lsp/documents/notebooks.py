@@ -1,0 +1,47 @@
+"""Notebooks: each cell is a document of its own, and the code cells in front of it are its context."""
+
+from collections.abc import Callable, Sequence
+
+from lsprotocol import types
+
+from lacuna_lsp.documents.document import Document
+from lacuna_model.core.params import Snippet
+
+
+class Notebooks:
+    """The order of the code cells of every open notebook."""
+
+    def __init__(self) -> None:
+        self._cells: dict[str, list[types.NotebookCell]] = {}
+
+    def open(self, notebook: types.NotebookDocument) -> None:
+        """A notebook with its cells in order."""
+        self._cells[notebook.uri] = list(notebook.cells)
+
+    def change(self, uri: str, change: types.NotebookCellArrayChange) -> None:
+        """Cells put in, taken out or moved."""
+        cells = self._cells.get(uri, [])
+        cells[change.start : change.start + change.delete_count] = change.cells or []
+
+    def close(self, uri: str) -> None:
+        """A notebook that is closed."""
+        self._cells.pop(uri, None)
+
+    def above(self, cell: str, find: Callable[[str], Document | None]) -> tuple[Snippet, ...]:
+        """The code cells in front of a cell, in order; none for a document that is no cell."""
+        for cells in self._cells.values():
+            uris = [other.document for other in cells]
+            if cell in uris:
+                code = [other for other in cells[: uris.index(cell)] if other.kind == types.NotebookCellKind.Code]
+                return tuple(_snippets(code, find))
+        return ()
+
+
+def _snippets(cells: Sequence[types.NotebookCell], find: Callable[[str], Document | None]) -> list[Snippet]:
+    found = [find(cell.document) for cell in cells]
+    # The model is told the notebook's name; what editors put behind it for a cell means nothing to it.
+    return [
+        Snippet(document.path.partition("#")[0], document.text.decode(), reason="a cell above")
+        for document in found
+        if document is not None
+    ]

@@ -1,0 +1,1 @@
+"""Edits on command: fill, regenerate, refactor, propagate, previewed as workspace edits."""

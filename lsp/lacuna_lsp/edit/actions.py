@@ -1,0 +1,83 @@
+"""Code actions: our commands where they apply."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from lsprotocol import types
+
+from lacuna_lsp.documents.document import Document
+from lacuna_lsp.edit import placeholders, recipes
+from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.syntax import language_for
+from lacuna_server.console.files import MARKER
+
+KIND = types.CodeActionKind.RefactorRewrite
+
+
+def offered(document: Document, span: types.Range, context: types.CodeActionContext) -> list[types.CodeAction]:
+    """What applies at a range; only what costs nothing to find where the editor asks by itself at every move."""
+    if context.only is not None and not any(KIND.value.startswith(kind) for kind in context.only):
+        return []
+    found = [*_markers(document), *_selection(document, span, context)]
+    if context.trigger_kind != types.CodeActionTriggerKind.Automatic and document.size <= recipes.MAX_BYTES:
+        found += [*_change(document, span), *_bodies(document, span), *_recipes(document)]
+    return found
+
+
+def _markers(document: Document) -> Iterator[types.CodeAction]:
+    if count := document.text.count(MARKER.encode()):
+        title = f"Fill {count} {MARKER} marker{'s' * (count > 1)}"
+        yield _action(title, "lacuna.fillRegions", document, select="markers")
+
+
+def _selection(document: Document, span: types.Range, context: types.CodeActionContext) -> Iterator[types.CodeAction]:
+    if span.start != span.end:
+        said = [{"line": one.range.start.line, "message": one.message} for one in context.diagnostics]
+        yield _action("Regenerate the selection", "lacuna.regenerate", document, range=_plain(span), diagnostics=said)
+
+
+def _change(document: Document, span: types.Range) -> Iterator[types.CodeAction]:
+    """Offered on a line that is not as it was saved."""
+    before, row = document.saved.splitlines(), span.start.line
+    if document.line(row) not in before and document.line(row).strip():
+        yield _action("Make this change at all places like it", "lacuna.propagate", document, position=_at(span.start))
+
+
+def _bodies(document: Document, span: types.Range) -> Iterator[types.CodeAction]:
+    language = language_for(document.path, document.language)
+    if language is None:
+        return
+    text = document.text
+    try:
+        name, start, end = placeholders.scope(text, language, document.offset(span.start))
+        count = len(placeholders.stubs(text, language, start, end))
+    except UnparsableError:  # every other action is offered all the same
+        return
+    if count:
+        title = f"Fill {count} empty {'bodies' if count > 1 else 'body'} in {name or 'this file'}"
+        within = _plain(document.span(start, end))
+        yield _action(title, "lacuna.fillRegions", document, select="bodies", within=within)
+
+
+def _recipes(document: Document) -> Iterator[types.CodeAction]:
+    for recipe in recipes.offered(document):
+        if recipe["places"]:
+            summary = recipe["summary"][0].upper() + recipe["summary"][1:]
+            yield _action(summary, "lacuna.refactor", document, recipe=recipe["name"])
+
+
+def _action(title: str, command: str, document: Document, **arguments: Any) -> types.CodeAction:
+    identifier = {"uri": document.uri, "version": document.version}
+    return types.CodeAction(
+        title,
+        kind=KIND,
+        command=types.Command(title, command, arguments=[{"textDocument": identifier} | arguments]),
+    )
+
+
+def _plain(span: types.Range) -> dict[str, Any]:
+    return {"start": _at(span.start), "end": _at(span.end)}
+
+
+def _at(position: types.Position) -> dict[str, int]:
+    return {"line": position.line, "character": position.character}

@@ -1,0 +1,140 @@
+"""Edits of many places in many files: a refactor asked for, or one change of the user's made everywhere."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from lacuna_lsp.documents.document import Document
+from lacuna_lsp.edit.arguments import Propagate, Refactor
+from lacuna_lsp.edit.edits import Change, Replacement
+from lacuna_lsp.edit.propagate import infer
+from lacuna_lsp.session.client_session import Session
+from lacuna_model.core.errors import RequestError
+from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.syntax import language_for
+from lacuna_server.console.files import BOM
+from lacuna_server.refactor.fill import FileFill, fill_concurrently
+from lacuna_server.refactor.places.gather import gather, known_language
+from lacuna_server.refactor.places.select import by_pattern
+from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.plan import Plan
+from lacuna_server.refactor.recipes import by_recipe
+from lacuna_server.refactor.rewriting.refactoring import Found, Refactoring, by_place, by_structure, by_syntax, places
+from lacuna_server.refactor.rewriting.rewrite import Rewrite
+
+Report = Callable[[str, float], None]
+
+
+def refactoring(session: Session, wanted: Refactor) -> Refactoring:
+    """What is asked for; raises RequestError where that is nothing, or more than one thing."""
+    given = [name for name in ("pattern", "query", "ranges", "recipe") if getattr(wanted, name)]
+    if len(given) != 1:
+        raise RequestError(
+            f"a refactor is one of pattern, query, ranges and recipe, not {' and '.join(given) or 'none'}"
+        )
+    if wanted.recipe:
+        return by_recipe(wanted.recipe, wanted.settings)
+    if wanted.ranges:
+        spans: dict[str, list[tuple[int, int]]] = {}
+        for places in wanted.ranges:
+            document = session.document(places.uri)
+            spans.setdefault(document.path, []).extend(document.bounds(span.lsp) for span in places.ranges)
+        return by_place(spans, wanted.template)
+    language = known_language(wanted.language).name if wanted.language else ""
+    if wanted.query:
+        return by_syntax(wanted.query, wanted.template, language)
+    found = by_structure(wanted.pattern, wanted.template)
+    return Refactoring(found.title, found.find, frozenset([language])) if language else found
+
+
+async def sources(session: Session, wanted: Refactor, languages: frozenset[str]) -> list[Source]:
+    """The texts to look at: open documents as they are in the editor, all others as they are on disk."""
+    if wanted.ranges:
+        named = dict.fromkeys(places.uri for places in wanted.ranges)
+        return [source_of(session.document(uri)) for uri in named]
+    if wanted.text_document is not None:
+        return [source_of(session.document(wanted.text_document.uri, wanted.text_document.version))]
+    opened = {document.path: document for document in session.documents.values()}
+    paths = wanted.paths or session.engine.folders
+    if not paths:  # then what is open is all there is
+        return [source for document in opened.values() for source in _known(document, languages)]
+    on_disk, _ = await asyncio.to_thread(gather, paths, languages, forced=wanted.language if wanted.paths else "")
+    return [source_of(opened[source.path]) if source.path in opened else source for source in on_disk]
+
+
+async def alike(session: Session, wanted: Propagate) -> tuple[Refactoring, list[Source]]:
+    """The user's last change as a refactor, and where to look for places like it."""
+    document = session.document(wanted.text_document.uri, wanted.text_document.version)
+    new, at = source_of(document), document.offset(wanted.position.lsp)
+    old = Source(new.path, document.saved.decode(), new.language)
+    rule = await asyncio.to_thread(infer, old, new, at)
+    found = by_structure(rule.pattern, rule.template)
+
+    def find(looked_at: Sequence[Source]) -> list[Found]:
+        done: set[tuple[str, int]] = set()
+        for source in looked_at:
+            with suppress(UnparsableError):  # what cannot be parsed is left out below, with a line
+                done |= {(source.path, match.start) for match in by_pattern(source, rule.done)}
+        return [
+            (source, item)
+            for source, item in found.find(looked_at)
+            if (source.path, item.start if isinstance(item, Rewrite) else item.at) not in done
+        ]
+
+    language = new.language.name
+    where = Refactor(text_document=wanted.text_document if wanted.scope == "file" else None, language=language)
+    looked_at = await sources(session, where, frozenset([language]))
+    if all(source.path != new.path for source in looked_at):
+        looked_at.append(new)
+    return Refactoring(found.title, find, frozenset([language])), looked_at
+
+
+async def plan(session: Session, wanted: Refactoring, looked_at: Sequence[Source], report: Report) -> Plan:
+    """Find the places and fill their holes."""
+    session.suggestions.hide()
+    found, left_out = await asyncio.to_thread(places, wanted, looked_at)
+    fills = [FileFill(source, rewrites) for source, rewrites in found]
+    total, settled = sum(len(rewrites) for _, rewrites in found), 0
+
+    def advance(count: int) -> None:
+        nonlocal settled
+        settled += count
+        report(f"{settled} of {total} places", settled / total)
+
+    async with session.engine.aside() as answer:
+        await fill_concurrently(fills, answer, advance)
+    return Plan(wanted.title, tuple(fill.edits() for fill in fills), tuple(left_out))
+
+
+def changes(session: Session, proposed: Plan, looked_at: Sequence[Source]) -> list[Change]:
+    """A plan as changes of documents, those on disk included."""
+    texts = {source.path: source for source in looked_at}
+    opened = {document.path: document for document in session.documents.values()}
+    found = []
+    for file in proposed.ready.files:
+        source = texts[file.path]
+        uri = Path(source.path).absolute().as_uri()
+        document, skipped = opened.get(file.path), 0
+        if document is None:  # an editor takes the mark at a file's beginning for no part of its text
+            document = Document(uri, source.text.removeprefix(BOM), 0, source.language.name, session.encoding)
+            skipped = len(source.data) - document.size
+        edits = tuple(
+            Replacement(edit.start - skipped, edit.end - skipped, edit.new_text, edit.label) for edit in file.edits
+        )
+        found.append(Change(document, file.version, edits))
+    return found
+
+
+def _known(document: Document, languages: frozenset[str]) -> list[Source]:
+    """An open document where it is in one of the languages, of which none means any."""
+    language = language_for(document.path, document.language)
+    return [source_of(document)] if language is not None and (not languages or language.name in languages) else []
+
+
+def source_of(document: Document) -> Source:
+    """An open document as a refactor sees it; raises RequestError where its language is not known."""
+    language = language_for(document.path, document.language)
+    if language is None:
+        raise RequestError(f"{document.path} is in no language that can be refactored: {document.language}")
+    return Source(document.path, document.text.decode(), language, document.version)

@@ -1,0 +1,59 @@
+"""Proposed edits as a ``WorkspaceEdit``: versioned, labelled and to be confirmed where the client can do that."""
+
+from collections.abc import Sequence
+
+import msgspec
+from lsprotocol import types
+
+from lacuna_lsp.client.capabilities import confirms_edits, versions_edits
+from lacuna_lsp.documents.document import Document
+
+
+class Replacement(msgspec.Struct, frozen=True):
+    """The bytes from ``start`` to ``end`` of a document become ``text``; ``label`` is what a person reads for it."""
+
+    start: int
+    end: int
+    text: str
+    label: str = ""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """The edits of one document, in order and disjoint; ``version`` is the one they were made for, None on disk."""
+
+    document: Document
+    version: int | None
+    replacements: tuple[Replacement, ...]
+
+
+def workspace_edit(
+    changes: Sequence[Change], client: types.ClientCapabilities, *, confirm: bool
+) -> types.WorkspaceEdit:
+    """The edits in the richest form that the client knows; ``confirm`` asks for a preview, one tick for each region."""
+    if not versions_edits(client):
+        return types.WorkspaceEdit(changes={change.document.uri: _plain(change) for change in changes})
+    if not (confirm and confirms_edits(client)):
+        return types.WorkspaceEdit(document_changes=[_edit(change, _plain(change)) for change in changes])
+    annotations: dict[str, types.ChangeAnnotation] = {}
+    edits = []
+    for change in changes:
+        annotated = []
+        for plain, replacement in zip(_plain(change), change.replacements, strict=True):
+            name = f"{len(annotations)}"
+            line = plain.range.start.line + 1
+            annotations[name] = types.ChangeAnnotation(
+                label=replacement.label or f"line {line}", needs_confirmation=True, description=change.document.path
+            )
+            annotated.append(types.AnnotatedTextEdit(name, plain.range, plain.new_text))
+        edits.append(_edit(change, annotated))
+    return types.WorkspaceEdit(document_changes=edits, change_annotations=annotations)
+
+
+def _plain(change: Change) -> list[types.TextEdit]:
+    document = change.document
+    return [types.TextEdit(document.span(edit.start, edit.end), edit.text) for edit in change.replacements]
+
+
+def _edit(change: Change, edits: Sequence[types.TextEdit | types.AnnotatedTextEdit]) -> types.TextDocumentEdit:
+    identifier = types.OptionalVersionedTextDocumentIdentifier(change.document.uri, change.version)
+    return types.TextDocumentEdit(identifier, list(edits))

@@ -1,0 +1,78 @@
+"""Regions of one document filled together, and a selection made anew."""
+
+from collections.abc import Sequence
+
+from lsprotocol import types
+
+from lacuna_lsp.documents.document import Document
+from lacuna_lsp.edit import placeholders
+from lacuna_lsp.edit.arguments import FillRegions, Regenerate
+from lacuna_lsp.edit.edits import Replacement
+from lacuna_lsp.session.client_session import Session
+from lacuna_lsp.suggest import polish
+from lacuna_lsp.suggest.polish import Habits
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Region
+from lacuna_model.syntax import language_for
+
+MAX_REGIONS = 64  # of one request; more are asked for in turn
+
+
+def regions(document: Document, arguments: FillRegions) -> list[Region]:
+    """The regions that a command names; raises RequestError where there are none, or where they overlap."""
+    start, end = (0, document.size) if arguments.within is None else document.bounds(arguments.within.lsp)
+    if arguments.select == "markers":
+        found = [r for r in placeholders.markers(document.text) if start <= r.start and r.end <= end]
+    elif arguments.select == "bodies":
+        language = language_for(document.path, document.language)
+        found = placeholders.stubs(document.text, language, start, end) if language is not None else []
+    else:
+        found = [region(document, span.lsp) for span in arguments.ranges]
+    found.sort(key=lambda r: r.start)
+    if not found:
+        raise RequestError(f"there is nothing to fill in {document.path}")
+    return found
+
+
+def region(document: Document, span: types.Range) -> Region:
+    """A region for a range: one within a line stays a line."""
+    start, end = document.bounds(span)
+    within_line = start < end and span.start.line == span.end.line
+    return Region(start, end, single_line=within_line)
+
+
+async def fill(session: Session, document: Document, wanted: Sequence[Region]) -> list[Replacement]:
+    """What becomes of the regions; those without a valid fill are left out."""
+    found: list[Replacement] = []
+    for first in range(0, len(wanted), MAX_REGIONS):
+        found += await _fill(session, document, wanted[first : first + MAX_REGIONS])
+    return found
+
+
+async def _fill(session: Session, document: Document, wanted: Sequence[Region]) -> list[Replacement]:
+    result = await session.infill(document, wanted)
+    if result.status != "ok":
+        # One region without a valid fill must not spoil the others.
+        if len(wanted) == 1:
+            return []
+        half = len(wanted) // 2
+        return [*await _fill(session, document, wanted[:half]), *await _fill(session, document, wanted[half:])]
+    habits = Habits.of(document.text.decode(), document.newline)
+    return [
+        Replacement(
+            one.start, one.end, polish.adapt(text, habits), f"fill line {document.position(one.start).line + 1}"
+        )
+        for one, text in zip(wanted, result.fills, strict=True)
+    ]
+
+
+async def alternatives(session: Session, document: Document, arguments: Regenerate) -> list[str]:
+    """Other texts for a range, best first; none of them is what stands there now."""
+    wanted = region(document, arguments.range.lsp)
+    current = document.text[wanted.start : wanted.end].decode()  # now: it may be edited while the engine works
+    result = await session.infill(document, [wanted], candidates=arguments.count + 1, diagnostics=arguments.diagnostics)
+    if result.status != "ok":
+        raise RequestError(result.message or "nothing valid was found for this range")
+    habits = Habits.of(document.text.decode(), document.newline)
+    texts = [polish.adapt(fills[0], habits) for fills in (result.fills, *result.alternatives)]
+    return [text for text in dict.fromkeys(texts) if text != current][: arguments.count]

@@ -1,0 +1,79 @@
+"""Places in a file that wait to be filled: ``<<fill>>`` markers, and bodies that say nothing yet."""
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from lacuna_model.core.params import Region
+from lacuna_model.syntax import Language
+from lacuna_server.console.files import MARKER
+
+_STUB = re.compile(
+    rb"(pass|\.\.\.|raise NotImplementedError(\(.*\))?|(todo|unimplemented)!\(.*\);?|"
+    rb"(panic\(|throw ).*\b(todo|not ?implemented).*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_FUNCTION = re.compile("function|method")
+_TODO = re.compile(rb"\b(TODO|FIXME)\b")
+
+
+def markers(text: bytes) -> list[Region]:
+    """Every ``<<fill>>``; a marker alone in its line may become several lines."""
+    return [Region(match.start(), match.end()) for match in re.finditer(re.escape(MARKER.encode()), text)]
+
+
+def stubs(text: bytes, language: Language, start: int, end: int) -> list[Region]:
+    """The bodies between two byte offsets that only say ``...``, ``pass``, ``TODO`` or the like.
+
+    What is said about them in a comment or a docstring stays: it tells what they should do.
+    """
+    root = language.parser().parse(text).root_node
+    return [
+        region
+        for body in _bodies(root)
+        if body.start_byte < end and body.end_byte > start and (region := _stub(body)) is not None
+    ]
+
+
+def scope(text: bytes, language: Language, at: int) -> tuple[str, int, int]:
+    """The class, or else the function, or else the file around a byte offset: its name ("" for the file) and extent."""
+    node = language.parser().parse(text).root_node.descendant_for_byte_range(at, at)
+    around: list[Node] = []
+    while node is not None and node.parent is not None:
+        if node.child_by_field_name("body") is not None and node.child_by_field_name("name") is not None:
+            around.append(node)
+        node = node.parent
+    classes = [found for found in around if not _FUNCTION.search(found.type)]
+    if not around:
+        return "", 0, len(text)
+    chosen = (classes or around)[0]
+    name = chosen.child_by_field_name("name")
+    return ((name and name.text) or b"").decode(), chosen.start_byte, chosen.end_byte
+
+
+def _bodies(node: Node) -> Iterator[Node]:
+    """The bodies of functions and methods, in order."""
+    for child in node.children:
+        body = child.child_by_field_name("body")
+        if body is not None and _FUNCTION.search(child.type):
+            yield body
+        yield from _bodies(child)
+
+
+def _stub(body: Node) -> Region | None:
+    comments = [child for child in body.named_children if "comment" in child.type]
+    said = [child for child in body.named_children if "comment" not in child.type]
+    if said and _is_docstring(said[0]) and len(said) > 1:
+        said = said[1:]
+    if len(said) == 1 and _STUB.fullmatch(said[0].text or b""):
+        return Region(said[0].start_byte, said[0].end_byte)
+    if said or not (body.text or b"").startswith(b"{"):
+        return None
+    if not any(_TODO.search(comment.text or b"") for comment in comments):
+        return None
+    return Region(comments[-1].end_byte, body.end_byte - 1)
+
+
+def _is_docstring(node: Node) -> bool:
+    return node.type == "expression_statement" and bool(node.named_children) and node.named_children[0].type == "string"

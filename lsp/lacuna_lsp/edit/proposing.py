@@ -1,0 +1,59 @@
+"""Edits brought to the user: confirmed where there are many, applied by the client, and never lost when refused."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from lsprotocol import types
+
+from lacuna_lsp.client.capabilities import confirms_edits
+from lacuna_lsp.edit.edits import Change, workspace_edit
+from lacuna_lsp.session.server_connection import Server
+
+APPLY = "Apply"
+
+
+async def propose(ls: Server, label: str, changes: Sequence[Change], *, confirm: bool) -> dict[str, Any]:
+    """Have the client make edits, after a preview where they are to be ``confirm``-ed.
+
+    The answer has a ``status``: ``nothing``, ``applied``, ``declined``, or ``stale`` with the ``edit`` that the client
+    did not take, which is told to the user in one line.
+    """
+    if not any(change.replacements for change in changes):
+        return {"status": "nothing"}
+    reason = _stale(ls, changes)
+    if not reason:
+        if confirm and not confirms_edits(ls.client_capabilities) and not await _confirmed(ls, label, changes):
+            return {"status": "declined"}
+        edit = workspace_edit(changes, ls.client_capabilities, confirm=confirm)
+        metadata = types.WorkspaceEditMetadata(is_refactoring=confirm)
+        answer = await ls.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, label, metadata))
+        if answer.applied:
+            return {"status": "applied", "edits": sum(len(change.replacements) for change in changes)}
+        reason = answer.failure_reason or _stale(ls, changes)
+        if confirm and not reason:  # a preview that the user has discarded
+            return {"status": "declined"}
+        reason = reason or "the editor did not take the edits"
+    ls.say(f"{label}: nothing was edited, {reason}")
+    return {"status": "stale", "reason": reason, "texts": _texts(changes)}
+
+
+def _stale(ls: Server, changes: Sequence[Change]) -> str:
+    """Which document is not as it was, "" where none is."""
+    for change in changes:
+        if ls.session.is_stale(change.document, change.version):
+            return f"{change.document.path} has changed meanwhile"
+    return ""
+
+
+def _texts(changes: Sequence[Change]) -> dict[str, list[str]]:
+    return {change.document.uri: [edit.text for edit in change.replacements] for change in changes}
+
+
+async def _confirmed(ls: Server, label: str, changes: Sequence[Change]) -> bool:
+    """Ask in one line where the client has no preview."""
+    edits = sum(len(change.replacements) for change in changes)
+    message = f"{label}: {edits} edit{'s' * (edits > 1)} in {len(changes)} file{'s' * (len(changes) > 1)}"
+    actions = [types.MessageActionItem(APPLY), types.MessageActionItem("Cancel")]
+    params = types.ShowMessageRequestParams(types.MessageType.Info, message, actions)
+    chosen = await ls.window_show_message_request_async(params)
+    return chosen is not None and chosen.title == APPLY

@@ -1,0 +1,30 @@
+"""The ready-made refactors for a document, and at how many places of it each would change something."""
+
+from typing import Any
+
+from lacuna_lsp.documents.document import Document
+from lacuna_model.syntax import language_for
+from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.recipes import by_recipe, described, recipes
+from lacuna_server.refactor.rewriting.refactoring import places
+
+MAX_BYTES = 500_000  # of a document that is searched for places
+
+
+def offered(document: Document) -> list[dict[str, Any]]:
+    """Those for its language; ``places`` is None where it cannot be told, for want of settings or for the size."""
+    language = language_for(document.path, document.language)
+    if language is None:
+        return []
+    source = Source(document.path, document.text.decode(), language)
+    counted = document.size <= MAX_BYTES
+    return [
+        described(name) | {"places": _count(name, source) if counted and not recipe.settings else None}
+        for name, recipe in recipes().items()
+        if language.name in recipe.languages
+    ]
+
+
+def _count(name: str, source: Source) -> int:
+    found, _ = places(by_recipe(name, {}), [source])
+    return sum(not rewrite.support for _, rewrites in found for rewrite in rewrites)

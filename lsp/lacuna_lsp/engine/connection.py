@@ -1,0 +1,281 @@
+"""The engine behind one client: found or started, found again when it dies, and told of every document."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import PurePath
+
+from lacuna_lsp.client.news import News, State
+from lacuna_lsp.documents.document import Document
+from lacuna_model.core.params import DecodeOptions, Diagnostic, InfillRequest, InfillResult, Region, Snippet
+from lacuna_server.client.client import Address, Client
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.protocol import (
+    Edit,
+    FeedbackKind,
+    ModelState,
+    Progress,
+    Result,
+    ServiceError,
+    Status,
+    Step,
+    Target,
+)
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 30.0
+POLL_S = 0.2
+# A service closes larger documents, and would be sent the whole text again at every keystroke.
+MAX_DOCUMENT_BYTES = ServerConfig().max_document_bytes
+
+TOKEN_VARIABLE = "LACUNA_TOKEN"  # of an engine that was named by its address
+_STATES: dict[ModelState, State] = {"loading": "loading", "restarting": "loading", "ready": "ready", "failed": "failed"}
+Answer = Callable[[InfillRequest], Awaitable[InfillResult]]
+Send = Callable[[Client], Awaitable[None]]
+
+
+class Engine:
+    """One session with the service, from the client's first message to its last.
+
+    ``locate`` answers the service's address, on every attempt; ``documents`` are those the client has open, and
+    ``tell`` hears of every change of state, ``warn`` of what the user should know; ``folders`` are the client's.
+    """
+
+    def __init__(
+        self,
+        locate: Callable[[], Awaitable[Address]],
+        documents: Callable[[], Sequence[Document]],
+        tell: Callable[[News], None],
+        warn: Callable[[str], None] = log.warning,
+    ) -> None:
+        self._locate = locate
+        self._warn = warn
+        self._documents = documents
+        self._tell = tell
+        self._client: Client | None = None
+        self._outbox: asyncio.Queue[Send] = asyncio.Queue()
+        self._versions: dict[str, int] = {}
+        self._pretended: dict[str, Edit] = {}
+        self._awake = asyncio.Event()
+        self.folders: list[str] = []
+        self.news = News("starting")
+
+    async def run(self) -> None:
+        """Keep a session until cancelled."""
+        pause = FIRST_PAUSE_S
+        while True:
+            try:
+                async with await Client.connect(self._located, name="lacuna-lsp", tell=self._broken) as client:
+                    pause = FIRST_PAUSE_S
+                    await self._serve(client)
+            except ServiceError as error:
+                log.warning("no engine: %s", error)
+                todo = f": set ${TOKEN_VARIABLE} for lacuna-lsp" if error.code == "unauthorized" else ""
+                self._now(News("failed", message=f"{error}{todo}"))
+            except OSError as error:
+                log.warning("no engine: %s", error)
+                self._now(News("unreachable", message=str(error)))
+            self._client = None
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, MAX_PAUSE_S)
+
+    async def _located(self) -> Address:
+        address = await self._locate()
+        if address.unencrypted:
+            self._warn(
+                f"the token and every text go to {address.url} unencrypted, so that others on the way can read them: "
+                "use https:// or an ssh tunnel"
+            )
+        return address
+
+    def _broken(self, why: OSError) -> None:
+        """A connection broke or could not be made; others are tried."""
+        if self._client is None:
+            self._now(News("unreachable", message=str(why)))
+        else:
+            self._now(News("lost", message="the connection to the engine broke"))
+            self._awake.set()
+
+    async def _serve(self, client: Client) -> None:
+        self._outbox = asyncio.Queue()
+        self._versions.clear()
+        self._client = client
+        for document in self._documents():
+            self.open(document)
+        sending = asyncio.create_task(self._send_all(client))
+        try:
+            await self._outbox.join()  # a model that could not be loaded is tried again where a document is opened
+            await self._watch(client)
+        finally:
+            sending.cancel()
+
+    async def _send_all(self, client: Client) -> None:
+        """Documents and feedback, in the order they came in."""
+        while True:
+            send = await self._outbox.get()
+            try:
+                await send(client)
+                if self.news.state == "failed":
+                    self._awake.set()
+            except Exception as error:  # what stands behind it is sent all the same: every request waits for that
+                log.warning("%s", error)
+                self._awake.set()
+            finally:
+                self._outbox.task_done()
+
+    async def _watch(self, client: Client) -> None:
+        """Follow the service's state: closely while it loads, else when there is reason to."""
+        while True:
+            self._awake.clear()  # what wakes from here on may come after the answer
+            status = await client.status()
+            self._now(_news(status))
+            pause = {"loading": POLL_S, "ready": None}.get(self.news.state, MAX_PAUSE_S)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._awake.wait(), pause)
+
+    def _now(self, news: News) -> None:
+        if news != self.news:
+            self.news = news
+            self._tell(news)
+
+    def workspace(self, path: str) -> str:
+        """The innermost of the client's folders that a file lies in, "" where it lies in none."""
+        around = [folder for folder in self.folders if PurePath(path).is_relative_to(folder)]
+        return max(around, key=len, default="")
+
+    # --- documents
+
+    def open(self, document: Document) -> None:
+        """Tell of a document as it is now, unless it is larger than a service takes."""
+        if document.size > MAX_DOCUMENT_BYTES:
+            return
+        text, workspace = document.text.decode(), self.workspace(document.path)
+        self._versions[document.uri] = 0
+        self._pretended.pop(document.uri, None)
+        self._post(
+            lambda client: client.open(
+                document.uri, text, path=document.path, language=document.language, workspace=workspace
+            )
+        )
+
+    def change(self, document: Document, edits: Sequence[Edit]) -> None:
+        """Tell of the edits that led to a document, each to what the one before left."""
+        if document.uri not in self._versions:
+            self.open(document)
+        elif document.size > MAX_DOCUMENT_BYTES:
+            self.close(document)
+        else:
+            self._restore(document)
+            self._change(document, edits)
+
+    def _change(self, document: Document, edits: Sequence[Edit]) -> None:
+        version = self._versions[document.uri] = self._versions[document.uri] + 1
+        self._post(lambda client: client.change(document.uri, version, edits))
+
+    def _restore(self, document: Document) -> None:
+        """Take back what was typed into the engine's document for one request alone."""
+        if (edit := self._pretended.pop(document.uri, None)) is not None:
+            self._change(document, [edit])
+
+    def close(self, document: Document) -> None:
+        """Tell that a document is closed."""
+        if self._versions.pop(document.uri, None) is not None:
+            self._pretended.pop(document.uri, None)
+            self._post(lambda client: client.close(document.uri))
+
+    def feedback(self, request: str, kind: FeedbackKind, *, candidate: int = 0, accepted_bytes: int = 0) -> None:
+        """Tell what became of a fill."""
+        self._post(lambda client: client.feedback(request, kind, candidate=candidate, accepted_bytes=accepted_bytes))
+
+    def _post(self, send: Send) -> None:
+        if self._client is not None:
+            self._outbox.put_nowait(send)
+
+    # --- requests
+
+    async def infill(
+        self,
+        document: Document,
+        regions: Sequence[Region],
+        *,
+        id: str = "",
+        options: DecodeOptions = DecodeOptions(),  # noqa: B008 (frozen)
+        candidates: int = 1,
+        snippets: Sequence[Snippet] = (),
+        diagnostics: Sequence[Diagnostic] = (),
+        supersede: bool = True,
+        typed: Edit | None = None,
+    ) -> InfillResult:
+        """Fill regions of a document; raises ServiceError, ``loading`` where there is no engine to ask now.
+
+        ``typed`` is what the document is taken to contain for this request: ``regions`` lie in it as it then is.
+        """
+        client = self._there()
+        if document.uri not in self._versions:
+            raise ServiceError("too_large", f"files of more than {MAX_DOCUMENT_BYTES >> 20} MiB are not filled")
+        if typed is not None:
+            self._restore(document)
+            self._change(document, [typed])
+            replaced = document.text[typed.start : typed.end].decode()
+            self._pretended[document.uri] = Edit(typed.start, typed.start + len(typed.text.encode()), replaced)
+        target = Target(document.uri, self._versions[document.uri], tuple(regions))
+        try:
+            await self._outbox.join()
+            return await self._result(
+                client.infill(
+                    [target],
+                    id=id,
+                    options=options,
+                    candidates=candidates,
+                    snippets=snippets,
+                    diagnostics=diagnostics,
+                    supersede=supersede,
+                )
+            )
+        finally:
+            if typed is not None:
+                self._restore(document)
+
+    @asynccontextmanager
+    async def aside(self) -> AsyncIterator[Answer]:
+        """Answers requests about texts that are no open documents, such as files to be refactored."""
+        opened = set[str]()
+
+        async def answer(request: InfillRequest) -> InfillResult:
+            client = self._there()
+            uri, workspace = f"lacuna:{request.path}", self.workspace(request.path)
+            await client.open(uri, request.text, path=request.path, language=request.language, workspace=workspace)
+            opened.add(uri)
+            target = Target(uri, 0, request.regions)
+            return await self._result(client.infill([target], options=request.options, supersede=False))
+
+        try:
+            yield answer
+        finally:
+            for uri in opened:
+                self._post(partial(Client.close, uri=uri))
+
+    async def _result(self, answers: AsyncIterator[Progress | Step | Result]) -> InfillResult:
+        try:
+            (result,) = [answer async for answer in answers if isinstance(answer, Result)]
+        except ServiceError as error:
+            if error.code in ("worker_crashed", "loading", "model_failed"):
+                self._awake.set()
+            raise
+        return result.results[0].result
+
+    def _there(self) -> Client:
+        if self._client is None or self.news.state != "ready":
+            raise ServiceError("loading", f"no engine yet: {self.news.message or self.news.state}")
+        return self._client
+
+    async def status(self) -> Status | None:
+        """What the service says of itself, None where there is none now."""
+        return await self._client.status() if self._client is not None and self.news.state != "lost" else None
+
+
+def _news(status: Status) -> News:
+    return News(_STATES[status.state], status.fraction, status.detail or status.model)

@@ -1,0 +1,1 @@
+"""One client's state and connection."""

@@ -1,0 +1,218 @@
+"""What one client has: its documents, its settings, its engine, and what was suggested to it."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from lsprotocol import types
+
+from lacuna_lsp.client import settings as settings_of_client
+from lacuna_lsp.client.errors import StaleError
+from lacuna_lsp.client.news import News
+from lacuna_lsp.client.settings import Settings
+from lacuna_lsp.documents.document import Document
+from lacuna_lsp.documents.notebooks import Notebooks
+from lacuna_lsp.documents.positions import Encoding, to_utf8
+from lacuna_lsp.engine.connection import Engine
+from lacuna_lsp.suggest.debounce import Debounce
+from lacuna_lsp.suggest.inline import Inline, Item, Request
+from lacuna_lsp.suggest.items import Origin
+from lacuna_lsp.suggest.latest import Latest
+from lacuna_lsp.suggest.read_ahead import ReadAhead
+from lacuna_lsp.suggest.suggestions import Suggestions
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Diagnostic, InfillResult, Region
+from lacuna_server.client.client import Address
+from lacuna_server.console.files import BOM
+from lacuna_server.wire.protocol import Edit, FeedbackKind, ServiceError
+
+log = logging.getLogger(__name__)
+
+
+class Session:
+    """One client's state, from ``initialize`` to the end of its connection.
+
+    ``tell`` hears of every change of the engine's state, ``say`` shows the user one line.
+    """
+
+    def __init__(
+        self, locate: Callable[[], Awaitable[Address]], tell: Callable[[News], None], say: Callable[[str], None]
+    ) -> None:
+        self.encoding: Encoding = "utf-16"
+        self.settings = Settings()
+        self.documents: dict[str, Document] = {}
+        self.notebooks = Notebooks()
+        self.suggestions = Suggestions()
+        self.engine = Engine(locate, lambda: list(self.documents.values()), self._hear, self.say_once)
+        self._tell = tell
+        self._say = say
+        self._said: set[str] = set()
+        self._debounce = Debounce()
+        self.inline = Inline(self.engine, self.suggestions, lambda: self.settings, self._debounce)
+        self._latest = Latest()
+        self._read_ahead = ReadAhead(self.engine)
+        self._running: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Look for the engine."""
+        self._running = asyncio.create_task(self.engine.run())
+
+    async def close(self) -> None:
+        """Leave the engine."""
+        self._read_ahead.moved()
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait([self._running])
+
+    def configure(self, values: object) -> None:
+        """Take a client's settings; what is wrong with them is shown once."""
+        self.settings, problems = settings_of_client.parse(values)
+        for problem in problems:
+            self.say_once(problem)
+
+    def _hear(self, news: News) -> None:
+        self._tell(news)
+        if news.state == "ready":
+            self._read_ahead.ready()
+
+    def say_once(self, line: str) -> None:
+        """Show the user a line that has not been shown before."""
+        if line not in self._said:
+            self._said.add(line)
+            self._say(line)
+
+    # --- documents
+
+    def document(self, uri: str, version: int | None = None) -> Document:
+        """An open document; raises RequestError where there is none, StaleError where it is in another version."""
+        document = self.documents.get(uri)
+        if document is None:
+            raise RequestError(f"{uri} is not open")
+        if version is not None and version != document.version:
+            raise StaleError(f"{uri} is open in version {document.version}, not {version}")
+        return document
+
+    def open(self, item: types.TextDocumentItem) -> None:
+        """A document is opened; raises RequestError for a uri that is no text, as no engine could be told of it."""
+        if to_utf8(item.uri).decode() != item.uri:
+            raise RequestError(f"{item.uri!r} is no uri")
+        document = Document(item.uri, item.text, item.version, item.language_id, self.encoding)
+        self.documents[item.uri] = document
+        self.engine.open(document)
+        self._rests(document, 0)
+
+    def change(
+        self, identifier: types.VersionedTextDocumentIdentifier, changes: Sequence[types.TextDocumentContentChangeEvent]
+    ) -> None:
+        """A document has changed; a request for what it was before is of no use any more."""
+        document = self.document(identifier.uri)
+        self._latest.cancel(identifier.uri)
+        self._debounce.typed(time.monotonic() * 1e3)
+        edits = document.apply(changes, identifier.version)
+        self.engine.change(document, edits)
+        if edits:
+            self._rests(document, edits[-1].start + len(edits[-1].text.encode()))
+
+    def close_document(self, uri: str) -> None:
+        """A document is closed."""
+        document = self.document(uri)
+        self._latest.cancel(uri)
+        self._read_ahead.moved()
+        self.suggestions.forget(uri)
+        del self.documents[uri]
+        self.engine.close(document)
+
+    def change_notebook(self, uri: str, change: types.NotebookDocumentChangeEvent) -> None:
+        """Cells were put in, taken out or typed in."""
+        if (cells := change.cells) is None:
+            return
+        if (structure := cells.structure) is not None:
+            self.notebooks.change(uri, structure.array)
+            for opened in structure.did_open or ():
+                self.open(opened)
+            for closed in structure.did_close or ():
+                self.close_document(closed.uri)
+        for typed in cells.text_content or ():
+            self.change(typed.document, typed.changes)
+
+    def focus(self, uri: str, position: types.Position | None) -> None:
+        """The user is in a document, at ``position`` if known: suggestions for others are not waited for."""
+        self._latest.cancel_others(uri)
+        document = self.documents.get(uri)
+        if document is not None and position is not None:
+            offset, _ = document.bounds(types.Range(position, position))
+            self._rests(document, offset)
+
+    def _rests(self, document: Document, offset: int) -> None:
+        """The cursor is at an offset of a document, where the next suggestion is likely to be wanted."""
+        if self.settings.enabled and self.settings.automatic and self.settings.read_ahead:
+            self._read_ahead.rests(document, offset, lambda: self.notebooks.above(document.uri, self.documents.get))
+
+    def is_stale(self, document: Document, version: int | None) -> bool:
+        """Whether a document is closed, in another version, or other on disk than it was (``version`` None)."""
+        if version is not None:
+            return self.documents.get(document.uri) is not document or document.version != version
+        try:
+            return Path(document.path).read_bytes().removeprefix(BOM.encode()) != document.text
+        except OSError:
+            return True
+
+    # --- requests
+
+    async def infill(
+        self,
+        document: Document,
+        regions: Sequence[Region],
+        *,
+        candidates: int = 1,
+        diagnostics: Sequence[Diagnostic] = (),
+    ) -> InfillResult:
+        """Fill regions on the user's command; raises ServiceError, which says what the matter is."""
+        self.suggestions.hide()
+        self._read_ahead.moved()
+        above = self.notebooks.above(document.uri, self.documents.get)
+        return await self.engine.infill(
+            document, regions, candidates=candidates, snippets=above, diagnostics=diagnostics, supersede=False
+        )
+
+    async def suggest(
+        self,
+        document: Document,
+        position: types.Position,
+        *,
+        invoked: bool,
+        selected: types.SelectedCompletionInfo | None = None,
+    ) -> list[Item]:
+        """Suggestions for a cursor; none where the engine has none, is not there, or a newer request came."""
+        offset, _ = document.bounds(types.Range(position, position))
+        above = self.notebooks.above(document.uri, self.documents.get)
+        request = Request(document, offset, invoked, _edit(document, selected), above)
+        turn = self._read_ahead.moved()
+        try:
+            return await self._latest.run(document.uri, self.inline.suggest(request), superseded=[])
+        except ServiceError as error:
+            log.info("no suggestion: %s", error)
+            if error.code == "too_large":
+                self.say_once(f"no suggestions in {document.path}: {error}")
+            return []
+        finally:
+            if turn == self._read_ahead.turn:  # else something else has happened since
+                self._rests(document, offset)
+
+    def feedback(self, kind: FeedbackKind, origin: Origin | None, accepted_bytes: int = 0) -> None:
+        """What became of a suggestion; one that the user dismissed is not made again."""
+        if origin is None:
+            return
+        self.engine.feedback(origin.request, kind, candidate=origin.candidate, accepted_bytes=accepted_bytes)
+        if kind == "rejected" and (suggestion := self.suggestions.find(origin.request)) is not None:
+            for text in suggestion.texts[origin.candidate : origin.candidate + 1]:
+                self.suggestions.reject(suggestion.place, text)
+
+
+def _edit(document: Document, selected: types.SelectedCompletionInfo | None) -> Edit | None:
+    if selected is None:
+        return None
+    start, end = document.bounds(selected.range)
+    return Edit(start, end, to_utf8(selected.text).decode())

@@ -1,0 +1,89 @@
+"""One client's connection: pygls's server with a session, and how it refuses and reports."""
+
+import asyncio
+import functools
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+from lsprotocol import types
+from pygls.exceptions import FeatureRequestError, JsonRpcException
+from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
+
+from lacuna_lsp.client.errors import code
+from lacuna_lsp.client.loading import Loading
+from lacuna_lsp.client.protocol import SESSION_METHODS, Protocol, converter
+from lacuna_lsp.session.client_session import Session
+from lacuna_model.core.errors import LacunaError
+from lacuna_server.client.client import Address
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+EVERY_NOTEBOOK = types.NotebookDocumentFilterWithNotebook(notebook="*")
+
+
+class Server(LanguageServer):
+    """One client's connection; ``ended`` and ``shut_down`` are set by the messages ``exit`` and ``shutdown``."""
+
+    protocol: Protocol
+
+    def __init__(self, locate: Callable[[], Awaitable[Address]]) -> None:
+        super().__init__(
+            "lacuna-lsp",
+            version("lacuna-code"),
+            protocol_cls=Protocol,
+            converter_factory=converter,
+            notebook_document_sync=types.NotebookDocumentSyncOptions([EVERY_NOTEBOOK]),
+        )
+        for method in SESSION_METHODS:
+            self.protocol.fm.builtin_features.pop(method)
+        self.loading = Loading(self, lambda line: self.session.say_once(line))
+        self.session = Session(locate, self.loading.hear, self.say)
+        self.ended = threading.Event()
+        self.shut_down = False
+        self._following: asyncio.Task[None] | None = None
+
+    @property
+    def folders(self) -> list[str]:
+        """The paths of the folders that the client has open."""
+        uris = list(self.workspace.folders) or [self.workspace.root_uri or ""]
+        return [path for uri in uris if (path := to_fs_path(uri))]
+
+    def say(self, line: str) -> None:
+        """Show the user one line."""
+        self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"Lacuna: {line}"))
+
+    def report_server_error(self, error: Exception, source: type[Exception]) -> None:
+        """Faults go to the log: an editor would show each as a popup otherwise, at every keystroke."""
+        if source is FeatureRequestError:  # the client has its answer
+            return
+        log.error("%s: %s", source.__name__, error)
+        self.window_log_message(types.LogMessageParams(types.MessageType.Error, f"{error}"))
+
+    def start(self) -> None:
+        """The client is there: tell it how things are, and look for the engine."""
+        self.loading.hear(self.session.engine.news)
+        self._following = asyncio.create_task(self.loading.run())
+        self.session.start()
+
+    async def close(self) -> None:
+        """The client has gone."""
+        await self.session.close()
+        if self._following is not None:
+            self._following.cancel()
+
+
+def refusing(handler: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Coroutine[Any, Any, T]]:
+    """Lets a handler refuse bad input with a LacunaError, which the client gets as the error that LSP has for it."""
+
+    @functools.wraps(handler)
+    async def wrapped(ls: Server, *arguments: Any) -> T:
+        try:
+            return await handler(ls, *arguments)
+        except LacunaError as error:
+            raise JsonRpcException(str(error), code(error)) from None
+
+    return wrapped

@@ -1,0 +1,164 @@
+"""Inline completion: from a cursor to suggestions, through the cache, the debounce and the engine."""
+
+import asyncio
+import re
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lacuna_lsp.client.settings import Settings
+from lacuna_lsp.documents.document import Document
+from lacuna_lsp.engine.connection import Engine
+from lacuna_lsp.suggest import polish, triggers
+from lacuna_lsp.suggest.debounce import Debounce
+from lacuna_lsp.suggest.polish import Habits
+from lacuna_lsp.suggest.suggestions import Match, Place, Suggestion, Suggestions, distinct
+from lacuna_lsp.suggest.triggers import Cursor
+from lacuna_model.core.params import DecodeOptions, Snippet
+from lacuna_model.core.regions import at_cursor
+from lacuna_server.wire.protocol import Edit
+
+AROUND = 6000  # bytes on either side of the cursor that suggestions are told apart and trimmed by
+USABLE = ("ok", "deadline")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A cursor at a byte offset of a document; what is ``selected`` in a list of completions stands there already.
+
+    ``invoked`` says that the user asked for it. ``above`` is what other documents say that stand in front of this
+    one, such as the cells of a notebook.
+    """
+
+    document: Document
+    offset: int
+    invoked: bool
+    selected: Edit | None = None
+    above: tuple[Snippet, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A suggestion: ``text`` for the bytes from ``start`` to ``end``, and which fill of the engine it comes from."""
+
+    text: str
+    start: int
+    end: int
+    request: str
+    candidate: int
+
+
+@dataclass(slots=True)
+class Counts:
+    """How often suggestions were wanted where one helps, served from the cache, asked of the engine, and kept back.
+
+    Those that are ``unsure`` are not shown unasked.
+    """
+
+    wanted: int = 0
+    cached: int = 0
+    asked: int = 0
+    unsure: int = 0
+
+
+class Inline:
+    """Makes the suggestions of one client."""
+
+    def __init__(
+        self, engine: Engine, suggestions: Suggestions, settings: Callable[[], Settings], debounce: Debounce
+    ) -> None:
+        self._engine = engine
+        self._suggestions = suggestions
+        self._settings = settings
+        self._debounce = debounce
+        self.counts = Counts()
+
+    async def suggest(self, request: Request) -> list[Item]:
+        """Suggestions for a cursor, best first; none where none helps."""
+        settings = self._settings()
+        if not settings.enabled or request.document.language in settings.disabled_languages:
+            return []
+        if not (request.invoked or settings.automatic):
+            return []
+        place, cursor = look(request)
+        if (rejected := self._suggestions.typed(place)) is not None:
+            self._engine.feedback(rejected, "rejected")
+        wanted = triggers.shape(cursor, settings.multiline, invoked=request.invoked)
+        if wanted == "none":
+            return []
+        self.counts.wanted += 1
+        match = self._suggestions.at(place)
+        if match is None or self._is_outdated(match.suggestion, request, place):
+            if settings.debounce and not request.invoked:
+                await asyncio.sleep(
+                    self._debounce.delay(cursor.head, cursor.tail, at_end=not place.after.strip()) / 1e3
+                )
+            self.counts.asked += 1
+            match = await self._ask(request, place, cursor.tail, multiline=wanted == "block")
+        else:
+            self.counts.cached += 1
+        if self._is_unsure(match.suggestion, request):
+            self.counts.unsure += 1
+            match = Match(match.suggestion, ())
+        return self._items(request, place, match)
+
+    def _is_outdated(self, suggestion: Suggestion, request: Request, place: Place) -> bool:
+        """Whether to ask again: for several, or as the user has typed on where nothing could be shown."""
+        if request.invoked:
+            return not suggestion.several
+        return self._is_unsure(suggestion, request) and suggestion.place != place
+
+    def _is_unsure(self, suggestion: Suggestion, request: Request) -> bool:
+        return not request.invoked and suggestion.confidence < self._settings().min_confidence
+
+    async def _ask(self, request: Request, place: Place, tail: str, *, multiline: bool) -> Match:
+        settings, id = self._settings(), uuid.uuid4().hex
+        typed = request.selected
+        at = request.offset if typed is None else typed.start + len(typed.text.encode())
+        region = at_cursor(at, tail, settings.max_tokens, settings.max_lines if multiline else 1)
+        began = time.monotonic()
+        filled = await self._engine.infill(
+            request.document,
+            [region],
+            id=id,
+            options=DecodeOptions(deadline_ms=settings.deadline_ms),
+            candidates=settings.candidates if request.invoked else 1,
+            snippets=request.above,
+            typed=typed,
+        )
+        self._debounce.answered((time.monotonic() - began) * 1e3)
+        fills = [filled.fills[0], *(fill[0] for fill in filled.alternatives)] if filled.status in USABLE else []
+        habits = Habits.of(place.before + place.after, request.document.newline)
+        texts = tuple(polish.clean(fill, habits, max_lines=region.max_lines) for fill in fills)
+        confidence = next((lines[0] for lines in filled.confidence if lines), 1.0)  # an older engine tells nothing
+        suggestion = Suggestion(place, texts, id, request.invoked, filled.stats.constrained, confidence)
+        self._suggestions.keep(suggestion)
+        return Match(suggestion, tuple(enumerate(texts)))
+
+    def _items(self, request: Request, place: Place, match: Match) -> list[Item]:
+        suggestion, selected = match.suggestion, request.selected
+        start, end = (request.offset, request.offset) if selected is None else (selected.start, selected.end)
+        fitted = [
+            polish.fit(text, place.before, place.after, constrained=suggestion.constrained) for _, text in match.texts
+        ]
+        chosen = [
+            (match.texts[index][0], text)
+            for index, text in distinct(fitted)
+            if request.invoked or not self._suggestions.rejected(place, text)
+        ]
+        self._suggestions.show(place, [text for _, text in chosen], suggestion.request)
+        lead = selected.text if selected is not None else ""
+        return [Item(lead + text, start, end, suggestion.request, candidate) for candidate, text in chosen]
+
+
+def look(request: Request) -> tuple[Place, Cursor]:
+    """The place and the line of a cursor, with what is selected in it."""
+    document, selected = request.document, request.selected
+    start, end = (request.offset, request.offset) if selected is None else (selected.start, selected.end)
+    before = document.before(start, AROUND).decode(errors="ignore") + (selected.text if selected else "")
+    after = document.after(end, AROUND).decode(errors="ignore")
+    *lines, head = _LINE_END.split(before)
+    above = next((line for line in reversed(lines) if line.strip()), "")
+    return Place(document.uri, before, after), Cursor(head, _LINE_END.split(after, maxsplit=1)[0], above)

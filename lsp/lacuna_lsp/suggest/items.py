@@ -1,0 +1,82 @@
+"""Suggestions as a client reads them, and back."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
+from lsprotocol import types
+from msgspec import Meta
+
+from lacuna_lsp.documents.document import Document
+from lacuna_lsp.documents.positions import byte_column, to_utf8
+from lacuna_lsp.suggest.inline import Item
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import MAX_CANDIDATES
+
+ACCEPTED = "lacuna.accepted"
+_WORD = re.compile(r"\w*$")
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Which fill of the engine an item is; it travels as the argument of the command that runs on acceptance."""
+
+    request: str
+    candidate: Annotated[int, Meta(ge=0, lt=MAX_CANDIDATES)]
+
+
+def inline(document: Document, items: Sequence[Item]) -> types.InlineCompletionList:
+    """Items of ``textDocument/inlineCompletion``."""
+    return types.InlineCompletionList(
+        [
+            types.InlineCompletionItem(item.text, range=document.span(item.start, item.end), command=_accepted(item))
+            for item in items
+        ]
+    )
+
+
+def completion(document: Document, items: Sequence[Item]) -> types.CompletionList:
+    """Items of ``textDocument/completion``; they replace the word in front of the cursor, by which clients filter."""
+    return types.CompletionList(is_incomplete=True, items=[_completion(document, item) for item in items])
+
+
+def origin(item: types.InlineCompletionItem) -> Origin | None:
+    """The fill that an item came from, where the client has kept its command."""
+    return origin_of(item.command.arguments or ()) if item.command is not None else None
+
+
+def origin_of(arguments: Sequence[Any]) -> Origin | None:
+    """The fill that the arguments of an item's command name; raises RequestError where they name none."""
+    try:
+        return msgspec.convert(arguments[0], Origin) if arguments else None
+    except msgspec.ValidationError as error:
+        raise RequestError(f"not an item of Lacuna: {error}") from None
+
+
+def bytes_taken(item: types.InlineCompletionItem, units: int) -> int:
+    """The bytes of the first ``units`` UTF-16 units of an item's text."""
+    text = item.insert_text if isinstance(item.insert_text, str) else item.insert_text.value
+    return byte_column(to_utf8(text), units, "utf-16")
+
+
+def _completion(document: Document, item: Item) -> types.CompletionItem:
+    position = document.position(item.start)
+    head = document.line(position.line)[: item.start - document.offset(types.Position(position.line, 0))].decode()
+    word = _WORD.search(head)
+    written = word[0] if word else ""
+    text = written + item.text
+    return types.CompletionItem(
+        label=text.strip().splitlines()[0],
+        kind=types.CompletionItemKind.Text,
+        detail="Lacuna",
+        documentation=item.text if "\n" in item.text else None,
+        sort_text=f"\uffff{item.candidate}",
+        filter_text=text,
+        insert_text_mode=types.InsertTextMode.AsIs,
+        text_edit=types.TextEdit(document.span(item.start - len(written.encode()), item.end), text),
+        command=_accepted(item),
+    )
+
+
+def _accepted(item: Item) -> types.Command:
+    return types.Command("Accepted", ACCEPTED, arguments=[msgspec.to_builtins(Origin(item.request, item.candidate))])

@@ -1,0 +1,132 @@
+"""Speed beside llama.cpp: the same weights, text, machine and run, the two taking turns."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+
+from lacuna_model.core.errors import LacunaError
+from lacuna_model.evaluate.bench.busy_core import busy_core
+from lacuna_model.evaluate.bench.contexts import Context, Encode, contexts
+from lacuna_model.evaluate.bench.peers import Completer, FillerCompleter, LlamaCompleter
+from lacuna_model.evaluate.bench.summary import BenchReport, Cell, State, ratios, table
+from lacuna_model.evaluate.tasks.llama import LlamaCpp
+from lacuna_model.evaluate.tasks.runner import Filler
+
+LENGTHS = (16, 32, 64)
+CONTEXT_TOKENS = 1100
+_TYPED = 1  # characters that the user types between two warm completions
+
+
+class BenchError(LacunaError):
+    """A measurement that would not compare like with like."""
+
+
+def measure(engine: Completer, context: Context, typed: str, num_tokens: int) -> float:
+    """Milliseconds of one completion, brought to ``num_tokens`` tokens.
+
+    A fill's tokens are counted as delivered: the healed one is not among them, and blocks may join at a seam, so that
+    one or two are missing. Raises BenchError where a quarter is.
+    """
+    started = time.perf_counter()
+    generated = engine.complete(context, typed, num_tokens)
+    elapsed = (time.perf_counter() - started) * 1000
+    if abs(generated - num_tokens) > num_tokens // 4:
+        raise BenchError(f"{engine.name} generated {generated} tokens where {num_tokens} were asked for")
+    return elapsed * num_tokens / generated
+
+
+def warm_runs(engines: Sequence[Completer], context: Context, num_tokens: int, runs: int) -> Iterator[list[float]]:
+    """Per run, the time of every engine: the context is cached and a character was typed since."""
+    for engine in engines:
+        engine.complete(context, "", num_tokens)
+    for run in range(1, runs + 1):
+        typed = context.line[: run * _TYPED]
+        yield [measure(engine, context, typed, num_tokens) for engine in engines]
+
+
+def cold_runs(
+    engines: Sequence[Completer], fresh: Iterator[Context], num_tokens: int, runs: int
+) -> Iterator[list[float]]:
+    """Per run, the time of every engine for a context that none has seen."""
+    for _ in range(runs):
+        context = next(fresh)
+        yield [measure(engine, context, "", num_tokens) for engine in engines]
+
+
+def summarise(engines: Sequence[Completer], state: State, num_tokens: int, times: list[list[float]]) -> list[Cell]:
+    """One cell per engine from the times of its runs."""
+    columns = np.percentile(np.array(times), [50, 95], axis=0).T
+    return [
+        Cell(engine.name, state, num_tokens, len(times), round(float(p50), 3), round(float(p95), 3))
+        for engine, (p50, p95) in zip(engines, columns, strict=True)
+    ]
+
+
+def bench(
+    engines: Sequence[Completer],
+    encode: Encode,
+    *,
+    lengths: Sequence[int] = LENGTHS,
+    warm: int = 9,
+    cold: int = 5,
+    advance: Callable[[str], None] = lambda _: None,
+) -> list[Cell]:
+    """Measures every engine, warm and cold, for every length; ``advance`` hears of each run."""
+    fresh = contexts(encode, CONTEXT_TOKENS)
+    cells: list[Cell] = []
+    for engine in engines:  # the first call of anything pays for what is lazy
+        engine.complete(next(fresh), "", lengths[0])
+    for num_tokens in lengths:
+        plans: list[tuple[State, Iterator[list[float]]]] = [
+            ("warm", warm_runs(engines, next(fresh), num_tokens, warm)),
+            ("cold", cold_runs(engines, fresh, num_tokens, cold)),
+        ]
+        for state, plan in plans:
+            times: list[list[float]] = []
+            for row in plan:
+                times.append(row)
+                advance(f"{state}, {num_tokens} tokens")
+            cells += summarise(engines, state, num_tokens, times)
+    return cells
+
+
+def bench_main(
+    filler: Filler,
+    encode: Encode,
+    gguf: Path,
+    *,
+    lengths: Sequence[int] = LENGTHS,
+    warm: int = 9,
+    cold: int = 5,
+    threads: int = 2,
+    busy: bool = False,
+    as_json: bool = False,
+) -> BenchReport:
+    """``lacuna bench``: measures ``filler`` and llama.cpp with the same ``gguf``, without and with drafts.
+
+    Prints the figures. Raises BenchError, or LacunaError where llama-cpp-python is not installed.
+    """
+    plain, drafting = (LlamaCpp(gguf, threads=threads, ngrams=ngrams) for ngrams in (False, True))
+    peers = [LlamaCompleter("llama.cpp", plain, encode), LlamaCompleter("llama.cpp, n-grams", drafting, encode)]
+    engines: list[Completer] = [FillerCompleter(filler), *peers]
+    with Progress(console=Console(stderr=True)) as progress:
+        task = progress.add_task("bench", total=len(lengths) * (warm + cold))
+
+        def advance(what: str) -> None:
+            progress.update(task, advance=1, description=what)
+
+        with busy_core() if busy else nullcontext():
+            cells = bench(engines, encode, lengths=lengths, warm=warm, cold=cold, advance=advance)
+    report = BenchReport(CONTEXT_TOKENS, threads, busy, plain.compiled_for, cells, ratios(cells, filler.name))
+    if as_json:
+        sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
+    else:
+        Console().print(table(report))
+    return report

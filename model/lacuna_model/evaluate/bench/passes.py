@@ -1,0 +1,88 @@
+"""``lacuna bench passes``: what one forward pass costs, by slots, and what encoding the context costs."""
+
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+import numpy as np
+import torch
+from rich.table import Table
+
+from lacuna_model.backends.readers import Loaded, opening
+from lacuna_model.core.context import Layout, lay_out
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import InfillRequest
+from lacuna_model.evaluate.bench.contexts import contexts
+from lacuna_model.fim.context import FimContext
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.fim.tracks import Track
+
+ROWS = (1, 2, 4, 8, 16, 32)
+
+
+class PassCost(msgspec.Struct, frozen=True):
+    """Times in milliseconds: the context's encoding where ``rows`` is 0, else a pass over so many, with its logits."""
+
+    rows: int
+    context_tokens: int
+    ms_p50: float
+    ms_p95: float
+
+
+def bench_passes(model: Loaded, *, context_tokens: int = 1024, runs: int = 15) -> list[PassCost]:
+    """The cost of encoding a context of real code anew, and of passes over one gap in it."""
+    context = next(contexts(model.tokenizer.encode, context_tokens))
+    request = InfillRequest("", (), path="bench.py")
+    texts = (context.before, context.after)
+    layout = lay_out(texts, model.tokenizer, opening(model, request))
+    if not isinstance(model, LoadedFim):
+        raise RequestError("what a pass of an open checkpoint costs depends on all of the text")
+    return _passes(model, layout, runs)
+
+
+@torch.inference_mode()
+def _passes(model: LoadedFim, layout: Layout, runs: int) -> list[PassCost]:
+    """Passes that verify a draft of so many tokens."""
+
+    def encoded() -> tuple[FimContext, int]:
+        context = FimContext(model.transformer, model.tokenizer, model.fim.suffix, model.cache_dtype)
+        total = context.update(layout).total
+        context.reader.read([context.chain(0)])
+        return context, total
+
+    context, total = encoded()
+    costs = [_cost(0, total, encoded, max(runs // 3, 1))]
+    reader, chain = context.reader, context.chain(0)
+    for rows in ROWS:
+        track = reader.new()
+        track.become([model.fim.middle] * rows, sum(len(one.ids) for one in chain))
+
+        def verify(track: Track = track) -> None:
+            track.forget_from(0)
+            reader.logits(reader.read([[*chain, track]])[track])
+
+        costs.append(_cost(rows, total, verify, runs))
+        reader.drop(track)
+    return costs
+
+
+def _cost(rows: int, context_tokens: int, work: Callable[[], object], runs: int) -> PassCost:
+    work()
+    times = []
+    for _ in range(runs):
+        started = time.perf_counter()
+        work()
+        times.append((time.perf_counter() - started) * 1e3)
+    p50, p95 = np.percentile(times, [50, 95])
+    return PassCost(rows, context_tokens, float(p50), float(p95))
+
+
+def table(costs: Sequence[PassCost]) -> Table:
+    """The costs as a table."""
+    grid = Table(title=f"Passes with {costs[0].context_tokens} tokens of context")
+    for name in ("what", "p50 ms", "p95 ms"):
+        grid.add_column(name, justify="left" if name == "what" else "right")
+    for cost in costs:
+        what = f"pass over {cost.rows} rows" if cost.rows else "encode the context"
+        grid.add_row(what, f"{cost.ms_p50:.1f}", f"{cost.ms_p95:.1f}")
+    return grid

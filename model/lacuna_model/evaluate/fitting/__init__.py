@@ -1,0 +1,1 @@
+"""What is fitted on held-out code: the confidence of suggestions."""

@@ -1,0 +1,68 @@
+"""Fits how far the model's own probabilities are to be believed: ``lacuna train confidence``."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import torch
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from lacuna_model.decode.confidence import Calibration, fitted
+from lacuna_model.evaluate.bench.typed import Shown, Typed, shown, suggest, typed_cases
+from lacuna_model.evaluate.fitting.logistic import fewest_nats
+from lacuna_model.evaluate.tasks.runner import Filler
+from lacuna_model.hub import atomic
+from lacuna_model.train.stored.documents import Document, read_documents
+from lacuna_model.train.stored.packages import CorpusError
+
+
+def held_out_documents(corpus: Path) -> list[Document]:
+    """The held-out files of a corpus folder in every language; raises CorpusError where there are none."""
+    paths = sorted(corpus.glob("*/held_out.jsonl.zst"))
+    if not paths:
+        raise CorpusError(f"{corpus}: no held-out files; `lacuna train corpus` builds the corpus")
+    return [document for path in paths for document in read_documents(path)]
+
+
+def fit_main(
+    filler: Filler,
+    documents: Sequence[Document],
+    out: Path,
+    *,
+    num_cases: int,
+    seed: int,
+    advance: Callable[[], None] = lambda: None,
+) -> list[Shown]:
+    """Suggest in held-out files, fit on every other package, and write the numbers to ``out``.
+
+    Returns what they come to in the packages between. ``advance`` is called after each case. Raises CorpusError where
+    too few suggestions are right to tell anything.
+    """
+    seen: list[Typed] = []
+    for case in typed_cases(documents, num_cases, seed):
+        suggestion = suggest(case, filler)
+        seen += [suggestion] if suggestion.suggested else []
+        advance()
+    fitting = set(sorted({one.package for one in seen})[::2])
+    own = [one for one in seen if one.package in fitting]
+    others = [one for one in seen if one.package not in fitting]
+    if not (any(one.exact for one in own) and any(one.exact for one in others)):
+        raise CorpusError(f"{len(seen)} suggestions, of which too few are right: ask for more cases")
+    calibration = fit(own)
+    with atomic.replacing(out) as stream:
+        stream.write(msgspec.json.format(msgspec.json.encode(calibration)) + b"\n")
+    return shown([recalibrated(one, calibration) for one in others])
+
+
+def fit(suggestions: Sequence[Typed]) -> Calibration:
+    """The calibration under which what became of the suggestions is the likeliest."""
+    said = torch.tensor([(1.0, fitted().said(one.confidence)) for one in suggestions], dtype=torch.float64)
+    right = torch.tensor([float(one.exact) for one in suggestions], dtype=torch.float64)
+    constant, slope = fewest_nats(2, lambda found: binary_cross_entropy_with_logits(said @ found, right))
+    return Calibration(constant, slope)
+
+
+def recalibrated(suggestion: Typed, calibration: Calibration) -> Typed:
+    """The suggestion with the confidence that another calibration has in it."""
+    confidence = calibration.probability(fitted().said(suggestion.confidence))
+    return msgspec.structs.replace(suggestion, confidence=confidence)

@@ -1,0 +1,1 @@
+"""Gaps cut into held-out files of eight languages: exact match and similarity, beside the peer."""

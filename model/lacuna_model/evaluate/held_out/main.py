@@ -1,0 +1,85 @@
+"""``lacuna evaluate --held-out``: engines on gaps in held-out files of every language."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from lacuna_model.backends.readers import load_tokenizer
+from lacuna_model.core.errors import RequestError
+from lacuna_model.evaluate.held_out.measure import Restored, restore
+from lacuna_model.evaluate.held_out.tables import HeldOutReport, Question, report
+from lacuna_model.evaluate.held_out.texts import HeldOut, find_held_out
+from lacuna_model.evaluate.tasks.engines import STEPS, compared_by_default, compared_engines
+from lacuna_model.evaluate.tasks.records import Records, subject
+from lacuna_model.evaluate.tasks.runner import Filler, pick
+
+DEFAULT_CASES = 3
+
+
+def held_out_main(
+    corpus: Path,
+    model: str,
+    *,
+    engines: Sequence[str] = (),
+    languages: Sequence[str] = (),
+    cases: int = DEFAULT_CASES,
+    seed: int = 0,
+    records: Path | None = None,
+    plots: Path | None = None,
+) -> HeldOutReport:
+    """Measures engines on the held-out files of a corpus.
+
+    ``cases`` are per language; ``records`` keeps every result, and an evaluation that was interrupted goes on from
+    there; ``plots`` is a folder for the picture. Raises CorpusError, RequestError or WeightsError.
+    """
+    draw = _plotting(engines) if plots else None
+    found = find_held_out(corpus, languages)
+    tokenizer = load_tokenizer(model)
+    files = {language: HeldOut(path, language) for language, path in found.items()}
+    fillers = pick(compared_engines(model), engines or compared_by_default(model))
+    question = Question(subject(model), tuple(files), cases, seed)
+    with Records(records, question, msgspec.json.Decoder(Restored)) as kept:
+        results = list(measure(question, files, fillers, tokenizer.encode, kept))
+    figures = report(question, results)
+    if draw and plots:
+        draw(figures, plots)
+    return figures
+
+
+def measure(
+    question: Question,
+    files: Mapping[str, HeldOut],
+    fillers: Sequence[Filler],
+    encode: Callable[[str], list[int]],
+    kept: Records[Restored],
+) -> Iterator[Restored]:
+    """All results, those found in ``kept`` among them: the fills of every case, the engines taking turns."""
+    filled = {(one.engine, one.language, one.number) for one in kept.found}
+    yield from kept.found
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task("held-out files", total=len(files) * question.cases * len(fillers))
+        for language, texts in files.items():
+            progress.update(task, description=f"gaps in {language}")
+            for number, case in enumerate(texts.cases(question.cases, question.seed)):
+                for filler in fillers:
+                    if (filler.name, language, number) not in filled:
+                        restored = restore(case, number, filler, encode)
+                        kept.add(restored)
+                        yield restored
+                    progress.advance(task)
+
+
+def _plotting(engines: Sequence[str]) -> Callable[[HeldOutReport, Path], Path]:
+    if not any(name in STEPS for name in engines):
+        raise RequestError(
+            f"--plots draws what steps do to an open checkpoint; name --engines lacuna,{','.join(STEPS)}"
+        )
+    try:
+        from lacuna_model.evaluate.held_out.plots import draw
+    except ImportError as error:
+        raise RequestError("plots need matplotlib: pip install 'lacuna-code[evaluate]'") from error
+    return draw

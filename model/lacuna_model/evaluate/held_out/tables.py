@@ -1,0 +1,68 @@
+"""The figures of the evaluation on held-out files, as a report and as tables."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from rich.table import Table
+
+from lacuna_model.evaluate.held_out.measure import ALL, FillScores, Matrix, Restored, summarise
+from lacuna_model.evaluate.tasks.engines import STEPS
+
+
+class Question(msgspec.Struct, frozen=True, tag="question"):
+    """What was asked: only records of the same question are gone on with. ``subject`` says which weights these are."""
+
+    subject: str
+    languages: tuple[str, ...]
+    cases: int
+    seed: int
+
+
+class HeldOutReport(msgspec.Struct, frozen=True):
+    """What ``lacuna evaluate --held-out`` prints with ``--json``.
+
+    ``fills`` by engine, language and shape; ``steps`` by how many slots a step may commit.
+    """
+
+    question: Question
+    fills: Matrix
+    steps: dict[str, FillScores]
+
+
+def report(question: Question, results: Sequence[Restored]) -> HeldOutReport:
+    """Figures over all results."""
+    matrix = summarise(results)
+    # Our engine as it is belongs to both: its default is one of the ways to spend steps.
+    curve = {name: languages[ALL][ALL] for name, languages in matrix.items() if name in ("lacuna", *STEPS)}
+    return HeldOutReport(
+        question=question,
+        fills={name: languages for name, languages in matrix.items() if name not in STEPS},
+        steps=curve if len(curve) > 1 else {},
+    )
+
+
+def tables(found: HeldOutReport) -> list[Table]:
+    """Everything as tables."""
+    by_shape = _fills("By shape", {name: languages[ALL] for name, languages in found.fills.items()})
+    by_language = {
+        name: {language: shapes[ALL] for language, shapes in languages.items() if language != ALL}
+        for name, languages in found.fills.items()
+    }
+    steps = {name: {ALL: scores} for name, scores in found.steps.items()}
+    grids = [by_shape, _fills("By language", by_language)]
+    grids += [_fills("Steps against quality", steps)] if steps else []
+    return grids
+
+
+def _fills(title: str, rows: Mapping[str, Mapping[str, FillScores]]) -> Table:
+    grid = Table(title=title, caption="exact match with its 95 % Wilson interval")
+    for name in ("engine", "gaps of", "n", "exact", "similarity", "right", "syntax", "passes", "tok/pass", "p50"):
+        grid.add_column(name, justify="left" if name in ("engine", "gaps of") else "right")
+    for engine, groups in rows.items():
+        for index, (group, scores) in enumerate(groups.items()):
+            exact = f"{scores.exact:.1%} ({scores.exact_low:.0%} to {scores.exact_high:.0%})"
+            rates = (exact, f"{scores.similarity:.3f}", f"{scores.right:.1%}", f"{scores.syntax_valid:.1%}")
+            passes = (f"{scores.passes:.1f}", f"{scores.tokens_per_pass:.2f}", f"{scores.ms_p50:.0f} ms")
+            grid.add_row("" if index else engine, group, str(scores.gaps), *rates, *passes)
+        grid.add_section()
+    return grid

@@ -1,0 +1,148 @@
+"""``lacuna evaluate --data FILE --gaps N``: several lines cut out of one solution, filled together and one by one."""
+
+import time
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+from rich.table import Table
+
+from lacuna_model.core import regions as region_groups
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region
+from lacuna_model.evaluate.tasks.dataset import Problem
+from lacuna_model.evaluate.tasks.runner import MAX_TOKENS, Filler, parses
+from lacuna_model.evaluate.tasks.sandbox import Sandbox
+
+TOGETHER, ONE_BY_ONE = "together", "one by one"
+
+
+class Several(msgspec.Struct, frozen=True):
+    """A solution with gaps: ``request`` as an engine gets it, and what to put behind the filled text to judge it."""
+
+    task: str
+    request: InfillRequest
+    judged_by: str
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of one solution: whether its tests passed, forward passes, tokens, and milliseconds."""
+
+    way: str
+    task: str
+    passed: bool
+    valid: bool
+    nfe: int
+    tokens: int
+    ms: float
+
+
+class WayScores(msgspec.Struct, frozen=True):
+    """The figures of one way over all solutions; times are in milliseconds a solution."""
+
+    way: str
+    solutions: int
+    passed: int
+    valid: int
+    nfe: int
+    tokens: int
+    ms_p50: float
+    ms_p95: float
+
+
+def several(problems: Sequence[Problem], gaps: int) -> list[Several]:
+    """One solution for every task with ``gaps`` problems of a single line, as far apart as there are.
+
+    Raises RequestError where there is none.
+    """
+    by_task: dict[str, list[Problem]] = {}
+    for problem in problems:
+        if problem.kind == "single":
+            by_task.setdefault("/".join(problem.task_id.split("/")[1:3]), []).append(problem)
+    found = []
+    for task, own in by_task.items():
+        ordered = sorted(own, key=lambda problem: len(problem.prompt))
+        if len(ordered) >= gaps:
+            places = np.linspace(0, len(ordered) - 1, gaps).round().astype(int)
+            found.append(_cut(task, [ordered[place] for place in places]))
+    if not found:
+        raise RequestError(f"no task has {gaps} problems of a single line")
+    return found
+
+
+def _cut(task: str, problems: Sequence[Problem]) -> Several:
+    whole = problems[0].document(problems[0].canonical_solution).encode()
+    spans = [
+        Region(start, start + len(problem.canonical_solution.encode()), max_tokens=MAX_TOKENS["single"])
+        for problem in problems
+        for start in [len(problem.prompt.encode())]
+    ]
+    text, regions = _emptied(whole, spans)
+    request = InfillRequest(text.decode(), tuple(regions), path="solution.py", language="python")
+    first = problems[0]
+    return Several(task, request, f"\n{first.test}\ncheck({first.entry_point})\n")
+
+
+def _emptied(text: bytes, spans: Sequence[Region]) -> tuple[bytes, list[Region]]:
+    """The text without what stands in the spans, and the empty regions that are left of these."""
+    regions, removed = [], 0
+    for span in spans:
+        at = span.start - removed
+        regions.append(msgspec.structs.replace(span, start=at, end=at))
+        removed += span.end - span.start
+    return region_groups.splice(text, spans, [""] * len(spans)), regions
+
+
+def measure(solutions: Sequence[Several], filler: Filler, sandbox: Sandbox) -> Iterator[Outcome]:
+    """Every solution filled in both ways, which take turns."""
+    for solution in solutions:
+        for way, fill in ((TOGETHER, filler.fill), (ONE_BY_ONE, lambda request: _one_by_one(request, filler))):
+            began = time.perf_counter()
+            result = fill(solution.request)
+            ms = (time.perf_counter() - began) * 1e3
+            passed = result.status == "ok" and sandbox.run(result.text + solution.judged_by).verdict == "passed"
+            valid, stats = parses(result.text), result.stats
+            yield Outcome(way, solution.task, passed, valid, stats.nfe, stats.tokens, round(ms, 1))
+
+
+def _one_by_one(request: InfillRequest, filler: Filler) -> InfillResult:
+    """The gaps filled in order, each in a request of its own, the later ones still empty."""
+    text = request.text.encode()
+    fills: list[str] = []
+    stats: list[FillStats] = []
+    for index in range(len(request.regions)):
+        current, own = region_groups.moved(text, request.regions, fills, range(index, index + 1))
+        result = filler.fill(msgspec.structs.replace(request, text=current.decode(), regions=tuple(own)))
+        stats.append(result.stats)
+        if result.status != "ok":
+            return result
+        fills.append(result.fills[0])
+    total = msgspec.structs.replace(
+        stats[-1], nfe=sum(one.nfe for one in stats), tokens=sum(one.tokens for one in stats)
+    )
+    filled = region_groups.splice(text, request.regions, fills).decode()
+    return InfillResult("ok", filled, tuple(fills), total)
+
+
+def summarise(outcomes: Sequence[Outcome]) -> list[WayScores]:
+    """The figures of every way."""
+    rows = []
+    for way in dict.fromkeys(one.way for one in outcomes):
+        own = [one for one in outcomes if one.way == way]
+        p50, p95 = (float(np.percentile([one.ms for one in own], share)) for share in (50, 95))
+        counts = (sum(one.passed for one in own), sum(one.valid for one in own))
+        rows.append(
+            WayScores(way, len(own), *counts, sum(one.nfe for one in own), sum(one.tokens for one in own), p50, p95)
+        )
+    return rows
+
+
+def table(rows: Sequence[WayScores], gaps: int) -> Table:
+    """The ways side by side."""
+    grid = Table(title=f"{gaps} lines cut out of a solution")
+    for column in ("", "solutions", "passed", "parse", "passes", "tokens", "p50 ms", "p95 ms"):
+        grid.add_column(column, justify="right" if column else "left")
+    for row in rows:
+        counts = (row.solutions, row.passed, row.valid, row.nfe, row.tokens)
+        grid.add_row(row.way, *map(str, counts), f"{row.ms_p50:,.0f}", f"{row.ms_p95:,.0f}")
+    return grid

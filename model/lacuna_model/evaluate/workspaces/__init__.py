@@ -1,0 +1,1 @@
+"""Gaps in whole packages: what the workspace's drafts and snippets bring."""

@@ -1,0 +1,347 @@
+"""A document with gaps: whether fills add a syntax error to it, incrementally and, for the last word, afresh."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tree_sitter import Point, Tree
+
+from lacuna_model.languages.language import Language
+from lacuna_model.syntax.check.compilers import COMPILES, LINE, PROGRAM, newness, next_code_line
+from lacuna_model.syntax.check.error_set import Fault, Splice, carried_over, tree_faults
+from lacuna_model.syntax.check.extent import Extent, find_extents, skeleton
+from lacuna_model.syntax.check.indentation import indentation_faults
+from lacuna_model.syntax.check.original import Original
+from lacuna_model.syntax.check.placement import placement_in
+from lacuna_model.syntax.check.strict import Strict
+from lacuna_model.syntax.check.windows import Window
+from lacuna_model.syntax.lr.clock import Clock
+from lacuna_model.syntax.lr.frontier import Frontier
+from lacuna_model.syntax.lr.reparse import advance
+from lacuna_model.syntax.text.balance import Balance
+
+SCOPED = re.compile(rb"\b(?:await|yield|break|continue|nonlocal|__future__)\b")
+SCOPE = re.compile(rb"[ \t]*(?:async +)?(?:def|class|for|while)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a parse of some fills found.
+
+    ``faults`` are the errors that may not be there: each as the gap it stands nearest to and its byte offset from
+    the start of that gap's fill, in the order of the text.
+    """
+
+    faults: tuple[tuple[int, int], ...]
+
+    @property
+    def valid(self) -> bool:
+        """Whether the fills add no fault."""
+        return not self.faults
+
+
+class Document:
+    """Text with gaps (ordered, disjoint byte ranges) in a ``language``.
+
+    Which errors of the original a fill may leave is settled in four stages, since a file with gaps is broken by
+    the gaps themselves: at first only those apart from the gaps' windows, if there are any when the windows are taken
+    out; after ``widen`` the same, checked in the whole file; after ``displace`` nothing more is said of what is merely
+    out of place, until there are valid fills: then they say what may be; after ``relax`` those in the windows may
+    stay too. Where every fill is ``in_line``, what is broken without its line as well may stay from the beginning: a
+    line is not to mend what a macro looks like in another.
+    """
+
+    def __init__(
+        self,
+        text: bytes,
+        gaps: Sequence[tuple[int, int]],
+        language: Language,
+        clock: Clock | None = None,
+        *,
+        in_line: bool = False,
+    ) -> None:
+        self._text = text
+        self._gaps = tuple(gaps)
+        self.language = language
+        self._clock, self._in_line = clock or Clock(), in_line
+        self._original = tuple(text[start:end] for start, end in gaps)
+        self._is_newer = newness(text, gaps, language.name)
+        extents, rest = find_extents(text, gaps, language)
+        self._sound_elsewhere = rest is not None and not rest.root_node.has_error
+        self._rest = rest
+        self._placement = placement_in(language, rest)
+        self._extents = extents
+        self._windows = self._parts = [self._window(extent) for extent in extents]
+        self._strict = Strict(text, gaps, language.strict) if language.strict is not None else None
+        self._relaxed = False
+        self._suited: set[tuple[bytes, ...]] = set()
+        self._balance = Balance(text, gaps, language.lexicon)
+        self._before = Original(
+            text, gaps, language, extents, apart=self._sound_elsewhere, in_line=in_line, insides=self._insides
+        )
+
+    @property
+    def windows(self) -> Sequence[Window]:
+        """The windows that fills are checked in now."""
+        return self._windows or [self._whole]
+
+    def balance(self, gap: int) -> tuple[Balance, int]:
+        """The brackets around a gap and its place among their gaps: in its window, if its blocks are brackets."""
+        if not self.language.columns:
+            for window in self._windows:
+                if gap in window.gaps:
+                    return window.balance, gap - window.extent.first
+        return self._balance, gap
+
+    def _insides(self) -> list[bytes]:
+        """For each gap what ends the comment or string that it begins in."""
+        sides = (balance.sides(index) for balance, index in map(self.balance, range(len(self._gaps))))
+        return [one.left.inside.strip() for one in sides]
+
+    @property
+    def idle(self) -> bool:
+        """Whether what is broken around the gaps is tolerated, so that to fill nothing would be valid."""
+        return self._relaxed and bool(self._before.faults)
+
+    def frontier(self, gap: int, offset: int) -> Frontier | None:
+        """What may follow the first ``offset`` bytes of a gap's fill, by the tree of the fills last found valid."""
+        for window in self.windows:
+            if gap in window.gaps and window.settled:
+                start = window.spans(window.base)[gap - window.extent.first][0]
+                text = window.assemble(window.base)
+                return Frontier(self.language.grammar(), window.tree, text, start + offset)
+        return None
+
+    def repairs(self, gap: int, fill: bytes) -> Iterator[bytes]:
+        """What may end a gap's fill by the grammar alone, the other gaps filled as they were last found valid."""
+        window = next(window for window in self.windows if gap in window.gaps)
+        return window.repairs(gap - window.extent.first, fill)
+
+    def reads(self, gap: int, fill: bytes) -> bool | None:
+        """Whether the grammar reads the beginning of a gap's fill behind what is in front; None: it is not known."""
+        window = next(window for window in self.windows if gap in window.gaps)
+        return window.reads(gap - window.extent.first, fill)
+
+    @cached_property
+    def _whole(self) -> Window:
+        everything = Extent(0, len(self._gaps) - 1, 0, len(self._text), 0)
+        return self._window(everything, self._parts)
+
+    def _window(self, extent: Extent, parts: Sequence[Window] = ()) -> Window:
+        return Window(
+            self._text,
+            self._gaps,
+            self._original,
+            extent,
+            self.language,
+            self._placement,
+            self._clock,
+            in_line=self._in_line,
+            parts=parts,
+            is_newer=self._is_newer,
+        )
+
+    @cached_property
+    def _around(self) -> list[tuple[bytes, int]]:
+        """For each gap the beginning of its line, and the column of the first line of code behind it."""
+        text = self._text
+        found = []
+        for start, end in self._gaps:
+            line = text[text.rfind(b"\n", 0, end := next_code_line(text, end)) + 1 : end]
+            found.append((text[text.rfind(b"\n", 0, start) + 1 : start], len(line) - len(line.lstrip())))
+        return found
+
+    def assemble(self, fills: Sequence[bytes]) -> bytes:
+        """The document with its gaps filled."""
+        return self._whole.assemble(fills)
+
+    def spans(self, fills: Sequence[bytes]) -> list[tuple[int, int]]:
+        """The byte range of each fill in the assembled document."""
+        return self._whole.spans(fills)
+
+    def widen(self) -> bool:
+        """From now on checks in the whole document; False if that changes nothing."""
+        changed = bool(self._windows)
+        self._windows = []
+        return changed
+
+    def displace(self) -> bool:
+        """From now on takes what is merely out of place, too; False if that changes nothing."""
+        changed = self.widen()
+        return self._whole.displace() or changed
+
+    @property
+    def lenient(self) -> bool:
+        """Whether anything is taken that is out of place."""
+        return self._whole.lenient
+
+    def relax(self) -> bool:
+        """From now on tolerates the original's faults near the gaps too; False if that changes nothing."""
+        changed = not self._relaxed and bool(self._before.faults)
+        self._relaxed = True
+        return self.displace() or changed
+
+    def check(self, fills: Sequence[bytes], *, thorough: bool = False) -> Check:
+        """The verdict of an incremental parse; fills found valid are what the next parse starts from.
+
+        A window may reject fills that are valid in the whole document; a ``thorough`` check then asks that.
+        """
+        if not self._windows or self._before.is_spoilt:
+            return self._check_whole(fills)
+        found: list[tuple[int, int]] = []
+        parsed: list[tuple[Window, Tree]] = []
+        for window in self._windows:
+            own = tuple(fills[gap] for gap in window.gaps)
+            if window.settled and own == window.base:
+                continue
+            outcome = window.parse(own)
+            if outcome is not None and not outcome[1]:
+                parsed.append((window, outcome[0]))
+            elif thorough and (outcome is None or window.may_mislead(own, outcome[1])):
+                check = self._check_whole(fills)
+                if check.valid:
+                    self._windows = []  # they mislead, and would do so again
+                return check
+            elif outcome is None:
+                found += [(gap, 0) for gap in window.gaps]
+            else:
+                found += nearest(window, own, outcome[1])
+        if not found:
+            found += self._check_scopes(fills)
+        if not found:
+            for window, tree in parsed:
+                window.rebase([fills[gap] for gap in window.gaps], tree)
+        return Check(tuple(found))
+
+    def _check_scopes(self, fills: Sequence[bytes]) -> Sequence[tuple[int, int]]:
+        """What the compiler has against headers, and words that may not stand everywhere: a window does not tell.
+
+        The words may also stand behind a fill, in the function or the loop that it begins or ends.
+        """
+        if self.language.name not in PROGRAM:
+            return ()
+        bound = tuple(
+            fill if _is_header(fill) or SCOPED.search(fill) else scopes(line + fill, column)
+            for fill, (line, column) in zip(fills, self._around, strict=True)
+        )
+        if not any(bound) or bound in self._suited:
+            return ()
+        found = self._compiled(fills, Check(())).faults
+        if not found:  # asked once, for it takes as long as many checks; the last word comes in the end
+            self._suited.add(bound)
+        return found
+
+    def _check_whole(self, fills: Sequence[bytes]) -> Check:
+        # error recovery depends on what is reused: where errors may stay, only a fresh parse has the last word
+        outcome = self._whole.parse(fills, fresh=self._relaxed)
+        if outcome is None:
+            return Check(tuple((gap, 0) for gap in self._whole.gaps))
+        check = self._compiled(fills, self._judge(fills, outcome[1]), soon=True)
+        if check.valid:
+            self._whole.rebase(fills, outcome[0])
+            if not self._relaxed:
+                self._whole.confine()
+        return check
+
+    def check_soon(self, fills: Sequence[bytes]) -> Check:
+        """What ``check_fresh`` will most likely say: what lies apart from the gaps' windows is not parsed anew."""
+        if not self._sound_elsewhere or self._relaxed:
+            return self.check_fresh(fills)
+        check = self._compiled(fills, self._judge(fills, self._whole.parse_onto(self._rest_with(fills), fills)))
+        return check if check.valid else self.check_fresh(fills)
+
+    @cached_property
+    def _skeleton(self) -> tuple[bytes, list[int]]:
+        return skeleton(self._text, self._extents, self.language)
+
+    def _rest_with(self, fills: Sequence[bytes]) -> Tree:
+        """The tree of the skeleton, edited to the document with its gaps filled."""
+        assert self._rest is not None
+        text, tree = self.assemble(fills), self._rest.copy()
+        content, places = self._skeleton
+        grown = [len(fill) - len(original) for fill, original in zip(fills, self._original, strict=True)]
+        for extent, place in zip(reversed(self._extents), reversed(places), strict=True):
+            start = place - extent.column
+            stop = place + len(self.language.lexicon.filler) + 1
+            begin = extent.begin + sum(grown[: extent.first])
+            filled = text[begin : extent.stop + sum(grown[: extent.last + 1])]
+            point = advance(Point(0, 0), content[:start])
+            ends = advance(point, content[start:stop]), advance(point, filled)
+            tree.edit(start, stop, start + len(filled), point, *ends)
+        return tree
+
+    def check_fresh(self, fills: Sequence[bytes]) -> Check:
+        """The verdict of a fresh, unbounded parse of the whole document and of the language's own compiler."""
+        outcome = self._whole.parse(fills, fresh=True)
+        assert outcome is not None
+        return self._compiled(fills, self._judge(fills, outcome[1]))
+
+    def _compiled(self, fills: Sequence[bytes], check: Check, *, soon: bool = False) -> Check:
+        """A verdict, with what the language's own parser or compiler has against fills that are valid otherwise."""
+        refused = self._strict.fault(self.assemble(fills), soon=soon) if self._strict and check.valid else None
+        if refused is not None:
+            return Check(tuple(nearest(self._whole, fills, frozenset({refused}))))
+        oracle = PROGRAM.get(self.language.name)
+        if oracle is None or not check.valid:
+            return check
+        text, spans = self.assemble(fills), self.spans(fills)
+        line = LINE[self.language.name](text, self._is_newer)
+        if not line:
+            return check
+        fault = oracle(text, spans, self._is_newer)
+        if fault is None and not self._relaxed and self._extents and self._compiles_elsewhere:
+            before = [span for span in spans if text.count(b"\n", 0, span[0]) < line]
+            fault = Fault("SYNTAX", *(before or spans[:1])[-1])
+        return check if fault is None else Check(tuple(nearest(self._whole, fills, frozenset({fault}))))
+
+    @cached_property
+    def _compiles_elsewhere(self) -> bool:
+        return COMPILES[self.language.name](self._skeleton[0], self._is_newer)
+
+    def _judge(self, fills: Sequence[bytes], faults: frozenset[Fault]) -> Check:
+        """The faults that the original does not have, or has only near the gaps, where they are to be repaired."""
+        if not faults:
+            return Check(())
+        known = self._before.known(columns=any(fault.kind == "INDENT" for fault in faults), near=self._relaxed)
+        splices = [Splice(*gap, len(fill)) for gap, fill in zip(self._gaps, fills, strict=True)]
+        known = frozenset(fault for fault in carried_over(known, splices) if not self._at_fill(fault, fills))
+        return Check(tuple(nearest(self._whole, fills, faults - known)))
+
+    def _at_fill(self, fault: Fault, fills: Sequence[bytes]) -> bool:
+        """Whether a fault begins or ends at a fill, which is then to blame whatever stood there before."""
+        return any(
+            start - 1 <= place <= end + 1 for start, end in self.spans(fills) for place in (fault.start, fault.end)
+        )
+
+
+def parses(text: bytes, language: Language) -> bool:
+    """Whether a whole text has no syntax error, indentation included."""
+    tree = language.parser().parse(text)
+    return not tree_faults(tree) and not (language.columns and indentation_faults(tree, text))
+
+
+def _is_header(fill: bytes) -> bool:
+    """Whether a fill ends as the header of the block behind it, which may then stand in the wrong kind of block."""
+    return fill.rstrip().endswith(b":")
+
+
+def scopes(lines: bytes, column: int) -> bytes:
+    """What in some lines tells whether a block of this column behind them stands in a function, or in a loop."""
+    found = []
+    for line in lines.split(b"\n"):
+        lead, head = line[: len(line) - len(line.lstrip())], SCOPE.match(line)
+        if lead != line and len(lead) < column:
+            found.append(head.group() if head else lead + b"x")
+    return b"\n".join(found)
+
+
+def nearest(window: Window, fills: Sequence[bytes], faults: frozenset[Fault]) -> list[tuple[int, int]]:
+    """Each fault as (gap, offset from the start of its fill), in the order of their places."""
+    spans = window.spans(fills)
+    found = []
+    for fault in sorted(faults, key=lambda fault: fault.start):
+        distances = [max(start - fault.end, fault.start - end, 0) for start, end in spans]
+        index = distances.index(min(distances))
+        found.append((window.extent.first + index, fault.start - spans[index][0]))
+    return found

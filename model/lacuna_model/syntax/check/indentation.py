@@ -1,0 +1,141 @@
+"""Indentation rules that tree-sitter's Python grammar does not check.
+
+The grammar accepts 18.7 % of what CPython rejects, nearly all of it indentation (notes/syntax.md). Three rules
+close the gap: the statements of a block share one column, that column is deeper than the block's header, and a
+block is not empty. Columns follow the CPython tokenizer: a tab reaches to the next multiple of eight, and the order
+of two lines must not depend on that width.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tree_sitter import Node, Tree
+
+from lacuna_model.syntax.check.error_set import Fault
+
+TAB_WIDTH = 8
+CLAUSES = frozenset({"elif_clause", "else_clause", "except_clause", "except_group_clause", "finally_clause"})
+# What blocks stand in: no other node of a whole tree holds one.
+HOLDERS = CLAUSES | {
+    "block",
+    "case_clause",
+    "class_definition",
+    "decorated_definition",
+    "for_statement",
+    "function_definition",
+    "if_statement",
+    "match_statement",
+    "try_statement",
+    "while_statement",
+    "with_statement",
+    "ERROR",
+}
+
+
+class Column(NamedTuple):
+    """The column of a line's first character with tabs of eight and with tabs of one."""
+
+    wide: int
+    narrow: int
+
+    def deeper(self, other: "Column") -> bool:
+        """Whether this column is to the right of the other, whatever the width of a tab."""
+        return self.wide > other.wide and self.narrow > other.narrow
+
+
+def indentation_faults(tree: Tree, text: bytes, windows: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
+    """Indentation errors of a Python tree, near the byte ranges ``windows`` or, without them, everywhere."""
+    found: set[Fault] = set()
+    for start, end in united(windows) if windows is not None else [(0, len(text))]:
+        stack = [tree.root_node]
+        while stack:
+            node = stack.pop()
+            children = list(_children_in(node, start, end))
+            if node.type in ("block", "module"):
+                found.update(_block_faults(node, children, text))
+            elif any(child.type in CLAUSES for child in children):
+                found.update(_clause_faults(node, children, text))
+            stack.extend(child for child in children if child.type in HOLDERS)
+    return frozenset(found)
+
+
+def united(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The ranges with those that meet made one: a walk begins at the root each time."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
+
+
+def _children_in(node: Node, start: int, end: int) -> Iterator[Node]:
+    """The children of a node that touch a byte range, and the one behind them."""
+    cursor = node.walk()
+    if cursor.goto_first_child_for_byte(max(start - 1, 0)) is None:
+        if node.end_byte >= start and cursor.goto_last_child() and cursor.node is not None:
+            yield cursor.node
+        return
+    while True:
+        child = cursor.node
+        assert child is not None
+        yield child
+        if child.start_byte > end or not cursor.goto_next_sibling():
+            return
+
+
+def _block_faults(block: Node, children: Sequence[Node], text: bytes) -> Iterator[Fault]:
+    if block.type == "block" and all(child.is_extra for child in block.named_children):
+        yield Fault("INDENT", block.start_byte, block.end_byte)
+        return
+    column = Column(0, 0) if block.type == "module" else _column(block.start_byte, text)
+    if column is None:  # the block follows its header on the same line
+        yield from _inline_faults(children)
+        return
+    header = block.parent
+    if header is not None and block.type == "block":
+        floor = _line_column(header.start_byte, text)
+        if not column.deeper(floor):
+            yield Fault("INDENT", block.start_byte, block.start_byte)
+    for child in children:
+        own = _column(child.start_byte, text) if _is_statement(child) else None
+        if own is not None and own != column:
+            yield Fault("INDENT", child.start_byte, child.start_byte)
+
+
+def _inline_faults(children: Sequence[Node]) -> Iterator[Fault]:
+    """A body on its header's line holds simple statements only."""
+    for child in children:
+        if child.type.endswith("_statement") and any(grandchild.type == "block" for grandchild in child.children):
+            yield Fault("INDENT", child.start_byte, child.start_byte)
+
+
+def _clause_faults(statement: Node, children: Sequence[Node], text: bytes) -> Iterator[Fault]:
+    column = _line_column(statement.start_byte, text)
+    for child in children:
+        own = _column(child.start_byte, text) if child.type in CLAUSES else None
+        if own is not None and own != column:
+            yield Fault("INDENT", child.start_byte, child.start_byte)
+
+
+def _is_statement(node: Node) -> bool:
+    return node.is_named and not node.is_extra and not node.is_error
+
+
+def _column(offset: int, text: bytes) -> Column | None:
+    """The column of the code at an offset, None unless it is the first on its line."""
+    lead = text[text.rfind(b"\n", 0, offset) + 1 : offset]
+    return _measure(lead) if not lead.strip(b" \t\f\r\xef\xbb\xbf") else None
+
+
+def _line_column(offset: int, text: bytes) -> Column:
+    """The column of the first code on the line that holds an offset."""
+    line = text[text.rfind(b"\n", 0, offset) + 1 : offset]
+    return _measure(line[: len(line) - len(line.lstrip(b" \t\f\r"))])
+
+
+def _measure(lead: bytes) -> Column:
+    blank = lead.removeprefix(b"\xef\xbb\xbf")
+    blank = blank[blank.rfind(b"\f") + 1 :].replace(b"\r", b"")
+    return Column(len(blank.expandtabs(TAB_WIDTH)), len(blank))

@@ -1,0 +1,48 @@
+"""Strings that a cursor stands in: a fill of one line goes on in them, for a quote stands behind it."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tree_sitter import Node, Tree
+
+from lacuna_model.syntax.check.error_set import Fault
+
+STRING = re.compile(r"(?!.*(?:content|fragment|start|end|concatenated|interpolation)).*(?:string|quote).*")
+
+
+class KeptString(NamedTuple):
+    """The string around a gap: its kind, and how far from the gap it begins and ends."""
+
+    kind: str
+    before: int
+    behind: int
+
+
+def kept_strings(tree: Tree, gaps: Sequence[tuple[int, int]]) -> list[KeptString | None]:
+    """The innermost string around each gap of a sound tree; a gap in the code within one has none."""
+    return [_around(tree.root_node, *gap) if not tree.root_node.has_error else None for gap in gaps]
+
+
+def torn(tree: Tree, spans: Sequence[tuple[int, int]], kept: Sequence[KeptString | None]) -> Iterator[Fault]:
+    """The fills (byte ranges) whose strings end elsewhere than before."""
+    for (start, end), string in zip(spans, kept, strict=True):
+        if string is None:
+            continue
+        begin, stop = start - string.before, end + string.behind
+        node = tree.root_node.descendant_for_byte_range(begin, stop)
+        while node is not None and node.parent is not None and node.type != string.kind:
+            node = node.parent
+        if node is None or (node.type, node.start_byte, node.end_byte) != (string.kind, begin, stop):
+            yield Fault("TORN", start, end)
+
+
+def _around(root: Node, start: int, end: int) -> KeptString | None:
+    node = root.descendant_for_byte_range(start, end)
+    while node is not None and node.parent is not None and not STRING.fullmatch(node.type):
+        if "interpolation" in node.type or "substitution" in node.type:
+            return None
+        node = node.parent
+    if node is None or node.parent is None or not node.start_byte < start <= end < node.end_byte:
+        return None
+    return KeptString(node.type, start - node.start_byte, node.end_byte - end)

@@ -1,0 +1,166 @@
+"""Placement: nodes that stand where a grammar takes them and the language does not.
+
+tree-sitter's grammars are made to read fragments too: C's has statements outside of every function, Java's has any
+expression as a statement. What a language's own parser says of that is told by queries over the tree, which cost
+some 20 us around a fill. A macro may make anything legal in C: what the text around the gaps does is no error.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache, cached_property
+
+from tree_sitter import Node, Query, QueryCursor, Tree
+
+from lacuna_model.languages.language import Language
+from lacuna_model.languages.rules import Rules
+from lacuna_model.syntax.check.error_set import Fault
+from lacuna_model.syntax.check.indentation import united
+from lacuna_model.syntax.check.line_ends import line_end_faults
+from lacuna_model.syntax.check.repeated import Repeated, faults_of
+
+NAMES = frozenset({"identifier", "type_identifier", "field_identifier"})
+
+
+class Placement:
+    """The rules of a language, less those that a document breaks apart from its gaps (``elsewhere``).
+
+    ``excused`` are the kinds of faults that are let pass: none at first, then all (None), then those of a fill.
+    """
+
+    def __init__(self, language: Language, elsewhere: Tree | None) -> None:
+        self._language = language
+        self._rules = language.rules or Rules()
+        self._elsewhere = elsewhere
+        self.excused: frozenset[str] | None = frozenset()
+
+    @cached_property
+    def _loose(self) -> frozenset[str]:
+        """What the rest of the document has out of place, so that there must be a reason for it."""
+        return frozenset(fault.kind for fault in self._lasting(self._elsewhere)) if self._elsewhere else frozenset()
+
+    def is_firm(self, fault: Fault) -> bool:
+        """Whether a fault is never excused by others of its kind, or for want of a better fill."""
+        return fault.kind.partition(":")[0] in self._rules.firm
+
+    def held_against(self, faults: frozenset[Fault]) -> frozenset[Fault]:
+        """Those of some faults that are not excused."""
+        firm = frozenset(filter(self.is_firm, faults))
+        excused = self.excused
+        return firm if excused is None else firm | frozenset(fault for fault in faults if fault.kind not in excused)
+
+    def strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
+        """The nodes that are out of place, near some byte ranges or, without them, everywhere."""
+        found = frozenset(self._strays(tree, spans))
+        return frozenset(fault for fault in found if self.is_firm(fault) or fault.kind not in self._loose)
+
+    def standing(self, tree: Tree, text: bytes) -> frozenset[Fault]:
+        """What is out of place in a text with gaps, and not because of them."""
+        words = frozenset() if tree.root_node.has_error else self.reserved_names(tree, text, [(0, len(text))])
+        return words | self._lasting(tree)
+
+    def _lasting(self, tree: Tree) -> frozenset[Fault]:
+        """What no gap is to blame for: all in a sound text, and else what may be due to a macro.
+
+        Gaps that leave a text broken misplace much; but the brackets tell what lacks the head of a function from what
+        stands outside of all, and that is all that a macro is good for.
+        """
+        found = frozenset(self._strays(tree))
+        if not tree.root_node.has_error:
+            return found
+        lasting = self._rules.lasting | self._rules.firm
+        return frozenset(fault for fault in found if fault.kind.partition(":")[0] in lasting)
+
+    def _strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> Iterator[Fault]:
+        cursor = QueryCursor(_query(self._language))
+        judged: set[tuple[str, int]] = set()  # a block that is as long as the file lies near each span
+        for start, stop in united(spans) if spans is not None else [(0, tree.root_node.end_byte)]:
+            cursor.set_byte_range(max(start - 1, 0), stop + 1)
+            for name, nodes in cursor.captures(tree.root_node).items():
+                fits = self._rules.fits[name]
+                new = [node for node in nodes if (name, node.id) not in judged]
+                judged.update((name, node.id) for node in new)
+                child = self._rules.blamed.get(name)
+                yield from (_fault(name, node, child) for node in new if not fits(node))
+
+    def reserved_names(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]) -> frozenset[Fault]:
+        """The names in some byte ranges that are words of the language: a grammar reads ``x public;`` as one."""
+        found = set()
+        for begin, stop in spans:
+            for word in self._rules.words.finditer(text, begin, stop):
+                node = tree.root_node.descendant_for_byte_range(*word.span())
+                if node is not None and _is_name(node, word) and not self._quoted(node):
+                    found.add(Fault("RESERVED", *word.span()))
+        return frozenset(found)
+
+    def line_ends(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
+        """The line ends near some byte ranges, or everywhere, that the language reads as semicolons out of place."""
+        return line_end_faults(tree, text, spans) if self._rules.line_ends else frozenset()
+
+    def repeated(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]) -> frozenset[Fault]:
+        """The names that are declared in some byte ranges, and declared somewhere else as well."""
+        finder = _repeated(self._language)
+        return faults_of(finder.repeated(tree, text, spans, self._elsewhere)) if finder is not None else frozenset()
+
+    def repeated_anew(
+        self,
+        found: frozenset[Fault],
+        text: bytes,
+        spans: Sequence[tuple[int, int]],
+        before: Tree,
+        old: bytes,
+        old_spans: Sequence[tuple[int, int]],
+    ) -> frozenset[Fault]:
+        """Those of the names that were ``found`` at fills (``spans``) that were not declared twice ``before``."""
+        return frozenset(
+            fault
+            for fault in found
+            if all(
+                old[known.start : known.end] != text[fault.start : fault.end]
+                for known in self.repeated(before, old, [_old_place(fault, spans, old_spans)])
+            )
+        )
+
+    def _quoted(self, node: Node) -> bool:
+        return node.parent is not None and node.parent.type in self._rules.quoting
+
+
+def placement_in(language: Language, elsewhere: Tree | None) -> Placement | None:
+    """The placement rules for a document, if there are any for its language."""
+    known = language.rules is not None or language.declarations is not None
+    return Placement(language, elsewhere) if known else None
+
+
+@cache
+def _query(language: Language) -> Query:
+    return Query(language.grammar(), language.rules.places if language.rules is not None else "")
+
+
+@cache
+def _repeated(language: Language) -> Repeated | None:
+    own = language.declarations
+    return Repeated(own, language.grammar()) if own is not None else None
+
+
+def _is_name(node: Node, word: re.Match[bytes]) -> bool:
+    return node.type in NAMES and (node.start_byte, node.end_byte) == word.span()
+
+
+def _fault(name: str, node: Node, child: int | None) -> Fault:
+    """A node as a fault; of one whose ``child`` is to blame, another fault when it begins with something else."""
+    if child is not None:
+        blamed = node.children[child]
+        return Fault(f"{name}: {node.children[0].text!r}", blamed.start_byte, blamed.end_byte)
+    parent = node.parent
+    return Fault(f"{name}: {node.type} in {parent.type if parent else ''}", node.start_byte, node.end_byte)
+
+
+def _old_place(fault: Fault, spans: Sequence[tuple[int, int]], old_spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Where a fault was before some stretches were replaced by ``spans``; for one in these, all that was replaced."""
+    shift = 0
+    for (start, end), old in zip(spans, old_spans, strict=True):
+        if fault.end <= start:
+            break
+        if fault.start < end:
+            return old
+        shift = old[1] - end
+    return fault.start + shift, fault.end + shift

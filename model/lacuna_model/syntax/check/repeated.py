@@ -1,0 +1,177 @@
+"""Names that a language lets be declared but once in a scope, which no grammar tells: variables, keys, attributes.
+
+Two declarations of a name clash where their weights come to two: those of a prototype and of a function (0 and 1) do
+not, those of two functions do. Only what a fill declares is looked at: it costs some 10 us a name.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from tree_sitter import Language, Node, Query, QueryCursor, Tree
+
+from lacuna_model.languages.declarations import CLASH, Declarations, Role
+from lacuna_model.syntax.check.error_set import Fault
+
+MOST_OCCURRENCES = 200  # of a name in its scope; what is used as often is declared near by
+DECLARATION = ("declaration", "declaration_statement", "export_statement")
+UNNAMED = frozenset({b"_", b"<<"})  # what declares nothing, and YAML's merge key
+
+Spans = Sequence[tuple[int, int]]
+
+
+class Declared(NamedTuple):
+    """A declaration: its name, where it begins, and what tells whether it clashes with another one."""
+
+    name: Node
+    begin: int
+    scope: Node
+    space: str
+    weight: int
+    signature: bytes
+    renews: bool
+
+    def clashes(self, other: "Declared") -> bool:
+        """Whether both may not stand in one scope."""
+        later = max(self, other, key=lambda one: one.name.start_byte)
+        return (
+            self.name != other.name
+            and self.space == other.space
+            and self.weight + other.weight >= CLASH
+            and self.signature == other.signature
+            and not later.renews
+        )
+
+
+class Repeated:
+    """Finds the names that a document declares twice, by what a language says of its declarations."""
+
+    def __init__(self, declarations: Declarations, grammar: Language) -> None:
+        self._own = declarations
+        self._kinds = frozenset(declarations.names.split())
+        self._query = Query(grammar, f"[{' '.join(f'({kind})' for kind in self._kinds)}] @name")
+
+    def repeated(self, tree: Tree, text: bytes, spans: Spans, elsewhere: Tree | None = None) -> list[Declared]:
+        """What is declared in some byte ranges, or by a declaration that begins there, and elsewhere too.
+
+        ``elsewhere`` is a tree of what else stands in the outermost scope.
+        """
+        return [
+            own
+            for own in self._declared_in(tree, text, spans)
+            if any(map(own.clashes, self._others(own, tree.root_node, text)))
+            or (elsewhere is not None and own.scope.parent is None and self._stands(own, elsewhere.root_node))
+        ]
+
+    def _declared_in(self, tree: Tree, text: bytes, spans: Spans) -> Iterator[Declared]:
+        cursor = QueryCursor(self._query)
+        for start, end in spans:
+            line_end = text.find(b"\n", end)
+            cursor.set_byte_range(start, len(text) if line_end < 0 else line_end)
+            for node in cursor.captures(tree.root_node).get("name", ()) if start < end else ():
+                own = self._declared(node, text)
+                if own is not None and own.begin < end and start < node.end_byte:
+                    yield own
+
+    def _others(self, own: Declared, root: Node, text: bytes) -> Iterator[Declared]:
+        """The declarations of the same name that are in the scope of one, or in one that it clashes with."""
+        around = self._wall(own.scope) if self._own.walls else own.scope
+        for other in self._of_name(text[own.name.start_byte : own.name.end_byte], around, root, text):
+            if self._is_shared(own, other) or self._is_shared(other, own):
+                yield other
+
+    def _stands(self, own: Declared, root: Node) -> bool:
+        text, name = root.text or b"", own.name.text or b""
+        found = self._of_name(name, root, root, text)
+        return any(other.scope.parent is None and own.clashes(other) for other in found)
+
+    def _of_name(self, name: bytes, around: Node, root: Node, text: bytes) -> Iterator[Declared]:
+        found = re.compile(re.escape(name)).finditer(text, around.start_byte, around.end_byte)
+        for match in islice(found, MOST_OCCURRENCES):
+            node = root.descendant_for_byte_range(*match.span())
+            while node is not None and node.type not in self._kinds and node.parent is not None:
+                node = node.parent
+            if node is not None and (node.start_byte, node.end_byte) == match.span():
+                declared = self._declared(node, text)
+                if declared is not None:
+                    yield declared
+
+    def _is_shared(self, outer: Declared, inner: Declared) -> bool:
+        """Whether the scope of one declaration is that of another one, or around it as far as that matters."""
+        if outer.scope == inner.scope:
+            return True
+        if not self._own.walls or (self._own.ordered and outer.name.start_byte > inner.name.start_byte):
+            return False
+        around: Node | None = inner.scope
+        while around is not None and around.type not in self._own.walls:
+            around = self._scope(around.parent)
+            if around == outer.scope:
+                return True
+        return False
+
+    def _wall(self, scope: Node) -> Node:
+        while scope.type not in self._own.walls and scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+    def _declared(self, name: Node, text: bytes) -> Declared | None:
+        """What a name declares where it stands; None for nothing."""
+        child, holder = name, name.parent
+        while holder is not None and holder.type in self._own.through:
+            if not _leads(child, holder, self._own.through[holder.type]):
+                return None
+            child, holder = holder, holder.parent
+        role = self._own.roles.get(holder.type) if holder is not None else None
+        if role is None or holder is None or not _leads(child, holder, role.fields):
+            return None
+        scope = holder if role.within else self._scope(holder.parent)
+        while role.until and scope is not None and scope.type != role.until:
+            scope = scope.parent
+        if scope is None or text[name.start_byte : name.end_byte] in UNNAMED:
+            return None
+        weight = role.weight if isinstance(role.weight, int) else role.weight(holder, child)
+        signature, renews = _signature(holder, role, text), role.renews(holder, child)
+        return Declared(name, _begin(holder, scope), scope, role.space, weight, signature, renews)
+
+    def _scope(self, node: Node | None) -> Node | None:
+        """The innermost scope around, the node itself included; None in a part that is broken."""
+        while node is not None and node.type not in self._own.scopes and node.parent is not None:
+            if node.is_error:
+                return None
+            node = node.parent
+        if node is not None and node.type in self._own.bodies and node.parent is not None:
+            return node.parent if node.parent.type in self._own.owners else node
+        return node
+
+
+def faults_of(repeated: Sequence[Declared]) -> frozenset[Fault]:
+    """Declarations as faults."""
+    return frozenset(Fault("TWICE", one.name.start_byte, one.name.end_byte) for one in repeated)
+
+
+def _leads(child: Node, parent: Node, fields: str) -> bool:
+    """Whether a child is in the first of some fields that its parent has."""
+    if fields in ("", "*"):
+        return bool(fields) or child == parent.named_children[0]
+    found = (parent.children_by_field_name(one) for one in fields.split())
+    return child in next((children for children in found if children), ())
+
+
+def _begin(holder: Node, scope: Node) -> int:
+    """Where the statement begins that makes a declaration of a node."""
+    while holder.parent is not None and holder.parent != scope and holder.parent.type.endswith(DECLARATION):
+        holder = holder.parent
+    return holder.start_byte
+
+
+def _signature(holder: Node, role: Role, text: bytes) -> bytes:
+    """What tells functions of one name apart: the types of their parameters, or these as they stand."""
+    parts = []
+    for one in role.signature.split():
+        for found in holder.children_by_field_name(one) or [child for child in holder.children if child.type == one]:
+            types = [parameter.child_by_field_name("type") for parameter in found.named_children]
+            nodes = [kind for kind in types if kind is not None] if None not in types else [found]
+            parts += [b" ".join(text[node.start_byte : node.end_byte].split()) for node in nodes]
+            parts.append(b";")
+    return b",".join(parts)

@@ -1,0 +1,346 @@
+"""What is broken is left out: the part of a file that a line is judged in, where no line could make the file sound.
+
+A merge's markers, a bracket lost below or a statement half written are not this line's doing, and error recovery tells
+little of it there: how far an error goes depends on every token around. What is broken is found with neutral fills
+alone, so that no fill can push an error of its own into what is left out; and in the whole file a fill may leave no
+more errors than the neutral one does with which the part is sound.
+"""
+
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import islice, permutations, product
+from typing import NamedTuple
+
+from tree_sitter import Point, Tree
+
+from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.syntax.check.compilers import CULPRIT
+from lacuna_model.syntax.check.document import Document
+from lacuna_model.syntax.check.error_set import Fault, tree_faults
+from lacuna_model.syntax.check.indentation import indentation_faults
+from lacuna_model.syntax.check.unfinished import document_of
+from lacuna_model.syntax.lr.clock import Clock
+from lacuna_model.syntax.lr.reparse import advance
+from lacuna_model.syntax.text.closers import Line, brackets_open, line_of, ways
+from lacuna_model.syntax.text.scan import scan
+
+Gap = tuple[int, int]
+MOST_WAYS = 6  # to end the blocks that are open
+MOST_ROUNDS = 6  # of leaving out lines
+MOST_ASKED = 12  # texts about which a compiler is asked for the cause
+MOST_LINES = 3  # of a fault that are left out with it
+MOST_SECONDS = 0.25  # of this thread, to find out whether a text is broken whatever the line is
+PART_SECONDS = 0.1  # and whether a part is
+MERGE = re.compile(rb"^<{7}[^\n]*\n(.*?)^={7}[^\n]*\n(.*?)^>{7}[^\n]*", re.MULTILINE | re.DOTALL)
+RATHER = (b"()", b" = x", b" in x")  # what a name may lack
+OPENING = (b" {", b":", b" then", b"; then", b" do", b"; do", b" in", b" => {", b" = {", b"(", b"[")
+PHP = b"<?php"
+CLOSING_TAG = re.compile(rb"</([\w.:-]*)[ \t]*>")
+MARKER = re.compile(rb"^(?:<{7}|={7}|>{7}|\|{7})(?:[ \t][^\n]*)?$", re.MULTILINE)
+
+
+class Part(NamedTuple):
+    """A text, or a part of one that is broken, that is sound with something neutral in the gap."""
+
+    text: bytes
+    gap: Gap
+    neutral: bytes
+    document: Document | None = None  # of a part
+    adds_error: Callable[[bytes], bool] | None = None  # whether a fill leaves more errors in the whole than ``neutral``
+
+
+def sound_part(text: bytes, gap: Gap, language: Language, clock: Clock | None = None, *, in_line: bool) -> Part | None:
+    """The text without what is broken in it, or all of it where a fill may mend it; None where neither is sound.
+
+    Fills that are not ``in_line`` may mend more: brackets, over several lines. Only in Python, where a compiler tells
+    what is broken, is that known well enough; in other languages nothing is left out.
+    """
+    if language.name != "python":
+        return None
+    try:
+        return _Search(text, gap, language, clock or Clock(), in_line=in_line).find()
+    except UnparsableError:
+        return None
+
+
+class _Search:
+    """Looks for the largest part that is sound, with neutral fills alone."""
+
+    def __init__(self, text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: bool) -> None:
+        self._text, self._gap, self._language, self._clock = text, gap, language, clock
+        self._in_line = in_line
+        self._faults = _Faults(language, clock, in_line=in_line)
+
+    def find(self) -> Part | None:
+        """The whole text or its largest part; None where none is found."""
+        lexicon, (begin, end) = self._language.lexicon, self._gap
+        left, right = scan(self._text[:begin], lexicon), scan(self._text[end:], lexicon)
+        inside, is_balanced = left.inside.strip(), len(left.stack) == len(right.unmatched)
+        is_end = self._in_line and end == len(self._text)
+        line = line_of(self._text + b"\n" if is_end else self._text, begin, end)  # as an editor would save it
+        ends_below = len(inside) > 1 and line.above.rfind(lexicon.opener_of(inside)) >= 0
+        if not (self._in_line or is_balanced) or (len(inside) > 1 and not ends_below):
+            return None
+        neutral = self._faults.neutral(line)
+        if neutral is not None:
+            return Part(self._text, self._gap, neutral)
+        if not self._faults.are_certain(line):
+            return None
+        parts = _ended(line, inside, lexicon) if ends_below else _parts(line, self._language, self._faults)
+        return next(filter(None, map(self._sound, parts)), None)
+
+    def _sound(self, part: Line) -> Part | None:
+        neutral = self._faults.neutral(part)
+        if neutral is None:
+            return None
+        begin, end = self._gap
+        text = part.above + part.head + self._text[begin:end] + part.tail + part.below
+        gap = (start := len(part.above) + len(part.head)), start + end - begin
+        document = document_of(text, [gap], self._language, self._clock, in_line=self._in_line)
+        if not document.check([neutral], thorough=True).valid:
+            return None
+        return Part(text, gap, neutral, document, _Errors(self._text, self._gap, self._language, neutral).added)
+
+
+class _Errors:
+    """Counts the errors of a whole text, and compares them with those that it has with a neutral fill."""
+
+    def __init__(self, text: bytes, gap: Gap, language: Language, neutral: bytes) -> None:
+        self._front, self._behind = text[: gap[0]], text[gap[1] :]
+        self._language, self._parser = language, language.parser()
+        self._most = self._count(neutral)
+
+    def added(self, fill: bytes) -> bool:
+        """Whether there are more with a fill."""
+        return self._count(fill) > self._most
+
+    def _count(self, fill: bytes) -> int:
+        text = self._front + fill + self._behind
+        tree = self._parser.parse(text)
+        return len(tree_faults(tree)) + len(indentation_faults(tree, text) if self._language.columns else ())
+
+
+class _Faults:
+    """Finds the faults that a file has whatever its line is."""
+
+    def __init__(self, language: Language, clock: Clock, *, in_line: bool) -> None:
+        self._language, self._clock, self._in_line = language, clock, in_line
+        self._parser = language.parser()
+        self._known: dict[Line, tuple[frozenset[Fault], bool]] = {}
+
+    def are_certain(self, line: Line) -> bool:
+        """Whether there are faults whatever the line is; not where time runs out before all is tried."""
+        faults, is_all = self._whatever(line, MOST_SECONDS)
+        return is_all and bool(faults)
+
+    def fewest(self, line: Line) -> frozenset[Fault]:
+        """The faults with what leaves the fewest in the line and at the ends of its blocks, as far as time goes."""
+        return self._whatever(line, PART_SECONDS)[0]
+
+    def _whatever(self, line: Line, seconds: float) -> tuple[frozenset[Fault], bool]:
+        if line not in self._known:
+            best: frozenset[Fault] | None = None
+            is_all, tried = True, list[bytes]()
+            until = time.thread_time() + seconds
+            for _, inserted, found in self._tried(line, _any_lines(line, self._language, in_line=self._in_line)):
+                tried.append(inserted)
+                best = found if best is None or len(found) < len(best) else best
+                is_all = time.thread_time() <= until and not self._clock.over
+                if not best or not is_all:
+                    break
+            self._known[line] = (best | self._cause(line, tried) if best else frozenset()), is_all
+        return self._known[line]
+
+    def _cause(self, line: Line, tried: Sequence[bytes]) -> frozenset[Fault]:
+        """What the language's compiler finds to be the cause, where it gets furthest."""
+        compiler = CULPRIT.get(self._language.name)
+        if compiler is None:
+            return frozenset()
+        texts = [(line.above + one + line.below, one) for one in tried[:MOST_ASKED]]
+        found = ((*compiler(text), text, inserted) for text, inserted in texts)
+        _, number, text, inserted = max(found, key=lambda one: (one[0], -one[1]))
+        place = sum(len(one) + 1 for one in text.split(b"\n")[: number - 1])
+        return frozenset({_moved(Fault("SYNTAX", place, place), len(line.above), len(inserted))})
+
+    def neutral(self, part: Line) -> bytes | None:
+        """What may stand in the gap so that a part has no fault, whatever ends its blocks; None for nothing."""
+        until = time.thread_time() + PART_SECONDS
+        for content, _, found in self._tried(part, _neutral_fills(part, self._language.lexicon)):
+            if not found:
+                return content
+            if time.thread_time() > until or self._clock.over:
+                break
+        return None
+
+    def _tried(
+        self, line: Line, contents: Iterator[tuple[bytes, bytes]]
+    ) -> Iterator[tuple[bytes, bytes, frozenset[Fault]]]:
+        """What may be in a gap, with all that stands for its line then, and the faults of the text around that."""
+        lexicon = self._language.lexicon
+        brackets, conditionals = brackets_open(line, lexicon)
+        ends = [b""]
+        if self._in_line and (brackets or conditionals):
+            ends = [b"".join(way) for way in islice(ways(brackets, conditionals, lexicon), MOST_WAYS)] + ends
+        base = self._parser.parse(line.above + line.below)
+        start, point = len(line.above), advance(Point(0, 0), line.above)
+        for (content, own), end in product(contents, ends):
+            inserted, tree = own + end, base.copy()
+            text = line.above + inserted + line.below
+            tree.edit(start, start, start + len(inserted), point, point, advance(point, inserted))
+            found = self._found(self._parser.parse(text, tree), text)
+            yield content, inserted, frozenset(_moved(fault, start, len(inserted)) for fault in found)
+
+    def _found(self, tree: Tree, text: bytes) -> frozenset[Fault]:
+        faults = tree_faults(tree)
+        if not faults and self._language.columns:
+            faults = indentation_faults(tree, text)
+        compiler = CULPRIT.get(self._language.name)
+        return faults or frozenset({Fault("SYNTAX", 0, 0)} if compiler is not None and any(compiler(text)) else ())
+
+
+def _moved(fault: Fault, start: int, length: int) -> Fault:
+    """A fault where it is in the text above the line and below it, with nothing for the line."""
+
+    def place(at: int) -> int:
+        return at if at <= start else start + max(at - start - length, 0)
+
+    return Fault(fault.kind, place(fault.start), place(fault.end))
+
+
+def _neutral_fills(line: Line, lexicon: Lexicon) -> Iterator[tuple[bytes, bytes]]:
+    """What may stand in the gap, likeliest first, each with the line that it makes."""
+    operand, end = lexicon.operand, lexicon.terminator
+    if not line.head.strip() and not line.tail.strip():
+        more = (b"", lexicon.filler, lexicon.statement, lexicon.field, operand + b",", operand, operand + end)
+        for content in dict.fromkeys((*more, *lexicon.declarations)):
+            yield content, line.head + content + line.tail
+        return
+    words = frozenset(closer for _, closer, _ in lexicon.blocks)
+    head = scan(line.head, lexicon)
+    opened = [bracket.closer for bracket in reversed(head.stack)]
+    quote = head.inside if len(head.inside) == 1 else b""  # none that ends in a line below
+    own = quote.strip() + b"".join(closer for closer in opened if closer not in words)
+    block = b"".join(b" " + closer for closer in opened if closer in words)
+    ends = (own + block, own + end, own + lexicon.body, own + b",", b"", *(own + one + block for one in OPENING))
+    tags = (own + b">", own + b"/>") if lexicon.tags else ()
+    tails = (own + tail for word, tail in lexicon.tails if line.head.lstrip().startswith(word))
+    values = (b"", operand, lexicon.field, lexicon.statement, b"= " + operand, *(operand + one for one in RATHER))
+    for value, closer in product(dict.fromkeys(values), dict.fromkeys((*ends, b",", b")", *tags, *tails))):
+        yield value + closer, line.head + value + closer + line.tail
+
+
+def _any_lines(line: Line, language: Language, *, in_line: bool) -> Iterator[tuple[bytes, bytes]]:
+    """What the line may be, likeliest first: with something in its gap, or another one altogether."""
+    lexicon = language.lexicon
+    indent = line.head[: len(line.head) - len(line.head.lstrip())]
+    yield from _neutral_fills(line, lexicon)
+    yield from _neutral_fills(line._replace(head=indent, tail=b""), lexicon)
+    openers = [head.rstrip() + b" {" for head in lexicon.heads[:3]] + [head for _, _, head in lexicon.blocks]
+    closers = [closer for _, closer, _ in lexicon.blocks]
+    tags = [b"<%b>" % name for name in _closing_tags(line.below)] if lexicon.tags else []
+    others = (*tags, *openers, b"if x:", b"try:", b"else:", b"except:", b"} else {", b"}", b")", *closers)
+    yield from ((one, indent + one) for one in dict.fromkeys(others))
+    if language.columns and not line.head.strip():
+        yield from ((one, one) for one in _blocks(line, in_line=in_line))
+
+
+def _closing_tags(text: bytes) -> Sequence[bytes]:
+    """The names of the first elements that a text ends, innermost first."""
+    names = (match[1] for match in CLOSING_TAG.finditer(text))
+    return list(dict.fromkeys(islice(names, MOST_WAYS)))
+
+
+def _blocks(line: Line, *, in_line: bool) -> Iterator[bytes]:
+    """Where blocks are columns, what a blank line may be: what ends a ``try``, or the body of the header above.
+
+    A ``try`` that no line at its column ends yet is broken: a fill of several lines that ends it the search has found.
+    """
+    columns = dict.fromkeys(
+        raw[: len(raw) - len(raw.lstrip())] for raw in reversed(line.above.split(b"\n")) if raw.strip()
+    )
+    outer = [one for one in columns if one.startswith(line.head)][:MOST_WAYS]
+    yield from (one + clause for one in outer for clause in (b"except: pass", b"finally: pass"))
+    if not in_line:
+        yield from (one + b"    pass" for one in (line.head, *outer))
+
+
+def _parts(line: Line, language: Language, faults: _Faults) -> Iterator[Line]:
+    """Parts of a file that may be sound, the largest first."""
+    merged = _without_merges(line)
+    spared = merged
+    for _ in range(MOST_ROUNDS):
+        yield spared
+        less = _without_lines(spared, faults.fewest(spared), language.lexicon)
+        if less == spared:
+            break
+        spared = less
+    yield spared._replace(below=b"")
+    yield merged._replace(below=b"")
+    for above in _enclosing(merged):
+        yield merged._replace(above=above, below=b"")
+    bare, mark = line.head.lstrip(), line.above.find(PHP)
+    begin = line.above[: mark + len(PHP)] + b"\n" if mark >= 0 else b""
+    openers = [head + b"{\n" for head in language.lexicon.heads] + [
+        head + b"\n" for _, _, head in language.lexicon.blocks
+    ]
+    nested = [one + b"{\n" + two + b"{\n" for one, two in permutations(language.lexicon.heads[:4], 2)]
+    if language.columns:
+        yield Line(b"async def x():\n while x:\n", b"  " + bare, line.tail, b"")
+    for opener in (*openers, b"", *nested, b"x(\n", b"x = [\n", b"[\n", b"{\n"):
+        yield Line(begin + opener, bare, line.tail, b"")
+
+
+def _ended(line: Line, inside: bytes, lexicon: Lexicon) -> Iterator[Line]:
+    """Parts of a file in which the comment or string of the gap ends behind its line, the largest first."""
+    yield line._replace(below=b"\n" + inside + line.below)
+    yield line._replace(below=b"\n" + inside)
+    opener, bare = lexicon.opener_of(inside), line.head.lstrip()
+    yield Line(b"" if opener in bare else opener + b"\n", bare, line.tail, b"\n" + inside)
+
+
+def _without_merges(line: Line) -> Line:
+    """The file without the markers of a merge, and without what the other side has."""
+    above, below = (MERGE.sub(lambda match: b"\n" * match[0].count(b"\n"), one) for one in (line.above, line.below))
+    return line._replace(above=MARKER.sub(b"", above), below=MARKER.sub(b"", below))
+
+
+def _without_lines(line: Line, faults: Collection[Fault], lexicon: Lexicon) -> Line:
+    """The file without the lines that some faults begin and end in, but for what they open and close at first."""
+    gone = set[int]()
+    text = line.above + line.below
+    for fault in faults:
+        first, last = text.count(b"\n", 0, fault.start), text.count(b"\n", 0, fault.end)
+        gone |= {*range(first, last + 1)} if last - first < MOST_LINES else {first}
+    row = line.above.count(b"\n")
+    above = [_blocks_of(one, lexicon) if at in gone else one for at, one in enumerate(line.above.split(b"\n"))]
+    below = line.below.split(b"\n")
+    below = [_blocks_of(one, lexicon) if at + row in gone and at else one for at, one in enumerate(below)]
+    return line._replace(above=b"\n".join(above), below=b"\n".join(below))
+
+
+def _blocks_of(line: bytes, lexicon: Lexicon) -> bytes:
+    """What a line opens and closes, and nothing else; nothing where it is no more than that."""
+    indent = line[: len(line) - len(line.lstrip())]
+    if lexicon.columns:
+        less = indent + b"if x:" if line.rstrip().endswith(b":") else b""
+    else:
+        found, openers = scan(line, lexicon), {pair[1:]: pair[:1] for pair in lexicon.brackets}
+        own = [closer.closer for closer in found.unmatched] + [openers.get(one.closer, b"") for one in found.stack]
+        less = indent + b"".join(own)
+    return less if less.strip() and less != line else b""
+
+
+def _enclosing(line: Line) -> Iterator[bytes]:
+    """The lines above that stand ever further left than the line, all of them and then the innermost alone."""
+    column, found = len(line.head) - len(line.head.lstrip()), list[bytes]()
+    for raw in reversed(line.above.split(b"\n")):
+        indent = len(raw) - len(raw.lstrip())
+        if raw.strip() and indent < column and not raw.lstrip().startswith((b"}", b")", b"]", b"#", b"//", b"*")):
+            found.append(raw + b"\n")
+            column = indent
+    mark = line.above.find(PHP)
+    begin = line.above[: mark + len(PHP)] + b"\n" if mark >= 0 else b""
+    for count in dict.fromkeys((len(found), 2, 1)):
+        yield begin + b"".join(reversed(found[:count]))

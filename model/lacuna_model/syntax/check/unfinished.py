@@ -1,0 +1,141 @@
+"""Lines of a file that is not finished: the blocks they stand in are open still, and no line has to end them.
+
+An editor that closes no brackets leaves every block open that is being written. One line more would have to end with
+``}}}`` for the file to parse. Instead these closers are put behind the line for the checks, and are no part of the
+result: it parses as soon as the blocks are closed that were open before.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice, product
+
+from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.syntax.check.document import Check, Document
+from lacuna_model.syntax.check.error_set import tree_faults
+from lacuna_model.syntax.check.extent import LEADING
+from lacuna_model.syntax.lr.clock import Clock
+from lacuna_model.syntax.text.closers import ENDIF, MOST_OPEN, Line, count_open, line_of, ways
+from lacuna_model.syntax.text.scan import scan
+
+MOST_WAYS = 12  # to end the statements that they stand in
+MOST_SECONDS = 0.05  # of this thread, to try them: each takes a parse
+# What a line ends with that goes on in the next one.
+GOES_ON = (b",", b"+", b"-", b"*", b"/", b"%", b"=", b"&", b"|", b"<", b">", b"?", b":", b"(", b".", b"!", b"^")
+
+
+def document_of(
+    text: bytes, gaps: Sequence[tuple[int, int]], language: Language, clock: Clock | None = None, *, in_line: bool
+) -> Document:
+    """The document that fills of these gaps are checked in; ``in_line`` where each of them is of one line."""
+    document = Document(text, gaps, language, clock, in_line=in_line)
+    if not in_line or len(gaps) > 1:
+        return document
+    balance, index = document.balance(0)
+    sides = balance.sides(index)
+    opened, due = 0, 0
+    if language.lexicon.conditionals:
+        opened, due = count_open(text[: gaps[0][0]])[0], count_open(text[gaps[0][1] :])[1]
+    if sides.left.inside or len(sides.target.stack) > sides.target.kept:
+        return document
+    line = line_of(text, *gaps[0])
+    own = scan(line.head, language.lexicon)
+    outer = sides.left.stack[: len(sides.left.stack) - len(own.stack)]
+    brackets = outer[sides.target.kept :]
+    if (not brackets and opened <= due) or len(brackets) > MOST_OPEN:
+        return document
+    front = line.above + b"".join(bracket.closer for bracket in own.unmatched)
+    closers = _closers(front, line.below, ways(brackets, ENDIF * (opened - due), language.lexicon), language)
+    return Unfinished(text, gaps[0], language, clock, line, closers) if closers else document
+
+
+def _closers(front: bytes, below: bytes, ways: Iterable[list[bytes]], language: Language) -> list[bytes]:
+    """What ends each block that is open, innermost first, so that the rest of the file has the fewest errors."""
+    parse = language.parser().parse
+    leads = [*_leads(front.rstrip().rpartition(b"\n")[2], language.lexicon), b"\n" + language.lexicon.filler]
+
+    def faults(closers: Sequence[bytes]) -> int:
+        return min(len(tree_faults(parse(b"".join([front, lead, *closers, below])))) for lead in leads)
+
+    until = time.thread_time() + MOST_SECONDS
+    best, fewest = list[bytes](), faults(())
+    for way in islice(ways, MOST_WAYS):
+        if not fewest or (best and time.thread_time() > until):
+            break
+        number = faults(way)
+        if number < fewest or (number == fewest and not best):
+            best, fewest = way, number
+    return best
+
+
+def _leads(line: bytes, lexicon: Lexicon) -> list[bytes]:
+    """What may stand in front of the closers below a line: nothing, or what the line goes on with if it does."""
+    leads = list[bytes]()
+    if line.rstrip().endswith(GOES_ON):
+        operands = [operand for operand in (lexicon.operand, lexicon.field) if operand]
+        leads += [operand + end for operand, end in product(operands, dict.fromkeys((b"", lexicon.terminator)))]
+    if LEADING.match(line):
+        leads += lexicon.declarations
+    indent = line[: len(line) - len(line.lstrip())]
+    return [b"", *(b"\n" + indent + lead for lead in leads)]
+
+
+class Unfinished(Document):
+    """A document of one gap, with closers behind the gap's line that are no part of its result.
+
+    What is open in the line itself a fill has to close. Where it closes more, so many of these closers less are
+    needed; where the line goes on in the next one, what it goes on with is put in front of them.
+    """
+
+    def __init__(
+        self,
+        text: bytes,
+        gap: tuple[int, int],
+        language: Language,
+        clock: Clock | None,
+        line: Line,
+        closers: Sequence[bytes],
+    ) -> None:
+        super().__init__(_with(line, text, b"".join(closers)), [gap], language, clock, in_line=True)
+        self._plain, self._line, self._closers = text, line, closers
+        self._ended = len(scan(line.head + line.tail, language.lexicon).unmatched)
+        self._others: dict[bytes, Document] = {b"".join(closers): self}
+
+    def check(self, fills: Sequence[bytes], *, thorough: bool = False) -> Check:
+        """The same, with what must stand behind the line."""
+        return self._first_valid(fills, partial(Document.check, fills=fills, thorough=thorough))
+
+    def check_soon(self, fills: Sequence[bytes]) -> Check:
+        """The same, with what must stand behind the line."""
+        return self._first_valid(fills, partial(Document.check_soon, fills=fills))
+
+    def check_fresh(self, fills: Sequence[bytes]) -> Check:
+        """The same, with what must stand behind the line."""
+        return self._first_valid(fills, partial(Document.check_fresh, fills=fills))
+
+    def _first_valid(self, fills: Sequence[bytes], check: Callable[[Document], Check]) -> Check:
+        """The verdict with the first way to go on that makes the fill valid, or else with the likeliest."""
+        verdicts = list[Check]()
+        for document in self._documents(self._line.head + fills[0] + self._line.tail):
+            verdicts.append(check(document))
+            if verdicts[-1].valid:
+                return verdicts[-1]
+        return verdicts[0]
+
+    def _documents(self, line: bytes) -> Iterator[Document]:
+        """The documents that end as a line would have it."""
+        ended = len(scan(line, self.language.lexicon).unmatched) - self._ended
+        conditionals = count_open(line)[1]
+        closers = b"".join(self._closers[max(ended, 0) :]).replace(ENDIF, b"", conditionals)
+        for lead in _leads(line, self.language.lexicon):
+            behind = lead + closers
+            if behind not in self._others:
+                text = _with(self._line, self._plain, behind)
+                self._others[behind] = Document(text, self._gaps, self.language, self._clock, in_line=True)
+            yield self._others[behind]
+
+
+def _with(line: Line, text: bytes, inserted: bytes) -> bytes:
+    """The text with something more behind the line."""
+    place = len(text) - len(line.below)
+    return text[:place] + inserted + text[place:]

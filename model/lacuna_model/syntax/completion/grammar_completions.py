@@ -1,0 +1,223 @@
+"""Junctions: completions that are found in the grammar where no valid fill is known that could tell what is lacking.
+
+The text in front of a gap tells the parser's stacks there, and the one behind it what must be read from the stacks
+that a fill leaves, which is the goal that Corchuelo et al. have (Repairing syntax errors in LR parsers, 2002).
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import islice
+
+from tree_sitter import Node
+
+from lacuna_model.languages.language import Language
+from lacuna_model.syntax.completion.between import PAIRS, Meeting, Start
+from lacuna_model.syntax.completion.closing_text import ends
+from lacuna_model.syntax.completion.readings import PrefixReader
+from lacuna_model.syntax.completion.repair import spelled
+from lacuna_model.syntax.completion.suffix_stacks import REACH
+from lacuna_model.syntax.lr.insertions import COST_NEWLINE, WORD
+from lacuna_model.syntax.lr.parse_table import END, Stack, Terminal, leaves
+from lacuna_model.syntax.lr.piece_cache import pieces_of, ways_of
+from lacuna_model.syntax.text.balance import Sides
+from lacuna_model.syntax.text.columns import open_lines
+from lacuna_model.syntax.text.literals import find_literals, finish_token
+from lacuna_model.syntax.text.minimal_completions import Closer, unseen
+from lacuna_model.syntax.text.scan import Scan, scan, scan_brackets
+
+MOST_FOUND = 48
+MOST_OPENED = 6
+# What goes on with the line above it, wherever a line's end may be a semicolon.
+CONTINUING = b",.:;*%><=[(?^|&/"
+ENDING = b"}"  # what a statement may end in front of, without a semicolon
+TAKEN_APART = re.compile(rb"=>|->|\$\w+")  # where the parser can make nothing of the text around
+OPENERS = {closer: opener for opener, closer in PAIRS.items()}
+
+Brackets = tuple[bytes, ...]
+
+
+class Junction(Closer):
+    """Completions of a gap in front of which nothing is lacking any more.
+
+    The text behind it goes to the next gap, and what it leaves open is for a later one to close; where there is none
+    the completion is an ending.
+    """
+
+    def __init__(self, sides: Sides, language: Language, reader: PrefixReader, front: bytes) -> None:
+        super().__init__(replace(sides, text=front))
+        self._front, self._reader = front, reader
+        self._side = sides.right
+        self._language, self._table = language, reader.table
+        self._insertions, self._pieces = pieces_of(language, reader.table)
+        self._steps = ways_of(language, reader.table)
+        self._name = language.grammar().id_for_node_kind("identifier", True)
+
+    def completions(self, fill: bytes) -> Iterator[bytes]:
+        """Texts to put behind the beginning of a fill, the cheapest first."""
+        if self._reader.clock.over:
+            return
+        half = self._literal_end(fill)
+        text = self._front + fill + half
+        opener = self._lexicon.opener_of(self._side.inside) if self._side.inside else b""
+        behind = self._behind(opener)
+        left = self._open_in(fill + half)
+        found = (
+            written
+            for written in Meeting(self._table, self._pieces, self._steps, self._starts(text), behind).texts()
+            if self._balances(*_brackets(left, written))
+        )
+        ends = (spelled(text, [*written, opener or self._apart(written)]) for written in found)
+        for completion in islice(unseen(ends, set()), MOST_FOUND):
+            yield half + completion
+
+    @cached_property
+    def stacks(self) -> list[Stack]:
+        """The stacks behind the text in front of the gap, and the end of the literal that it stops in, if it does."""
+        return self._stacks(self._front + self._literal_end(b""))
+
+    def _literal_end(self, fill: bytes) -> bytes:
+        inside = scan(fill, self._lexicon, self._sides.left).inside
+        return finish_token(fill, inside) or inside
+
+    def endings(self) -> Iterator[bytes]:
+        """Texts to put behind the text in front so that it is whole: what is open is ended, and no more is begun."""
+        half = self._literal_end(b"")
+        text = self._front + half
+        found = ends(self._table, self._pieces, self._insertions, self._starts(text))
+        for ending in islice(unseen((spelled(text, written) for written in found), set()), MOST_FOUND):
+            yield half + ending
+
+    def _open_in(self, fill: bytes) -> Brackets:
+        """The brackets that are open behind a fill; those in front of the gap are counted once."""
+        if self._sides.left.inside:
+            return scan_brackets(self._front + fill, self._lexicon).closers
+        return scan_brackets(fill, self._lexicon, self._open_in_front).closers
+
+    @cached_property
+    def _open_in_front(self) -> Scan:
+        return scan_brackets(self._front, self._lexicon)
+
+    def _apart(self, written: Sequence[bytes]) -> bytes:
+        """What keeps the last word that is written apart from what follows."""
+        return b" " if written and written[-1][-1:].isalnum() and self._side.text[:1].isalnum() else b""
+
+    def _stacks(self, text: bytes) -> list[Stack]:
+        """The stacks behind a text in front of the gap."""
+        root = self._language.parser().parse(text).root_node
+        far, border = self._reader.front.stacks(text, root, partial(self._terminal, text))
+        return self._reader.stacks(self._terminals(text, root, border), far)
+
+    def _terminals(self, text: bytes, root: Node, begin: int) -> Iterator[Terminal]:
+        """The terminals of the text in front, from an offset on."""
+        end = begin
+        for leaf in leaves(root, begin):
+            yield self._terminal(text, leaf, b"\n" in text[end : leaf.start_byte])
+            end = leaf.end_byte
+
+    def _behind(self, opener: bytes) -> list[Terminal]:
+        """The terminals of the text behind the gap: read as it is, or behind the brackets that it closes."""
+        parser = self._language.parser()
+        closed = b"".join(OPENERS.get(bracket.closer, b"") for bracket in reversed(self._side.unmatched))
+        # what the next gap begins in is ended there
+        whole = self._side.text + find_literals(self._side.text, self._lexicon, self._side.inside).inside
+        trees = [(lead, parser.parse(lead + whole).root_node) for lead in (opener, closed + opener)]
+        lead, root = min(trees, key=lambda tree: _amiss(tree[1]))
+        text, end = lead + whole, len(lead) - len(opener)
+        behind: list[Terminal] = []
+        for leaf in leaves(root, end):
+            word = behind[-1].word + text[end : leaf.end_byte] if behind and leaf.start_byte == end else b""
+            if TAKEN_APART.fullmatch(word):
+                behind[-1] = Terminal(word, (tuple(self._insertions.spellings.get(word, ())),), behind[-1].on_new_line)
+            elif not _is_comment(leaf):
+                begin = text[leaf.start_byte]
+                on_new_line = begin in ENDING or (b"\n" in text[end : leaf.start_byte] and begin not in CONTINUING)
+                behind.append(self._terminal(text, leaf, on_new_line))
+            if len(behind) == REACH:
+                return behind
+            end = leaf.end_byte
+        return [*behind, Terminal(b"", ((END,),), on_new_line=True)] if self._side.to_the_end else behind
+
+    def _terminal(self, text: bytes, leaf: Node, on_new_line: bool) -> Terminal:
+        word = text[leaf.start_byte : leaf.end_byte]
+        alike = self._insertions.spellings.get(word, ())
+        name = ((self._name,),) if self._name is not None and WORD.match(word) else ()
+        unsure = leaf.parent is not None and leaf.parent.is_error
+        return Terminal(word, (tuple(dict.fromkeys((*alike, leaf.grammar_id))), *name), on_new_line, unsure)
+
+    def _balances(self, kept: Brackets, opened: Brackets) -> bool:
+        """Whether the text behind the gap closes what is open; what it leaves open another gap has to close."""
+        if self._side.to_the_end and self._side.whole and self._side.unmatched:
+            return kept + opened == tuple(bracket.closer for bracket in reversed(self._side.unmatched))
+        return opened in self._goals
+
+    @cached_property
+    def _goals(self) -> set[Brackets]:
+        """What a fill may open: brackets that the text behind it closes, maybe in one that a later text does."""
+        closers = [bracket.closer for bracket in self._side.unmatched[:MOST_OPENED]]
+        goals = {tuple(reversed(closers[:number])) for number in range(len(closers) + 1)}
+        if self._side.to_the_end:
+            return goals
+        return goals | {(outer, *goal) for goal in goals for outer in PAIRS.values()}
+
+    def _starts(self, text: bytes) -> Iterator[Start]:
+        """What a text leaves on the stack, and the same behind its line's end, where that means something."""
+        blank = not text.rpartition(b"\n")[2].strip()
+        leads = self._line_starts(text) if self._lexicon.columns else []
+        for stack in self._stacks(text):
+            ended = list(self._ended(stack, leads))
+            if not (blank and ended):  # else the line must have ended
+                yield Start(stack)
+            yield from ended
+            for terminal in self._insertions.line_ends(stack[-1]) if blank else ():
+                yield from map(Start, self._table.shift(stack, terminal))
+
+    def _ended(self, stack: Stack, leads: Sequence[bytes | None]) -> Iterator[Start]:
+        """A stack behind the end of its line, and of its blocks one by one, where these are columns."""
+        stacks = [stack]
+        for number, lead in enumerate(leads, start=1):
+            stacks = self._table.past_hidden(stacks)
+            if lead is not None:
+                yield from (Start(one, (lead,) if lead else (), COST_NEWLINE * number) for one in stacks)
+
+    def _line_starts(self, text: bytes) -> list[bytes | None]:
+        """What leads to the next line of each open block, innermost first; None where what is there stands deeper."""
+        bare = bytearray(text)
+        for begin, end in find_literals(text, self._lexicon).spans:
+            bare[begin:end] = bare[begin:end].replace(b"\n", b" ")
+        line = text.rpartition(b"\n")[2]
+        starts = [
+            self._operands.mark * opened.column for opened in reversed(open_lines(bytes(bare), self._operands.unit))
+        ]
+        if line.strip():
+            return [self._operands.newline + start for start in starts]
+        return [start[len(line) :] if start.startswith(line) else None for start in starts]
+
+
+def _brackets(kept: Brackets, written: Iterable[bytes]) -> tuple[Brackets, Brackets]:
+    """The brackets that are kept and those that are open besides, behind some text more.
+
+    Whether a closer may be written is the grammar's to say: in front of the gap brackets may have been miscounted.
+    """
+    opened: Brackets = ()
+    for mark in written:
+        if mark in PAIRS:
+            opened = (*opened, PAIRS[mark])
+        elif mark in OPENERS:
+            kept, opened = (kept, opened[:-1]) if opened else (kept[:-1], opened)
+    return kept, opened
+
+
+def _amiss(node: Node) -> int:
+    """How many bytes of a text the parser could make nothing of."""
+    amiss, waiting = 0, [node]
+    while waiting:
+        broken = [child for child in waiting.pop().children if child.has_error]
+        amiss += sum(child.end_byte - child.start_byte for child in broken if child.is_error)
+        waiting += [child for child in broken if not child.is_error]
+    return amiss
+
+
+def _is_comment(leaf: Node) -> bool:
+    return leaf.parent is not None and "comment" in leaf.parent.type

@@ -1,0 +1,106 @@
+"""What stands behind a gap, as a parser reads it: which of its stacks may come in front of that text.
+
+A sound text tells the stacks behind each of the terminals there. Another text may be told from it up to where its
+stack is one of these, and has been read by then.
+"""
+
+from collections.abc import Sequence
+
+from lacuna_model.syntax.lr.parse_table import END, ParseTable, Stack
+
+# How many terminals behind the gap are read until the parser cannot tell the two texts apart.
+REACH = 250
+AHEAD = 16  # how many of them tell at once which of several stacks was right
+
+
+class Behind:
+    """The terminals behind a gap, and the stacks that a sound text has behind each; what was found out is kept."""
+
+    def __init__(self, table: ParseTable, terminals: Sequence[int], goal: frozenset[Stack]) -> None:
+        self._table = table
+        self.terminals = terminals
+        self._goals = [goal]
+        self._open = {table.brackets(stack) for stack in goal}  # what follows closes these
+        self._ends: dict[tuple[int, int], int] = {}
+        self._accepted: dict[Stack, bool] = {}
+        self.read = 0  # how many terminals were, in all
+
+    def begins(self, state: int) -> bool:
+        """Whether a stack with this state on top may come in front, as far as the first terminal goes."""
+        return not self.terminals or self._table.knows(state, self.terminals[0])
+
+    def accepts(self, stack: Stack) -> bool:
+        """Whether all this can be read behind a stack, up to where the parser cannot tell the text from the sound."""
+        found = self._accepted.get(stack)
+        if found is None:
+            fits = not self._open or self._table.brackets(stack) in self._open
+            found = self._accepted[stack] = fits and self._reads(stack)
+        return found
+
+    def _reads(self, stack: Stack) -> bool:
+        stacks, place = [stack], 0
+        while place < len(self.terminals):
+            goal = self._goal(place)
+            if not goal.isdisjoint(stacks):
+                return True
+            if len(stacks) == len(goal) == 1:
+                place, stacks[0] = self._ahead(place, stacks[0], *goal)
+                if place == len(self.terminals):
+                    break
+            stacks = self._table.read(stacks, self.terminals[place])
+            place, self.read = place + 1, self.read + 1
+            if not stacks:
+                return False
+        if len(self.terminals) < REACH:
+            return any(self._table.shift(one, END) for one in stacks)
+        return True
+
+    def _ahead(self, place: int, stack: Stack, goal: Stack) -> tuple[int, Stack]:
+        """The place up to which a stack does as the sound one, since their tops are alike, and the stack there."""
+        below = len(goal) - alike(stack, goal)
+        if below == len(goal):
+            return place, stack
+        end = self._ends.get((place, below))
+        if end is None:
+            end = self._ends[place, below] = self._end(place, goal[: below + 1])
+        if end == place:
+            return place, stack
+        (goal_there,) = self._goal(end)
+        return end, stack[: len(stack) - (len(goal) - below)] + goal_there[below:]
+
+    def _end(self, place: int, bottom: Stack) -> int:
+        """The last place from one on up to which the sound stack keeps its bottom."""
+        while place < len(self.terminals):
+            after = self._goal(place + 1)
+            if len(after) != 1 or (*after,)[0][: len(bottom)] != bottom:
+                break
+            place += 1
+        return place
+
+    def _goal(self, place: int) -> frozenset[Stack]:
+        while len(self._goals) <= place:
+            begin = len(self._goals) - 1
+            self._goals[begin:] = sound_stacks(self._table, self._goals[begin], self.terminals[begin : begin + AHEAD])
+        return self._goals[place]
+
+
+def sound_stacks(table: ParseTable, before: frozenset[Stack], terminals: Sequence[int]) -> list[frozenset[Stack]]:
+    """The stacks in front of each of some terminals and behind the last, without the ways that lead nowhere."""
+    found = [before]
+    for terminal in terminals:
+        found.append(frozenset(table.read(found[-1], terminal)))
+    for place in range(len(terminals) - 1, -1, -1):
+        if len(found[place]) > 1 and (after := found[place + 1]):
+            ways = (one for one in found[place] if not after.isdisjoint(table.read([one], terminals[place])))
+            found[place] = frozenset(ways) or found[place]
+    return found
+
+
+def alike(one: Stack, other: Stack) -> int:
+    """How many states at their tops two stacks have in common."""
+    found = 0
+    for mine, yours in zip(reversed(one), reversed(other), strict=False):
+        if mine != yours:
+            break
+        found += 1
+    return found

@@ -1,0 +1,190 @@
+"""A grammar's LR tables, read from the memory of its wheel.
+
+tree-sitter's bindings tell which terminals a state knows and where a shift leads, but not what is reduced. The tables
+say that; their layout is that of ``TSLanguage`` in ``tree_sitter/parser.h``, unchanged from ABI 13 to 15.
+"""
+
+import ctypes
+import importlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lacuna_model.languages.language import Language
+from lacuna_model.syntax.lr.lexer import Lexer
+
+Row = TypeVar("Row")
+OLDEST_ABI, NEWEST_ABI = 13, 15
+FIRST_STATE = 1
+ENTRY = 8  # bytes of an action
+LONGEST_ROW = 1 << 20  # numbers; what lies behind a table is never looked at
+MODE_WORDS = 3  # of a state's mode of the lexer; there were two before the newest ABI
+SHIFT, REDUCE, ACCEPT, NONE = 0, 1, 2, -1
+
+
+class Action(NamedTuple):
+    """What a state does at a terminal: shift to the state ``to``, or reduce ``pops`` symbols to the symbol ``to``.
+
+    A shift of something that may stand anywhere (``extra``) leaves the stack as it is.
+    """
+
+    kind: int
+    to: int
+    pops: int = 0
+    extra: bool = False
+
+
+class _Grown(dict[int, Row], Generic[Row]):
+    """A table whose rows are made when they are first asked for."""
+
+    def __init__(self, make: Callable[[int], Row]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, key: int) -> Row:
+        row = self[key] = self._make(key)
+        return row
+
+
+class _Tables(ctypes.Structure):
+    _fields_ = (
+        *((name, ctypes.c_uint32) for name in ("abi", "symbols", "aliases", "terminals", "externals", "states")),
+        *((name, ctypes.c_uint32) for name in ("large_states", "productions", "fields")),
+        ("longest_alias", ctypes.c_uint16),
+        ("large", ctypes.POINTER(ctypes.c_uint16)),
+        ("small", ctypes.POINTER(ctypes.c_uint16)),
+        ("small_places", ctypes.POINTER(ctypes.c_uint32)),
+        ("actions", ctypes.POINTER(ctypes.c_uint8)),
+        *((name, ctypes.c_void_p) for name in ("symbol_names", "field_names", "field_slices", "field_entries")),
+        *((name, ctypes.c_void_p) for name in ("metadata", "public_symbols", "alias_map", "alias_sequences")),
+        ("modes", ctypes.POINTER(ctypes.c_uint16)),
+        ("lex", ctypes.c_void_p),
+        ("lex_keyword", ctypes.c_void_p),
+        ("keyword_capture", ctypes.c_uint16),
+    )
+
+
+class GrammarTables:
+    """What each state of a grammar's parser does, and which terminal a text is there."""
+
+    def __init__(self, language: Language) -> None:
+        self.grammar = language.grammar()
+        self._tables = _Tables.from_address(_address(language))
+        self.terminals = range(1, self._tables.terminals)
+        self._lexer = Lexer(self._tables.lex)
+        # The rows of the first states have all symbols; those of others are groups of symbols with the same value.
+        self._large = np.ctypeslib.as_array(self._tables.large, (self._tables.large_states, self._tables.symbols))
+        small_states = self._tables.states - self._tables.large_states
+        self._small_places = np.ctypeslib.as_array(self._tables.small_places, (small_states,))
+        self._small = np.ctypeslib.as_array(self._tables.small, (int(self._small_places.max(initial=0)) + LONGEST_ROW,))
+        # By state: what it does at each terminal, and where it goes on with each nonterminal.
+        self._does = _Grown(self._read_actions)
+        self._goes = _Grown(self._read_gotos)
+        self._actions = _Grown(self._read_actions_at)
+
+    def token(self, state: int, text: bytes) -> int | None:
+        """The terminal that a whole text is in a state, words that are none of its own included."""
+        mode = self._tables.modes[state * (MODE_WORDS if self._tables.abi == NEWEST_ABI else MODE_WORDS - 1)]
+        characters = text.decode(errors="replace")
+        found = self._lexer.token(mode, characters)
+        return found[0] if found is not None and found[1] == len(characters) else None
+
+    def terminals_in(self, state: int) -> Iterable[int]:
+        """The terminals that may come in a state."""
+        return self._does[state]
+
+    def _read_actions(self, state: int) -> dict[int, tuple[Action, ...]]:
+        last, at = self.terminals[-1], self._actions
+        return {symbol: does for symbol, place in self._entries(state) if symbol <= last and (does := at[place])}
+
+    def _read_gotos(self, state: int) -> dict[int, int]:
+        last = self.terminals[-1]
+        return {symbol: to for symbol, to in self._entries(state) if symbol > last}
+
+    def _entries(self, state: int) -> list[tuple[int, int]]:
+        if state < len(self._large):
+            row = self._large[state]
+            symbols = np.flatnonzero(row)
+            return list(zip(symbols.tolist(), row[symbols].tolist(), strict=True))
+        place = int(self._small_places[state - len(self._large)])
+        groups, place = int(self._small[place]), place + 1
+        entries: list[tuple[int, int]] = []
+        for _ in range(groups):
+            value, count = self._small[place : place + 2].tolist()
+            entries += [(symbol, value) for symbol in self._small[place + 2 : place + 2 + count].tolist()]
+            place += 2 + count
+        return entries
+
+    def edges(self) -> tuple[NDArray[np.int32], set[tuple[int, int, int]]]:
+        """All that is read, as rows of a state, a symbol and the state behind it; and all that is reduced.
+
+        That is a state, a symbol, and how many others it is made of. A whole grammar is read at once, which would take
+        a second row by row.
+        """
+        states, symbols, values = self._all_entries()
+        terminal = symbols <= self.terminals[-1]
+        places, inverse = np.unique(values[terminal], return_inverse=True)
+        shifts = np.zeros(len(places), np.int32)
+        reduced: dict[int, list[tuple[int, int]]] = {}
+        for number, place in enumerate(places.tolist()):
+            for action in self._actions[place]:
+                if action.kind == REDUCE:
+                    reduced.setdefault(number, []).append((action.to, action.pops))
+                elif action.kind == SHIFT and not action.extra:
+                    shifts[number] = action.to
+        values[terminal] = shifts[inverse]
+        pairs = np.unique(states[terminal].astype(np.int64) * len(places) + inverse)
+        reducing = pairs[np.isin(pairs % len(places), list(reduced))].tolist()
+        known = {(pair // len(places), *one) for pair in reducing for one in reduced[pair % len(places)]}
+        return np.stack([states, symbols, values], axis=1)[values > 0], known
+
+    def _all_entries(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """States, symbols and what the tables have for both: in rows of all symbols, or in groups of the same value."""
+        large, small = self._large, self._small
+        at_state, at_symbol = np.nonzero(large)
+        owners, begins = _groups(small, self._small_places.astype(np.int64))
+        sizes = small[begins + 1].astype(np.int64)
+        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        states = np.concatenate([at_state, np.repeat(owners + len(large), sizes)])
+        symbols = np.concatenate([at_symbol, small[np.repeat(begins + 2, sizes) + within]])
+        values = np.concatenate([large[at_state, at_symbol], np.repeat(small[begins], sizes)])
+        return states.astype(np.int32), symbols.astype(np.int32), values.astype(np.int32)
+
+    def _read_actions_at(self, place: int) -> tuple[Action, ...]:
+        entries = self._tables.actions
+        behind = ENTRY * (place + 1)
+        read = [
+            _action(entries[at : at + ENTRY]) for at in range(behind, behind + ENTRY * entries[behind - ENTRY], ENTRY)
+        ]
+        return tuple(action for action in read if action is not None)
+
+
+def _action(entry: Sequence[int]) -> Action | None:
+    kind, value = entry[0], entry[2] | entry[3] << 8
+    if kind == SHIFT:  # a repetition is not shifted but reduced first
+        return None if entry[5] else Action(SHIFT, value, extra=bool(entry[4]))
+    return Action(kind, value, entry[1]) if kind in (REDUCE, ACCEPT) else None
+
+
+def _groups(small: NDArray[np.uint16], places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows that groups belong to, and where each begins: first the first ones of all rows, then the second ones."""
+    counts, begins = small[places], places + 1
+    rows = np.arange(len(places))
+    found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    for number in range(int(counts.max(initial=0))):
+        rows = rows[counts[rows] > number]
+        found.append((rows, begins[rows]))
+        begins[rows] += 2 + small[begins[rows] + 1].astype(np.int64)
+    owners, starts = zip(*found, strict=True) if found else ((rows[:0],), (places[:0],))
+    return np.concatenate(owners), np.concatenate(starts)
+
+
+def _address(language: Language) -> int:
+    grammar = getattr(importlib.import_module(language.module), language.symbol)()
+    if isinstance(grammar, int):
+        return grammar
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    return int(pointer(grammar, b"tree_sitter.Language"))

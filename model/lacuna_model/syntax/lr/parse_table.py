@@ -1,0 +1,252 @@
+"""Parse stacks, driven by the tables of a grammar."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+from tree_sitter import Node, Tree
+
+from lacuna_model.languages.language import Language
+from lacuna_model.syntax.lr.grammar_tables import (
+    ACCEPT,
+    FIRST_STATE,
+    NEWEST_ABI,
+    NONE,
+    OLDEST_ABI,
+    REDUCE,
+    SHIFT,
+    Action,
+    GrammarTables,
+)
+
+# The states of a parser from its first on; an ambiguity is several of them.
+Stack = tuple[int, ...]
+
+
+class Terminal(NamedTuple):
+    """A text, and what it may be for the parser: any of some terminals, or else any of others.
+
+    A word of the language, say, is a name where that one may not stand. Where error recovery gave it its name, which is
+    ``unsure`` then, and a state knows no such terminal, it is what the lexer takes it for there.
+    """
+
+    word: bytes
+    choices: tuple[tuple[int, ...], ...]
+    on_new_line: bool = False
+    unsure: bool = False
+
+
+START: Stack = (FIRST_STATE,)
+END = 0  # the symbol of the end of the text
+MOST_STACKS = 8
+MOST_HIDDEN = 4  # in a row: a line's end and the blocks that end with it
+MOST_REDUCTIONS = 40
+NOTHING = (Action(NONE, 0),)
+# How the names of brackets end, those of blocks that are columns too, and a mark for each.
+MARKS = (*zip("([{)]}", "([{)]}", strict=True), ("_indent", "<"), ("_dedent", ">"))
+PAIR = re.compile(r"\(\)|\[\]|\{\}|<>")
+
+
+class ParseTable(GrammarTables):
+    """Moves parse stacks over terminals and over subtrees that are parsed already."""
+
+    def __init__(self, language: Language) -> None:
+        super().__init__(language)
+        # Terminals that no tree shows, a semicolon that the end of a line stands for, say.
+        self.hidden = [symbol for symbol in self.terminals if not self.grammar.node_kind_is_visible(symbol)]
+        named = [(symbol, self.grammar.node_kind_for_id(symbol) or "") for symbol in self.terminals]
+        # Those of them that only stand at the end of a line, or of the block around it.
+        self.semicolons = {symbol for symbol, name in named if name.endswith("automatic_semicolon")}
+        self._marks = {symbol: mark for symbol, name in named for end, mark in MARKS if name.endswith(end)}
+        self._marked: dict[tuple[int, int], str] = {}
+        self._hidden_known: dict[int, list[int]] = {}
+
+    def shift(self, stack: Stack, terminal: int, depth: int = 0) -> list[Stack]:
+        """The stacks behind a terminal."""
+        does, goes = self._does, self._goes
+        if terminal > self.terminals[-1]:
+            return self._shift_whole(stack, terminal)
+        found: list[Stack] = []
+        while depth < MOST_REDUCTIONS:
+            depth += 1
+            (kind, to, pops, extra), *others = does[stack[-1]].get(terminal, NOTHING)
+            for action in others:  # an ambiguity
+                found += self._act(stack, terminal, action, depth)
+            if kind != REDUCE:
+                return [*found, stack if extra or kind == ACCEPT else (*stack, to)] if kind != NONE else found
+            base = stack[: len(stack) - pops]
+            state = goes[base[-1]].get(to) if base else None
+            if not state:
+                break
+            stack = (*base, state)
+        return found
+
+    def _act(self, stack: Stack, terminal: int, action: Action, depth: int) -> list[Stack]:
+        if action.kind != REDUCE:
+            return [stack if action.extra or action.kind == ACCEPT else (*stack, action.to)]
+        reduced = self.reduce(stack, action)
+        return self.shift(reduced, terminal, depth) if reduced else []
+
+    def _shift_whole(self, stack: Stack, symbol: int, depth: int = 0) -> list[Stack]:
+        """The stacks behind a symbol of which no tree shows the terminals, the inside of a string, say."""
+        if state := self._goes[stack[-1]].get(symbol):
+            return [(*stack, state)]
+        known = dict.fromkeys(chain.from_iterable(self._does[stack[-1]].values()))
+        ways = (self.reduce(stack, action) for action in known if action.kind == REDUCE and depth < MOST_HIDDEN)
+        return [after for way in ways if way for after in self._shift_whole(way, symbol, depth + 1)]
+
+    def shifted(self, state: int, terminal: int) -> list[int]:
+        """The states that a shift of a terminal leads to."""
+        actions = self._does[state].get(terminal, ())
+        return [action.to for action in actions if action.kind == SHIFT and not action.extra]
+
+    def between(self, state: int, following: int) -> Iterator[int]:
+        """The symbols that lead from one state to another."""
+        yield from (symbol for symbol, to in self._goes[state].items() if to == following)
+        yield from (symbol for symbol in self._does[state] if following in self.shifted(state, symbol))
+
+    def reduce(self, stack: Stack, action: Action) -> Stack | None:
+        """The stack behind a reduction; None where it cannot be made."""
+        base = stack[: len(stack) - action.pops]
+        state = self._goes[base[-1]].get(action.to) if base else None
+        return (*base, state) if state else None
+
+    def read(self, stacks: Collection[Stack], terminal: int, *, on_new_line: bool = False) -> list[Stack]:
+        """The stacks behind a terminal, with hidden ones in front where they are due or the line is new."""
+        found = self._shifted_all(stacks, terminal)
+        if found and not on_new_line:
+            return found
+        for _ in range(MOST_HIDDEN):
+            if not stacks or (found and not on_new_line):
+                break
+            stacks = self.past_hidden(stacks)
+            found = _distinct([*found, *self._shifted_all(stacks, terminal)])
+        return found
+
+    def read_any(self, stacks: Collection[Stack], terminal: Terminal) -> list[Stack]:
+        """The stacks behind a text that may be several terminals."""
+        for choice in terminal.choices:
+            read = (self.read(stacks, one, on_new_line=terminal.on_new_line) for one in choice)
+            if found := _distinct(chain.from_iterable(read)):
+                return found
+        lexed = ((stack, self.token(stack[-1], terminal.word)) for stack in stacks if terminal.unsure)
+        read = (self.read([stack], one, on_new_line=terminal.on_new_line) for stack, one in lexed if one is not None)
+        return _distinct(chain.from_iterable(read))
+
+    def _shifted_all(self, stacks: Collection[Stack], terminal: int) -> list[Stack]:
+        if len(stacks) == 1:
+            found = self.shift(next(iter(stacks)), terminal)
+            return found if len(found) < 2 else _distinct(found)
+        return _distinct(after for stack in stacks for after in self.shift(stack, terminal))
+
+    def past_hidden(self, stacks: Iterable[Stack]) -> list[Stack]:
+        """The stacks behind the hidden terminals that may come, one of them each."""
+        return _distinct(after for stack in stacks for after in self._hidden(stack))
+
+    def _hidden(self, stack: Stack) -> Iterator[Stack]:
+        """The stacks behind the hidden terminals that may come."""
+        return (after for hidden in self.hidden_in(stack[-1]) for after in self.shift(stack, hidden))
+
+    def actions(self, state: int, terminal: int) -> tuple[Action, ...]:
+        """What a state does at a terminal, or at a symbol of which no tree shows the terminals."""
+        if terminal > self.terminals[-1]:
+            to = self._goes[state].get(terminal)
+            return (Action(SHIFT, to),) if to else ()
+        return self._does[state].get(terminal, ())
+
+    def goes(self, state: int, symbol: int) -> int | None:
+        """Where a state goes on with a nonterminal."""
+        return self._goes[state].get(symbol)
+
+    def hidden_in(self, state: int) -> list[int]:
+        """The hidden terminals that may come in a state."""
+        found = self._hidden_known.get(state)
+        if found is None:
+            found = self._hidden_known[state] = [symbol for symbol in self.hidden if symbol in self._does[state]]
+        return found
+
+    def knows(self, state: int, terminal: int) -> bool:
+        """Whether a terminal may come in a state, maybe behind a hidden one."""
+        return terminal in self._does[state] or bool(self.hidden_in(state))
+
+    def brackets(self, stack: Stack) -> str:
+        """The brackets that are open on a stack, from the outermost on; a pair that is not reduced yet is not."""
+        marked = self._marked
+        marks = "".join([marked[pair] if pair in marked else self._mark(pair) for pair in pairwise(stack)])
+        while (opened := PAIR.sub("", marks)) != marks:
+            marks = opened
+        return opened
+
+    def _mark(self, pair: tuple[int, int]) -> str:
+        """The bracket that leads from one state to another, if one does."""
+        state, following = pair
+        known = (mark for terminal, mark in self._marks.items() if following in self.shifted(state, terminal))
+        self._marked[pair] = mark = next(known, "")
+        return mark
+
+    def take(self, tree: Tree, offset: int) -> list[Stack]:
+        """The stacks behind the part of a sound tree that ends at an offset: what is whole is taken as such."""
+        return self._take([START], tree.root_node, offset)
+
+    def _take(self, stacks: list[Stack], node: Node, offset: int) -> list[Stack]:
+        parts = [child for child in node.children if not child.is_extra and child.start_byte < offset]
+        # What is last may be the beginning of more, behind the offset.
+        last = next((part.id for part in reversed(parts) if part.start_byte < part.end_byte), 0)
+        for part in parts:
+            if not part.child_count:
+                stacks = self.read(stacks, part.grammar_id) if part.end_byte <= offset else stacks
+            elif part.id == last or not (taken := self.take_whole(stacks, part)):
+                stacks = self._take(stacks, part, offset)
+            else:
+                stacks = taken
+        return stacks
+
+    def take_whole(self, stacks: list[Stack], node: Node) -> list[Stack]:
+        """The stacks behind a sound subtree that has leaves; none where it is not known as a whole there."""
+        first = node
+        while first.child_count and (child := first.child(0)):
+            first = child
+        symbols = first.grammar_id, node.grammar_id
+        for _ in range(1 + MOST_HIDDEN):
+            if found := _distinct(after for stack in stacks for after in self._go(stack, *symbols)):
+                return found
+            stacks = self.past_hidden(stacks)
+        return []
+
+    def _go(self, stack: Stack, first: int, symbol: int, depth: int = 0) -> Iterator[Stack]:
+        """The stacks behind a nonterminal that begins with the terminal ``first``.
+
+        Where that only reduces, the nonterminal is one more of a repetition, which is reduced first.
+        """
+        actions = self._does[stack[-1]].get(first, ())
+        begins = not actions or any(action.kind == SHIFT for action in actions)
+        if begins and (state := self._goes[stack[-1]].get(symbol)):
+            yield (*stack, state)
+        for action in actions if depth < MOST_REDUCTIONS else ():
+            if action.kind == REDUCE and (reduced := self.reduce(stack, action)):
+                yield from self._go(reduced, first, symbol, depth + 1)
+
+
+@cache
+def parse_table(language: Language) -> ParseTable | None:
+    """The table of a language, read once; None where its layout is not known."""
+    return ParseTable(language) if OLDEST_ABI <= language.grammar().abi_version <= NEWEST_ABI else None
+
+
+def _distinct(stacks: Iterable[Stack]) -> list[Stack]:
+    return list(dict.fromkeys(stacks))[:MOST_STACKS]
+
+
+def leaves(node: Node, begin: int) -> Iterator[Node]:
+    """The leaves of a tree that begin at an offset or behind it; comments and what is missing are none."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if node.end_byte <= begin or (node.is_extra and not node.is_error):
+            continue
+        if node.child_count:
+            waiting += reversed(node.children)
+        elif begin <= node.start_byte < node.end_byte:
+            yield node

@@ -1,0 +1,56 @@
+"""What a region asks of its fill beside the syntax of the file: lines, words, a regular expression, a JSON schema."""
+
+from collections.abc import Iterator, Sequence
+
+from lacuna_model.core.params import Region
+from lacuna_model.core.stopping import LineLimit
+from lacuna_model.syntax.region.byte_grammar import ByteGrammar, json_schema_grammar, regex_grammar
+
+
+class RegionRules:
+    """The rules of one region; ``after`` is the text that follows it."""
+
+    def __init__(self, region: Region, after: bytes) -> None:
+        self.least_tokens = region.min_tokens
+        self._limit = LineLimit.of(region, after)
+        self._wanted = tuple(word.encode() for word in region.must_contain)
+        self._banned = tuple(word.encode() for word in region.must_not_contain)
+        grammars = []
+        if region.regex:
+            grammars.append(regex_grammar(region.regex))
+        if region.json_schema:
+            grammars.append(json_schema_grammar(region.json_schema))
+        self._grammars: Sequence[ByteGrammar] = tuple(grammars)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no rule."""
+        return not (self._limit or self._wanted or self._banned or self._grammars)
+
+    def cut(self, fill: bytes) -> bytes:
+        """The fill without the lines beyond the limit: a model that goes on simply is not read further."""
+        return self._limit.cut(fill) if self._limit else fill
+
+    def accepts(self, fill: bytes) -> bool:
+        """Whether a complete fill (already cut) keeps every rule."""
+        return (
+            all(word in fill for word in self._wanted)
+            and not any(word in fill for word in self._banned)
+            and all(grammar.matches(fill) for grammar in self._grammars)
+        )
+
+    def completions(self, fill: bytes) -> Iterator[bytes]:
+        """Texts to put behind the beginning of a fill so that the rules hold; nothing where no rule asks for text."""
+        if self._grammars:
+            ending = self._grammars[0].completion(fill)
+            if ending is not None:
+                yield ending
+        missing = [word for word in self._wanted if word not in fill]
+        if missing:
+            yield b" ".join(missing)
+            yield b"(" + b", ".join(missing) + b")"
+
+
+def in_line(regions: Sequence[Region]) -> bool:
+    """Whether each fill is of one line."""
+    return all(region.single_line or region.max_lines == 1 for region in regions)

@@ -1,0 +1,112 @@
+"""The first witness: fills for all gaps that are valid together, looked for where none are known yet."""
+
+from collections.abc import Collection, Sequence
+
+from lacuna_model.core.constraint import Commit, GapView
+from lacuna_model.syntax.lr.clock import Clock
+from lacuna_model.syntax.region.draft import Fill, lay_out
+from lacuna_model.syntax.region.gap_text import GapText
+from lacuna_model.syntax.search.beam import Effort, Found
+from lacuna_model.syntax.search.last_word import LastWord
+from lacuna_model.syntax.search.search import ATTEMPTS, BARE_ATTEMPTS, Search
+from lacuna_model.syntax.search.verified import Judge
+
+# Drafts that are right are so at once; a witness without them is found sooner, and renewed with them gap by gap.
+DRAFT_VERIFIES = 8
+DRAFT_SECONDS = 0.004
+# Without a witness nothing can be committed, and a deferral costs a whole step of the model (about 20 ms). Each
+# attempt may take as long again as the one before: where a parse is slow the first gets through a few fills only.
+FIRST_VERIFIES = 64
+FIRST_SECONDS = 0.020
+FIRST_SECONDS_MORE = 0.010  # for each further gap
+MOST_BROKEN_OFF = 6  # calls ended by the clock that go on where they ended
+
+
+class FirstWitness:
+    """Looks for a first witness, each time it is asked a little further.
+
+    ``attempts`` counts the long searches, and ``partial`` has what they found for some of the gaps.
+    """
+
+    def __init__(
+        self, search: Search, judge: Judge, last_word: LastWord, clock: Clock, num_gaps: int, *, strict: bool
+    ) -> None:
+        self._search, self._judge, self._last_word, self._clock = search, judge, last_word, clock
+        self._strict = strict
+        self.attempts = self._broken_off = 0
+        self.partial: list[Fill | None] = [None] * num_gaps
+
+    def find(
+        self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: Collection[int], witness: list[Fill] | None
+    ) -> list[Fill] | None:
+        """Fills for ``which`` gaps, beside what the others hold in the ``witness``; that again where none are found."""
+        held = [None if gap in which else fill for gap, fill in enumerate(witness or self.partial)]
+        drafts = Effort(DRAFT_VERIFIES, DRAFT_SECONDS, self._clock)
+        if self.attempts == 0:
+            found = self._adopted(self._search.together(gaps, proposal, held, drafts, known=witness))
+            if found is not None:
+                return found
+        most = 1 if all(gaps[gap].closed for gap in which) else ATTEMPTS  # what is closed has but one fill
+        found = None
+        if self.attempts < most:
+            self.attempts += 1
+            found = self._attempt(gaps, proposal, held, witness)
+            if found is None and witness is None and self._clock.over and self._broken_off < MOST_BROKEN_OFF:
+                self._broken_off += 1
+                self.attempts = max(self.attempts - 1, 0)
+        return witness if found is None else found
+
+    def offer(self, view: GapView, gap: GapText, text: bytes) -> list[Fill] | None:
+        """A fill of the only gap as a first witness, if it is valid and there is room for it."""
+        fill, draft = gap.fill((), gap.due(()) + text), lay_out(view, {}, gap.vocabulary.eog_id)
+        if draft is None or draft.kept or len(fill.tokens) > draft.capacity or not gap.accepts(fill.text):
+            return None
+        check = self._judge.recall((fill.text,)) or self._judge.check((fill.text,), thorough=True)
+        return self._adopted(Found((fill,))) if check.valid else None
+
+    def _attempt(
+        self,
+        gaps: Sequence[GapView],
+        proposal: Sequence[Commit],
+        held: list[Fill | None],
+        witness: list[Fill] | None,
+    ) -> list[Fill] | None:
+        """A long search, first for fills without anything of the model's: by guesses, then by the grammar.
+
+        What failed before is remembered, so that even with the same marginals a further attempt is a longer search.
+        The last may leave what is broken around the gaps.
+        """
+        bare = self.attempts <= BARE_ATTEMPTS
+        if self.attempts == BARE_ATTEMPTS and None in held:
+            self._search.hard(gaps, held)
+        if self.attempts == ATTEMPTS and None in held:
+            if self._judge.displace():  # what is merely out of place is better than nothing
+                self._search.hard(gaps, held)
+            if None in held and not self._strict:
+                self._judge.relax()
+        missing = max(held.count(None), 1)  # what was found in parts is checked as a whole too
+        seconds = FIRST_SECONDS + FIRST_SECONDS_MORE * (missing - 1)
+        effort = Effort(FIRST_VERIFIES * missing, seconds * self.attempts, self._clock)
+        found = self._search.together(gaps, proposal, held, effort, known=witness, bare=bare)
+        if found.whole is not None:
+            adopted = self._adopted(found)
+            if adopted is not None:
+                self.attempts = 0
+            return adopted
+        # what was found for some gaps need not be looked for again
+        solved = [None if gap in found.unsolved else fill for gap, fill in enumerate(found.fills)]
+        progress = solved.count(None) < self.partial.count(None)
+        self.attempts -= progress
+        # where there was none, one of them may be to blame for what the others lack
+        self.partial = solved if progress or self.attempts % 2 else [None] * len(gaps)
+        return None
+
+    def _adopted(self, found: Found) -> list[Fill] | None:
+        """What was found, if the last word would be for it: a witness is hard to go back on later."""
+        if found.whole is None:
+            return None
+        texts = tuple(fill.text for fill in found.whole)
+        if self._last_word.refusal(texts, final=False):
+            self._judge.refuse(texts)
+            return None
+        return found.whole

@@ -1,0 +1,81 @@
+"""What is open at a line and may be closed behind it: brackets of blocks, and ``#if``."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import product, zip_longest
+from typing import NamedTuple
+
+from lacuna_model.languages.language import Lexicon
+from lacuna_model.syntax.text.scan import Bracket, scan
+
+MOST_OPEN = 8  # brackets
+ENDIF = b"\n#endif"
+CONDITIONAL = re.compile(rb"^[ \t]*#[ \t]*(if|endif)", re.MULTILINE)
+DECLARATIONS = frozenset({b"struct", b"class", b"enum", b"union", b"typedef"})
+BEFORE_VALUES = frozenset({b"=", b"(", b",", b"[", b"return", b":=", b"=>", b":"})
+
+
+class Line(NamedTuple):
+    """The line with the gap: the text above it, what of it is in front of the gap and behind, and all below it."""
+
+    above: bytes
+    head: bytes
+    tail: bytes
+    below: bytes
+
+
+def count_open(text: bytes) -> tuple[int, int]:
+    """How many ``#if`` are open at the end of a text, and how many ends in it have no beginning."""
+    opened = lacking = 0
+    for match in CONDITIONAL.finditer(text):
+        if match.group(1) == b"if":
+            opened += 1
+        elif opened:
+            opened -= 1
+        else:
+            lacking += 1
+    return opened, lacking
+
+
+def line_of(text: bytes, start: int, end: int) -> Line:
+    """The line with the gap from ``start`` to ``end``."""
+    begin, stop = text.rfind(b"\n", 0, start) + 1, text.find(b"\n", end)
+    stop = len(text) if stop < 0 else stop
+    return Line(text[:begin], text[begin:start], text[end:stop], text[stop:])
+
+
+def brackets_open(line: Line, lexicon: Lexicon) -> tuple[Sequence[Bracket], bytes]:
+    """The brackets that are open around a line and never closed, and what ends the ``#if`` that are."""
+    text, place = line.above + line.head + line.tail + line.below, len(line.above) + len(line.head)
+    opened, due = 0, 0
+    if lexicon.conditionals:
+        opened, due = count_open(text[:place])[0], count_open(text[place:])[1]
+    outer = scan(line.above, lexicon).stack
+    brackets = outer[len(scan(line.tail + line.below, lexicon).unmatched) :]
+    return brackets if len(brackets) <= MOST_OPEN else [], ENDIF * (opened - due)
+
+
+def ways(brackets: Sequence[Bracket], conditionals: bytes, lexicon: Lexicon) -> Iterator[list[bytes]]:
+    """The closers, with what may have to stand behind each, likeliest first."""
+    inwards = list(reversed(brackets))
+    ends = [_ends(bracket, outer, lexicon) for bracket, outer in zip_longest(inwards, inwards[1:])]
+    ways = sorted(product(*(range(len(own)) for own in ends)), key=sum)
+    for way in ways:
+        lines = [
+            b"\n" + b" " * max(bracket.column, 0) + bracket.closer + own[choice]
+            for bracket, own, choice in zip(inwards, ends, way, strict=True)
+        ]
+        yield [*lines, conditionals] if conditionals else lines
+        if conditionals and lines:
+            yield [conditionals + lines[0], *lines[1:]]
+
+
+def _ends(bracket: Bracket, outer: Bracket | None, lexicon: Lexicon) -> list[bytes]:
+    """What may stand behind a closer, likeliest first: nothing, the end of a statement or the body of a header."""
+    first, before = bracket.words
+    if bracket.closer == b"}":
+        ends_statement = before in BEFORE_VALUES or first in DECLARATIONS
+    else:
+        ends_statement = outer is None or outer.closer == b"}"
+    ends = [b"", lexicon.terminator, lexicon.body]
+    return list(dict.fromkeys([ends[1], ends[0], ends[2]] if ends_statement else ends))

@@ -1,0 +1,165 @@
+"""Minimal completions: the shortest text that carries an unfinished fill over to what follows the gap.
+
+Where a valid fill is known the grammar's own tables complete another one better (``repair``), and for a first one they
+are searched too (``junction``). These guesses come first, for they cost next to nothing and most often will do: they
+finish the operand, close what is open and open what the text behind the gap closes. They are verified elsewhere.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import islice, product, tee
+from operator import itemgetter
+from typing import Any
+
+from lacuna_model.syntax.text.balance import Sides, open_behind
+from lacuna_model.syntax.text.column_lines import ColumnLines
+from lacuna_model.syntax.text.operands import Operands
+from lacuna_model.syntax.text.scan import Bracket, Scan, scan, shared
+from lacuna_model.syntax.text.vocabulary import finish_character
+
+LIMIT = 96
+OPENINGS = 6
+NEWLINE_RANK = 1.5
+WHOLE_LINES_RANK = 0.4
+ELEMENT_RANK = 1.3
+# To turn the rest of a line into a comment is right where it was one, and else the very last resort.
+COMMENT_RANK = 8.0
+PROSE_BONUS = 7.5
+
+Ranked = tuple[float, bytes]
+Source = Callable[[], list[Ranked]]
+Complete = Callable[..., Iterator[Ranked]]
+
+
+class Closer:
+    """Completions for one gap; what depends on the text around it alone is found once.
+
+    ``ends_inside`` says that the text behind the gap begins in a string or a comment.
+    """
+
+    def __init__(self, sides: Sides) -> None:
+        self._sides, self._right, self._lexicon = sides, sides.right, sides.right.lexicon
+        self.ends_inside = bool(sides.right.inside)
+        self._operands = Operands(sides)
+        # a gap that begins a line and ends before code holds whole lines
+        self._whole_lines = not sides.text[sides.text.rfind(b"\n") + 1 :].strip() and not self._right.blank
+        self._ends = [(0.0, b"")]
+        if self._lexicon.line_comment and not self._right.blank:
+            self._ends.append((COMMENT_RANK - PROSE_BONUS * self._right.prose, self._lexicon.line_comment[0]))
+        self._known: dict[bytes, Iterator[bytes]] = {}
+        self._scanned: dict[bytes, Scan] = {}
+
+    def open_ends(self, fill: bytes) -> tuple[tuple[bytes, ...], bytes]:
+        """The closers of the brackets and of the string that are open behind the beginning of a fill."""
+        state = self._scan(fill)
+        return state.closers, state.inside
+
+    def _scan(self, fill: bytes) -> Scan:
+        """The state behind the beginning of a fill, of which there are few, and each is asked for often."""
+        if fill not in self._scanned:
+            self._scanned[fill] = scan(fill, self._lexicon, self._sides.left)
+        return self._scanned[fill]
+
+    def completions(self, fill: bytes) -> Iterator[bytes]:
+        """Texts to put behind the beginning of a fill, likeliest first, without duplicates.
+
+        Step after step asks for those of the same beginnings: what was found is kept.
+        """
+        self._known[fill], found = tee(self._known.get(fill) or self._find(fill))
+        return found
+
+    def _find(self, fill: bytes) -> Iterator[bytes]:
+        character = finish_character(fill)
+        state = self._scan(fill + character)
+        for text in islice(unseen(_in_order(self._sources(state, fill)), set()), LIMIT):
+            yield character + text
+
+    def _sources(self, state: Scan, fill: bytes) -> list[tuple[float, Source]]:
+        """Where completions come from, each with the least rank that it has, in the order of these."""
+        sources: list[tuple[float, Source]] = [(0.0, lambda: [(0.0, b"")] if state.inside == b"\n" else [])]
+        lines_rank = WHOLE_LINES_RANK if fill and self._whole_lines else NEWLINE_RANK
+        for (end_rank, end), further in product(self._ends, range(2)):
+            rank = end_rank + further
+            sources.append((rank - 1.0, partial(self._with_end, self._in_line, end, rank, state, fill, further)))
+            if self._lexicon.columns:
+                rank += lines_rank
+                sources.append((rank - 0.5, partial(self._with_end, self._on_lines, end, rank, state, fill, further)))
+        return sorted(sources, key=itemgetter(0))
+
+    def _with_end(self, complete: Complete, end: bytes, rank: float, *given: Any) -> list[Ranked]:
+        """Completions with an end; behind the beginning of a comment the rest of the line is part of that."""
+        return [(rank + own, text + end) for own, text in complete(self._below if end else self._sides, *given)]
+
+    @cached_property
+    def _below(self) -> Sides:
+        """The sides, were the rest of the line behind the gap not there."""
+        below = self._right.below
+        return replace(self._sides, right=below, target=open_behind(self._sides.left, below))
+
+    def _in_line(self, sides: Sides, state: Scan, fill: bytes, further: int) -> Iterator[Ranked]:
+        """Completions that go on in the line behind the gap; ``further`` blocks are ended and begun anew."""
+        inside = sides.right.inside
+        if state.inside and inside and (state.inside == inside or len(inside) == 1):
+            yield -1.0, b""
+        kept = max(kept_open(sides, state) - further, 0)
+        openings = sides.right.openings([bracket.closer for bracket in sides.target.stack[kept:]], outside=not kept)
+        ends_header = state.header_open and not sides.right.header and not kept
+        endings = self._endings(self._closing(state.stack[kept:]), ends_header=ends_header)
+        for rank, operand in enumerate(self._operands.choices(state, fill)):
+            for (ending, end_rank), (place, opening) in product(endings.items(), enumerate(openings[:OPENINGS])):
+                yield rank + end_rank + 0.5 * place, operand + state.inside + ending + opening
+
+    def _endings(self, closers: bytes, *, ends_header: bool) -> dict[bytes, float]:
+        """Closers with what ends the statement, which may stand in front of the first block that ends as well.
+
+        Each has its rank. The element of a list ends with a comma where the line does, or a comment that ends behind
+        the gap begins.
+        """
+        lexicon = self._lexicon
+        if lexicon.columns:
+            return {
+                closers + tail: rank for rank, tail in enumerate((lexicon.body, b":", b"") if ends_header else (b"",))
+            }
+        own, brace, blocks = closers.partition(b"}")
+        ended = own + lexicon.terminator + brace + blocks if lexicon.terminator else closers + self._operands.newline
+        elements = {closers + b",": ELEMENT_RANK} if self.ends_inside or self._right.blank else {}
+        return {closers: 0.0, ended: 1.0, **elements}
+
+    def _on_lines(self, sides: Sides, state: Scan, fill: bytes, further: int) -> Iterator[Ranked]:
+        return ColumnLines(sides, self._operands).over(state, fill, further)
+
+    def _closing(self, brackets: Sequence[Bracket]) -> bytes:
+        """What closes brackets, given outermost first, with what must follow where the block of a word ends."""
+        closers = []
+        for bracket in reversed(brackets):
+            closers.append(bracket.closer if len(bracket.closer) == 1 else b"\n" + bracket.closer)
+            if bracket.closer == b"}":
+                closers.append(next((tail for word, tail in self._lexicon.tails if word in bracket.words), b""))
+        return b"".join(closers)
+
+
+def kept_open(sides: Sides, state: Scan) -> int:
+    """How many of the brackets that are open behind the beginning of a fill the text behind the gap needs open."""
+    stack, kept = sides.target
+    # What was open in front of the gap and is not to stay so is no bracket that has to be opened.
+    stale = state.stack[kept : kept + 1] == sides.left.stack[kept : kept + 1]
+    return min(shared(state.stack, stack), kept if stale else len(stack))
+
+
+def _in_order(sources: Sequence[tuple[float, Source]]) -> Iterator[bytes]:
+    """The texts of all sources by rank; none is asked before its turn, since most often an early text will do."""
+    waiting: list[Ranked] = []
+    for least, source in sources:
+        ready = sum(rank < least for rank, _ in waiting)
+        yield from (text for _, text in waiting[:ready])
+        waiting = sorted([*waiting[ready:], *source()], key=itemgetter(0))
+    yield from (text for _, text in waiting)
+
+
+def unseen(texts: Iterable[bytes], seen: set[bytes]) -> Iterator[bytes]:
+    """Those texts that were not ``seen`` before, and are then."""
+    for text in texts:
+        if text not in seen:
+            seen.add(text)
+            yield text

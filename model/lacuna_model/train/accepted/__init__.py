@@ -1,0 +1,1 @@
+"""What may be in the corpus: languages, and licences with their texts."""

@@ -1,0 +1,119 @@
+"""The corpus's languages: which files are theirs, which of them are tests, and whether they parse."""
+
+import ast
+import gc
+import importlib
+import re
+import warnings
+from collections.abc import Mapping
+from functools import cache
+from pathlib import PurePosixPath
+
+import tree_sitter
+
+from lacuna_model.languages.parsing import Parser, UnparsableError
+from lacuna_model.train.stored.packages import CorpusError
+
+EXTENSIONS: Mapping[str, str] = {
+    ".py": "python",
+    ".js": "javascript",
+    ".mjs": "javascript",
+    ".cjs": "javascript",
+    ".jsx": "javascript",
+    ".ts": "typescript",
+    ".tsx": "tsx",
+    ".go": "go",
+    ".rs": "rust",
+    ".java": "java",
+    ".c": "c",
+    ".h": "c",
+    ".cc": "cpp",
+    ".cpp": "cpp",
+    ".cxx": "cpp",
+    ".hpp": "cpp",
+    ".hh": "cpp",
+}
+# Declarations without code teach nothing about filling it in.
+_DECLARATIONS = (".d.ts", ".d.mts", ".d.cts")
+_CPP_HEADER = re.compile(
+    r"^\s*(namespace\b|template\s*<|class\s+\w+|using\s+\w+|public:|private:)|\bstd::", re.MULTILINE
+)
+_TEST_FOLDERS = frozenset({"test", "tests", "testing", "testdata", "__tests__", "spec", "specs", "e2e"})
+_TEST_NAME = re.compile(r"test_.*\.py|.*_test\.(py|go|cc|cpp|c|rs)|conftest\.py|.*\.(test|spec)\.\w+|.*Tests?\.java")
+
+_GRAMMARS: Mapping[str, tuple[str, str]] = {
+    "python": ("tree_sitter_python", "language"),
+    "javascript": ("tree_sitter_javascript", "language"),
+    "typescript": ("tree_sitter_typescript", "language_typescript"),
+    "tsx": ("tree_sitter_typescript", "language_tsx"),
+    "go": ("tree_sitter_go", "language"),
+    "rust": ("tree_sitter_rust", "language"),
+    "java": ("tree_sitter_java", "language"),
+    "c": ("tree_sitter_c", "language"),
+    "cpp": ("tree_sitter_cpp", "language"),
+}
+# The preprocessor makes honest C and C++ files look broken to a grammar.
+_NOT_CHECKED = frozenset({"c", "cpp"})
+
+
+def language_of(path: str) -> str | None:
+    """Return the language of a file by its name, or None where the corpus does not want it."""
+    name = path.lower()
+    return None if name.endswith(_DECLARATIONS) else EXTENSIONS.get(PurePosixPath(name).suffix)
+
+
+def language_of_text(path: str, text: str) -> str | None:
+    """Return the language of a file, telling C++ headers from those of C by what they hold."""
+    language = language_of(path)
+    return "cpp" if language == "c" and path.endswith(".h") and _CPP_HEADER.search(text) else language
+
+
+def is_test(path: str) -> bool:
+    """Whether a path looks like a test."""
+    parts = PurePosixPath(path)
+    folders = {part.lower() for part in parts.parent.parts}
+    return bool(folders & _TEST_FOLDERS) or _TEST_NAME.fullmatch(parts.name) is not None
+
+
+def parses(text: str, language: str) -> bool:
+    """Whether the file is free of syntax errors, as far as the language lets one say."""
+    if language == "python":
+        return python_tree(text) is not None
+    if language not in _GRAMMARS or language in _NOT_CHECKED:
+        return True
+    try:
+        return not parser_of(language).parse(text.encode()).root_node.has_error
+    except UnparsableError:
+        return False
+
+
+def python_tree(text: str) -> ast.Module | None:
+    """Parse Python, or return None where it does not parse."""
+    # The collector would walk the growing tree again and again, which takes twice as long as the parsing.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def has_grammar(language: str) -> bool:
+    """Whether :func:`parser_of` knows the language."""
+    return language in _GRAMMARS
+
+
+@cache
+def parser_of(language: str) -> Parser:
+    """The tree-sitter parser of a language; raises CorpusError where its package is not installed."""
+    package, function = _GRAMMARS[language]
+    try:
+        grammar = getattr(importlib.import_module(package), function)()
+    except ImportError as error:
+        raise CorpusError(f"parsing {language} files needs the package {package.replace('_', '-')}") from error
+    return Parser(tree_sitter.Language(grammar))

@@ -1,0 +1,54 @@
+"""Fetches packages by name and version through pip, npm and apt, which know where they are and verify what they get."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from lacuna_model.core.errors import DownloadError, NotPublishedError
+from lacuna_model.hub.sources import shortened
+from lacuna_model.train.stored.packages import Package
+
+_SCRATCH = "fetching-"
+
+
+def fetch(package: Package, folder: Path, get: Callable[[Path], None]) -> tuple[Path, ...]:
+    """The files of a package, which are kept in ``folder``; ``get`` puts them into an empty one where they are not.
+
+    They are there all or none. Raises NotPublishedError where the registry has no such package, else DownloadError.
+    """
+    kept = folder / package.source / f"{package.name.replace('/', '-')}-{package.version}"
+    try:
+        if not kept.is_dir():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=folder) as scratch:
+                files = Path(scratch) / "files"
+                files.mkdir()
+                get(files)
+                os.replace(files, kept)
+        return tuple(sorted(path for path in kept.iterdir() if path.is_file()))
+    except OSError as error:
+        raise DownloadError(f"{kept}: cannot keep the download: {error.strerror}") from error
+
+
+def run(command: Sequence[str], folder: Path, absent: re.Pattern[str]) -> None:
+    """Run a package manager in ``folder``, without input.
+
+    Raises DownloadError with the last thing it complained of, NotPublishedError where that matches ``absent``.
+    """
+    if shutil.which(command[0]) is None:
+        raise DownloadError(f"{command[0]} is not on this machine; it fetches {command[-1]}")
+    done = subprocess.run(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    if done.returncode == 0:
+        return
+    output = done.stdout.decode(errors="replace")
+    if absent.search(output):
+        raise NotPublishedError(f"{command[-1]}: {command[0]} finds no such package")
+    complaints = re.findall(r"^(?:E:|npm (?:error|ERR!)(?! code| A complete log)) *(\S.*)$", output, re.MULTILINE)
+    reason = (complaints or output.strip().splitlines()[-1:] or [f"it ended with code {done.returncode}"])[0]
+    raise DownloadError(f"{command[0]} cannot fetch {command[-1]}: {shortened(reason)}")

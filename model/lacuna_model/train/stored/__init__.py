@@ -1,0 +1,1 @@
+"""The corpus on disk: its packages, documents and manifest."""

@@ -1,0 +1,4 @@
+"""The command ``lacuna``: one module a command in ``commands``.
+
+It may import every other package.
+"""

@@ -1,0 +1,37 @@
+"""``lacuna bench kernels``: is every kernel right on the device at hand, and how fast is it?"""
+
+from typing import Annotated
+
+import typer
+
+from lacuna_server.cli.commands.options import JsonOption
+from lacuna_server.console import output
+
+FAILED = 1
+
+
+def bench_kernels(
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:1; by default a GPU where there is one.")] = "",
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each, of 20 calls.")] = 50,
+    json_output: JsonOption = False,
+) -> None:
+    """See that every kernel is right, and on a GPU how fast beside plain torch; exits with 1 where one is not right."""
+    from lacuna_kernels import gpu
+    from lacuna_model.evaluate.bench import kernels as benchmark
+    from lacuna_model.network.devices import choose_device
+
+    place = choose_device(device)
+    costs = benchmark.bench_kernels(place, runs=runs)
+    flash = place.type == "cuda" and gpu.flash_attention() is not None
+    if json_output:
+        output.print_json({"device": str(place), "flash_attn": flash, "kernels": costs})
+    else:
+        by = f"with{'' if flash else 'out'} flash-attn" if place.type == "cuda" else "Triton interpreted: nothing timed"
+        output.print_table(benchmark.table(costs, f"Kernels on {place}, {by}"))
+    if not all(cost.right for cost in costs):
+        raise typer.Exit(FAILED)
+
+
+def add_to(bench: typer.Typer) -> None:
+    """Registers the command."""
+    bench.command("kernels")(bench_kernels)

@@ -1,0 +1,89 @@
+"""``lacuna bench serve``: many sessions type at once into a service started for the purpose."""
+
+import os
+import signal
+import tempfile
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lacuna_model.hub import models
+from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_server.cli.commands.options import JsonOption, ModelOption
+from lacuna_server.console import output
+
+if TYPE_CHECKING:
+    from lacuna_server.cli.load import Load, Report
+
+FAILED = 1
+
+
+def bench_serve(
+    sessions: Annotated[int, typer.Option(min=1, help="Sessions that type at once.")] = 50,
+    keys_per_s: Annotated[float, typer.Option(min=0.1, help="Keys a second of each session, on average.")] = 5.0,
+    seconds: Annotated[float, typer.Option(min=1.0, help="How long they type.")] = 60.0,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Longest completion.")] = 16,
+    functions: Annotated[int, typer.Option(min=2, help="Functions in a document, of about 70 tokens each.")] = 14,
+    deadline_ms: Annotated[int, typer.Option(min=0, help="How long a completion is of use; 0: for ever.")] = 5000,
+    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
+    json_output: JsonOption = False,
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Let sessions type into one service; every request has to be answered or refused, each with its own answer."""
+    import asyncio  # the commands that need none of it are to start at once
+
+    from lacuna_server.cli.load import Load
+
+    load = Load(
+        sessions=sessions,
+        keys_per_s=keys_per_s,
+        seconds=seconds,
+        functions=functions,
+        max_tokens=max_tokens,
+        deadline_ms=deadline_ms,
+    )
+    with tempfile.TemporaryDirectory(prefix="lacuna-bench-") as folder:
+        os.environ["XDG_RUNTIME_DIR"] = folder  # beside a service of the user's own
+        report = asyncio.run(_run(load, "--port", "0", "--model", models.absolute(model), "--threads", str(threads)))
+    if json_output:
+        output.print_json({"load": load, "report": report, "growth": report.growth})
+    else:
+        print_report(report)
+    if report.lost or report.crossed:
+        raise typer.Exit(FAILED)
+
+
+async def _run(load: "Load", *arguments: str) -> "Report":
+    import asyncio
+
+    from lacuna_server.cli import load as load_test
+    from lacuna_server.client import lifecycle
+    from lacuna_server.client.client import Client, find_or_start
+
+    address = await find_or_start(*arguments)
+    running = lifecycle.find()
+    assert running is not None
+    try:
+        async with await Client.connect(address) as client:
+            while (await client.status()).state == "loading":
+                await asyncio.sleep(0.1)
+        return await load_test.run(address, load, [running.pid])
+    finally:
+        os.kill(running.pid, signal.SIGTERM)
+        while lifecycle.find() is not None:
+            await asyncio.sleep(0.05)
+
+
+def print_report(report: "Report") -> None:
+    """A few lines for people."""
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in report.outcomes.items())
+    output.print_exact(
+        f"{report.asked} requests: {outcomes}; {report.lost} lost, {report.crossed} crossed\n"
+        f"results after p50 {report.p50_ms:.0f} ms, p95 {report.p95_ms:.0f} ms, p99 {report.p99_ms:.0f} ms\n"
+        f"memory at most {max(report.memory_bytes) / 1e6:.0f} MB, {report.growth:+.1%} after the warm-up\n"
+    )
+
+
+def add_to(bench: typer.Typer) -> None:
+    """Registers the command."""
+    bench.command("serve")(bench_serve)

@@ -1,0 +1,114 @@
+"""``lacuna context``: what the model would read of other files beside the open one, and why."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Snippet
+from lacuna_model.core.window import WindowOptions
+from lacuna_model.files.root import find_root
+from lacuna_model.hub import models
+from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_server.cli.commands.options import FileArgument, JsonOption, LanguageOption, ModelOption
+from lacuna_server.console import files, output
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+DEFAULT_BUDGET = WindowOptions().snippets  # as much as a fill reads
+MAX_BUDGET = 4096
+
+
+def context(
+    file: FileArgument,
+    at: Annotated[str, typer.Option("--at", metavar="LINE:COL", help="1-based line, 0-based character column.")],
+    workspace: Annotated[
+        Path | None, typer.Option("--workspace", help="The project's folder; by default that with .git above FILE.")
+    ] = None,
+    budget: Annotated[
+        int, typer.Option("--budget", min=1, max=MAX_BUDGET, help="Most tokens to read.")
+    ] = DEFAULT_BUDGET,
+    stdin: Annotated[bool, typer.Option("--stdin", help="FILE's text comes on stdin, as an editor has it.")] = False,
+    json_output: JsonOption = False,
+    model: ModelOption = DEFAULT_MODEL,
+    language: LanguageOption = "",
+) -> None:
+    """Show what would be read of other files for a fill at LINE:COL of FILE, and why, with scores and token counts."""
+    document = files.read(file) if not stdin else _unsaved(file)
+    offset = files.offset_at(document, at)
+    path = file.resolve()
+    root = workspace.resolve() if workspace else find_root(path) or path.parent
+    if not path.is_relative_to(root):
+        raise RequestError(f"{file} is not inside the workspace {root}")
+    models.require(model)  # the cheap questions first: what follows takes seconds
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"reading {root}"):
+        from lacuna_model.backends.readers import load_tokenizer
+        from lacuna_model.snippets.chooser import SnippetChooser
+        from lacuna_model.snippets.format import TokenCounts
+
+        tokenizer = load_tokenizer(model)
+        chooser = SnippetChooser(root, background=False)
+        chooser.refresh()
+        chosen = chooser.choose(document.text, offset, str(path), language, tokenizer=tokenizer, budget=budget)
+        tokens = list(map(TokenCounts().by(tokenizer), chosen))
+    if json_output:
+        output.print_json(_report(chosen, tokens, workspace=root, budget=budget))
+    else:
+        Console().print(_shown(chosen, tokens), f"{sum(tokens)} of {budget} tokens, from {root}", sep="\n")
+
+
+def _unsaved(file: Path) -> files.Document:
+    return files.Document(file, files.decoded(file, sys.stdin.buffer.read()), os.fstat(sys.stdin.fileno()))
+
+
+def _report(chosen: Sequence[Snippet], tokens: Sequence[int], *, workspace: Path, budget: int) -> dict[str, object]:
+    """The JSON object of a choice; the snippets stand in the order in which they are read."""
+    return {
+        "workspace": str(workspace),
+        "budget": budget,
+        "tokens": sum(tokens),
+        "snippets": [
+            {"path": one.path, "reason": one.reason, "score": one.score, "tokens": count, "text": one.text}
+            for one, count in zip(chosen, tokens, strict=True)
+        ],
+    }
+
+
+def _shown(chosen: Sequence[Snippet], tokens: Sequence[int]) -> "RenderableType":
+    from rich.console import Group
+    from rich.syntax import Syntax
+    from rich.text import Text
+
+    from lacuna_server.console.excerpt import THEME, printable
+
+    parts: list[RenderableType] = []
+    for one, count in zip(chosen, tokens, strict=True):
+        parts.append(
+            Text.assemble(
+                (printable(one.path), "bold"), f"  score {one.score:.2f}, {count} tokens\n", (one.reason, "italic")
+            )
+        )
+        lexer = Syntax.guess_lexer(one.path, one.text)
+        parts.append(
+            Syntax(
+                printable(one.text),
+                lexer,
+                theme=THEME,
+                background_color="default",
+                word_wrap=True,
+                padding=(0, 0, 1, 2),
+            )
+        )
+    return Group(*parts)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command()(context)

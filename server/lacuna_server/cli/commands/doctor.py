@@ -1,0 +1,36 @@
+"""``lacuna doctor``: what is installed, on which device it runs, what is wrong and how to mend it."""
+
+import typer
+
+from lacuna_server.cli.commands.options import JsonOption
+from lacuna_server.console import output
+
+FAILED = 1
+STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+
+
+def doctor(json_output: JsonOption = False) -> None:
+    """Check this installation, line by line; exits with 1 where something fails."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from lacuna_server.cli.checks import run_all
+
+    console = Console()
+    with Console(stderr=True).status("checking"):
+        checks = run_all()
+    if json_output:
+        output.print_json({"checks": checks})
+    else:
+        for check in checks:
+            line = Text.assemble((f"{check.state:<5}", STYLES[check.state]), f"{check.name:<10} {check.detail}")
+            if check.mend:
+                line.append(f"; {check.mend}", style="italic")
+            console.print(line, soft_wrap=True)
+    if any(check.state == "fail" for check in checks):
+        raise typer.Exit(FAILED)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command()(doctor)

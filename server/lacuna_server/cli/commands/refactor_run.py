@@ -1,0 +1,142 @@
+"""What ``lacuna refactor`` does, step by step: choose, propose, show, write."""
+
+import re
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import typer
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import DecodeOptions
+from lacuna_model.hub import models
+from lacuna_server.cli.commands import fill
+from lacuna_server.console import files, output
+from lacuna_server.refactor import review
+from lacuna_server.refactor.apply import apply as write
+from lacuna_server.refactor.fill import FileFill, fill_files
+from lacuna_server.refactor.places.gather import gather, known_language
+from lacuna_server.refactor.plan import Plan
+from lacuna_server.refactor.recipes import by_recipe, described, recipes
+from lacuna_server.refactor.rewriting.refactoring import Refactoring, by_place, by_structure, by_syntax, places
+
+FAILED = 1
+RANGE = re.compile(r"(?P<file>.+):(?P<start>\d+:\d+)-(?P<end>\d+:\d+)")
+WHOLE_FILL = "<<fill>>"
+
+
+def chosen(
+    words: Sequence[str], lang: str, query: str, ranges: Sequence[str], recipe: str, settings: Sequence[str]
+) -> tuple[Refactoring, Sequence[str]]:
+    """The refactoring that the command line asks for, and where to look; raises RequestError."""
+    given = [name for name, value in (("--query", query), ("--range", ranges), ("--recipe", recipe)) if value]
+    if len(given) > 1:
+        raise RequestError(f"{' and '.join(given)} exclude each other")
+    if settings and not recipe:
+        raise RequestError("--set goes with --recipe")
+    if recipe:
+        return by_recipe(recipe, dict(map(setting, settings))), words or ["."]
+    if ranges:
+        if len(words) > 1:
+            raise RequestError("--range names its file; only a template may follow")
+        return ranged(ranges, words[0] if words else WHOLE_FILL)
+    if len(words) < (needed := 1 if query else 2):
+        raise RequestError(
+            "a refactor needs " + ("a template" if query else "a pattern and a template, or --recipe NAME")
+        )
+    if not query:
+        refactoring = by_structure(words[0], words[1])
+        return refactoring if not lang else restricted(refactoring, lang), words[needed:] or ["."]
+    if not lang:
+        raise RequestError("--query needs --lang, the language of its grammar")
+    return by_syntax(query, words[0], known_language(lang).name), words[needed:] or ["."]
+
+
+def restricted(refactoring: Refactoring, lang: str) -> Refactoring:
+    """The same in the files of one language."""
+    return Refactoring(refactoring.title, refactoring.find, frozenset({known_language(lang).name}))
+
+
+def setting(text: str) -> tuple[str, str]:
+    """``NAME=VALUE`` as a pair."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise RequestError(f"a setting is NAME=VALUE, not {text!r}")
+    return name, value
+
+
+def ranged(ranges: Sequence[str], template: str) -> tuple[Refactoring, Sequence[str]]:
+    """Places given as ``FILE:LINE:COL-LINE:COL``."""
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for text in ranges:
+        match = RANGE.fullmatch(text)
+        if match is None:
+            raise RequestError(f"a range is FILE:LINE:COL-LINE:COL, not {text!r}")
+        document = files.read(Path(match["file"]))
+        start, end = (files.offset_at(document, match[side]) for side in ("start", "end"))
+        if end < start:
+            raise RequestError(f"{text} ends before it begins")
+        spans.setdefault(str(document.path), []).append((start, end))
+    return by_place(spans, template), list(spans)
+
+
+def propose(refactoring: Refactoring, paths: Sequence[str], options: DecodeOptions, *, forced: str, model: str) -> Plan:
+    """Finds the places and fills their holes; the engine is loaded only where there are any."""
+    sources, unread = gather(paths, refactoring.languages, forced=forced)
+    found, left_out = places(refactoring, sources)
+    if any(rewrite.holes for _, rewrites in found for rewrite in rewrites):
+        models.require(model)  # the cheap question first: torch takes seconds to load
+    engine = cache(lambda: fill.load_engine(model))
+    fills = [FileFill(source, rewrites, options) for source, rewrites in found]
+    with output.counting("filling", sum(len(rewrites) for _, rewrites in found)) as advance:
+        fill_files(fills, lambda request: engine().fill(request), advance)
+    return Plan(refactoring.title, tuple(fill.edits() for fill in fills), (*unread, *left_out))
+
+
+def conclude(plan: Plan, *, interactive: bool, apply: bool, json_output: bool) -> None:
+    """Shows the plan and writes what is confirmed; raises typer.Exit where a place has no valid fill."""
+    review.report(plan)
+    if json_output:
+        if apply:
+            write(plan)
+        output.print_json({"plan": plan, "applied": apply})
+    elif (confirmed := confirm(plan, interactive=interactive, apply=apply)) is not None:
+        write(confirmed)
+        output.say(f"wrote {extent(confirmed)}")
+    if plan.num_failed:
+        raise typer.Exit(FAILED)
+
+
+def confirm(plan: Plan, *, interactive: bool, apply: bool) -> Plan | None:
+    """Shows the plan, asks where it can, and returns what is to be written; None where nothing was confirmed."""
+    if interactive:
+        return review.ask_each(plan)
+    review.show(plan)
+    if apply:
+        return plan.ready
+    if plan.num_ready and sys.stdin.isatty() and sys.stdout.isatty():
+        return plan.ready if typer.confirm(f"Write {extent(plan)}?") else None
+    output.say(f"{extent(plan)}; nothing is written without --apply or --interactive")
+    return None
+
+
+def extent(plan: Plan) -> str:
+    """How much can be changed, in words."""
+    num_places, num_files = plan.num_ready, len(plan.ready.files)
+    return f"{num_places} place{'s' * (num_places != 1)} in {num_files} file{'s' * (num_files != 1)}"
+
+
+def print_recipes(*, json_output: bool) -> None:
+    """The recipes with their languages and settings."""
+    if json_output:
+        output.print_json({"recipes": [described(name) for name in recipes()]})
+        return
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("NAME", "WHAT IT DOES", "LANGUAGES", "SETTINGS (--set)"):
+        table.add_column(heading)
+    for name, recipe in recipes().items():
+        table.add_row(name, recipe.summary, " ".join(sorted(recipe.languages)), " ".join(recipe.settings))
+    output.print_table(table)

@@ -1,0 +1,126 @@
+"""``lacuna serve``, ``lacuna status`` and ``lacuna stop``: the service that all editors share."""
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lacuna_server.cli.commands.options import MODEL_HELP, JsonOption
+from lacuna_server.client import lifecycle
+from lacuna_server.client.lifecycle import LifecycleError, Running
+from lacuna_server.console import output
+from lacuna_server.wire import config
+from lacuna_server.wire.config import DEFAULT_PORT, ConfigError
+
+if TYPE_CHECKING:
+    from lacuna_server.wire.protocol import Status
+
+STOP_TIMEOUT_S = 30.0
+NOT_RUNNING = 1
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address; any that others can reach needs a token.")] = None,
+    port: Annotated[
+        int | None, typer.Option(help=f"Port; by default {DEFAULT_PORT}, or a free one where that is taken.")
+    ] = None,
+    token_file: Annotated[Path | None, typer.Option(help="File with the token that clients have to send.")] = None,
+    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
+    threads: Annotated[int | None, typer.Option(help="CPU threads of the model; 0: as many as it takes.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Where the model runs: cpu, cuda or cuda:1; by default a GPU where there is one.")
+    ] = None,
+    idle_exit: Annotated[float | None, typer.Option(help="End after so many seconds without use; 0: never.")] = None,
+    cert: Annotated[str | None, typer.Option(help="TLS certificate, PEM.")] = None,
+    key: Annotated[str | None, typer.Option(help="TLS key, PEM.")] = None,
+    log_code: Annotated[bool | None, typer.Option("--log-code", help="Allow code in the log.")] = None,
+    log_file: Annotated[
+        str | None, typer.Option(help="File for the log, which is turned over where it is long; by default stderr.")
+    ] = None,
+    file: Annotated[Path | None, typer.Option("--config", help="TOML file with any of the service's keys.")] = None,
+) -> None:
+    """Load a model once and serve every editor and tool on this machine."""
+    flags: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        "model": model,
+        "threads": threads,
+        "device": device,
+        "idle_exit_s": idle_exit,
+        "cert": cert,
+        "key": key,
+        "log_code": log_code,
+        "log_file": log_file,
+        "token": read_token(token_file) if token_file is not None else None,
+    }
+    settings = config.load(file, {name: value for name, value in flags.items() if value is not None})
+    from lacuna_server.daemon import serving
+
+    serving.serve(settings)
+
+
+def read_token(file: Path) -> str:
+    """The token of a file, without the spaces around it; raises ConfigError where there is none."""
+    token = file.read_text("utf-8").strip()
+    if not token or not token.isascii() or not token.isprintable():
+        raise ConfigError(f"{file}: a token is one line of printable ASCII")
+    return token
+
+
+def status(json_output: JsonOption = False) -> None:
+    """Say whether a service of this user runs, where, and how it is."""
+    running = lifecycle.find()
+    if running is None:
+        if json_output:
+            output.print_json({"running": False})
+        output.say("no service of this user is running")
+        raise typer.Exit(NOT_RUNNING)
+    import asyncio  # the service itself listens before it loads so much
+
+    now = asyncio.run(_ask(running))
+    if json_output:
+        output.print_json({"running": True, "pid": running.pid, "url": running.url, "status": now})
+        return
+    model = f"{now.state} {now.fraction:.0%}" if now.state == "loading" else f"{now.state} {now.detail}".strip()
+    output.print_exact(
+        f"{running.url} (process {running.pid})\n"
+        f"model {now.model}: {model}\n"
+        f"sessions {now.sessions - 1}, documents {now.documents}\n"
+        f"requests {now.running} running, {now.queued} waiting\n"
+    )
+
+
+async def _ask(running: Running) -> "Status":
+    from lacuna_server.client.client import Address, Client
+
+    async with await Client.connect(Address(running.url, running.token), name="status", give_up_s=5.0) as client:
+        return await client.status()
+
+
+def stop() -> None:
+    """End this user's service; running requests finish first."""
+    running = lifecycle.find()
+    if running is None:
+        output.say("no service of this user is running")
+        raise typer.Exit(NOT_RUNNING)
+    os.kill(running.pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    while _still(running):
+        if time.monotonic() > deadline:
+            raise LifecycleError(f"process {running.pid} has not ended after {STOP_TIMEOUT_S:.0f} s")
+        time.sleep(0.05)
+
+
+def _still(running: Running) -> bool:
+    found = lifecycle.find()
+    return found is not None and found.pid == running.pid
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the commands."""
+    app.command()(serve)
+    app.command()(status)
+    app.command()(stop)

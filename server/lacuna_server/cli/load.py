@@ -1,0 +1,169 @@
+"""A load test of the service: many sessions type at once, and every request has to get its own answer."""
+
+import asyncio
+import random
+import statistics
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from lacuna_model.core.params import DecodeOptions, Region
+from lacuna_server.client.client import Address, Client
+from lacuna_server.wire.protocol import Edit, Filled, Result, ServiceError, Target
+
+WARM_UP_S = 20.0
+SAMPLE_S = 1.0
+FUNCTION = '''def step_{session}_{number}(values, limit={number}):
+    """Add up what lies under the limit, for session {session}."""
+    total = 0
+    for value in values:
+        if value < limit:
+            total += value * {number}
+    return total
+
+
+'''
+TYPED = "total = sum(values) / len(values)\nresult = [value for value in values if value > limit]\nprint(result)\n"
+
+
+class Load(msgspec.Struct, frozen=True):
+    """How hard to try: sessions that type ``keys_per_s`` on average for ``seconds``, asking after every key.
+
+    The documents have so many ``functions`` of about 70 tokens. ``deadline_ms`` is how long a completion is of use.
+    """
+
+    sessions: int = 50
+    keys_per_s: float = 5.0
+    seconds: float = 60.0
+    functions: int = 14
+    max_tokens: int = 16
+    deadline_ms: int = 5000
+    seed: int = 0
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What came of it.
+
+    ``outcomes`` counts results by status and refusals by code; ``lost`` requests got no answer, ``crossed`` ones that
+    of another. Percentiles are milliseconds from a request to its result. ``memory_bytes`` is what all processes of
+    the service had resident, each second from the beginning; ``warm_up_s`` of them are not counted as growth.
+    """
+
+    asked: int
+    outcomes: dict[str, int]
+    lost: int
+    crossed: int
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    memory_bytes: tuple[int, ...]
+    warm_up_s: float
+
+    @property
+    def growth(self) -> float:
+        """The share by which memory grew after the warm-up."""
+        warm = self.memory_bytes[round(self.warm_up_s / SAMPLE_S) :]
+        return max(warm) / warm[0] - 1 if warm and warm[0] else 0.0
+
+
+async def run(address: Address, load: Load, pids: Sequence[int]) -> Report:
+    """Put a service under load; ``pids`` are the processes whose memory is watched, with their children."""
+    typists = [Typist(number, load) for number in range(load.sessions)]
+    watching = asyncio.create_task(_watch_memory(pids))
+    try:
+        await asyncio.gather(*(typist.work(address) for typist in typists))
+    finally:
+        watching.cancel()
+    (samples,) = await asyncio.gather(watching)
+    outcomes = sum((typist.outcomes for typist in typists), Counter[str]())
+    latencies = [ms for typist in typists for ms in typist.latencies_ms]
+    percentiles = statistics.quantiles(latencies, n=100) if len(latencies) > 1 else [0.0] * 99
+    asked = sum(typist.asked for typist in typists)
+    return Report(
+        asked=asked,
+        outcomes=dict(outcomes.most_common()),
+        lost=asked - outcomes.total(),
+        crossed=sum(typist.crossed for typist in typists),
+        p50_ms=percentiles[49],
+        p95_ms=percentiles[94],
+        p99_ms=percentiles[98],
+        memory_bytes=tuple(samples),
+        warm_up_s=min(WARM_UP_S, load.seconds / 3),
+    )
+
+
+class Typist:
+    """One session: types at its own pace and asks for a completion after every key."""
+
+    def __init__(self, number: int, load: Load) -> None:
+        self.asked = 0
+        self.crossed = 0
+        self.outcomes: Counter[str] = Counter()
+        self.latencies_ms: list[float] = []
+        self._load = load
+        self._random = random.Random(load.seed + number)
+        half = "".join(FUNCTION.format(session=number, number=i) for i in range((load.functions + 1) // 2))
+        self._before, self._after = half + "values = [1, 2, 3]\nlimit = 2\n", "\n\n" + half
+        self._uri = f"file:///load/session_{number}.py"
+
+    async def work(self, address: Address) -> None:
+        """Type until the time is over, then wait for what was asked last."""
+        async with await Client.connect(address, name="load") as client:
+            await client.open(self._uri, self._before + self._after, 0)
+            end = time.monotonic() + self._load.seconds
+            async with asyncio.TaskGroup() as questions:
+                while time.monotonic() < end:
+                    await asyncio.sleep(self._random.expovariate(self._load.keys_per_s))
+                    key = TYPED[self.asked % len(TYPED)]
+                    self.asked += 1
+                    at = len(self._before.encode())
+                    await client.change(self._uri, self.asked, [Edit(at, at, key)])
+                    self._before += key
+                    questions.create_task(self._ask(client, self.asked, self._before))
+
+    async def _ask(self, client: Client, version: int, before: str) -> None:
+        at = len(before.encode())
+        region = Region(at, at, max_tokens=self._load.max_tokens, single_line=True)
+        options = DecodeOptions(deadline_ms=self._load.deadline_ms)
+        began = time.monotonic()
+        try:
+            async for answer in client.infill([Target(self._uri, version, (region,))], options=options):
+                if isinstance(answer, Result):
+                    (filled,) = answer.results
+                    self.latencies_ms.append((time.monotonic() - began) * 1e3)
+                    self.outcomes[filled.result.status] += 1
+                    self.crossed += not self._is_answer_to(filled, version, before)
+        except ServiceError as error:
+            self.outcomes[error.code] += 1
+
+    def _is_answer_to(self, filled: Filled, version: int, before: str) -> bool:
+        """Whether the result is for this very document: its whole text is what was sent, with the fill in place."""
+        expected = before + filled.result.fills[0] + self._after
+        return (filled.uri, filled.version, filled.result.text) == (self._uri, version, expected)
+
+
+async def _watch_memory(pids: Sequence[int]) -> list[int]:
+    """Samples of the resident memory, until cancelled."""
+    samples = []
+    try:
+        while True:
+            samples.append(sum(_resident_bytes(process) for pid in pids for process in (pid, *_children(pid))))
+            await asyncio.sleep(SAMPLE_S)
+    except asyncio.CancelledError:
+        return samples
+
+
+def _children(pid: int) -> list[int]:
+    """Child processes (Linux; none elsewhere)."""
+    file = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in file.read_text().split()] if file.exists() else []
+
+
+def _resident_bytes(pid: int) -> int:
+    """Resident memory of a process (Linux; 0 elsewhere)."""
+    file = Path(f"/proc/{pid}/status")
+    lines = file.read_text().splitlines() if file.exists() else []
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))

@@ -1,0 +1,85 @@
+"""The command ``lacuna``: its subcommands, and how every failure ends in one line and an exit code.
+
+Exit codes: 0 done, 1 the fill or a check failed (or nobody reads the output), 2 bad input, 130 interrupted.
+"""
+
+import os
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from lacuna_model.core.errors import LacunaError
+from lacuna_server.cli.commands import context, doctor, evaluate, fill, models, refactor, serve, train
+from lacuna_server.console import output
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+BROKEN_PIPE = 1
+
+app = typer.Typer(
+    name="lacuna",
+    help="Fill gaps in code with a local diffusion language model.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+fill.add_to(app)
+refactor.add_to(app)
+serve.add_to(app)
+models.add_to(app)
+context.add_to(app)
+doctor.add_to(app)
+evaluate.add_to(app)
+train.add_to(app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        import importlib.metadata
+
+        print(importlib.metadata.version("lacuna-code"))
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Runs the command line and exits; a failure is one line on stderr, never a traceback."""
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: list[str] | None) -> int:
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller; what is printed goes nowhere
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (open as long as the process lives)
+    try:
+        code = app(arguments, prog_name="lacuna", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has gone: what is still buffered must not fail once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except typer.TyperException as error:
+        if message := error.format_message():  # without a subcommand the help has been printed, and that is all
+            output.say(f"{message} (see: lacuna --help)")
+        return BAD_INPUT
+    except LacunaError as error:
+        output.say(str(error))
+    except ModuleNotFoundError as error:
+        # Training, evaluation and benches have libraries that filling has no use for.
+        output.say(f"this needs {error.name}: pip install 'lacuna-code[bench,evaluate]'")
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        output.say(f"{place}{error.strerror or error}")
+    return BAD_INPUT

@@ -1,0 +1,94 @@
+"""A websocket to the service that is made again when it breaks."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus, WebSocketException
+from websockets.typing import Subprotocol
+
+from lacuna_server.client.starting import Address
+from lacuna_server.wire import protocol
+from lacuna_server.wire.protocol import ServerMessage, ServiceError
+from lacuna_server.wire.security import is_loopback
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
+MAX_FRAME_BYTES = 64 * 1024 * 1024
+PATH = "/v1/ws"
+REFUSALS: dict[int, tuple[protocol.ErrorCode, str]] = {
+    401: ("unauthorized", "does not take the token"),
+    403: ("forbidden", "forbids it (403)"),
+}
+
+
+class Speaker(Protocol):
+    """Who speaks over the link."""
+
+    async def greet(self, connection: ClientConnection, address: Address) -> None:
+        """Begin the conversation anew; raises ServiceError where the service does not want it."""
+        ...
+
+    def heard(self, message: ServerMessage) -> None:
+        """The service has sent a message."""
+        ...
+
+    def broken(self, why: OSError) -> None:
+        """There is no connection, or none any more; another will be made."""
+        ...
+
+    def ended(self, why: ServiceError | OSError) -> None:
+        """No other connection will be made."""
+        ...
+
+
+async def keep(speaker: Speaker, locate: Callable[[], Awaitable[Address]], give_up_s: float) -> None:
+    """Connect again and again, until the service refuses or has been out of reach for ``give_up_s``."""
+    pause, lost = FIRST_PAUSE_S, time.monotonic()
+    while True:
+        where, why = "the service", ": it closed the connection"
+        try:
+            address = await locate()
+            where = address.url
+            async with await _open(address) as connection:
+                await speaker.greet(connection, address)
+                pause, lost = FIRST_PAUSE_S, 0.0
+                async for frame in connection:
+                    speaker.heard(protocol.decode_server(frame))
+        except ServiceError as error:
+            return speaker.ended(error)
+        except ConnectionRefusedError:
+            why = ""
+        except (OSError, WebSocketException) as error:
+            why = f": {error}"
+        unreachable = ConnectionError(f"{where} does not answer{why}")
+        speaker.broken(unreachable)
+        lost = lost or time.monotonic()
+        if time.monotonic() - lost > give_up_s:
+            return speaker.ended(unreachable)
+        await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+        pause = min(2 * pause, LONGEST_PAUSE_S)
+
+
+async def _open(address: Address) -> ClientConnection:
+    """Raises ServiceError where the service refuses for good, OSError or WebSocketException for now."""
+    host = urlsplit(address.url).hostname or ""
+    try:
+        return await connect(
+            f"ws{address.url.removeprefix('http').rstrip('/')}{PATH}",
+            subprotocols=[Subprotocol(protocol.MSGPACK)],
+            additional_headers={"Authorization": f"Bearer {address.token}"} if address.token else None,
+            max_size=MAX_FRAME_BYTES,
+            compression=None,
+            proxy=None if is_loopback(host) else True,
+        )
+    except InvalidStatus as error:
+        if (refusal := REFUSALS.get(error.response.status_code)) is None:
+            raise
+        code, what = refusal
+        if code == "unauthorized" and not address.token:
+            what = "asks for a token"
+        raise ServiceError(code, f"{address.url} {what}") from None

@@ -1,0 +1,132 @@
+"""What the command line prints: JSON objects, filled text, diffs and one-line messages."""
+
+import difflib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from lacuna_model.core.params import InfillResult, Region
+from lacuna_server.console import files
+from lacuna_server.console.files import Document
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+CONTEXT_LINES = 5
+FILL_STYLE = "bold green"
+
+
+def say(message: str) -> None:
+    """One line on stderr, where that can be written to."""
+    with suppress(OSError):
+        print(f"lacuna: {' '.join(message.split())}", file=sys.stderr, flush=True)
+
+
+def print_exact(text: str) -> None:
+    """The text on stdout byte for byte, whatever the locale."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode())
+    sys.stdout.buffer.flush()
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on one line."""
+    print_exact(msgspec.json.encode(value).decode() + "\n")
+
+
+def print_table(table: "Table") -> None:
+    """A table, as wide as the terminal; 160 columns where there is none."""
+    from rich.console import Console
+
+    console = Console()
+    Console(width=console.width if console.is_terminal else 160).print(table)
+
+
+@contextmanager
+def counting(what: str, total: int) -> Iterator[Callable[..., None]]:
+    """A progress bar on stderr; the block calls what it is given once for each thing done, or with their number."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done=1: bar.advance(task, done)
+
+
+def report(result: InfillResult, file: Path, model: str) -> dict[str, object]:
+    """The JSON object of a fill."""
+    return {
+        "status": result.status,
+        "text": result.text,
+        "fills": list(result.fills),
+        "alternatives": result.alternatives,
+        "confidence": result.confidence,
+        "stats": result.stats,
+        "message": result.message,
+        "file": str(file),
+        "model": model,
+    }
+
+
+def in_document(document: Document, regions: Sequence[Region], result: InfillResult) -> InfillResult:
+    """The result with the document's line endings in its fills, and every byte outside the gaps as it was read."""
+    if len(result.fills) != len(regions):
+        return result
+    fills = tuple(files.adapt_newlines(document, fill) for fill in result.fills)
+    text = document.text if result.status == "no_valid_fill" else files.splice(document.text, regions, fills)
+    return msgspec.structs.replace(result, fills=fills, text=text)
+
+
+def print_fill(document: Document, regions: Sequence[Region], fills: Sequence[str]) -> None:
+    """The fills highlighted among the lines around them; plain text alone where stdout is no terminal."""
+    console = _screen()
+    if console.is_terminal:
+        console.print(_filled(document, regions, fills, CONTEXT_LINES), end="")
+    else:
+        print_exact("".join(fill if fill.endswith("\n") else fill + "\n" for fill in fills))
+
+
+def print_document(document: Document, regions: Sequence[Region], result: InfillResult) -> None:
+    """The whole filled file: highlighted on a terminal, byte for byte anywhere else."""
+    console = _screen()
+    if console.is_terminal:
+        console.print(_filled(document, regions, result.fills, None), end="")
+    else:
+        print_exact(result.text)
+
+
+def print_diff(document: Document, text: str) -> None:
+    """What changed, as a short unified diff."""
+    name = str(document.path)
+    before, after = document.text.splitlines(), text.splitlines()
+    diff = "\n".join(difflib.unified_diff(before, after, name, name, n=2, lineterm=""))
+    console = _screen()
+    if not console.is_terminal:
+        print_exact(diff + "\n")
+        return
+    from rich.syntax import Syntax
+
+    from lacuna_server.console.excerpt import printable
+
+    console.print(Syntax(printable(diff), "diff", theme="ansi_dark", background_color="default"))
+
+
+def _screen() -> "Console":
+    from rich.console import Console  # takes as long to load as everything else here
+
+    return Console()
+
+
+def _filled(document: Document, regions: Sequence[Region], fills: Sequence[str], context: int | None) -> "Text":
+    from rich.text import Text
+
+    from lacuna_server.console.excerpt import Excerpt, printable
+
+    return Excerpt(document, regions, context).render([Text(printable(fill), style=FILL_STYLE) for fill in fills])

@@ -1,0 +1,1 @@
+"""Running the service as a process: ports, signals, logs, leaving when idle."""

@@ -1,0 +1,67 @@
+"""Runs the service on a socket that listens already, and ends it without losing an answer."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+from pathlib import Path
+
+import structlog
+
+from lacuna_server.client.lifecycle import Running
+from lacuna_server.daemon import logs
+from lacuna_server.daemon.app import build, web_server
+from lacuna_server.service.service import Service
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.security import is_loopback
+
+log = structlog.get_logger(__name__)
+
+ENDING = (signal.SIGTERM, signal.SIGINT)
+IDLE_CHECK_S = 1.0
+
+
+def run(config: ServerConfig, listener: socket.socket, url: str, token: str, left_behind: Running | None) -> None:
+    """Serve until a signal or idleness ends it.
+
+    ``token`` is the one of this user's own clients, ``left_behind`` what a killed service left, for the log.
+    """
+    logs.configure(Path(config.log_file) if config.log_file else None)
+    if left_behind is not None:
+        log.warning("stale_file", pid=left_behind.pid, url=left_behind.url)
+    log.info("serving", url=url, pid=os.getpid(), model=config.model)
+    if not config.cert and not is_loopback(config.host):
+        log.warning("unencrypted", host=config.host, mend="--cert and --key, or a proxy that has them")
+    asyncio.run(_serve(config, listener, token))
+
+
+async def _serve(config: ServerConfig, listener: socket.socket, token: str) -> None:
+    service = Service(config)
+    server = web_server(build(service, token), config)
+    service.start()
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    log.info("ending", reason=await _until_asked_to_end(service, serving))
+    await service.close()
+    server.should_exit = True
+    await serving
+
+
+async def _until_asked_to_end(service: Service, serving: asyncio.Task[None]) -> str:
+    """Wait for the first signal, idleness or a failure of the server; a second signal ends the process at once."""
+    loop = asyncio.get_running_loop()
+    asked: asyncio.Queue[str] = asyncio.Queue()
+    for number in ENDING:
+        loop.add_signal_handler(number, asked.put_nowait, number.name)
+    try:
+        while not serving.done():
+            with contextlib.suppress(TimeoutError):
+                return await asyncio.wait_for(asked.get(), IDLE_CHECK_S)
+            if 0 < service.config.idle_exit_s < service.idle_s:
+                return "idle"
+            if service.config.log_file:
+                logs.turn_over(Path(service.config.log_file))
+        return "failed"
+    finally:
+        for number in ENDING:
+            loop.remove_signal_handler(number)

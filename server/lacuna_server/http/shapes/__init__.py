@@ -1,0 +1,4 @@
+"""Requests and answers as other services have them: llama.cpp, OpenAI, Mercury, chat.
+
+It may import ``wire``.
+"""

@@ -1,0 +1,100 @@
+"""What is told to a client: fills cut at its stop strings, and the part of a running fill that will not change."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from lacuna_model.core.params import FillStats, InfillResult, Snapshot
+from lacuna_server.http.shapes.question import Question
+
+Finish = Literal["stop", "length"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The fills of one gap, best first, and why the first one ended."""
+
+    texts: tuple[str, ...]
+    finish: Finish
+    stats: FillStats
+
+    @classmethod
+    def of(cls, question: Question, result: InfillResult) -> "Answer":
+        """The answer to ``question``, which has one gap."""
+        fills = [result.fills[0], *(fills[0] for fills in result.alternatives)]
+        texts = tuple(cut(fill, question.stop) for fill in fills)
+        ended = texts[0] == fills[0] and (result.status == "deadline" or result.stats.tokens >= question.limit)
+        return cls(texts, "length" if ended else "stop", result.stats)
+
+    @classmethod
+    def so_far(cls, question: Question, snapshot: Snapshot) -> "Answer":
+        """The answer to a question whose patience has ended: the whole lines there are."""
+        stats = FillStats(nfe=snapshot.nfe, steps=snapshot.step, tokens=_committed(snapshot))
+        return cls((cut(settled(snapshot), question.stop),), "length", stats)
+
+
+# The answer to a warm-up.
+NOTHING = Answer(("",), "length", FillStats())
+
+
+class Deltas:
+    """A running fill as pieces of text that are only ever appended to.
+
+    A piece is given away once it is certain: a fill that runs out of time is cut at a line, and stop strings cut
+    it too, so that is whole lines, without their last newline and without what may be the start of a stop string.
+    """
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self._stops = stops
+        self._sent = ""
+
+    def after(self, snapshot: Snapshot) -> str:
+        """What is certain after this step and was not before; "" where nothing is."""
+        return self._next(without_stop_start(cut(settled(snapshot), self._stops), self._stops))
+
+    def last(self, text: str) -> str:
+        """The rest, once the whole ``text`` is there."""
+        return self._next(text)
+
+    def _next(self, text: str) -> str:
+        if not text.startswith(self._sent):
+            return ""
+        fresh = text[len(self._sent) :]
+        self._sent = text
+        return fresh
+
+
+def settled(snapshot: Snapshot) -> str:
+    """The whole lines that are committed from the gap's start on, up to their last newline."""
+    fill, slots = snapshot.fills[0], snapshot.slots[0]
+    committed = ""
+    for slot in slots:
+        if slot.state != "committed":
+            break
+        committed += slot.text
+    # A character of several tokens is whole in the fill alone: where the two differ, nothing is certain.
+    same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(committed, fill, strict=False)))
+    text = committed[:same] if slots else fill
+    return text[: max(text.rfind("\n"), 0)]
+
+
+def progress(snapshot: Snapshot) -> float:
+    """The share of slots that are committed, 0..1."""
+    return _committed(snapshot) / max(len(snapshot.slots[0]), 1)
+
+
+def _committed(snapshot: Snapshot) -> int:
+    return sum(slot.state == "committed" for slot in snapshot.slots[0])
+
+
+def cut(text: str, stops: Sequence[str]) -> str:
+    """``text`` up to the first stop string in it."""
+    places = [at for stop in stops if stop and (at := text.find(stop)) >= 0]
+    return text[: min(places, default=len(text))]
+
+
+def without_stop_start(text: str, stops: Sequence[str]) -> str:
+    """``text`` without what may turn out to be the start of a stop string."""
+    held = (size for stop in stops for size in range(1, len(stop)) if text.endswith(stop[:size]))
+    return text[: len(text) - max(held, default=0)]

@@ -1,0 +1,165 @@
+"""Answers as chat messages: fill-in-the-middle of Mercury and Mistral, next edits, and what is asked as a chat.
+
+With ``diffusing`` every streamed ``delta.content`` is the whole text as it stands, and replaces the one before.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+import msgspec
+
+from lacuna_model.core.params import Snapshot
+from lacuna_server.http.shapes.answer import NOTHING, Answer, Deltas, Finish, progress
+from lacuna_server.http.shapes.exchange import DONE, Body, Stamp, Usage
+from lacuna_server.http.shapes.openai import TextRequest
+from lacuna_server.http.shapes.question import Question
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A part of a message; those that are no text count for nothing."""
+
+    type: str
+    text: str = ""
+
+
+class Message(msgspec.Struct, frozen=True):
+    """What one side of a chat said."""
+
+    role: str
+    content: str | list[Part] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of all parts."""
+        if isinstance(self.content, list):
+            return "".join(part.text for part in self.content)
+        return self.content or ""
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What the model says."""
+
+    content: str
+    role: Literal["assistant"] = "assistant"
+
+
+class ChatChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """One fill. ``text`` repeats it for clients that read a text completion here."""
+
+    index: int
+    message: Said
+    text: str
+    finish_reason: Finish | None = None
+
+
+class ChunkChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of a fill, or the whole of it so far."""
+
+    index: int
+    delta: Said
+    text: str
+    finish_reason: Finish | None = None
+
+
+class DiffusionMeta(msgspec.Struct, frozen=True):
+    """How far a fill is: the share of its slots that are committed, 0..1."""
+
+    diffusion_progress: float
+
+
+class ChatReply(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole answer."""
+
+    id: str
+    object: Literal["chat.completion"] = "chat.completion"
+    created: int
+    model: str
+    choices: list[ChatChoice]
+    usage: Usage
+
+
+class ChatChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A piece of a streamed answer."""
+
+    id: str
+    created: int
+    model: str
+    choices: list[ChunkChoice]
+    object: Literal["chat.completion.chunk"] | None = None
+    usage: Usage | None = None
+    diffusion_meta: DiffusionMeta | None = None
+
+
+def as_it_is(fill: str) -> str:
+    """A fill is told as it is."""
+    return fill
+
+
+class ChatExchange:
+    """One request that is answered with chat messages; ``show`` makes a message of a fill."""
+
+    end = DONE
+
+    def __init__(
+        self,
+        question: Question,
+        model: str,
+        *,
+        stream: bool,
+        diffusing: bool,
+        show: Callable[[str], str] = as_it_is,
+        ready: Answer | None = None,
+    ) -> None:
+        self.question = question
+        self.ready = NOTHING if question.is_warm_up else ready
+        self.stream = stream
+        self._diffusing = diffusing
+        self._show = show
+        self._stamp = Stamp.new("chatcmpl", model)
+        self._deltas = Deltas(question.stop)
+
+    @classmethod
+    def fim(cls, body: TextRequest, model: str) -> "ChatExchange":
+        """A request to ``/v1/fim/completions``."""
+        return cls(body.question(), model, stream=bool(body.stream), diffusing=bool(body.diffusing))
+
+    def reply(self, answer: Answer) -> Body:
+        """All fills, best first."""
+        shown = [self._show(text) for text in answer.texts]
+        return ChatReply(
+            id=self._stamp.id,
+            created=self._stamp.created,
+            model=self._stamp.model,
+            choices=[
+                ChatChoice(index=index, message=Said(text), text=text, finish_reason=answer.finish)
+                for index, text in enumerate(shown)
+            ],
+            usage=Usage.of(answer),
+        )
+
+    def chunks(self, snapshot: Snapshot) -> Iterable[Body]:
+        """The whole of it when diffusing, else what is certain; a message that is made of a fill has to wait."""
+        if self._diffusing:
+            yield self._chunk(self._show(snapshot.fills[0]), share=progress(snapshot))
+        elif self._show is as_it_is and (text := self._deltas.after(snapshot)):
+            yield self._chunk(text)
+
+    def last(self, answer: Answer) -> Iterable[Body]:
+        """The rest, or when diffusing the whole, and why it ended."""
+        shown = self._show(answer.texts[0])
+        if self._diffusing:
+            yield self._chunk(shown, answer, share=1.0)
+        else:
+            yield self._chunk(self._deltas.last(shown), answer)
+
+    def _chunk(self, text: str, answer: Answer | None = None, share: float | None = None) -> ChatChunk:
+        finish = answer.finish if answer else None
+        return ChatChunk(
+            id=self._stamp.id,
+            object="chat.completion.chunk",
+            created=self._stamp.created,
+            model=self._stamp.model,
+            choices=[ChunkChoice(index=0, delta=Said(text), text=text, finish_reason=finish)],
+            usage=Usage.of(answer) if answer else None,
+            diffusion_meta=None if share is None else DiffusionMeta(share),
+        )

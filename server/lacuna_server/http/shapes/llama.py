@@ -1,0 +1,188 @@
+"""The shape of llama.cpp's server: ``/infill`` and ``/completion`` (llama.vim, llama.vscode, Continue)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from lacuna_model.core.params import FillStats, Snapshot, Snippet
+from lacuna_server.http.shapes.answer import NOTHING, Answer, Deltas
+from lacuna_server.http.shapes.exchange import Body
+from lacuna_server.http.shapes.fields import (
+    Candidates,
+    Milliseconds,
+    Prompt,
+    Seed,
+    Stops,
+    Temperature,
+    limit,
+    only,
+    seed,
+    stops,
+)
+from lacuna_server.http.shapes.question import Question
+from lacuna_server.http.shapes.sentinels import parse
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """A piece of another file, as llama.vim keeps them in its ring."""
+
+    text: str
+    filename: str = ""
+
+
+class _Sampling(msgspec.Struct, frozen=True, kw_only=True):
+    """What both endpoints understand of llama.cpp's many options; ``n_predict`` below 0 leaves the length open."""
+
+    n_predict: int | None = None
+    n_cmpl: Candidates | None = None
+    stop: Stops | None = None
+    temperature: Temperature | None = None
+    seed: Seed | None = None
+    stream: bool | None = None
+    t_max_predict_ms: Milliseconds | None = None
+    response_fields: list[str] | None = None
+
+
+class Infill(_Sampling, frozen=True, kw_only=True):
+    """The body of ``/infill``: ``prompt`` is the part of the cursor's line that stands in front of the cursor."""
+
+    input_prefix: str
+    input_suffix: str
+    input_extra: list[Chunk] | None = None
+    prompt: Prompt = ""
+
+
+class Completion(_Sampling, frozen=True, kw_only=True):
+    """The body of ``/completion``: text to go on with, or both sides of a gap between FIM sentinels."""
+
+    prompt: Prompt
+
+
+class Timings(msgspec.Struct, frozen=True):
+    """How long context and fill took, milliseconds and tokens a second."""
+
+    prompt_n: int
+    prompt_ms: float
+    prompt_per_token_ms: float
+    prompt_per_second: float
+    predicted_n: int
+    predicted_ms: float
+    predicted_per_token_ms: float
+    predicted_per_second: float
+
+    @classmethod
+    def of(cls, stats: FillStats) -> "Timings":
+        """Encoding the context is the prompt's part, everything else the prediction's."""
+        encoded, predict_ms = stats.context_tokens - stats.cached_tokens, max(stats.ms - stats.encode_ms, 0.0)
+        return cls(*_rates(encoded, stats.encode_ms), *_rates(stats.tokens, predict_ms))
+
+
+class Content(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer, or with ``stop`` false a piece of one that is streamed."""
+
+    content: str
+    index: int = 0
+    stop: bool = True
+
+
+class LlamaReply(Content, frozen=True, kw_only=True):
+    """The end of an answer, with what it took; ``truncated`` would say that the context did not fit."""
+
+    model: str
+    stop_type: str
+    stopping_word: str = ""
+    truncated: bool = False
+    tokens_predicted: int
+    tokens_evaluated: int
+    tokens_cached: int
+    timings: Timings
+
+
+class LlamaExchange:
+    """One request of this shape."""
+
+    end = b""
+
+    def __init__(self, body: Infill | Completion, question: Question, model: str) -> None:
+        self.question = question
+        self.ready = NOTHING if question.is_warm_up else None
+        self.stream = bool(body.stream)
+        self._model = model
+        self._fields = body.response_fields
+        self._many = (body.n_cmpl or 1) > 1
+        self._deltas = Deltas(question.stop)
+
+    @classmethod
+    def infill(cls, body: Infill, model: str) -> "LlamaExchange":
+        """A request to ``/infill``."""
+        snippets = tuple(Snippet(chunk.filename, chunk.text, reason="input_extra") for chunk in body.input_extra or ())
+        return cls(body, _question(body, body.input_prefix + only(body.prompt), body.input_suffix, "", snippets), model)
+
+    @classmethod
+    def completion(cls, body: Completion, model: str) -> "LlamaExchange":
+        """A request to ``/completion``."""
+        prompt = parse(only(body.prompt))
+        return cls(body, _question(body, prompt.before, prompt.after, prompt.path, prompt.snippets), model)
+
+    def reply(self, answer: Answer) -> Body:
+        """One object, or a list of them where several were asked for."""
+        found: list[Any] = [self._whole(answer, text, index) for index, text in enumerate(answer.texts)]
+        if self._fields is not None:
+            found = [select(one, self._fields) for one in found]
+        return found if self._many else found[0]
+
+    def chunks(self, snapshot: Snapshot) -> Iterable[Body]:
+        """What has become certain."""
+        if text := self._deltas.after(snapshot):
+            yield Content(content=text, stop=False)
+
+    def last(self, answer: Answer) -> Iterable[Body]:
+        """The rest of the text, then the figures; llama.cpp sends no ``[DONE]``."""
+        if text := self._deltas.last(answer.texts[0]):
+            yield Content(content=text, stop=False)
+        yield self._whole(answer, "", 0)
+
+    def _whole(self, answer: Answer, text: str, index: int) -> LlamaReply:
+        stats = answer.stats
+        return LlamaReply(
+            content=text,
+            index=index,
+            model=self._model,
+            stop_type="limit" if answer.finish == "length" else "eos",
+            tokens_predicted=stats.tokens,
+            tokens_evaluated=stats.context_tokens,
+            tokens_cached=stats.cached_tokens,
+            timings=Timings.of(stats),
+        )
+
+
+def select(reply: LlamaReply, fields: list[str]) -> dict[str, object]:
+    """The asked-for fields alone: ``timings/predicted_n`` is a path, and the very key at the root of the answer."""
+    picked: dict[str, object] = {}
+    for field in fields:
+        value: Any = msgspec.to_builtins(reply)
+        for key in field.split("/"):
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is not None:
+            picked[field] = value
+    return picked
+
+
+def _question(body: Infill | Completion, before: str, after: str, path: str, snippets: tuple[Snippet, ...]) -> Question:
+    return Question(
+        before=before,
+        after=after,
+        stop=stops(body.stop),
+        max_tokens=limit(body.n_predict),
+        candidates=body.n_cmpl or 1,
+        temperature=body.temperature or 0.0,
+        seed=seed(body.seed),
+        patience_ms=body.t_max_predict_ms,
+        path=path,
+        snippets=snippets,
+    )
+
+
+def _rates(tokens: int, ms: float) -> tuple[int, float, float, float]:
+    return tokens, ms, ms / tokens if tokens else 0.0, 1e3 * tokens / ms if ms else 0.0

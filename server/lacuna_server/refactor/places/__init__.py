@@ -1,0 +1,1 @@
+"""Which places of which files a refactoring is about: patterns, queries, globs, parsed sources."""

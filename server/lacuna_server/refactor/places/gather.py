@@ -1,0 +1,80 @@
+"""The files a refactor looks at: folders as git sees them, single files, and globs."""
+
+import glob
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, scan
+from lacuna_model.syntax import Language, language_for
+from lacuna_server.console import files
+from lacuna_server.refactor.places.globs import Glob
+from lacuna_server.refactor.places.source import Source
+
+# A refactor misses no file because there are many, only because one is too large for a person to have written.
+EVERYTHING = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_total_bytes=10**15)
+
+
+def known_language(name: str) -> Language:
+    """The language of that name; raises RequestError where it is unknown."""
+    language = language_for(name=name)
+    if language is None:
+        raise RequestError(f"unknown language {name!r}")
+    return language
+
+
+def gather(
+    places: Sequence[str], languages: Iterable[str] = (), *, forced: str = ""
+) -> tuple[list[Source], tuple[str, ...]]:
+    """The sources at these paths and globs, and a line about each file that is left out though its name fits.
+
+    Of a folder or a glob, what git ignores, secrets and generated files are left out, and so are files in none of the
+    ``languages`` (any known language where there are none); a file named by itself is always taken, as ``forced`` if
+    that is given. Raises RequestError for a path that does not exist and for a named file that cannot be read.
+    """
+    wanted = frozenset(languages)
+    sources: dict[str, Source] = {}
+    left_out: list[str] = []
+    for place in places:
+        named = Path(place).is_file()
+        for path in _paths(place, left_out):
+            language = known_language(forced) if named and forced else language_for(str(path))
+            if language is None and named:
+                raise RequestError(f"{path}: no language is known for this name; say which with --lang")
+            if language is None or (wanted and language.name not in wanted):
+                continue
+            key = str(path.resolve())
+            if key in sources:
+                continue
+            try:
+                text = files.read(path).text
+            except RequestError as error:
+                if named:
+                    raise
+                left_out.append(str(error))
+                continue
+            if named or quotable(text):
+                sources[key] = Source(str(path), text, language)
+            else:
+                left_out.append(f"{path} is generated or holds a credential")
+    return list(sources.values()), tuple(left_out)
+
+
+def _paths(place: str, left_out: list[str]) -> Iterator[Path]:
+    path = Path(place)
+    if path.is_dir():
+        for file in scan(path, EVERYTHING):
+            yield path / file.path.relative_to(path.absolute())
+    elif path.exists():
+        yield path
+    elif glob.has_magic(place):
+        root = Path.cwd() if not path.is_absolute() else Path(path.anchor)
+        named = Glob(place)
+        yield from (found for found in named.files() if admits(root, found, EVERYTHING))
+        left_out += [
+            f"{link} is a link out of the folder; it is not followed"
+            for link in named.outside
+            if admits(root, link, EVERYTHING)
+        ]
+    else:
+        raise RequestError(f"{place}: no such file or folder")

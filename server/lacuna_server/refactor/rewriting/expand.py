@@ -1,0 +1,316 @@
+"""A template put in place of a match: indentation follows the place, separators and comments stay where they belong."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TypeAlias
+
+from lacuna_model.core.params import Region
+from lacuna_model.syntax import Language
+from lacuna_server.console.files import LINE_END
+from lacuna_server.refactor.places.matching import VARIABLE, Span
+from lacuna_server.refactor.places.select import WHOLE, Match
+from lacuna_server.refactor.places.source import BYTE_LINE_END, DEFAULT_UNIT, Source
+from lacuna_server.refactor.rewriting.carried import SEPARATOR, Carried, Comment, Place, carried
+from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite, first_line
+from lacuna_server.refactor.rewriting.template import Template, Variable
+
+LEADING_COMMA = re.compile(r"\s*,[ \t]*")
+TRAILING_COMMA = re.compile(r",\s*$")
+# What a list must end with in front of a line break.
+TRAILING = {"go": ","}
+# The lines of a template that begin inside a string of its own: a text of it, and the number of a line.
+Kept: TypeAlias = frozenset[tuple[str, int]]
+
+
+def rewrites(
+    source: Source,
+    matches: Sequence[Match],
+    template: Template,
+    label: str = "",
+    *,
+    pattern: str = "",
+    replaced: bool = False,
+) -> list[Rewrite | LeftOut]:
+    """One rewrite a place; a match inside another one's captured piece is rewritten there, as part of that place.
+
+    ``label`` is what a person reads for a place: text with metavariables, by default the beginning of what is there.
+    A place is left out where a comment, or a word that the ``pattern`` does not name, would be lost, unless the whole
+    place is to be ``replaced``.
+    """
+    if template.begins_line:
+        matches = [_behind_comment(source, match) for match in matches]
+    found = [Carried(match) if replaced else carried(source, match, template, pattern) for match in matches]
+    out: list[Rewrite | LeftOut] = [item for item in found if isinstance(item, LeftOut)]
+    ordered = sorted(
+        (item for item in found if isinstance(item, Carried)), key=lambda item: (item.match.start, -item.match.end)
+    )
+    kept = _kept_template_lines(template, source.language)
+    end = 0
+    for index, item in enumerate(ordered):
+        match = item.match
+        if index and match.end <= end and match.start < end:
+            continue
+        expansion = _Expansion(source, template, kept, item, ordered[index + 1 :])
+        out.append(Rewrite(match.start, match.end, expansion.parts(), _labelled(label or f"${WHOLE}", match, source)))
+        end = match.end
+    return out
+
+
+def _behind_comment(source: Source, match: Match) -> Match:
+    """Lines that are put behind a node come behind the comment on its line."""
+    if match.start < match.end:
+        return match
+    at = source.behind_comment(match.start)
+    return replace(match, start=at, end=at)
+
+
+def _kept_template_lines(template: Template, language: Language) -> Kept:
+    kept = set()
+    for parts in (template.parts, template.inserted):
+        names = [part if isinstance(part, str) else "x" for part in parts]
+        sample = Source("", "".join(names), language)
+        at = 0
+        for part in names:
+            lines = part.encode().split(b"\n")
+            for number, line in enumerate(lines):
+                if number and at in sample.kept_lines:
+                    kept.add((part, number))
+                at += len(line) + (number < len(lines) - 1)
+    return frozenset(kept)
+
+
+def _labelled(label: str, match: Match, source: Source) -> str:
+    return VARIABLE.sub(lambda named: first_line(source.slice(*match.captures[named[2]])), label)
+
+
+class _Expansion:
+    """One match under one template; ``inner`` are the matches behind it, some of which may lie within it.
+
+    ``base`` is the indentation that the place gets: its own in the file, unless a place around it moves it.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        template: Template,
+        kept: Kept,
+        item: Carried,
+        inner: Sequence[Carried],
+        base: str | None = None,
+    ) -> None:
+        self._source, self._template, self._kept = source, template, kept
+        self._match, self._inner = item.match, inner
+        self._beside = dict(item.beside)
+        self._from = source.indent_at(item.match.start)
+        self._base = self._from if base is None else base
+        self._lead = ""
+        self._opens_line = True
+        self._parts: list[Part] = []
+        self._waiting: list[tuple[Comment, Place]] = []
+        self._line_due: str | None = None  # the indentation of the line that must follow, if one must
+
+    def parts(self) -> tuple[Part, ...]:
+        """The text and the holes of the place."""
+        start, end = self._match.captures.get(self._template.behind, (0, 0))
+        if start < end:
+            at = self._without_comments(start, end)[0]
+            self._piece(self._match.start, at)
+            self._expand(self._template.inserted)
+            self._piece(at, self._match.end)
+        else:
+            self._expand(self._template.parts)
+        if self._waiting:
+            self._close_line(self._comments_to_line_end())
+        return tuple(self._parts)
+
+    @property
+    def ends_in_comment(self) -> bool:
+        """Whether what follows the place has to begin a new line."""
+        return self._line_due is not None
+
+    def _put(self, part: Part) -> None:
+        """Adds to the place, on a new line where there is a comment that ends its own."""
+        bare = part.lstrip(" \t") if isinstance(part, str) else part
+        if self._line_due is not None and bare != "":
+            if not (isinstance(bare, str) and LINE_END.match(bare)):
+                self._parts.append(self._source.newline + self._line_due)
+                part = bare
+            self._line_due = None
+        if part != "":
+            self._parts.append(part)
+
+    def _expand(self, parts: Sequence[str | Variable | Region]) -> None:
+        skip_comma = False
+        for index, part in enumerate(parts):
+            if isinstance(part, str):
+                self._literal(part, skip_comma=skip_comma)
+                skip_comma = False
+            elif isinstance(part, Variable):
+                following = parts[index + 1 : index + 2]
+                comma = bool(following) and isinstance(following[0], str) and LEADING_COMMA.match(following[0])
+                skip_comma = self._variable(part, comma=bool(comma))
+                self._opens_line = False
+            else:
+                self._put(part)
+                self._opens_line = False
+
+    def _literal(self, text: str, *, skip_comma: bool) -> None:
+        lines = (LEADING_COMMA.sub("", text, count=1) if skip_comma else text).split("\n")
+        first_number = text.count("\n") + 1 - len(lines)
+        out = self._behind_comments(lines[0], ends=len(lines) > 1)
+        for number, line in enumerate(lines[1:], start=1):
+            out += self._comments_to_line_end() + self._source.newline
+            bare = line.lstrip(" \t")
+            if (text, first_number + number) in self._kept:
+                out += line
+            elif bare or number == len(lines) - 1:
+                self._lead = self._in_units(line[: len(line) - len(bare)])
+                out += self._base + self._lead + bare
+        self._opens_line = not lines[-1].strip() and (len(lines) > 1 or self._opens_line)
+        self._put(out)
+
+    def _behind_comments(self, line: str, *, ends: bool) -> str:
+        """What follows a piece on its line of the template, with the piece's comments that come first."""
+        for comment, place in reversed(self._waiting):
+            if place == "line end":
+                continue
+            separator = SEPARATOR.match(line) if place == "separator" else None
+            line = line[separator.end() :] if separator else line
+            indent = self._moved_indent(self._source.next_line(comment.end)) if separator else self._base + self._lead
+            comma = separator[0] if separator else TRAILING.get(self._source.language.name, "")
+            line_end = "" if ends and not line.strip() else self._source.newline + indent
+            line = comma + self._text(comment) + line_end + line.lstrip(" \t")
+        self._waiting = [waiting for waiting in self._waiting if waiting[1] == "line end"]
+        return line
+
+    def _comments_to_line_end(self) -> str:
+        """The comments that wait for the end of a line."""
+        out = "".join(self._text(comment) for comment, _ in self._waiting)
+        self._waiting = []
+        return out
+
+    def _text(self, comment: Comment) -> str:
+        return comment.lead + self._source.slice(comment.start, comment.end)
+
+    def _in_units(self, lead: str) -> str:
+        """A line's indentation in the template as the file would have it."""
+        unit = self._template_unit
+        return self._source.indent_unit * (len(lead) // len(unit)) + lead[len(lead) - len(lead) % len(unit) :]
+
+    @cached_property
+    def _template_unit(self) -> str:
+        indents = []
+        for text in self._template.parts:
+            lines = text.split("\n") if isinstance(text, str) else []
+            for number, line in enumerate(lines):
+                bare = line.lstrip(" \t")
+                if number and (bare or number == len(lines) - 1) and (text, number) not in self._kept:
+                    indents.append(line[: len(line) - len(bare)])
+        return min(filter(None, indents), key=len, default=DEFAULT_UNIT)
+
+    def _variable(self, variable: Variable, *, comma: bool) -> bool:
+        """Puts a captured piece there; says whether the comma behind it in the template has been taken care of."""
+        start, end = self._match.captures.get(variable.name, (self._match.start, self._match.start))
+        beside = self._beside.pop(variable.name, ())
+        start = self._in_front(beside, start, end)
+        taken_care_of = self._nodes(start, end, comma=comma) if variable.many else self._piece(start, end)
+        for comment, place in beside:
+            if place == "behind":
+                self._put(self._text(comment))
+            elif place not in ("in front", "above"):
+                self._waiting.append((comment, place))
+        return taken_care_of
+
+    def _in_front(self, beside: Sequence[tuple[Comment, Place]], start: int, end: int) -> int:
+        """Puts the comments that stand in front of a piece, or of its nodes, on lines of their own, where they must be.
+
+        Says where the rest begins.
+        """
+        for comment, place in beside:
+            if place == "above":
+                self._close_line(self._source.slice(comment.start, comment.end))
+            elif place == "in front":
+                return comment.start
+        first = self._source.comment_at(start)
+        if self._opens_line and first and self._source.lead(start).strip() and not self._source.rest(first[1]).strip():
+            self._close_line(self._source.slice(*first))
+            return end - len(self._source.data[first[1] : end].lstrip())
+        return start
+
+    def _close_line(self, comment: str, indent: str | None = None) -> None:
+        """Puts a comment there that ends its line; what follows gets an indentation, by default that of its place."""
+        self._put(comment)
+        self._line_due = self._base + self._lead if indent is None else indent
+
+    def _nodes(self, start: int, end: int, *, comma: bool) -> bool:
+        """Any number of nodes with the separators between them; says whether the comma behind them is taken care of."""
+        body_end, tail_start = self._without_comments(start, end)
+        empty, comments = body_end == start, self._source.slice(tail_start, end)
+        if empty and not comma and self._parts and isinstance(self._parts[-1], str):
+            self._parts[-1] = TRAILING_COMMA.sub("", self._parts[-1])
+        self._piece(start, body_end if comma else tail_start)
+        if comments:
+            self._put("," if comma and not empty else "")
+            if (last := self._source.comment_at(end - 1)) and self._source.is_line_comment(last):
+                self._close_line(comments, self._source.indent_at(end - 1))
+            else:
+                self._put(comments + " " * comma)
+        return comma and (empty or bool(comments))
+
+    def _without_comments(self, start: int, end: int) -> Span:
+        """Where the last node of a piece ends, and where the comments behind it and its trailing comma begin."""
+        data, tail = self._source.data, end
+        while True:
+            last = start + len(data[start:tail].rstrip())
+            node = self._source.tree.root_node.descendant_for_byte_range(max(start, last - 1), last)
+            if last == start or node is None or "comment" not in node.type:
+                break
+            tail = max(start, node.start_byte)
+        body = start + len(data[start:last].removesuffix(b",").rstrip())
+        return body, last
+
+    def _piece(self, start: int, end: int) -> bool:
+        """The bytes of the file, moved to the indentation of their new line, inner matches rewritten."""
+        alone = self._opens_line and not self._source.lead(start).strip()
+        old = self._source.indent_at(start) if alone else self._from
+        new = self._base + self._lead
+        position = start
+        for index, item in enumerate(self._inner):
+            match = item.match
+            if position <= match.start and match.end <= end and match.start < match.end:
+                self._put(self._moved(position, match.start, old, new))
+                base = _indented(self._source.indent_at(match.start), old, new)
+                inner = self._inner[index + 1 :]
+                nested = _Expansion(self._source, self._template, self._kept, item, inner, base)
+                for part in nested.parts():
+                    self._put(part)
+                if nested.ends_in_comment:
+                    self._line_due = new
+                position = match.end
+        self._put(self._moved(position, end, old, new))
+        return False
+
+    def _moved(self, start: int, end: int, old: str, new: str) -> str:
+        """The bytes of the file with the indentation of their lines changed, but for lines inside strings."""
+        if old == new:
+            return self._source.slice(start, end)
+        out, position = "", start
+        for found in BYTE_LINE_END.finditer(self._source.data, start, end):
+            line = found.end()
+            out += self._source.slice(position, line)
+            position = line
+            if line not in self._source.kept_lines and self._source.data.startswith(old.encode(), line, end):
+                position = line + len(old.encode())
+                out += new
+        return out + self._source.slice(position, end)
+
+    def _moved_indent(self, offset: int) -> str:
+        """The indentation of the line that begins at a byte offset of the file as it is at the place."""
+        line = self._source.rest(offset)
+        return _indented(line[: len(line) - len(line.lstrip())], self._from, self._base)
+
+
+def _indented(indent: str, old: str, new: str) -> str:
+    return new + indent.removeprefix(old) if indent.startswith(old) else indent

@@ -1,0 +1,118 @@
+"""What a refactor is: a name, its languages, and how it finds its places."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.languages.parsing import UnparsableError
+from lacuna_server.refactor.places.matching import Span
+from lacuna_server.refactor.places.select import (
+    WHOLE,
+    by_pattern,
+    by_query,
+    by_ranges,
+    pattern_names,
+    query_names,
+)
+from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.rewriting.expand import rewrites
+from lacuna_server.refactor.rewriting.rewrite import LeftOut, Rewrite, disjoint
+from lacuna_server.refactor.rewriting.template import parse_rewrite, parse_template
+
+Found: TypeAlias = tuple[Source, Rewrite | LeftOut]
+
+
+@dataclass(frozen=True, slots=True)
+class Refactoring:
+    """A refactor ready to be looked for: ``find`` sees all the files at once; no ``languages`` means any.
+
+    It is shown only files that can be parsed, where it ``reads_trees``; else it leaves out those that cannot.
+    """
+
+    title: str
+    find: Callable[[Sequence[Source]], Iterable[Found]]
+    languages: frozenset[str] = frozenset()
+    # Whether it looks at the syntax tree of every file, or only of those in which it has found something.
+    reads_trees: bool = True
+
+
+def by_structure(pattern: str, template: str) -> Refactoring:
+    """Rewrites what an ast-grep pattern matches. The sources must be of one language, or RequestError is raised."""
+    parsed = parse_rewrite(pattern, template, pattern_names(pattern) | {WHOLE})
+
+    def find(sources: Sequence[Source]) -> Iterable[Found]:
+        languages = sorted({source.language.name for source in sources})
+        if len(languages) > 1:
+            raise RequestError(f"files of several languages ({', '.join(languages)}); say which with --lang")
+        for source in sources:
+            try:
+                found = rewrites(source, by_pattern(source, pattern), parsed, pattern=pattern)
+            except UnparsableError as error:
+                yield source, LeftOut(0, str(error))
+                continue
+            for item in found:
+                yield source, item
+
+    return Refactoring(f"{pattern} → {template}", find, reads_trees=False)
+
+
+def by_syntax(query: str, template: str, language: str) -> Refactoring:
+    """Rewrites what a tree-sitter query matches in the files of a language."""
+    parsed = parse_template(template, query_names(query) | {WHOLE})
+
+    def find(sources: Sequence[Source]) -> Iterable[Found]:
+        for source in sources:
+            for item in rewrites(source, by_query(source, query), parsed, replaced=not parsed.names):
+                yield source, item
+
+    return Refactoring(f"query → {template}", find, frozenset({language}))
+
+
+def by_place(spans: Mapping[str, Sequence[Span]], template: str) -> Refactoring:
+    """Rewrites byte ranges, given by the paths of their sources."""
+    parsed = parse_template(template, frozenset({WHOLE}))
+
+    def find(sources: Sequence[Source]) -> Iterable[Found]:
+        for source in sources:
+            for item in rewrites(source, by_ranges(source, spans.get(source.path, ())), parsed, replaced=True):
+                yield source, item
+
+    return Refactoring(f"ranges → {template}", find)
+
+
+def parsable(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
+    """The sources whose grammar comes to an end with them, and a line about each of the others."""
+    kept, left_out = [], []
+    for source in sources:
+        try:
+            _ = source.tree
+        except UnparsableError as error:
+            left_out.append(f"{source.path}: {error}")
+        else:
+            kept.append(source)
+    return kept, left_out
+
+
+def places(refactoring: Refactoring, sources: Sequence[Source]) -> tuple[list[tuple[Source, list[Rewrite]]], list[str]]:
+    """The disjoint places of every file that has some, and a line about each place that is left out."""
+    wanted = [
+        source for source in sources if not refactoring.languages or source.language.name in refactoring.languages
+    ]
+    left_out: list[str] = []
+    if refactoring.reads_trees:
+        wanted, left_out = parsable(wanted)
+    found: dict[str, tuple[Source, list[Rewrite]]] = {source.path: (source, []) for source in wanted}
+    for source, item in refactoring.find(wanted):
+        if isinstance(item, Rewrite):
+            found[source.path][1].append(item)
+        else:
+            line, column = source.position(item.at)
+            left_out.append(f"{source.path}:{line}:{column}: {item.reason}")
+    chosen = []
+    for source, all_rewrites in found.values():
+        kept, refused = disjoint(source, all_rewrites)
+        left_out += refused
+        if kept:
+            chosen.append((source, kept))
+    return chosen, left_out

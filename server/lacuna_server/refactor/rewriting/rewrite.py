@@ -1,0 +1,68 @@
+"""A place and what is to stand there, with holes; and which places of a file can be rewritten together."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from lacuna_model.core.params import Region
+from lacuna_server.refactor.places.source import Source
+
+# A hole is a region whose offsets are not known yet.
+Part: TypeAlias = str | Region
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """The bytes ``start``..``end`` of a file become ``parts``: text and holes.
+
+    A ``support`` rewrite (an import, say) makes sense only together with another one of its file.
+    """
+
+    start: int
+    end: int
+    parts: tuple[Part, ...]
+    label: str
+    support: bool = False
+
+    @property
+    def holes(self) -> tuple[Region, ...]:
+        """The holes in their order."""
+        return tuple(part for part in self.parts if isinstance(part, Region))
+
+    def filled(self, fills: Sequence[str]) -> str:
+        """The new text, with one fill for every hole."""
+        remaining = iter(fills)
+        return "".join(part if isinstance(part, str) else next(remaining) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A place (byte offset) that looks as if it were meant but is not touched, and why."""
+
+    at: int
+    reason: str
+
+
+def disjoint(source: Source, rewrites: Iterable[Rewrite]) -> tuple[list[Rewrite], list[str]]:
+    """The rewrites in order, without those that overlap an earlier or outer one; and a line about each of these.
+
+    Text can be put in front of a place, but of two insertions at one point the second is left out: their order would be
+    chance.
+    """
+    chosen: list[Rewrite] = []
+    refused: list[str] = []
+    for rewrite in sorted(rewrites, key=lambda rewrite: (rewrite.start, rewrite.start < rewrite.end, -rewrite.end)):
+        last = chosen[-1] if chosen else None
+        if last is None or (rewrite.start >= last.end and (rewrite.start, rewrite.end) != (last.start, last.end)):
+            chosen.append(rewrite)
+        elif (rewrite.start, rewrite.end, rewrite.parts) != (last.start, last.end, last.parts):
+            line, column = source.position(rewrite.start)
+            outer = source.position(last.start)
+            refused.append(f"{source.path}:{line}:{column}: overlaps the place at {outer[0]}:{outer[1]}")
+    return chosen, refused
+
+
+def first_line(text: str, width: int = 60) -> str:
+    """The first line of a text, shortened to ``width`` characters: a label for a place."""
+    line = text.strip().split("\n", 1)[0].rstrip()
+    return line if len(line) <= width and line == text.strip() else f"{line[: width - 1]}…"

@@ -1,0 +1,115 @@
+"""What a place becomes: text, the pattern's metavariables, and holes for the model to fill.
+
+``<<fill>>`` is a hole. Options follow a colon each, a regular expression last: ``<<fill:line>>``, ``<<fill:lines=4>>``,
+``<<fill:tokens=20>>``, ``<<fill:line:regex=[a-z]+>>``. Write ``\\x3e`` for a ``>`` in it.
+"""
+
+import re
+from dataclasses import dataclass
+
+import msgspec
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Region
+from lacuna_model.syntax.region.byte_grammar import regex_grammar
+from lacuna_server.refactor.places.matching import VARIABLE
+
+TOKEN = re.compile(rf"<<fill(?::(?P<options>.*?))?>>|{VARIABLE.pattern}", re.DOTALL)
+OPTIONS = "line, lines=N, tokens=N, regex=EXPRESSION"
+MAX_HOLE_TOKENS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A metavariable; ``many`` (``$$$NAME``) stands for any number of nodes and takes its separator with it."""
+
+    name: str
+    many: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A template, parsed.
+
+    Where it is its pattern with something put in behind a metavariable, ``behind`` names that one and ``inserted`` is
+    what is put in: the place then keeps its own layout.
+    """
+
+    parts: tuple[str | Variable | Region, ...]
+    behind: str = ""
+    inserted: tuple[str | Variable | Region, ...] = ()
+
+    @property
+    def begins_line(self) -> bool:
+        """Whether it begins with a line end."""
+        return bool(self.parts) and isinstance(self.parts[0], str) and self.parts[0].startswith("\n")
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The metavariables that it uses."""
+        return frozenset(part.name for part in self.parts if isinstance(part, Variable))
+
+
+def parse_template(text: str, known: frozenset[str]) -> Template:
+    """Reads a template; raises RequestError for a bad hole and for a metavariable that is not ``known``."""
+    parts: list[str | Variable | Region] = []
+    position = 0
+    for token in TOKEN.finditer(text):
+        parts.append(text[position : token.start()])
+        position = token.end()
+        parts.append(_hole(token["options"] or "") if token[0].startswith("<<") else _variable(token, known))
+    parts.append(text[position:])
+    return Template(tuple(part for part in parts if part != ""))
+
+
+def parse_rewrite(pattern: str, text: str, known: frozenset[str]) -> Template:
+    """Reads the template of a pattern, and what it adds to it."""
+    template = parse_template(text, known)
+    for variable in reversed(list(VARIABLE.finditer(pattern))):
+        head, tail = pattern[: variable.end()], pattern[variable.end() :]
+        if len(text) > len(pattern) and text.startswith(head) and text.endswith(tail):
+            inserted = parse_template(text[len(head) : len(text) - len(tail)], known).parts
+            return Template(template.parts, variable[2], inserted)
+    return template
+
+
+def parse_parts(text: str) -> tuple[str | Region, ...]:
+    """Reads text with holes and without metavariables."""
+    return tuple(part for part in parse_template(text, frozenset()).parts if not isinstance(part, Variable))
+
+
+def _variable(token: re.Match[str], known: frozenset[str]) -> Variable:
+    sigil, name = token.groups()[-2:]
+    if name not in known:
+        bound = ", ".join(f"${name}" for name in sorted(known)) or "none"
+        raise RequestError(f"the template uses {sigil}{name}, which nothing binds; bound: {bound}")
+    return Variable(name, sigil == "$$$")
+
+
+def _hole(options: str) -> Region:
+    hole = Region(0, 0)
+    while options:
+        if options.startswith("regex="):
+            expression = options.removeprefix("regex=")
+            regex_grammar(expression)  # a bad one is refused here, before a model is loaded
+            return msgspec.structs.replace(hole, regex=expression)
+        option, _, options = options.partition(":")
+        hole = _with_option(hole, option)
+    return hole
+
+
+def _with_option(hole: Region, option: str) -> Region:
+    match option.split("=", 1):
+        case ["line"]:
+            return msgspec.structs.replace(hole, single_line=True)
+        case ["lines", count]:
+            return msgspec.structs.replace(hole, max_lines=_number(option, count))
+        case ["tokens", count]:
+            return msgspec.structs.replace(hole, max_tokens=_number(option, count))
+    raise RequestError(f"a hole has no option {option!r}; known: {OPTIONS}")
+
+
+def _number(option: str, digits: str) -> int:
+    if not digits.isdecimal() or not 1 <= int(digits) <= MAX_HOLE_TOKENS:
+        raise RequestError(f"{option!r} of a hole is not a number from 1 to {MAX_HOLE_TOKENS}")
+    return int(digits)

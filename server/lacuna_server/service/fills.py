@@ -1,0 +1,142 @@
+"""One ``infill`` of a conversation: a ticket for each of its documents, progress and the result sent as they come."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
+from lacuna_server.wire.protocol import (
+    Error,
+    Filled,
+    Infill,
+    Progress,
+    Result,
+    ServerMessage,
+    ServiceError,
+    Step,
+    Target,
+)
+from lacuna_server.worker.scheduler import Scheduler, Ticket
+
+
+class _RefusedDocument(Exception):
+    """What a document of an infill was refused with, and so the whole infill."""
+
+    def __init__(self, uri: str, why: ServiceError) -> None:
+        super().__init__(uri, why)
+        self.uri = uri
+        self.why = why
+
+
+class Fill:
+    """An infill under way, from its message to the one answer it gets."""
+
+    def __init__(
+        self,
+        message: Infill,
+        requests: Sequence[InfillRequest],
+        scheduler: Scheduler,
+        *,
+        session: str,
+        at_once: int,
+        send: Callable[[ServerMessage], None],
+    ) -> None:
+        self.id = message.id
+        self.uris = {target.uri for target in message.targets}
+        self._message = message
+        self._requests = requests
+        self._scheduler = scheduler
+        self._session = session
+        self._turns = asyncio.Semaphore(at_once)
+        self._send = send
+        self._submitted = time.monotonic()
+        self._answered = False
+        self._task = asyncio.create_task(self._run())
+
+    async def ended(self) -> None:
+        """Wait until there is an answer."""
+        await asyncio.wait([self._task])
+
+    def when_done(self, call: Callable[["Fill"], None]) -> None:
+        """Call back after the answer was sent."""
+        self._task.add_done_callback(lambda task: call(self))
+
+    def stop(self, why: ServiceError | None = None) -> None:
+        """Give up and answer with that error, ``cancelled`` by default; the worker takes no further step."""
+        # Answered here: a task that is cancelled before it has begun never runs.
+        self._refuse(why or ServiceError("cancelled", "the client cancelled the request"))
+        self._task.cancel()
+
+    async def _run(self) -> None:
+        try:
+            self._answer(Result(self.id, await self._fill_all()))
+        except _RefusedDocument as refused:
+            self._refuse(refused.why, refused.uri)
+
+    def _refuse(self, why: ServiceError, uri: str = "") -> None:
+        self._answer(Error(why.code, str(why), self.id, uri, why.retry_after_ms))
+
+    def _answer(self, answer: Result | Error) -> None:
+        if not self._answered:
+            self._answered = True
+            self._send(answer)
+
+    async def _fill_all(self) -> tuple[Filled, ...]:
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [
+                    group.create_task(self._fill(target, request))
+                    for target, request in zip(self._message.targets, self._requests, strict=True)
+                ]
+        except* _RefusedDocument as refused:
+            raise refused.exceptions[0] from None
+        return tuple(task.result() for task in tasks)
+
+    async def _fill(self, target: Target, request: InfillRequest) -> Filled:
+        async with self._turns:
+            try:
+                ticket = await self._submit(target, request)
+                try:
+                    result = await self._follow(target, ticket)
+                finally:
+                    ticket.cancel()
+            except ServiceError as why:
+                raise _RefusedDocument(target.uri, why) from None
+        return Filled(target.uri, target.version, result)
+
+    async def _submit(self, target: Target, request: InfillRequest) -> Ticket:
+        """Submit a document; an infill that was let in waits where the queue has no room for its later documents."""
+        while True:
+            try:
+                return self._scheduler.submit(
+                    self._with_time_left(request),
+                    session=self._session,
+                    document=target.uri,
+                    supersede=False,  # done for whole infills, since their later documents are not yet in the queue
+                    snapshots=self._message.snapshots,
+                    wait=self._message.wait,
+                )
+            except ServiceError as error:
+                if error.code != "overloaded" or target is self._message.targets[0]:
+                    raise
+                await asyncio.sleep(error.retry_after_ms / 1e3)
+
+    async def _follow(self, target: Target, ticket: Ticket) -> InfillResult:
+        async for event in ticket.events():
+            if self._answered:  # stopped, while what happened before was on its way here
+                break
+            if isinstance(event, Snapshot):
+                self._send(Step(self.id, target.uri, event))
+            else:
+                self._send(Progress(self.id, event.state, event.place, event.fraction))
+        return await ticket.result()
+
+    def _with_time_left(self, request: InfillRequest) -> InfillRequest:
+        """The request with what its deadline leaves after the infill's other documents."""
+        if not request.options.deadline_ms:
+            return request
+        spent_ms = round((time.monotonic() - self._submitted) * 1e3)
+        options = msgspec.structs.replace(request.options, deadline_ms=max(1, request.options.deadline_ms - spent_ms))
+        return msgspec.structs.replace(request, options=options)

@@ -1,0 +1,81 @@
+"""What comes in and is not whole yet: held in memory, and so taken from a pool that all clients share."""
+
+import asyncio
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from lacuna_server.wire.protocol import ServiceError
+from lacuna_server.wire.shares import Pool
+
+# How many pings of a client that reads nothing are answered.
+MAX_UNREAD_PONGS = 100
+
+
+class Bodies:
+    """Takes the bodies of HTTP requests from the pool until they are answered; those it has no room for are refused."""
+
+    def __init__(self, app: ASGIApp, pool: Pool) -> None:
+        self._app = app
+        self._pool = pool
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on; whoever receives its body gets ServiceError ``overloaded``."""
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        share = self._pool.share(trusted=True)
+
+        async def taken() -> Message:
+            message = await receive()
+            share.take(len(message.get("body", b"")))
+            return message
+
+        try:
+            await self._app(scope, taken, send)
+        finally:
+            share.give_back()
+
+
+def websocket_protocol(pool: Pool) -> type[asyncio.Protocol]:
+    """Uvicorn's websocket, which buffers a message until it is whole, with what it buffers taken from the pool.
+
+    A connection that there is no room for ends: an answer would have to wait for the rest of the message.
+    """
+
+    class Bounded(WebSocketsSansIOProtocol):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self._share = pool.share(trusted=True)  # nobody has said yet who it is
+            self._num_pongs = 0
+
+        def data_received(self, data: bytes) -> None:
+            try:
+                self._share.take(len(data))
+            except ServiceError:
+                return self.transport.abort()
+            super().data_received(data)
+
+        async def receive(self) -> ASGIReceiveEvent:
+            event = await super().receive()
+            if self.queue.empty():  # all but the beginning of the next message has been taken
+                self._share.take(min(len(self.conn.reader.buffer) - self._share.held, 0))
+            return event
+
+        async def send(self, message: ASGISendEvent) -> None:
+            """Done only once the client has read nearly all of it: what is still to be sent is held by the sender."""
+            await super().send(message)
+            await self.writable.wait()
+
+        def handle_ping(self) -> None:
+            self._num_pongs = 0 if self.writable.is_set() else self._num_pongs + 1
+            if self._num_pongs > MAX_UNREAD_PONGS:
+                return self.transport.abort()
+            super().handle_ping()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            self._share.give_back()
+
+    return Bounded

@@ -1,0 +1,274 @@
+"""The conversation of one websocket connection."""
+
+import asyncio
+import importlib.metadata
+from collections.abc import Sequence
+
+import structlog
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from lacuna_model.core.params import InfillRequest
+from lacuna_server.service.fills import Fill
+from lacuna_server.service.outbox import Outbox
+from lacuna_server.service.service import Service
+from lacuna_server.service.sessions import Session
+from lacuna_server.wire import protocol
+from lacuna_server.wire.documents import Documents
+from lacuna_server.wire.protocol import (
+    Addressed,
+    Cancel,
+    Change,
+    ClientMessage,
+    Close,
+    Error,
+    Feedback,
+    GetStatus,
+    Goodbye,
+    Hello,
+    Infill,
+    Open,
+    ServerMessage,
+    ServiceError,
+    Welcome,
+)
+from lacuna_server.wire.security import RateLimit, is_loopback
+
+log = structlog.get_logger(__name__)
+
+SERVER = f"lacuna {importlib.metadata.version('lacuna-code')}"
+HELLO_TIMEOUT_S = 10.0
+OWN_CLIENTS_ONLY = (
+    "files of a workspace are read for this user's own clients alone: send the token of service.json in the user's "
+    "runtime folder ($XDG_RUNTIME_DIR/lacuna) as Authorization: Bearer TOKEN, or leave workspace out"
+)
+NORMAL, TRY_AGAIN_LATER = 1000, 1013
+
+
+class Conversation:
+    """Reads the client's messages and writes the answers, each in a task of its own."""
+
+    def __init__(self, websocket: WebSocket, service: Service) -> None:
+        offered = websocket.scope["subprotocols"]
+        self._subprotocol = next((name for name in offered if name in (protocol.JSON, protocol.MSGPACK)), None)
+        self._websocket = websocket
+        self._trusted: bool = websocket.state.trusted
+        self._service = service
+        self._config = service.config
+        pool = service.sessions.pool
+        unread, self._asked = pool.share(trusted=self._trusted), pool.share(trusted=self._trusted)
+        self._outbox = Outbox(self._subprotocol or protocol.JSON, 4 * self._config.max_message_bytes, unread)
+        self._rate = RateLimit(self._config.messages_per_s)
+        self._fills: dict[str, Fill] = {}
+        self._session: Session | None = None
+        self._leaving: asyncio.Task[None] | None = None
+        self._said_goodbye = False
+
+    async def run(self) -> None:
+        """Talk until one side has enough; what was asked and not answered by then is cancelled."""
+        await self._websocket.accept(self._subprotocol)
+        self._service.connections.add(self)
+        tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._write())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            ends = await asyncio.gather(*tasks, return_exceptions=True)
+            for fill in list(self._fills.values()):
+                fill.stop()
+            if self._session is not None:
+                self._service.sessions.detach(self._session, self)
+            self._outbox.close()
+            self._asked.give_back()
+            self._service.connections.discard(self)
+            self._service.touch()
+        for end in ends:
+            if isinstance(end, Exception) and not isinstance(end, WebSocketDisconnect | TimeoutError):
+                raise end
+
+    def leave(self, reason: str, *, finish: bool) -> None:
+        """Say goodbye and close; before that, answer or cancel what is under way."""
+        if self._leaving is None:
+            self._leaving = asyncio.create_task(self._say_goodbye(reason, finish))
+
+    async def _say_goodbye(self, reason: str, finish: bool) -> None:
+        for fill in list(self._fills.values()):
+            if not finish:
+                fill.stop()
+            await fill.ended()
+        self._said_goodbye = True
+        self._send(Goodbye(reason))
+
+    # --- writing
+
+    def _send(self, message: ServerMessage) -> None:
+        self._outbox.put(message)
+
+    async def _write(self) -> None:
+        """Send what there is; a client that reads nothing for too long is cut off."""
+        while not (self._said_goodbye and self._outbox.empty):
+            frame = await self._outbox.take()
+            async with asyncio.timeout(self._config.send_timeout_s or None):
+                await (
+                    self._websocket.send_text(frame) if isinstance(frame, str) else self._websocket.send_bytes(frame)
+                )
+            await asyncio.sleep(0)  # time to notice that the client has gone: asyncio logs what is written after that
+        await self._websocket.close(NORMAL)
+
+    # --- reading
+
+    async def _read(self) -> None:
+        async with asyncio.timeout(HELLO_TIMEOUT_S):
+            while self._session is None:
+                self._greet(await self._receive())
+        while True:
+            self._handle(await self._receive())
+
+    async def _receive(self) -> ClientMessage:
+        """The next message that is one; the others are refused. A client has to read before it asks for more."""
+        while not self._outbox.full:
+            event = await self._websocket.receive()
+            if event["type"] == "websocket.disconnect":
+                raise WebSocketDisconnect(event.get("code", NORMAL))
+            frame = event["text"] if event.get("text") is not None else event["bytes"]
+            try:
+                return protocol.decode_client(frame)
+            except ServiceError as error:
+                self._refuse_unread(error, protocol.addressed(frame))
+        raise WebSocketDisconnect(TRY_AGAIN_LATER, "too many answers were left unread")
+
+    def _refuse_unread(self, error: ServiceError, about: Addressed) -> None:
+        if about.type == "change" and self._session is not None:  # missed, like any that is refused
+            self._documents.close(about.uri)
+        self._refuse(error, about)
+
+    def _greet(self, message: ClientMessage) -> None:
+        if not isinstance(message, Hello):
+            return self._refuse(ServiceError("bad_message", "the first message has to be hello"), message)
+        try:
+            session, resumed = self._service.sessions.attach(message.session, self, trusted=self._trusted)
+        except ServiceError as error:
+            return self._refuse(error)
+        self._session = session
+        self._send(Welcome(session.id, SERVER, resumed=resumed, documents=session.documents.listed()))
+        log.info("session", client=message.client[:80], resumed=resumed)
+
+    def _handle(self, message: ClientMessage) -> None:
+        try:
+            self._rate.check()
+            self._serve(message)
+        except ServiceError as error:
+            if isinstance(message, Change):  # a change that was missed leaves nobody knowing what the client has
+                self._documents.close(message.uri)
+            self._refuse(error, message)
+
+    def _serve(self, message: ClientMessage) -> None:
+        match message:
+            case Open():
+                self._check_workspace(message.workspace)
+                self._documents.open(message)
+                self._service.retry()
+            case Change():
+                self._documents.change(message)
+            case Close(uri=uri):
+                self._documents.close(uri)
+                self._stop_fills({uri}, ServiceError("cancelled", "the document was closed"))
+            case Infill():
+                self._infill(message)
+            case Cancel(id=id):
+                if id not in self._fills:
+                    raise ServiceError("unknown_request", "no request of that id is waiting or running")
+                self._fills.pop(id).stop()
+            case Feedback():
+                self._service.count_feedback(message)
+            case GetStatus():
+                self._send(self._service.status())
+            case Hello():
+                raise ServiceError("bad_message", "hello was said before")
+
+    @property
+    def _documents(self) -> Documents:
+        assert self._session is not None
+        return self._session.documents
+
+    # --- filling
+
+    def _infill(self, message: Infill) -> None:
+        assert self._session is not None
+        self._check_limits(message)
+        requests = self._requests(message)
+        if message.supersede:
+            uris = {target.uri for target in message.targets}
+            self._stop_fills(uris, ServiceError("superseded", "a newer request for the document took its place"))
+        num_bytes = sum(map(_num_bytes, requests))
+        self._asked.take(num_bytes)
+        fill = Fill(
+            message,
+            requests,
+            self._service.scheduler,
+            session=self._session.id,
+            at_once=max(1, self._config.max_active // 2),  # many documents leave room for another's one
+            send=self._send,
+        )
+        self._fills[message.id] = fill
+        fill.when_done(lambda done: self._forget(done, num_bytes))
+
+    def _forget(self, fill: Fill, num_bytes: int) -> None:
+        self._asked.take(-min(num_bytes, self._asked.held))
+        if self._fills.get(fill.id) is fill:
+            del self._fills[fill.id]
+
+    def _stop_fills(self, uris: set[str], why: ServiceError) -> None:
+        for fill in list(self._fills.values()):
+            if fill.uris & uris:
+                self._fills.pop(fill.id).stop(why)
+
+    def _requests(self, message: Infill) -> Sequence[InfillRequest]:
+        """What the engine is asked for each target; raises ServiceError where a version is wrong."""
+        documents = [self._documents.get(target.uri, target.version) for target in message.targets]
+        for document in documents:  # the session may have been resumed by another client
+            self._check_workspace(document.workspace)
+        local = is_loopback(self._config.host)
+        return [
+            InfillRequest(
+                text=document.text.decode(),
+                regions=target.regions,
+                candidates=message.candidates,
+                path=document.path or document.uri,
+                language=document.language,
+                snippets=message.snippets,
+                options=message.options,
+                workspace=document.workspace if local else "",  # else it is a folder of another machine
+                diagnostics=message.diagnostics,
+            )
+            for document, target in zip(documents, message.targets, strict=True)
+        ]
+
+    def _check_workspace(self, workspace: str) -> None:
+        """Any user of this machine can connect and name any folder; the service can read this user's."""
+        if workspace and not self._trusted:
+            raise ServiceError("unauthorized", OWN_CLIENTS_ONLY)
+
+    def _check_limits(self, message: Infill) -> None:
+        if message.id in self._fills:
+            raise ServiceError("bad_request", "a request of that id is under way")
+        num_regions = sum(len(target.regions) for target in message.targets)
+        if num_regions > self._config.max_regions:
+            raise ServiceError("too_large", f"{num_regions} regions, {self._config.max_regions} are allowed")
+        if not message.targets or len({target.uri for target in message.targets}) < len(message.targets):
+            raise ServiceError("bad_request", "a request names one or more documents, each once")
+
+    def _refuse(self, error: ServiceError, message: ClientMessage | Addressed | None = None) -> None:
+        id, uri = getattr(message, "id", ""), getattr(message, "uri", "")
+        self._send(Error(error.code, str(error), id, uri, error.retry_after_ms))
+
+
+def _num_bytes(request: InfillRequest) -> int:
+    """What a request takes in memory, with the result, which has the whole text as well."""
+    constraints = sum(
+        len(part)
+        for region in request.regions
+        for part in (region.regex, region.json_schema, *region.must_contain, *region.must_not_contain)
+    )
+    words = (*(snippet.text for snippet in request.snippets), *(one.message for one in request.diagnostics))
+    return 2 * len(request.text) + constraints + sum(map(len, words))

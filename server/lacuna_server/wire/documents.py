@@ -1,0 +1,123 @@
+"""The documents that a session has open, each in one version, changed by byte edits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lacuna_server.wire.protocol import Change, Edit, Open, OpenDocument, ServiceError
+from lacuna_server.wire.shares import UNBOUNDED, Share
+
+# What a document takes in memory beside its text and names.
+OVERHEAD = 1024
+
+
+@dataclass(slots=True)
+class Document:
+    """An open document; ``text`` is UTF-8 and changed in place."""
+
+    uri: str
+    text: bytearray
+    version: int
+    path: str
+    language: str
+    workspace: str
+
+    @property
+    def num_bytes(self) -> int:
+        """What it takes in memory."""
+        return OVERHEAD + len(self.text) + sum(map(len, (self.uri, self.path, self.language, self.workspace)))
+
+
+class Documents:
+    """Open documents by uri, bounded in number and size (bytes), and by what the ``share`` has for all of them."""
+
+    def __init__(self, *, max_documents: int, max_bytes: int, share: Share | None = None) -> None:
+        self._share = share or UNBOUNDED.share()
+        self._documents: dict[str, Document] = {}
+        self._max_documents = max_documents
+        self._max_bytes = max_bytes
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    def listed(self) -> tuple[OpenDocument, ...]:
+        """What is open, and in which version."""
+        return tuple(OpenDocument(document.uri, document.version) for document in self._documents.values())
+
+    def __contains__(self, uri: str) -> bool:
+        return uri in self._documents
+
+    def opened(self) -> tuple[Open, ...]:
+        """The messages that would open everything as it is now."""
+        return tuple(
+            Open(uri, document.text.decode(), document.version, document.path, document.language, document.workspace)
+            for uri, document in self._documents.items()
+        )
+
+    def open(self, opened: Open) -> None:
+        """Open a document or replace it; raises ServiceError ``too_large`` or ``overloaded``."""
+        text = bytearray(opened.text.encode())
+        self._check_size(opened.uri, len(text))
+        if opened.uri not in self._documents and len(self._documents) >= self._max_documents:
+            raise ServiceError("too_large", f"{self._max_documents} documents are open, no more are allowed")
+        document = Document(opened.uri, text, opened.version, opened.path, opened.language, opened.workspace)
+        before = self._documents.get(opened.uri)
+        self._share.take(document.num_bytes - (before.num_bytes if before is not None else 0))
+        self._documents[opened.uri] = document
+
+    def change(self, change: Change) -> None:
+        """Apply a change.
+
+        A change that cannot be applied closes the document, because nobody knows what the client has now; it has to
+        open it again. Raises ServiceError ``unknown_document``, ``wrong_version``, ``bad_request``, ``too_large``,
+        ``overloaded``.
+        """
+        document = self._find(change.uri)
+        before = document.num_bytes
+        try:
+            if change.version <= document.version:
+                raise ServiceError("wrong_version", f"version {change.version} does not follow {document.version}")
+            apply(document.text, change.edits)
+            self._check_size(change.uri, len(document.text))
+            self._share.take(document.num_bytes - before)
+        except ServiceError:
+            del self._documents[change.uri]
+            self._share.take(-before)
+            raise
+        document.version = change.version
+
+    def close(self, uri: str) -> None:
+        """Forget a document, where it is open."""
+        if (document := self._documents.pop(uri, None)) is not None:
+            self._share.take(-document.num_bytes)
+
+    def close_all(self) -> None:
+        """Forget every document."""
+        self._documents.clear()
+        self._share.give_back()
+
+    def get(self, uri: str, version: int) -> Document:
+        """A document in just that version; raises ServiceError ``unknown_document`` or ``wrong_version``."""
+        document = self._find(uri)
+        if document.version != version:
+            raise ServiceError("wrong_version", f"the document is open in version {document.version}, not {version}")
+        return document
+
+    def _find(self, uri: str) -> Document:
+        if uri not in self._documents:
+            raise ServiceError("unknown_document", "no such document is open; open it (again) first")
+        return self._documents[uri]
+
+    def _check_size(self, uri: str, size: int) -> None:
+        if size > self._max_bytes:
+            raise ServiceError("too_large", f"the document has {size} bytes, {self._max_bytes} are allowed")
+
+
+def apply(text: bytearray, edits: Sequence[Edit]) -> None:
+    """Apply edits one after the other; raises ServiceError ``bad_request`` at the first that does not fit."""
+    for edit in edits:
+        if not 0 <= edit.start <= edit.end <= len(text):
+            raise ServiceError("bad_request", f"edit {edit.start}..{edit.end} lies outside {len(text)} bytes")
+        for at in (edit.start, edit.end):
+            if at < len(text) and text[at] & 0xC0 == 0x80:
+                raise ServiceError("bad_request", f"the edit's offset {at} lies within a character")
+        text[edit.start : edit.end] = edit.text.encode()

@@ -1,0 +1,203 @@
+"""The model worker, a process of its own: interleaves the requests it is given, one denoising step at a time."""
+
+import gc
+import os
+import pkgutil
+import queue
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
+
+from lacuna_model.core.errors import LacunaError, RequestError
+from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
+from lacuna_model.network import memory
+from lacuna_server.wire import frames
+from lacuna_server.wire.frames import (
+    Done,
+    Failed,
+    FromWorker,
+    Loading,
+    Ready,
+    Refused,
+    Setup,
+    Start,
+    Stepped,
+    Stop,
+    Stopped,
+)
+from lacuna_server.worker import streams
+
+IDLE_S = 5.0  # without a request, until memory is given back: that takes some tenths of a second
+
+Stream = Generator[Snapshot, None, InfillResult]
+Report = Callable[[float, str], None]
+
+
+class StepwiseEngine(Protocol):
+    """What the worker needs of an engine."""
+
+    def stream(self, request: InfillRequest, *, document: str) -> Stream:
+        """A generator that yields after each denoising step and returns the result; closing it ends the work."""
+        ...
+
+
+def load_engine(setup: Setup, report: Report) -> StepwiseEngine:
+    """The engine with a model of the registry; raises LacunaError where it cannot be loaded."""
+    report(0.0, "loading torch")
+    from lacuna_model.engine import Engine
+
+    report(0.4, f"loading {setup.model}")
+    return Engine.load(setup.model, threads=setup.threads, device=setup.device, cache_bytes=setup.cache_bytes)
+
+
+@dataclass(slots=True)
+class Work:
+    """A request under way, with the seconds and steps it has taken."""
+
+    id: int
+    stream: Stream
+    snapshots: bool
+    busy_s: float = 0.0
+    steps: int = 0
+
+
+class Worker:
+    """Takes one step of each request in turn and looks at what has arrived between any two steps."""
+
+    def __init__(
+        self,
+        engine: StepwiseEngine,
+        inbox: "queue.SimpleQueue[bytes | None]",
+        send: Callable[[FromWorker], None],
+        *,
+        log_code: bool = False,
+    ) -> None:
+        self._engine = engine
+        self._inbox = inbox
+        self._send = send
+        self._log_code = log_code
+        self._turns: deque[Work] = deque()
+
+    def run(self) -> None:
+        """Work until the other end of the pipe is closed."""
+        while self._take_in():
+            if self._turns:
+                self._step(self._turns.popleft())
+
+    def _take_in(self) -> bool:
+        """Handle what has arrived, waiting for it where there is nothing to do; False at the end."""
+        while True:
+            try:
+                body = self._inbox.get(block=False) if self._turns else self._await()
+            except queue.Empty:
+                return True
+            if body is None:
+                return False
+            match frames.TO_WORKER.decode(body):
+                case Start() as start:
+                    stream = self._engine.stream(start.request, document=start.document)
+                    self._turns.append(Work(start.id, stream, start.snapshots))
+                case Stop(id=id):
+                    self._stop(id)
+
+    def _await(self) -> bytes | None:
+        """What arrives next, while there is nothing to do; after a while memory is given back that is not in use."""
+        try:
+            return self._inbox.get(timeout=IDLE_S)
+        except queue.Empty:
+            memory.give_back_freed()
+            return self._inbox.get()
+
+    def _stop(self, id: int) -> None:
+        for work in self._turns:
+            if work.id == id:
+                self._turns.remove(work)
+                work.stream.close()
+                self._send(Stopped(id, work.busy_s, work.steps))
+                return
+
+    def _step(self, work: Work) -> None:
+        began = time.monotonic()
+        ending: InfillResult | Exception | None = None
+        try:
+            snapshot = next(work.stream)
+        except StopIteration as end:
+            ending = end.value
+        except Exception as error:  # one request's fault must not end the others
+            ending = error
+        work.busy_s += time.monotonic() - began
+        if ending is None:
+            work.steps += 1
+            self._turns.append(work)
+            self._send(Stepped(work.id, snapshot if work.snapshots else None))
+        elif isinstance(ending, InfillResult):
+            self._send(Done(work.id, work.busy_s, work.steps, ending))
+        elif isinstance(ending, RequestError):
+            self._send(Refused(work.id, work.busy_s, work.steps, "bad_request", str(ending)))
+        else:
+            message = f"the engine failed with {type(ending).__name__}; the service's log has the details"
+            self._send(Refused(work.id, work.busy_s, work.steps, "internal", message))
+            self._log(ending)
+
+    def _log(self, error: Exception) -> None:
+        """The traceback on stderr; the exception's own words, which may quote code, only where that is allowed."""
+        words = str(error) if self._log_code else "(set log_code to see its message)"
+        trace = "".join(traceback.format_tb(error.__traceback__))
+        print(f"{trace}{type(error).__name__}: {words}", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """Speak frames on stdin and stdout until stdin ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the server, which then ends this
+    requests = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
+    # What a library prints must not get between the frames, nor a compiler that it starts read them.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), sys.stdin.fileno())
+    streams.unhurried()
+    inbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+    threading.Thread(target=_pump, args=(requests, inbox), daemon=True).start()
+
+    def send(message: FromWorker) -> None:
+        frame = memoryview(frames.encode(message))
+        while frame:
+            frame = frame[replies.write(frame) :]
+
+    first = inbox.get()
+    if first is None:
+        return
+    setup = frames.TO_WORKER.decode(first)
+    assert isinstance(setup, Setup)
+    try:
+        factory = pkgutil.resolve_name(setup.engine)
+        engine = factory(setup, lambda fraction, detail: send(Loading(fraction, detail)))
+    except (LacunaError, ImportError, AttributeError, ValueError) as error:
+        send(Failed(str(error)))
+        return
+    # What stays for good is not looked through again: a full collection took up to 0.9 s of a request's time.
+    gc.freeze()
+    send(Ready(setup.model))
+    Worker(engine, inbox, send, log_code=setup.log_code).run()
+
+
+def _pump(stream: BinaryIO, inbox: "queue.SimpleQueue[bytes | None]") -> None:
+    """Read frames as they come, so that the server never waits for a step to end."""
+    while True:
+        body = frames.read(stream)
+        inbox.put(body)
+        if body is None:
+            return
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BrokenPipeError:  # the server has gone
+        sys.exit(1)

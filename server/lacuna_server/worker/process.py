@@ -1,0 +1,168 @@
+"""The server's side of the model worker: starts the process, hears it, and starts it again when it crashes."""
+
+import asyncio
+import contextlib
+import os
+import sys
+import time
+from typing import Protocol
+
+import structlog
+
+from lacuna_server.wire import frames
+from lacuna_server.wire.frames import Failed, FromWorker, Ready, Setup, ToWorker
+
+log = structlog.get_logger(__name__)
+
+# Loading that failed so often in a row will not succeed the next time either.
+MAX_FAILED_STARTS = 3
+# The first restart is at once, the pause before each further one twice that before, until a process has been ready for
+# a calm while.
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+MAX_DOUBLINGS = 10
+CALM_S = 60.0
+# How long a worker that has closed its output may take to end.
+GRACE_S = 2.0
+# Documents' keys and values go back to the system when they are dropped. Left to itself glibc soon takes even these
+# from its heap, which then grew by another 12 % over 14 documents (0.4 % with this).
+MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(8 * 1024 * 1024)}
+
+
+class Listener(Protocol):
+    """Who is told what the worker says and what becomes of it."""
+
+    def heard(self, message: FromWorker) -> None:
+        """The worker has sent a message."""
+        ...
+
+    def crashed(self, detail: str) -> None:
+        """The worker's process ended with all it was working on; another is being started."""
+        ...
+
+    def failed(self, detail: str) -> None:
+        """There is no worker, and there will be none unless it is started again."""
+        ...
+
+
+class WorkerProcess:
+    """One model worker at a time, kept alive until it is stopped."""
+
+    def __init__(self, setup: Setup, listener: Listener, *, load_timeout_s: float = 0.0) -> None:
+        """A process that loads and says nothing for ``load_timeout_s`` is ended (0: never)."""
+        self._setup = setup
+        self._listener = listener
+        self._load_timeout_s = load_timeout_s
+        self._process: asyncio.subprocess.Process | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._ready_since: float | None = None
+        self._num_ends = 0  # since the last process that was ready for a calm while
+        self._next_start = 0.0
+        self.last_heard = time.monotonic()
+        self.num_crashes = 0
+
+    @property
+    def pid(self) -> int | None:
+        """The process that runs now."""
+        return self._process.pid if self._process is not None else None
+
+    def start(self) -> None:
+        """Start the process and keep one running."""
+        self._task = asyncio.create_task(self._keep_running())
+
+    def send(self, message: ToWorker) -> None:
+        """Hand a message to the process; one that has just ended loses it, and ``crashed`` follows."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(frames.encode(message))
+
+    def kill(self) -> None:
+        """End the process at once; it counts as crashed."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+
+    async def stop(self) -> None:
+        """End the process for good."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _keep_running(self) -> None:
+        failed_starts = 0
+        while True:
+            await asyncio.sleep(self._next_start - time.monotonic())
+            fault: Exception | None = None
+            last: Ready | Failed | None = None
+            try:
+                last = await self._run_once()
+                detail = f"the model process ended with code {self._code()}"
+            except TimeoutError:
+                detail = f"the model process said nothing for {self._load_timeout_s:g} s while it loaded the model"
+            except Exception as error:  # on this side: unheard, the process would leave all that wait without an answer
+                detail, fault = "the model process was not understood", error
+            pause_s = self._pause()
+            if isinstance(last, Failed):
+                return self._listener.failed(last.message)
+            failed_starts = 0 if isinstance(last, Ready) else failed_starts + 1
+            if failed_starts == MAX_FAILED_STARTS:
+                return self._listener.failed(f"{detail} while it loaded the model, {failed_starts} times in a row")
+            self.num_crashes += 1
+            again = f", {self._num_ends} times in a row, and is started again in {pause_s:g} s" if pause_s else ""
+            self._listener.crashed(detail + again)
+            log.error("worker_crashed", code=self._code(), detail=detail, pause_s=pause_s, exc_info=fault)
+
+    def _pause(self) -> float:
+        """How long to wait before the next start, now that the process has ended."""
+        now = time.monotonic()
+        if self._ready_since is not None and now - self._ready_since > CALM_S:
+            self._num_ends = 0
+        self._ready_since = None
+        self._num_ends += 1
+        doublings = min(self._num_ends - 2, MAX_DOUBLINGS)
+        pause_s = min(FIRST_PAUSE_S * 2**doublings, LONGEST_PAUSE_S) if doublings >= 0 else 0.0
+        self._next_start = now + pause_s
+        return pause_s
+
+    async def _run_once(self) -> Ready | Failed | None:
+        """Run one process to its end; whether it became ready, said that it cannot, or neither.
+
+        Raises TimeoutError where it says nothing for too long while it loads.
+        """
+        # As this process was started, and never from the current folder: a workspace has its own json.py.
+        isolation = "-I" if sys.flags.isolated else "-P"
+        self._process = process = await asyncio.create_subprocess_exec(
+            *(sys.executable, isolation, "-m", "lacuna_server.worker.main"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env=MALLOC | os.environ,
+        )
+        said: Ready | Failed | None = None
+        try:
+            self.send(self._setup)
+            assert process.stdout is not None
+            while (body := await self._receive(process.stdout, loading=said is None)) is not None:
+                self.last_heard = time.monotonic()
+                message = frames.FROM_WORKER.decode(body)
+                if isinstance(message, Ready | Failed):
+                    said = message
+                if isinstance(message, Ready):
+                    self._ready_since = self.last_heard
+                if not isinstance(message, Failed):
+                    self._listener.heard(message)
+            # It is ending by itself: ``kill`` would reap it before asyncio does, and what it ended with were lost.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), GRACE_S)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        return said
+
+    async def _receive(self, stream: asyncio.StreamReader, *, loading: bool) -> bytes | None:
+        """The next frame, None at the end; raises TimeoutError where a load hangs."""
+        async with asyncio.timeout(self._load_timeout_s or None if loading else None):
+            return await frames.receive(stream)
+
+    def _code(self) -> int | None:
+        return self._process.returncode if self._process is not None else None

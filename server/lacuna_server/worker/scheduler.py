@@ -1,0 +1,302 @@
+"""Which request the model worker gets next, and what becomes of each: bounded, fair, cancellable, never silent."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.frames import Done, FromWorker, Loading, Ready, Refused, Start, Stepped, Stop, Stopped, ToWorker
+from lacuna_server.wire.protocol import ModelState, ServiceError, Status
+from lacuna_server.worker.fair_queue import FairQueue
+from lacuna_server.worker.tickets import Ticket, Waiting
+
+__all__ = ["Finished", "Scheduler", "Ticket", "Waiting"]
+
+# The share of the latest request in the mean service time, and that time before any was measured.
+SMOOTHING = 0.2
+FIRST_SERVICE_S = 1.0
+SHORTEST_RETRY_MS = 100
+LOADING_RETRY_MS = 1000
+TELL_S = 0.1
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """What observers are told of every request: a result's status or an error's code, and what it took.
+
+    ``waited_s`` is the time in the queue, ``busy_s`` the worker's time and ``steps`` the denoising steps it took.
+    """
+
+    outcome: str
+    waited_s: float
+    busy_s: float = 0.0
+    steps: int = 0
+    stats: FillStats | None = None
+
+
+class WorkerLink(Protocol):
+    """What the scheduler needs of the worker; the worker tells ``heard``, ``crashed`` and ``failed`` in turn."""
+
+    def send(self, message: ToWorker) -> None:
+        """Hand a message to the worker."""
+        ...
+
+
+class Scheduler:
+    """Holds the requests that wait, and gives the worker as many as it may interleave.
+
+    ``observers`` are called with what became of each request that was accepted.
+    """
+
+    def __init__(self, config: ServerConfig) -> None:
+        self.observers: list[Callable[[Finished], None]] = []
+        self._config = config
+        self._worker: WorkerLink | None = None
+        self._queue = FairQueue()
+        self._running: dict[int, Ticket] = {}
+        self._dropped: dict[int, ServiceError] = {}
+        self._timers: dict[int, asyncio.TimerHandle] = {}
+        self._ids = itertools.count(1)
+        self._state: ModelState = "loading"
+        self._fraction = 0.0
+        self._detail = ""
+        self._closing = False
+        self._mean_service_s = FIRST_SERVICE_S
+        self._empty = asyncio.Event()
+        self._telling: asyncio.TimerHandle | None = None
+
+    def attach(self, worker: WorkerLink) -> None:
+        """Use this worker; to be called once, before the first request."""
+        self._worker = worker
+
+    def submit(
+        self,
+        request: InfillRequest,
+        *,
+        session: str,
+        document: str,
+        supersede: bool = True,
+        snapshots: bool = False,
+        wait: bool = True,
+    ) -> Ticket:
+        """Queue a request; its deadline counts from now.
+
+        Requests with the same ``session`` and ``document`` share cached context and never run at the same time:
+        ``supersede`` drops the older ones, else the new one waits. ``snapshots`` asks for the canvas after each step.
+        Raises ServiceError ``overloaded``, ``shutting_down``, ``model_failed``, and ``loading`` without ``wait``.
+        """
+        self._admit(wait)
+        if supersede:
+            self._supersede((session, document))
+        self._check_room(session)
+        ticket = Ticket(next(self._ids), request, (session, document), snapshots=snapshots, withdraw=self._withdraw)
+        if deadline_ms := request.options.deadline_ms:
+            loop = asyncio.get_running_loop()
+            self._timers[ticket.id] = loop.call_later(deadline_ms / 1e3, self._expire, ticket)
+        self._queue.put(ticket)
+        self._dispatch()
+        return ticket
+
+    def status(self) -> Status:
+        """Model and queue as they are now; sessions and documents are filled in by the service."""
+        return Status(
+            model=self._config.model,
+            state=self._state,
+            fraction=self._fraction,
+            detail=self._detail,
+            queued=len(self._queue),
+            running=len(self._running),
+        )
+
+    def silent_s(self, last_heard: float) -> float:
+        """For how long the worker, last heard at that monotonic instant, has had work and said nothing."""
+        begun = [ticket.started for ticket in self._running.values() if ticket.started is not None]
+        return time.monotonic() - max(last_heard, min(begun)) if begun else 0.0
+
+    async def close(self, grace_s: float) -> None:
+        """Take no more requests; those that wait are told ``shutting_down``, those that run after ``grace_s``."""
+        self._closing = True
+        for ticket in list(self._queue):
+            self._drop(ticket, ServiceError("shutting_down", "the service is ending"))
+        try:
+            async with asyncio.timeout(grace_s):
+                while self._running:
+                    self._empty.clear()
+                    await self._empty.wait()
+        except TimeoutError:
+            self._lose_running(ServiceError("shutting_down", "the service ended before the request did"))
+
+    # --- what the worker tells
+
+    def heard(self, message: FromWorker) -> None:
+        """The worker has sent a message."""
+        match message:
+            case Loading(fraction=fraction, detail=detail):
+                self._fraction, self._detail = fraction, detail
+            case Ready():
+                self._state, self._fraction, self._detail = "ready", 1.0, ""
+            case Stepped(id=id, snapshot=snapshot):
+                if snapshot is not None and id in self._running:
+                    self._running[id].tell(snapshot)
+                return
+            case Done() | Refused() | Stopped():
+                self._finish(message)
+        self._dispatch()
+
+    def crashed(self, detail: str) -> None:
+        """The worker ended with all it was working on; another is being started."""
+        self._state, self._fraction, self._detail = "restarting", 0.0, detail
+        self._lose_running(ServiceError("worker_crashed", f"{detail}; it was working on this"))
+        self._dispatch()
+
+    def again(self) -> None:
+        """There was no worker, and one is being started."""
+        self._state, self._fraction, self._detail = "loading", 0.0, ""
+
+    def failed(self, detail: str) -> None:
+        """There is no worker, and there will be none unless one is asked for."""
+        self._state, self._fraction, self._detail = "failed", 0.0, detail
+        for ticket in list(self._queue):
+            self._drop(ticket, ServiceError("model_failed", detail))
+
+    # --- coming in
+
+    def _admit(self, wait: bool) -> None:
+        if self._closing:
+            raise ServiceError("shutting_down", "the service is ending")
+        if self._state == "failed":
+            raise ServiceError("model_failed", self._detail)
+        if self._state != "ready" and not wait:
+            message = f"the model is being loaded ({self._fraction:.0%})"
+            raise ServiceError("loading", message, LOADING_RETRY_MS)
+
+    def _check_room(self, session: str) -> None:
+        config = self._config
+        waiting, own = len(self._queue), len(self._queue.of_session(session))
+        if waiting < config.max_queued and own < config.max_queued_per_session:
+            return
+        # By then half of what waits now has been served, as far as the mean of the last requests can tell.
+        retry_ms = max(SHORTEST_RETRY_MS, round(self._mean_service_s * waiting / 2 * 1e3))
+        whose = f"{own} of them of this session" if waiting < config.max_queued else "as many as may"
+        raise ServiceError("overloaded", f"{waiting} requests are waiting, {whose}", retry_ms)
+
+    def _supersede(self, key: tuple[str, str]) -> None:
+        older = [*self._queue.of_session(key[0]), *self._running.values()]
+        for ticket in older:
+            if ticket.key == key:
+                self._drop(ticket, ServiceError("superseded", "a newer request for the document took its place"))
+
+    # --- going to work
+
+    def _dispatch(self) -> None:
+        """Give the worker what it has room for, and soon tell the others how long the line before them is."""
+        while self._worker is not None and self._state == "ready" and len(self._running) < self._config.max_active:
+            ticket = self._queue.take({running.key for running in self._running.values()})
+            if ticket is None:
+                break
+            self._begin(ticket, self._worker)
+        if self._telling is None and self._queue:
+            self._telling = asyncio.get_running_loop().call_later(TELL_S, self._tell_places)
+
+    def _tell_places(self) -> None:
+        """Now and then, not at every change: each change may move everybody."""
+        self._telling = None
+        for place, ticket in enumerate(self._queue):
+            loading = Waiting("loading", place, self._fraction)
+            ticket.tell(Waiting("queued", place) if self._state == "ready" else loading)
+
+    def _begin(self, ticket: Ticket, worker: WorkerLink) -> None:
+        self._stop_timer(ticket)
+        ticket.started = time.monotonic()
+        request = ticket.request
+        if request.options.deadline_ms:
+            left = max(1, request.options.deadline_ms - round((ticket.started - ticket.submitted) * 1e3))
+            options = msgspec.structs.replace(request.options, deadline_ms=left)
+            request = msgspec.structs.replace(request, options=options)
+        self._running[ticket.id] = ticket
+        worker.send(Start(ticket.id, "\0".join(ticket.key), request, ticket.snapshots))
+        ticket.tell(Waiting("running"))
+
+    # --- coming to an end
+
+    def _withdraw(self, ticket: Ticket) -> None:
+        self._drop(ticket, ServiceError("cancelled", "the client cancelled the request"))
+
+    def _drop(self, ticket: Ticket, why: ServiceError) -> None:
+        """End a ticket at once; one that runs keeps its place until the worker has taken its last step."""
+        if ticket.ended:
+            return
+        if self._queue.remove(ticket):
+            self._end(ticket, why)
+            self._dispatch()
+        elif ticket.id in self._running:
+            self._stop_timer(ticket)
+            ticket.end(why)
+            self._dropped[ticket.id] = why  # what it has cost is known once the worker has stopped
+            if self._worker is not None:
+                self._worker.send(Stop(ticket.id))
+
+    def _expire(self, ticket: Ticket) -> None:
+        """The deadline of a ticket that still waits: it keeps what stands in its regions, as any deadline does."""
+        if self._queue.remove(ticket):
+            text = ticket.request.text.encode()
+            kept = tuple(text[region.start : region.end].decode(errors="replace") for region in ticket.request.regions)
+            stats = FillStats(ms=(time.monotonic() - ticket.submitted) * 1e3)
+            why = "the deadline ran out before the request had its turn"
+            self._end(ticket, InfillResult("deadline", ticket.request.text, kept, stats, why))
+            self._dispatch()
+
+    def _finish(self, message: Done | Refused | Stopped) -> None:
+        ticket = self._running.pop(message.id, None)
+        if ticket is None:
+            return
+        if not ticket.request.options.encode_only:
+            self._mean_service_s += SMOOTHING * (message.busy_s - self._mean_service_s)
+        if (why := self._dropped.pop(message.id, None)) is not None:
+            self._observe(ticket, why, message)
+        elif isinstance(message, Done):
+            self._end(ticket, message.result, message)
+        elif isinstance(message, Refused):
+            self._end(ticket, ServiceError(message.code, message.message), message)
+        self._empty.set()
+
+    def _lose_running(self, why: ServiceError) -> None:
+        lost, self._running = self._running, {}
+        for ticket in lost.values():
+            if (dropped := self._dropped.pop(ticket.id, None)) is not None:
+                self._observe(ticket, dropped, None)
+            self._end(ticket, why)
+        self._empty.set()
+
+    def _end(
+        self, ticket: Ticket, outcome: InfillResult | ServiceError, ending: Done | Refused | Stopped | None = None
+    ) -> None:
+        if ticket.ended:
+            return
+        self._stop_timer(ticket)
+        ticket.end(outcome)
+        self._observe(ticket, outcome, ending)
+
+    def _observe(
+        self, ticket: Ticket, outcome: InfillResult | ServiceError, ending: Done | Refused | Stopped | None
+    ) -> None:
+        if ticket.request.options.encode_only:  # nobody waited for it
+            return
+        finished = Finished(
+            outcome=outcome.code if isinstance(outcome, ServiceError) else outcome.status,
+            waited_s=(ticket.started or time.monotonic()) - ticket.submitted,
+            busy_s=ending.busy_s if ending is not None else 0.0,
+            steps=ending.steps if ending is not None else 0,
+            stats=outcome.stats if isinstance(outcome, InfillResult) else None,
+        )
+        for observer in self.observers:
+            observer(finished)
+
+    def _stop_timer(self, ticket: Ticket) -> None:
+        timer = self._timers.pop(ticket.id, None)
+        if timer is not None:
+            timer.cancel()

@@ -1,0 +1,143 @@
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lsprotocol import types
+
+from lacuna_lsp.documents.document import Document
+from lacuna_lsp.documents.positions import Encoding
+from lacuna_model.core.errors import RequestError
+
+BEHIND_LINE_END = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
+PIECES = ("a", "bc", "\n", "\r\n", "\r", "\t", "ä", "😀", "\u2028", "\x0c", "\ufeff", "")
+texts = st.lists(st.sampled_from(PIECES), max_size=10).map("".join)
+
+
+def document(text: str, encoding: Encoding = "utf-16", uri: str = "file:///w/code.py") -> Document:
+    return Document(uri, text, 1, "python", encoding)
+
+
+def change(start: tuple[int, int], end: tuple[int, int], text: str) -> types.TextDocumentContentChangePartial:
+    return types.TextDocumentContentChangePartial(types.Range(types.Position(*start), types.Position(*end)), text)
+
+
+class Naive:
+    """A client's own copy, as a list of code units, which may cut a surrogate pair."""
+
+    def __init__(self, text: str, encoding: Encoding) -> None:
+        self.codec, self.width = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}[
+            encoding
+        ]
+        self.units = text.encode(self.codec)
+
+    @property
+    def text(self) -> str:
+        return self.units.decode(self.codec, "surrogatepass")
+
+    def positions(self) -> list[tuple[int, int]]:
+        """Every place a cursor can be at; in UTF-8 and UTF-32 only those between characters."""
+        found = []
+        for row, line in enumerate(self.lines()):
+            body = line.rstrip("\r\n")
+            columns = {
+                len(body[:index].encode(self.codec, "surrogatepass")) // self.width for index in range(len(body) + 1)
+            }
+            if self.width == 2:
+                columns = set(range(len(body.encode(self.codec, "surrogatepass")) // 2 + 1))
+            found += [(row, column) for column in sorted(columns)]
+        return found
+
+    def replace(self, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
+        first, last = self._offset(start), self._offset(end)
+        self.units = self.units[:first] + text.encode(self.codec) + self.units[last:]
+
+    def lines(self) -> list[str]:
+        return BEHIND_LINE_END.split(self.text)
+
+    def _offset(self, position: tuple[int, int]) -> int:
+        before = "".join(self.lines()[: position[0]])
+        return len(before.encode(self.codec, "surrogatepass")) + position[1] * self.width
+
+
+def apply_bytes(text: bytes, edits: Sequence[object]) -> bytes:
+    for edit in edits:
+        text = text[: edit.start] + edit.text.encode() + text[edit.end :]  # type: ignore[attr-defined]
+    return text
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+@given(data=st.data())
+def test_changes_lead_to_the_clients_text_and_to_byte_edits_that_do_the_same(
+    encoding: Encoding, data: st.DataObject
+) -> None:
+    naive, ours = Naive(start := data.draw(texts), encoding), document(start, encoding)
+    for version in range(2, 5):
+        places = naive.positions()
+        first, last = sorted((data.draw(st.sampled_from(places)), data.draw(st.sampled_from(places))))
+        inserted, before = data.draw(texts), ours.text
+        naive.replace(first, last, inserted)
+        edits = ours.apply([change(first, last, inserted)], version)
+        assert apply_bytes(before, edits) == ours.text
+        # Halves of characters are another text in UTF-8, but as long, so that positions stay right.
+        assert ours.text.decode() == naive.text or "\ufffd" in ours.text.decode()
+        assert len(ours.text.decode().encode("utf-16-le")) == len(naive.text.encode("utf-16-le", "surrogatepass"))
+        assert ours.line_count == len(naive.lines())
+        assert ours.version == version
+
+
+@given(text=texts)
+def test_offsets_and_positions_are_each_others_inverse(text: str) -> None:
+    ours = document(text)
+    for place in Naive(text, "utf-32").positions():
+        position = document(text, "utf-32").position(document(text, "utf-32").offset(types.Position(*place)))
+        assert (position.line, position.character) == place
+    assert ours.offset(ours.position(ours.size)) == ours.size
+
+
+def test_a_change_of_the_whole_text_replaces_it() -> None:
+    ours = document("old\n")
+    (edit,) = ours.apply([types.TextDocumentContentChangeWholeDocument("new 😀")], 7)
+    assert (edit.start, edit.end, edit.text) == (0, 4, "new 😀")
+    assert ours.text.decode() == "new 😀"
+    assert ours.version == 7
+
+
+def test_a_cut_character_leaves_a_replacement_behind() -> None:
+    ours = document("😀x")
+    ours.apply([change((0, 1), (0, 2), "")], 2)
+    assert ours.text.decode() == "\ufffdx"
+
+
+def test_what_is_around_an_offset_is_cut_at_lines() -> None:
+    text = "".join(f"line {n}\n" for n in range(100))
+    ours = document(text)
+    offset = text.index("line 50") + 4
+    before, after = ours.before(offset, 30).decode(), ours.after(offset, 30).decode()
+    assert before.endswith("line 49\nline")
+    assert before.startswith("line ")
+    assert after.startswith(" 50\nline 51\n")
+    assert len(before) < 60 > len(after)
+    assert ours.before(offset, 10**6) + ours.after(offset, 10**6) == text.encode()
+
+
+def test_a_range_outside_the_document_is_refused() -> None:
+    ours = document("one\ntwo")
+    span = types.Range(types.Position(0, 0), types.Position(9, 0))
+    with pytest.raises(RequestError, match=r"line 10 is outside /w/code.py, which has 2 lines"):
+        ours.bounds(span)
+    with pytest.raises(RequestError, match="before it begins"):
+        ours.bounds(types.Range(types.Position(1, 2), types.Position(0, 1)))
+
+
+@pytest.mark.parametrize(("text", "newline"), [("a\r\nb\n", "\r\n"), ("a\nb\r\n", "\n"), ("a", "\n"), ("a\rb", "\r")])
+def test_the_line_ending_is_that_of_the_first_line(text: str, newline: str) -> None:
+    assert document(text).newline == newline
+
+
+def test_lines_end_where_lsp_ends_them() -> None:
+    ours = document("a\x0cb\u2028c\x85d\ne")
+    assert ours.line_count == 2
+    assert ours.line(1) == b"e"
+    assert ours.line(2) == b""

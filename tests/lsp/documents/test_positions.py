@@ -1,0 +1,52 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lacuna_lsp.documents.positions import Encoding, byte_column, client_column, cuts_character, to_utf8
+
+ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16", "utf-32")
+lines = st.text(st.sampled_from("ab\t ä€\ufeff😀👩‍👧\u2028\x0c\u0301\U0010ffff"), max_size=12)
+
+
+def units(text: str, encoding: Encoding) -> int:
+    """The naive count: code unit by code unit."""
+    width = {"utf-8": lambda c: len(c.encode()), "utf-16": lambda c: 1 + (ord(c) > 0xFFFF), "utf-32": lambda c: 1}
+    return sum(width[encoding](character) for character in text)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@given(line=lines)
+def test_every_column_between_characters_is_converted_there_and_back(encoding: Encoding, line: str) -> None:
+    for index in range(len(line) + 1):
+        character, column = units(line[:index], encoding), len(line[:index].encode())
+        assert byte_column(line.encode(), character, encoding) == column
+        assert client_column(line.encode(), column, encoding) == character
+        assert not cuts_character(line.encode(), character, encoding)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@given(line=lines, character=st.integers(0, 60))
+def test_any_column_is_between_characters_and_within_the_line(encoding: Encoding, line: str, character: int) -> None:
+    column = byte_column(line.encode(), character, encoding)
+    before = line.encode()[:column].decode()
+    assert units(before, encoding) <= character
+    rest = line[len(before) :]
+    assert not rest or units(before + rest[0], encoding) > character
+
+
+def test_half_a_surrogate_pair_is_the_beginning_of_its_character() -> None:
+    line = "x😀y".encode()
+    assert byte_column(line, 2, "utf-16") == 1
+    assert cuts_character(line, 2, "utf-16")
+    assert not cuts_character(line, 3, "utf-16")
+
+
+@given(st.text(st.one_of(st.sampled_from("a😀\ud83d\ude00\udfff"), st.characters()), max_size=8))
+def test_text_in_utf8_is_as_long_as_the_client_counts(text: str) -> None:
+    data = to_utf8(text)
+    assert len(data.decode().encode("utf-16-le")) == len(text.encode("utf-16-le", "surrogatepass"))
+
+
+def test_halves_that_come_together_are_one_character() -> None:
+    assert to_utf8("\ud83d\ude00").decode() == "😀"
+    assert to_utf8("a\ud83db").decode() == "a\ufffdb"

@@ -1,0 +1,155 @@
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lsprotocol import types
+from tests.lsp.editor import Editor
+from tests.lsp.service import Daemon
+
+from lacuna_lsp.edit.propagate import Rule, infer
+from lacuna_model.core.errors import RequestError
+from lacuna_model.syntax import language_for
+from lacuna_server.refactor.places.source import Source
+
+
+def rule(language: str, old: str, new: str, at: int = 0) -> Rule:
+    known = language_for(name=language)
+    assert known is not None
+    return infer(Source("old", old, known), Source("new", new, known), at)
+
+
+@pytest.mark.parametrize(
+    ("language", "old", "new", "pattern", "template"),
+    [
+        ("python", "import web\nweb.get(url)\n", "import web\nweb.get(url, timeout=10)\n", "web.get($$$A)",
+         "web.get($$$A, timeout=10)"),
+        ("python", "print('a')\n", "log.info('a')\n", "print($$$A)", "log.info($$$A)"),
+        ("python", "print('a')\n", "log.info('a happened')\n", "print($A)", "log.info(<<fill:line>>)"),
+        ("python", "if x == None: pass\n", "if x is None: pass\n", "$A == None", "$A is None"),
+        ("python", "f(x, timeout=3)\n", "f(x, timeout=5)\n", "f($$$A, timeout=3)", "f($$$A, timeout=5)"),
+        ("python", "log(user)\n", "log('user', user)\n", "log($A)", "log(<<fill:line>>, $A)"),
+        ("python", "d.has_key(k)\n", "k in d\n", "$A.has_key($B)", "$B in $A"),
+        ("python", "x = open(p).read()\n", "x = Path(p).read_text()\n", "open($$$A).read()", "Path($$$A).read_text()"),
+        ("typescript", "foo.bar(a);\n", "await foo.bar(a);\n", "$A.bar($$$B)", "await $A.bar($$$B)"),
+        ("rust", "fn f() { x.unwrap(); }\n", 'fn f() { x.expect("x"); }\n', "$A.unwrap()", '$A.expect("x")'),
+        ("java", "class A { void f() { System.out.println(a); } }\n", "class A { void f() { LOG.info(a); } }\n",
+         "System.out.println($$$A)", "LOG.info($$$A)"),
+    ],
+)  # fmt: skip
+def test_one_change_is_a_rule_for_places_like_it(
+    language: str, old: str, new: str, pattern: str, template: str
+) -> None:
+    found = rule(language, old, new)
+    assert (found.pattern, found.template) == (pattern, template)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("x = 1\n", "x = 1\n", "nothing has been changed"),
+        ("x = 1\nz = 1\n", "x = 1\ny = 2\nz = 1\n", "no rule for other places"),
+    ],
+)
+def test_what_names_no_other_place_is_refused(old: str, new: str, said: str) -> None:
+    with pytest.raises(RequestError, match=said):
+        rule("python", old, new)
+
+
+def test_of_several_changes_the_nearest_counts() -> None:
+    old, new = "f(1)\n\n\n\ng(2)\n", "f(1, a=7)\n\n\n\ng(2, b=8)\n"
+    assert rule("python", old, new, at=0).template == "f($$$A, a=7)"
+    assert rule("python", old, new, at=len(new) - 2).template == "g($$$A, b=8)"
+
+
+LEDGER = (Path(__file__).parents[2] / "data/syntax/ledger.py").read_text()
+TOKENS = [match.span() for match in re.finditer(r"\w+|[^\w\s]|\s+", LEDGER)]
+
+
+@settings(max_examples=40)
+@given(
+    token=st.sampled_from(TOKENS),
+    text=st.sampled_from(["", "x", "foo(1)", "'s'", "==", "(", ", 1", "await "]),
+    insert=st.booleans(),
+)
+def test_any_edit_gives_a_rule_or_a_reason(token: tuple[int, int], text: str, insert: bool) -> None:
+    start, end = token
+    changed = LEDGER[:start] + text + LEDGER[start if insert else end :]
+    try:
+        found = rule("python", LEDGER, changed, start)
+    except RequestError:
+        return
+    assert found.pattern != found.template
+
+
+async def test_a_change_is_made_everywhere_and_only_what_differs_is_filled(
+    editor: Editor, daemon: Daemon, tmp_path: Path
+) -> None:
+    daemon.plan(fills=[["'b is done'", "'c is done'"]])
+    (tmp_path / "other.py").write_text("def f():\n    print('c')\n    print('d', 1)\n")
+    (tmp_path / "here.py").write_text("print('a')\nprint('b')\n")
+    await editor.initialize(folder=tmp_path)
+    editor.open("print('a')¦\nprint('b')\n", uri=(tmp_path / "here.py").as_uri())
+    editor.delete(len("print('a')"))
+    editor.type("log.info('a is done')")
+    place = {"line": 0, "character": 3}
+    daemon.plan(fills=["'filled'"])
+    answer = await editor.command("lacuna.propagate", {"textDocument": {"uri": editor.uri}, "position": place})
+    assert (answer["status"], answer["edits"]) == ("applied", 2)
+    (applied,) = editor.applied
+    edit = applied.edit
+    assert edit.document_changes is not None
+    texts = {
+        change.text_document.uri: [one.new_text for one in change.edits]  # type: ignore[union-attr]
+        for change in edit.document_changes
+    }
+    assert texts == {
+        (tmp_path / "here.py").as_uri(): ["log.info('filled')"],
+        (tmp_path / "other.py").as_uri(): ["log.info('filled')"],
+    }
+    versions = {change.text_document.version for change in edit.document_changes}  # type: ignore[union-attr]
+    assert versions == {editor.version, None}
+    assert edit.change_annotations is not None
+    assert all(annotation.needs_confirmation for annotation in edit.change_annotations.values())
+    assert applied.metadata is not None
+    assert applied.metadata.is_refactoring
+    # Nothing is written: that is up to the editor.
+    assert (tmp_path / "other.py").read_text() == "def f():\n    print('c')\n    print('d', 1)\n"
+
+
+async def test_places_that_are_done_already_are_left_alone(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize()
+    editor.open("import web\nweb.get(a¦)\nweb.get(b, timeout=9)\nweb.get(c, timeout=9)\nweb.get()\n")
+    editor.type(", timeout=9")
+    arguments = {"textDocument": {"uri": editor.uri}, "position": {"line": 1, "character": 8}, "scope": "file"}
+    await editor.command("lacuna.propagate", arguments)
+    assert editor.edited().splitlines()[1:] == [
+        "web.get(a, timeout=9)", "web.get(b, timeout=9)", "web.get(c, timeout=9)", "web.get(timeout=9)"
+    ]  # fmt: skip
+    assert daemon.requests == []
+
+
+async def test_saving_begins_anew(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize()
+    editor.open("f(a¦)\nf(b)\n")
+    editor.type(", 1")
+    identifier = types.TextDocumentIdentifier(editor.uri)
+    editor.client.text_document_did_save(types.DidSaveTextDocumentParams(identifier))
+    with pytest.raises(Exception, match="nothing has been changed in this file since it was saved"):
+        await editor.command(
+            "lacuna.propagate", {"textDocument": {"uri": editor.uri}, "position": {"line": 0, "character": 0}}
+        )
+
+
+async def test_comments_beside_what_is_moved_go_along_and_what_would_lose_one_is_told(
+    editor: Editor, daemon: Daemon
+) -> None:
+    await editor.initialize()
+    editor.open("x = a.has(b)¦\ny = c.has(  # why\n    d)\nz = e.has(f  # f\n)\n")
+    editor.delete(len("a.has(b)"))
+    editor.type("b in a")
+    arguments = {"textDocument": {"uri": editor.uri}, "position": {"line": 0, "character": 6}, "scope": "file"}
+    answer = await editor.command("lacuna.propagate", arguments)
+    assert editor.edited() == "x = b in a\ny = c.has(  # why\n    d)\nz = f in e  # f\n"
+    assert "# why" in answer["leftOut"][0]

@@ -1,0 +1,37 @@
+import pytest
+from tests.lsp.editor import Editor
+from tests.lsp.service import Daemon
+
+DOCUMENT = "file:///work/code.py"
+
+
+async def test_those_of_the_language_with_the_number_of_their_places(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(ready=False)
+    editor.open("print('a')\nprint('b')\n\n\ndef add(a: int) -> int:\n    return a\n")
+    answer = await editor.command("lacuna.recipes", {"textDocument": {"uri": editor.uri}})
+    found = {recipe["name"]: recipe for recipe in answer["recipes"]}
+    assert found["logging"]["summary"] == "replace print by logging"
+    assert {name: recipe["places"] for name, recipe in found.items()} == {
+        "annotations": 0,
+        "arms": 0,
+        "docstrings": 1,
+        "logging": 2,  # the import that comes with them is none
+        "parameter": None,
+        "test-bodies": 0,
+    }
+    assert set(found["parameter"]["settings"]) == {"function", "parameter", "value"}
+
+
+async def test_there_are_none_without_a_grammar_and_no_counts_in_a_huge_file(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(ready=False)
+    editor.open("print('a')\n", name="notes.md", language="markdown")
+    assert await editor.command("lacuna.recipes", {"textDocument": {"uri": editor.uri}}) == {"recipes": []}
+    editor.open("print('a')\n" * 50_000)
+    answer = await editor.command("lacuna.recipes", {"textDocument": {"uri": editor.uri}})
+    assert {recipe["places"] for recipe in answer["recipes"]} == {None}
+
+
+async def test_a_document_that_is_not_open_is_refused(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(ready=False)
+    with pytest.raises(Exception, match="is not open"):
+        await editor.command("lacuna.recipes", {"textDocument": {"uri": DOCUMENT}})

@@ -1,0 +1,38 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.lsp.editor import Editor
+from tests.lsp.service import Daemon
+
+from lacuna_lsp.suggest.parts import Unit, first_part
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "line"),
+    [
+        ("total(first, 2)", "total", "total(first, 2)"),
+        ("(first)", "(", "(first)"),
+        ("  größe = 1\n  b", "  größe", "  größe = 1"),
+        ("\n    return x\n", "\n    return", "\n    return x"),
+        ("\r\n\tx\r\n\ty", "\r\n\tx", "\r\n\tx"),
+        ("", "", ""),
+    ],
+)
+def test_the_next_word_and_the_next_line(text: str, word: str, line: str) -> None:
+    assert (first_part(text, "word"), first_part(text, "line")) == (word, line)
+
+
+@given(text=st.text(), unit=st.sampled_from(["word", "line"]))
+def test_part_by_part_it_is_the_whole(text: str, unit: Unit) -> None:
+    taken = ""
+    while taken != text:
+        part = first_part(text[len(taken) :], unit)
+        assert part
+        taken += part
+
+
+async def test_a_client_can_ask_for_it(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(ready=False)
+    assert await editor.command("lacuna.nextPart", {"text": " a + b", "unit": "word"}) == {"text": " a"}
+    with pytest.raises(Exception, match="bad argument"):
+        await editor.command("lacuna.nextPart", {"text": "a", "unit": "page"})

@@ -1,0 +1,87 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lacuna_lsp.suggest.polish import Habits, adapt, balance, clean, fit
+
+UNIX = Habits("\n", "    ")
+
+
+@pytest.mark.parametrize(
+    ("text", "newline", "indent"),
+    [
+        ("a:\n\tb\n\tc\n    d\n", "\n", "\t"),
+        ("a:\n    b\n        c\n", "\n", "    "),
+        ("a:\n  b\n    c\n", "\n", "  "),
+        ("a\nb\n", "\r\n", ""),
+    ],
+)
+def test_habits_are_those_of_the_file(text: str, newline: str, indent: str) -> None:
+    assert Habits.of(text, newline) == Habits(newline, indent)
+
+
+@pytest.mark.parametrize(
+    ("fill", "habits", "expected"),
+    [
+        ("a\n    b\n        c", Habits("\n", "\t"), "a\n\tb\n\t\tc"),
+        ("a\n\tb\n\t\tc", Habits("\n", "  "), "a\n  b\n    c"),
+        ("a\nb\r\nc\rd", Habits("\r\n", ""), "a\r\nb\r\nc\r\nd"),
+        ("    a\n\tb", Habits("\n", ""), "    a\n\tb"),
+        ("    first", Habits("\n", "\t"), "    first"),
+    ],
+)
+def test_a_fill_is_written_as_the_file_is(fill: str, habits: Habits, expected: str) -> None:
+    assert adapt(fill, habits) == expected
+
+
+@pytest.mark.parametrize(
+    ("fill", "max_lines", "expected"),
+    [
+        ("x = 1   ", 1, "x = 1"),
+        ("\n    x = 1\n\n  \n", 5, "\n    x = 1"),
+        ("a\nb\nc", 2, "a\nb"),
+        ("f(\n    a,\n)", 2, ""),
+        ("a\nf(\n    a,\n)", 3, "a"),
+        ("  \n\t\n", 9, ""),
+        ("x\nx\nx\nx", 9, ""),
+        ("", 1, ""),
+    ],
+)
+def test_what_is_kept_is_whole_and_has_no_blank_end(fill: str, max_lines: int, expected: str) -> None:
+    assert clean(fill, UNIX, max_lines=max_lines) == expected
+
+
+@pytest.mark.parametrize(
+    ("fill", "before", "after", "expected"),
+    [
+        ("a)", "f(", ")\n", "a"),
+        ("a", "f(", ")\n", "a"),
+        ("x)", "f(g(", ")\n", "x)"),
+        ("a, [b]", "f(", ")\n", "a, [b]"),
+        ("\n    2,\n]", "x = [\n    1,", "\n]\n", "\n    2,"),
+        ("\r\n    2,\r\n]", "x = [\r\n    1,", "\r\n]\r\n", "\r\n    2,"),
+        ("(a, b))", "call", "\n", ""),
+        ("a = 1", "a = 1\n", "\n", ""),
+        ("   ", "x =", "\n", ""),
+    ],
+)
+def test_nothing_is_repeated_and_no_bracket_broken(fill: str, before: str, after: str, expected: str) -> None:
+    assert fit(fill, before, after, constrained=False) == expected
+
+
+def test_brackets_in_a_valid_fill_are_left_alone() -> None:
+    assert fit('print(":)")', "", "\n", constrained=True) == 'print(":)")'
+
+
+pieces = st.lists(st.sampled_from(["(", ")", "[", "]", "{", "}", "a", "\n", " "]), max_size=8).map("".join)
+
+
+@given(fill=pieces, before=pieces, after=pieces)
+def test_an_unconstrained_fill_never_leaves_more_brackets_open(fill: str, before: str, after: str) -> None:
+    shown = fit(fill, before, after, constrained=False)
+    assert len(balance(before + shown + after)) <= len(balance(before + after))
+
+
+@given(fill=pieces, after=pieces)
+def test_only_an_end_is_cut_off(fill: str, after: str) -> None:
+    assert fill.startswith(fit(fill, "", after, constrained=True))

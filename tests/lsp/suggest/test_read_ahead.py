@@ -1,0 +1,69 @@
+"""What the engine is asked to read while the user rests."""
+
+import asyncio
+
+from tests.lsp.editor import Editor, until
+from tests.lsp.service import Daemon
+
+AT_ONCE = {"debounce": False}
+
+
+def places(daemon: Daemon) -> list[tuple[str, str]]:
+    """The text on either side of each place that was read ahead."""
+    asked = [event["request"] for event in daemon.log if event["event"] == "ahead"]
+    return [(one["text"][: one["regions"][0]["start"]], one["text"][one["regions"][0]["end"] :]) for one in asked]
+
+
+def focus(editor: Editor, line: int, character: int) -> None:
+    place = {"textDocument": {"uri": editor.uri}, "position": {"line": line, "character": character}}
+    editor.client.protocol.notify("textDocument/didFocus", place)
+
+
+async def test_a_document_is_read_when_it_is_opened(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize()
+    editor.open("one = 1\ntwo = 2\n")
+    await until(lambda: places(daemon) == [("", "one = 1\ntwo = 2\n")])
+
+
+async def test_it_is_read_where_the_cursor_rests(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize()
+    editor.open("one = 1\ntwo = 2\n")
+    focus(editor, 1, 0)
+    focus(editor, 1, 3)
+    await until(lambda: places(daemon))
+    assert places(daemon) == [("one = 1\ntwo", " = 2\n")]
+
+
+async def test_it_is_read_again_when_typing_pauses(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize()
+    editor.open("value = ¦\n")
+    for letter in "one":
+        editor.type(letter)
+    await until(lambda: places(daemon))
+    assert places(daemon) == [("value = one", "\n")]
+
+
+async def test_a_suggestion_goes_first(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(steps=40, pause=0.05)
+    await editor.initialize(AT_ONCE)
+    editor.open("value = ¦\n")
+    editor.type("x")
+    assert await editor.suggest() == ["filled"]
+    assert not places(daemon)
+    await until(lambda: places(daemon) == [("value = x", "\n")])
+
+
+async def test_what_the_user_turned_off_reads_nothing(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize({"readAhead": False})
+    editor.open("value = ¦\n")
+    editor.type("x")
+    await editor.suggest()
+    await asyncio.sleep(1.0)
+    assert not places(daemon)
+
+
+async def test_an_engine_that_comes_later_reads_where_the_cursor_is_then(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize(ready=False)
+    editor.open("value = ¦\n")
+    await editor.ready()
+    await until(lambda: places(daemon) == [("", "value = \n")])

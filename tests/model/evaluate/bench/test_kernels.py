@@ -1,0 +1,44 @@
+"""Kernels beside their references: on a GPU where there is one, else interpreted and not timed."""
+
+import pytest
+import torch
+
+pytest.importorskip("triton")
+
+from lacuna_kernels import gpu, reference
+from lacuna_model.core.errors import RequestError
+from lacuna_model.evaluate.bench import kernels as benchmark
+from lacuna_model.network.devices import choose_device
+
+
+def test_says_that_every_kernel_is_right_and_times_none_on_a_cpu() -> None:
+    device = choose_device()
+    costs = benchmark.bench_kernels(device, runs=2)
+    kernels = {"rms_norm", "add_rms_norm", "rotary", "unmask", "attention", "attention, masked"}
+    assert {cost.kernel for cost in costs} == kernels
+    assert all(cost.right for cost in costs)
+    assert {cost.p50_us is not None for cost in costs} == {device.type == "cuda"}
+    assert benchmark.table(costs, "Kernels").row_count == len(costs)
+
+
+def test_tells_a_kernel_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = reference.rotary
+    monkeypatch.setattr(reference, "rotary", lambda x, cos, sin: plain(x, cos, -sin))
+    costs = benchmark.bench_kernels(choose_device(), runs=1)
+    assert {cost.kernel for cost in costs if not cost.right} == {"rotary"}
+
+
+def test_times_are_of_a_call() -> None:
+    x, device = torch.ones(1), torch.device("cpu")
+    case = benchmark.Case("kernel", 1, torch.float32, lambda: x, lambda: (x + 1) - 1)
+    cost = benchmark._cost(case, 3, device)
+    assert 0 < cost.p50_us <= cost.p95_us
+    assert cost.reference_p50_us > 0
+    assert cost.difference == 0
+    assert benchmark.table([cost], "Kernels").row_count == 1
+
+
+def test_without_triton_it_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "triton_failure", lambda: "No module named 'triton'")
+    with pytest.raises(RequestError, match="No module named 'triton'"):
+        benchmark.bench_kernels(torch.device("cpu"), runs=1)

@@ -1,0 +1,37 @@
+"""What the languages' own compilers say of a text, and what they cannot say."""
+
+import shutil
+
+import pytest
+
+from lacuna_model.evaluate.bench.syntax_oracles import oracle_for
+
+SAID = {
+    "python": ((b"x = 1\n", True), (b"return 1\n", False), (b"x = \x00\n", False)),
+    "json": ((b"[1]", True), (b"[1,]", False)),
+    "javascript": ((b"a();\n", True), (b"a(;\n", False)),
+    "bash": ((b"if a; then b; fi\n", True), (b"if a; then\n", False)),
+    "c": (
+        (b"int f(void) { return 1; }\n", True),
+        (b"int f(void) { return 1 }\n", False),
+        (b"int f(void) { return a; }\n", True),  # an unknown value is no matter of syntax
+        (b"int f(A b) { return 1; }\nA c d;\n", None),  # nor can be told what follows an unknown type
+    ),
+    "cpp": ((b"int f(A b) { return 1; }\n", True), (b"struct A {\n", False), (b"A f(int b);\nint g( {\n", None)),
+}
+NEEDS = {"javascript": "node", "bash": "bash", "c": "gcc", "cpp": "g++"}
+
+
+@pytest.mark.parametrize("language", SAID)
+def test_an_oracle_tells_what_is_well_formed(language: str) -> None:
+    oracle = oracle_for(language)
+    if language in NEEDS and shutil.which(NEEDS[language]) is None:
+        assert oracle is None
+        return
+    assert oracle is not None
+    for text, said in SAID[language]:
+        assert oracle(text) is said, text
+
+
+def test_there_is_none_for_most_languages() -> None:
+    assert oracle_for("rust") is None

@@ -1,0 +1,86 @@
+"""How far the model's probabilities are to be believed, fitted."""
+
+import random
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.model.evaluate.bench.test_typed import DOCUMENTS, Says
+
+from lacuna_model.core.params import InfillRequest, InfillResult
+from lacuna_model.core.regions import pieces
+from lacuna_model.decode.confidence import Calibration, fitted
+from lacuna_model.evaluate.bench.typed import Typed
+from lacuna_model.evaluate.fitting.confidence import fit, fit_main, held_out_documents, recalibrated
+from lacuna_model.train.stored.packages import CorpusError
+
+
+def suggestions(count: int, truth: Calibration) -> list[Typed]:
+    """Suggestions that are right as often as a calibration says."""
+    rng = random.Random(0)
+    said = [rng.uniform(-8, 0) for _ in range(count)]
+    return [
+        Typed(
+            language="go",
+            package="p",
+            fill="x",
+            truth="x",
+            exact=rng.random() < truth.probability(one),
+            confidence=fitted().probability(one),
+            ms=1.0,
+        )
+        for one in said
+    ]
+
+
+def test_the_fit_finds_how_often_suggestions_are_right() -> None:
+    truth = Calibration(1.0, 0.8)
+    found = fit(suggestions(20_000, truth))
+    for said in (-8.0, -4.0, -1.0, 0.0):
+        assert found.probability(said) == pytest.approx(truth.probability(said), abs=0.03)
+
+
+def test_another_calibration_makes_another_confidence_of_the_same() -> None:
+    (one,) = suggestions(1, fitted())
+    other = Calibration(-1.0, 1.0)
+    assert recalibrated(one, other).confidence == pytest.approx(other.probability(fitted().said(one.confidence)))
+
+
+class Knows:
+    """An engine that knows every other line, and is sure of those."""
+
+    name = "knows"
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def fill(self, request: InfillRequest) -> InfillResult:
+        self._count += 1
+        document = next(one for one in DOCUMENTS if one.language == request.language).text
+        before, behind = (part.decode() for part in pieces(request.text.encode(), request.regions))
+        rest = document.removeprefix(before).split("\n")[0].removesuffix(behind.split("\n")[0])
+        return Says(rest, 0.5).fill(request) if self._count % 4 < 2 else Says("other", 0.05).fill(request)
+
+
+def test_the_numbers_are_fitted_on_every_other_package(tmp_path: Path) -> None:
+    documents = [msgspec.structs.replace(one, package=package) for one in DOCUMENTS for package in ("p", "q")]
+    at = tmp_path / "confidence.json"
+    done: list[None] = []
+    found = fit_main(Knows(), documents, at, num_cases=60, seed=1, advance=lambda: done.append(None))
+    calibration = msgspec.json.decode(at.read_bytes(), type=Calibration)
+    assert calibration.slope > 0
+    assert len(done) == 60
+    assert found[0].shown == 1.0
+    assert found[-1].right == 1.0
+    assert found[-1].kept == 1.0
+
+
+def test_nothing_is_fitted_where_nothing_is_right(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="too few are right"):
+        fit_main(Says("other", 0.1), DOCUMENTS, tmp_path / "confidence.json", num_cases=4, seed=0)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_without_a_corpus_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="no held-out files"):
+        held_out_documents(tmp_path)

@@ -1,0 +1,77 @@
+import sys
+from pathlib import Path
+from typing import cast
+
+import pytest
+from tests.model.evaluate.fakes import Canned, write_llama_cpp
+from tests.model.fim import tiny_fim
+
+from lacuna_model.backends import readers
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_model.engine import Engine
+from lacuna_model.evaluate.tasks.engines import OURS, STEPS, EngineFiller, compared_by_default, compared_engines
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.hub.models import SMALL_MODEL
+
+
+def test_given_options_stand_in_for_those_of_the_request() -> None:
+    request = InfillRequest(text="", regions=(Region(0, 0),), options=DecodeOptions(seed=7))
+    seen = Canned("engine", lambda *_: "x")
+    for options, seed in ((None, 7), (DecodeOptions(seed=9), 9)):
+        result: InfillResult = EngineFiller(cast(Engine, seen), options=options).fill(request)
+        assert result.fills == ("x",)
+        assert seen.requests[-1].options.seed == seed
+
+
+def test_the_likeliest_of_several_is_asked_for_where_that_is_compared() -> None:
+    seen = Canned("engine", lambda *_: "x")
+    EngineFiller(cast(Engine, seen), candidates=3).fill(InfillRequest(text="", regions=(Region(0, 0),)))
+    assert seen.requests[-1].candidates == 3
+
+
+@pytest.mark.parametrize("options", [None, DecodeOptions(deadline_ms=7)])
+def test_no_deadline_holds_in_an_evaluation(options: DecodeOptions | None) -> None:
+    seen = Canned("engine", lambda *_: "x")
+    request = InfillRequest(text="", regions=(Region(0, 0),), options=DecodeOptions(deadline_ms=5))
+    EngineFiller(cast(Engine, seen), options=options).fill(request)
+    assert seen.requests[-1].options.deadline_ms == 0
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The models that are loaded; each is the tiny one."""
+    names: list[str] = []
+
+    def load(name: str) -> LoadedFim:
+        names.append(name)
+        return tiny_fim.loaded()
+
+    monkeypatch.setattr(readers, "load", load)
+    return names
+
+
+def test_ours_of_one_model_share_its_weights_beside_the_small_one(loads: list[str]) -> None:
+    engines = compared_engines("large")
+    assert list(engines) == [*OURS, "lacuna-small", "llama.cpp", "llama.cpp-small"]
+    assert loads == []
+    fillers = [engines[name]() for name in (*OURS, "lacuna-small")]
+    assert [filler.name for filler in fillers] == [*OURS, "lacuna-small"]
+    assert loads == ["large", SMALL_MODEL]
+
+
+def test_a_checkpoint_has_steps_to_spend_and_is_not_for_llama_cpp(tmp_path: Path, loads: list[str]) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    engines = compared_engines(str(tmp_path))
+    assert list(engines) == [*OURS, *STEPS, "lacuna-small", "llama.cpp-small"]
+    filler = engines["lacuna: one pass"]()
+    assert filler.name == "lacuna: one pass"
+
+
+def test_llama_cpp_is_compared_with_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "llama_cpp", None)
+    assert compared_by_default(SMALL_MODEL) == ["lacuna"]
+    monkeypatch.delitem(sys.modules, "llama_cpp")
+    monkeypatch.syspath_prepend(write_llama_cpp(tmp_path))
+    assert compared_by_default(SMALL_MODEL) == ["lacuna", "llama.cpp"]
+    (tmp_path / "config.json").write_text("{}")
+    assert compared_by_default(str(tmp_path)) == ["lacuna"]

@@ -1,0 +1,69 @@
+"""Several lines cut out of one solution, filled together and one by one."""
+
+import pytest
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
+from lacuna_model.core.regions import splice
+from lacuna_model.evaluate.tasks.dataset import Problem
+from lacuna_model.evaluate.tasks.sandbox import Sandbox
+from lacuna_model.evaluate.tasks.several import ONE_BY_ONE, TOGETHER, measure, several, summarise, table
+
+LINES = ["def double(x):\n", "    y = x\n", "    y = y + x\n", "    return y\n"]
+TEST = "def check(candidate):\n    assert candidate(2) == 4\n"
+PROBLEMS = [
+    Problem(
+        f"SingleLineInfilling/HumanEval/0/L{at}", "double", "".join(LINES[:at]), "".join(LINES[at + 1 :]), line, TEST
+    )
+    for at, line in enumerate(LINES)
+    if at
+]
+
+
+class Knows:
+    """Fills every gap with its line, told by how many lines are around; ``wrong`` fills nothing."""
+
+    name = "knows"
+
+    def __init__(self, *, wrong: bool = False) -> None:
+        self.requests: list[InfillRequest] = []
+        self._wrong = wrong
+
+    def fill(self, request: InfillRequest) -> InfillResult:
+        self.requests.append(request)
+        fills = [] if self._wrong else [self._line(request, index) for index in range(len(request.regions))]
+        fills = fills or ["    pass\n"] * len(request.regions)
+        text = splice(request.text.encode(), request.regions, fills).decode()
+        return InfillResult("ok", text, tuple(fills), FillStats(nfe=2, tokens=3))
+
+    @staticmethod
+    def _line(request: InfillRequest, index: int) -> str:
+        before = request.text.encode()[: request.regions[index].start].decode()
+        missing = [line for line in LINES if line not in request.text]
+        return missing[index] if "y = x" in before or index else missing[0]
+
+
+def test_the_gaps_of_a_task_are_as_far_apart_as_its_problems() -> None:
+    (two,) = several(PROBLEMS, 2)
+    assert two.request.text == LINES[0] + LINES[2]
+    assert [region.start for region in two.request.regions] == [len(LINES[0]), len(LINES[0] + LINES[2])]
+    (three,) = several(PROBLEMS, 3)
+    assert three.request.text == LINES[0]
+    assert [region.start for region in three.request.regions] == [len(LINES[0])] * 3
+    with pytest.raises(RequestError, match="no task has 4 problems"):
+        several(PROBLEMS, 4)
+
+
+def test_both_ways_are_judged_by_the_tests() -> None:
+    solutions = several(PROBLEMS, 2)
+    knows = Knows()
+    with Sandbox() as sandbox:
+        outcomes = list(measure(solutions, knows, sandbox))
+        wrong = list(measure(solutions, Knows(wrong=True), sandbox))
+    assert [(one.way, one.passed, one.valid) for one in outcomes] == [(TOGETHER, True, True), (ONE_BY_ONE, True, True)]
+    assert [len(request.regions) for request in knows.requests] == [2, 1, 1]
+    assert knows.requests[2].text == "".join(LINES[:3])  # the first gap is filled, the second still empty
+    assert not any(one.passed for one in wrong)
+    together, one_by_one = summarise(outcomes)
+    assert (together.passed, together.nfe, one_by_one.nfe, one_by_one.tokens) == (1, 2, 4, 6)
+    assert table([together, one_by_one], 2).row_count == 2

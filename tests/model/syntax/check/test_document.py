@@ -1,0 +1,92 @@
+"""What is told of fills in a file of which only a part is parsed."""
+
+import pytest
+from tests.model.syntax.drive import require
+
+from lacuna_model.syntax.check.document import Document
+
+GAP = b"<>"
+PYTHON = (
+    b"def f(a):\n    <>\n    return a\n\n\n"
+    + b"def g():\n    pass\n\n\n" * 400
+    + b"def h(a):\n    if a:\n        <>\n    return a\n"
+)
+C = (
+    b"int f(int a) {\n  <>\n  return a;\n}\n\n"
+    + b"int g();\n\n" * 400
+    + b"int h(int a) {\n  if (a) {\n    <>\n  }\n}\n"
+)
+
+
+def cut(name: str, text: bytes) -> Document:
+    """A document with empty gaps where the text has marks."""
+    parts = text.split(GAP)
+    places = [len(b"".join(parts[: number + 1])) for number in range(len(parts) - 1)]
+    return Document(b"".join(parts), [(place, place) for place in places], require(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fills"),
+    [
+        ("python", PYTHON, (b"a = [\n        1]", b"a = 2\n        b = (3,\n    4)")),
+        ("c", C, (b"a = 1;\n  while (a) {\n  }", b"a--;")),
+    ],
+)
+def test_what_is_sound_is_told_without_a_parse_of_all(
+    name: str, text: bytes, fills: tuple[bytes, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = cut(name, text)
+    assert len(document.windows) == 2
+    with monkeypatch.context() as patch:
+        patch.delattr(Document, "check_fresh")
+        assert document.check_soon(fills).valid
+    assert document.check_fresh(fills).valid
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fills"),
+    [
+        ("python", PYTHON, (b"a = [", b"a = 2")),
+        ("python", PYTHON, (b"a = 1\n      b = 2", b"a = 2")),
+        ("python", PYTHON, (b"a = 1", b"break")),
+        ("c", C, (b"while (a) {", b"a--;")),
+        ("c", C, (b"a = 1;\n}\n{", b"a--;")),
+    ],
+)
+def test_what_is_not_is_what_a_fresh_parse_finds(name: str, text: bytes, fills: tuple[bytes, ...]) -> None:
+    document = cut(name, text)
+    assert document.check_soon(fills) == document.check_fresh(fills)
+    assert not document.check_soon(fills).valid
+
+
+def test_where_the_rest_is_broken_all_is_parsed() -> None:
+    document = cut("c", C + b"int x( {\n")
+    assert document.check_soon((b"a = 1;", b"a--;")) == document.check_fresh((b"a = 1;", b"a--;"))
+
+
+MACRO = b"static API int f(const x *);\n\nint g(int a);\n\n"  # the grammar knows no API
+
+
+def in_line(name: str, marked: bytes) -> Document:
+    """A document with one gap at the mark, which is to be filled with a single line."""
+    place = marked.index(GAP)
+    return Document(marked.replace(GAP, b""), [(place, place)], require(name), in_line=True)
+
+
+@pytest.mark.parametrize("rest", [b"", b"int h(int b);\n" * 9, b"#ifdef A\n" + MACRO * 9])
+def test_a_line_need_not_mend_what_is_broken_without_it(rest: bytes) -> None:
+    document = in_line("c", MACRO * 3 + b"<>\n" + rest + MACRO)
+    assert not cut("c", MACRO * 3 + b"<>\n" + rest + MACRO).check_fresh((b"int b;",)).valid
+    for fill, valid in ((b"int b;", True), (b"", True), (b"int b", False), (b"{", False)):
+        assert document.check((fill,)).valid == valid
+        assert document.check_fresh((fill,)).valid == valid
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(b"int b = (", b";\n"), (b"int b = (\n", b"\n;\n"), (b"int b = 2 +\n", b"\n;\n"), (b"int b[] = {\n(", b"\n};\n")],
+)
+def test_a_line_has_to_mend_what_it_has_a_part_in(before: bytes, after: bytes) -> None:
+    document = in_line("c", MACRO + before + b"<>" + after)
+    assert not document.check_fresh((b"",)).valid
+    assert document.check_fresh((b"1)" if b"(" in before else b"1",)).valid

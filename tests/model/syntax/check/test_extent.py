@@ -1,0 +1,50 @@
+"""How much of a file a gap's syntax depends on."""
+
+import pytest
+from tests.model.syntax.drive import require
+
+from lacuna_model.syntax.check.extent import find_extents
+
+GAP = "<>"
+LINKAGE = '#ifdef __cplusplus\nextern "C" {\n#endif\n\n'
+C = "int f(int a) {\n  return a;\n}\n\n"
+
+
+def stretch(name: str, marked: str) -> str:
+    """What is parsed for the gap that the text has a mark of."""
+    start = marked.encode().index(GAP.encode())
+    text = marked.replace(GAP, "").encode()
+    extents, _ = find_extents(text, [(start, start)], require(name))
+    (extent,) = extents
+    return text[extent.begin : extent.stop].decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        pytest.param("c", "#ifndef A_H\n#define A_H\n\n", "\n#endif\n", id="include guard"),
+        pytest.param("cpp", "#ifdef A\n\n", "\n#elif B\n\nint b;\n\n#endif\n", id="branch"),
+        pytest.param("cpp", "namespace a {\nnamespace b {\n\n", "\n}  // b\n}  // a\n", id="namespaces"),
+        pytest.param("cpp", LINKAGE, LINKAGE.replace('extern "C" {', "}"), id="linkage"),
+    ],
+)
+def test_around_whole_declarations_there_may_be_more(name: str, before: str, after: str) -> None:
+    found = stretch(name, before + C * 40 + "int g;\n<>\nint h;\n\n" + C * 40 + after)
+    assert "int g;\n\nint h;" in found
+    assert len(found) < len(C) * 4
+
+
+@pytest.mark.parametrize(
+    ("name", "lead"),
+    [("cpp", "template <typename T>\n"), ("cpp", "template <typename T,\n          typename U>\n"), ("java", "@A\n")],
+)
+def test_what_leads_in_a_statement_is_not_cut_off(name: str, lead: str) -> None:
+    unit = f"{lead}class A {{\n}}{';' if name == 'cpp' else ''}\n\n"
+    found = stretch(name, unit * 20 + "<>\n" + unit * 20)
+    assert found.count("class") == found.count(lead) > 0
+    assert found.index(lead) < found.index("class")
+
+
+def test_where_a_guard_is_not_ended_nothing_is_told_apart() -> None:
+    extents, _ = find_extents(b"#ifdef A\n\nint a;\n\n\nint b;\n", [(17, 17)], require("c"))
+    assert all(extent.begin == 0 for extent in extents)

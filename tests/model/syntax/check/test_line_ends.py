@@ -1,0 +1,79 @@
+"""Line ends that Go reads as semicolons: found where there may be none, and never in a text that is right."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.model.syntax.drive import require
+from tree_sitter import Parser, Tree
+
+from lacuna_model.syntax.check.line_ends import line_end_faults
+
+IN_FUNCTION = "package a\n\nfunc f() {{\n\t{}\n}}\n"
+# Statements with marks where a line may not end, and where it may.
+STATEMENTS = [
+    "x := []int{1, 2| }",
+    "g(1, 2| )",
+    "x := []T{{}, {}| }",
+    'x := T{a: "b"| }',
+    "x := m[i| ]",
+    "if x | { g() }",
+    "for i := 0; i < 3; i++ | { g() }",
+    "switch x | { case 1: }",
+    "x := func() int | { return 1 }",
+    "g(x | ...)",
+]
+SOUND = [
+    "x := []int{\n\t1, // one\n\t2,\n}",
+    "x := `a\nb`",
+    "x := `//`",
+    "x := a + // b\n\t\tc",
+    "g(a, // b\n\t\tc,\n\t)",
+    "g(\n\t\t// b\n\t\tc,\n\t)",
+    "switch x {\n\tcase 1:\n\t\tg()\n\t// c\n\tdefault:\n\t\th()\n\t}",
+    "x := func() {\n\t\treturn\n\t}",
+    "type T struct {\n\t\ta int\n\t\tb\n\t}",
+    "type T interface {\n\t\ta()\n\t\t~int |\n\t\t\tstring\n\t}",
+    "var (\n\t\ta = 1\n\t\tb int\n\t)",
+    "a.\n\t\tb().\n\t\tc()",
+]
+
+
+def parsed(text: bytes) -> Tree:
+    language = require("go")
+    return Parser(language.grammar()).parse(text)
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", " // b\n", "\n\n\t// b\n"])
+def test_a_line_may_not_end_there(statement: str, line_end: str) -> None:
+    sound = IN_FUNCTION.format(statement.replace("|", "")).encode()
+    assert not line_end_faults(parsed(sound), sound, None)
+    text = IN_FUNCTION.format(statement.replace("|", line_end)).encode()
+    found = line_end_faults(parsed(text), text, None)
+    assert [text[fault.start : fault.start + 1].decode() for fault in found] == [
+        statement.split("|", maxsplit=1)[0].rstrip()[-1]
+    ]
+
+
+@pytest.mark.parametrize("statement", SOUND)
+def test_a_line_may_end_there(statement: str) -> None:
+    text = IN_FUNCTION.format(statement).encode()
+    assert not parsed(text).root_node.has_error
+    assert not line_end_faults(parsed(text), text, None)
+
+
+@given(lines=st.lists(st.sampled_from(["x()", "if x {", "}", "for x {", "y := 1", "}()", "func() {"]), max_size=8))
+def test_lines_that_parse_alone_have_no_such_fault(lines: list[str]) -> None:
+    text = IN_FUNCTION.format(";\n".join(lines)).encode()
+    tree = parsed(text)
+    if not tree.root_node.has_error:
+        without = text.replace(b";\n", b"\n")
+        assert not line_end_faults(parsed(without), without, None)
+
+
+def test_a_line_end_is_found_from_either_side() -> None:
+    text = IN_FUNCTION.format("g(1,\n\t\t2\n\n\t)").encode()
+    last, after = text.index(b"2"), text.index(b"\n\n\t)") + 3
+    for spans in (None, [(last, last)], [(last, last + 1)], [(after, after)], [(0, 3), (after, after + 1)]):
+        assert [(fault.start, fault.end) for fault in line_end_faults(parsed(text), text, spans)] == [(last, after)]
+    assert not line_end_faults(parsed(text), text, [(0, 3)])

@@ -1,0 +1,78 @@
+"""Python that is newer than the interpreter is judged by all but what is newer."""
+
+import sys
+
+import pytest
+from tests.model.syntax.drive import require
+
+from lacuna_model.syntax.check.compilers import newness, python_compiles, python_program
+from lacuna_model.syntax.check.document import Document
+from lacuna_model.syntax.check.newer_python import NEWEST, without_newer
+
+pytestmark = pytest.mark.skipif(sys.version_info >= NEWEST, reason="nothing is newer than this interpreter")
+
+NEWER = [
+    "type Pair[T] = tuple[T, T]\n",
+    "type Pair = (\n    int\n)\n",
+    "class Box[T: int](Base):\n    item: T\n",
+    "def first[\n    T,\n](xs: list[T]) -> T:\n    return xs[0]\n",
+    'a = f"{b["c"]}"\n',
+    'a = f"{"\\n".join(b)}" "d"\n',
+    'a = f"{\n    b  # why\n}"\n',
+    "a = f'{b!r:{c['d']}}'\n",
+    'a = t"{b}"\n',
+    "try:\n    pass\nexcept A, B:\n    pass\n",
+    "try:\n    pass\nexcept* A, B:\n    pass\n",
+]
+
+
+def newer() -> bool:
+    return True
+
+
+@pytest.mark.parametrize("text", NEWER)
+def test_newer_syntax_is_rewritten_line_by_line(text: str) -> None:
+    older = without_newer(text.encode())
+    assert older is not None
+    assert older.count(b"\n") == text.count("\n")
+    assert python_compiles(text.encode(), newer)
+    assert not python_compiles(text.encode())
+
+
+@pytest.mark.parametrize("text", NEWER)
+def test_all_the_rest_is_judged_still(text: str) -> None:
+    lines = text.encode()
+    assert python_program(lines + b"return 1\n", [(len(lines), len(lines) + 8)], newer) is not None
+    assert python_program(lines + b"x = 1\n", [(len(lines), len(lines) + 5)], newer) is None
+
+
+@pytest.mark.parametrize("text", ['a = f"{b +}"\n', 'a = f"{}"\n', "try:\n    pass\nexcept A, B as c:\n    pass\n"])
+def test_what_no_version_takes_is_refused(text: str) -> None:
+    assert not python_compiles(text.encode(), newer)
+
+
+def test_python_that_is_not_newer_is_left_alone() -> None:
+    assert without_newer(b'a = f"{b}"\ntype = 1\ntype(a)\n') is None
+
+
+@pytest.mark.parametrize("text", NEWER)
+def test_a_document_is_newer_by_what_stands_around_its_gaps(text: str) -> None:
+    lines = text.encode()
+    assert newness(lines + b"x = \n", [(len(lines) + 4, len(lines) + 4)], "python")()
+    assert newness(b"x = \n" + lines, [(4, 4)], "python")()
+
+
+@pytest.mark.parametrize("text", ['x = f"{a<|>} c"\n', "try:\n<|>\nz()\n", "x = <|>\ny = 1\n", "x = = <|>\n"])
+def test_no_document_is_newer_that_is_not_so_with_a_neutral_fill(text: str) -> None:
+    place = text.index("<|>")
+    assert not newness(text.replace("<|>", "").encode(), [(place, place)], "python")()
+
+
+def test_a_fill_makes_no_document_newer() -> None:
+    text, place = b'b = {"c": 1}\na = \n', len(b'b = {"c": 1}\na = ')
+    document = Document(text, [(place, place)], require("python"), in_line=True)
+    assert document.check_fresh([b"f'{b}'"]).valid
+    assert not document.check_fresh([b'f"{b["c"]}"']).valid
+    lines = b"type Pair[T] = tuple[T, T]\n"
+    document = Document(lines + text, [(place + len(lines), place + len(lines))], require("python"), in_line=True)
+    assert document.check_fresh([b'f"{b["c"]}"']).valid

@@ -1,0 +1,89 @@
+"""What is far in front of a gap is read in whole subtrees, to the same stacks."""
+
+from collections.abc import Iterable
+
+import pytest
+from tests.model.syntax.conftest import DATA
+from tests.model.syntax.drive import Countdown
+from tree_sitter import Node, Parser
+
+from lacuna_model.syntax import Language, language_for
+from lacuna_model.syntax.completion import far_prefix as front
+from lacuna_model.syntax.completion.far_prefix import Front
+from lacuna_model.syntax.completion.readings import PrefixReader
+from lacuna_model.syntax.lr.clock import Clock
+from lacuna_model.syntax.lr.parse_table import START, ParseTable, Stack, Terminal, leaves, parse_table
+
+# Not Python, where more ways to end blocks are possible than stacks are kept, and each reading keeps others.
+FILES = [
+    "Account.java",
+    "cache.go",
+    "queue.js",
+    "vector.cpp",
+    "list.lua",
+    "shapes.ts",
+    "stack.rs",
+    "table.c",
+    "settings.json",
+]
+
+
+@pytest.fixture(autouse=True)
+def all_is_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front, "NEAR", 100)
+    monkeypatch.setattr(front, "STEP", 50)
+
+
+def known(path: str) -> tuple[Language, ParseTable]:
+    language = language_for(path)
+    assert language is not None
+    table = parse_table(language)
+    assert table is not None
+    return language, table
+
+
+def terminal(leaf: Node, on_new_line: bool) -> Terminal:
+    return Terminal(leaf.text or b"", ((leaf.grammar_id,),), on_new_line)
+
+
+def terminals(text: bytes, root: Node, begin: int) -> Iterable[Terminal]:
+    end = begin
+    for leaf in leaves(root, begin):
+        yield terminal(leaf, b"\n" in text[end : leaf.start_byte])
+        end = leaf.end_byte
+
+
+def read(text: bytes, language: Language, table: ParseTable, far: Front | None) -> list[Stack]:
+    root = Parser(language.grammar()).parse(text).root_node
+    stacks, border = far.stacks(text, root, terminal) if far is not None else ([START], 0)
+    return PrefixReader(table).stacks(terminals(text, root, border), stacks)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_stacks_are_those_of_reading_all(name: str) -> None:
+    language, table = known(name)
+    whole = (DATA / name).read_bytes()
+    kept = Front(table, Clock())
+    cuts = [place for place in range(0, len(whole), 97) if whole[place : place + 1].isspace()]
+    assert cuts
+    for cut in cuts:
+        text = whole[:cut]
+        expected = set(read(text, language, table, None))
+        assert set(read(text, language, table, kept)) == expected, cut
+        assert set(read(text, language, table, Front(table, Clock()))) == expected, cut
+
+
+def test_what_is_not_read_in_time_is_read_on_from_there() -> None:
+    language, table = known("queue.js")
+    text = (DATA / "queue.js").read_bytes()[:1000]
+    root = Parser(language.grammar()).parse(text).root_node
+
+    clock = Countdown(left=5)
+    reader = Front(table, clock)
+    began = [reader.stacks(text, root, terminal)]
+    while began[-1][1] == 0:
+        clock.left = 5
+        began.append(reader.stacks(text, root, terminal))
+        assert len(began) < 100
+    assert len(began) > 2
+    assert began[-1] == Front(table, Clock()).stacks(text, root, terminal)

@@ -1,0 +1,196 @@
+"""Completions by the grammar where no valid fill is known."""
+
+import pytest
+from tests.model.syntax.drive import require
+
+from lacuna_model.syntax.check.document import Document
+from lacuna_model.syntax.completion import between as meeting
+from lacuna_model.syntax.completion.grammar_completions import Junction
+
+# What stands in front of a gap and behind it: in none of these a guess by the brackets alone would do.
+JOINED = {
+    "go: an interface": (
+        "go",
+        'package a\n\nconst (\n\tB = "b"\n\n',
+        "\n\tC(d []byte, e *F) ([]byte, error)\n\tG(h []byte) error\n}\n",
+    ),
+    "rust: a list of values": ("rust", "fn f() {\n    g();\n}\n\n", '\n    A {\n        b: "c",\n    },\n];\n'),
+    "rust: a macro's own syntax": (
+        "rust",
+        "fn f() {\n    g();\n",
+        "\nimpl (A) for\nstruct B where { C: D }\nitem: E,\n}\n",
+    ),
+    "rust: the end of a type": ("rust", "fn f() {}\n\n", "\n    A<B>,\n>;\n\nfn g() {}\n"),
+    "typescript: one of two values": (
+        "typescript",
+        "function f(a) {\n  const b =\n    a\n",
+        "\n          c: 1,\n          d: 2,\n        }\n      : null;\n}\n",
+    ),
+    "typescript: one type of three": (
+        "typescript",
+        "type A<B> =\n  | (B extends readonly string[]\n",
+        "\n        : C<B>\n      : D)\n  | E;\n",
+    ),
+    "typescript: a method of a class": (
+        "typescript",
+        "/**\n * a\n",
+        "\n\n    const b = 1;\n    return b;\n  }\n\n  constructor(e: F) {\n    this.g = e;\n  }\n}\n",
+    ),
+    "typescript: the end of a line ends a statement": (
+        "typescript",
+        "type A<B> = B extends string\n",
+        "\n  ? 1\n  : 2\n  : 3\n\nfor (const c of d) {\n  if (!e(c)) continue\n  f = g(c) ?? (h ? 'i' : 'j')\n}\n",
+    ),
+    "javascript: a value of a call in a method of an object": (
+        "javascript",
+        "if (a) {\n  b();\n",
+        "\n        c[d] = e[d];\n      }\n    });\n\n    return f;\n  },\n};\n\ng.h = i;\n",
+    ),
+    "python: a list of pairs": ("python", "a = 1\nb = 2\n", '\n    "c": "d",\n    "e": True,\n}\nf = 3\n'),
+    "python: a list of pairs in a block": (
+        "python",
+        "if a:\n    b = 1\n",
+        '\n        "c": "d",\n        "e": True,\n    }\n',
+    ),
+    "python: a list of pairs behind a block": ("python", "if a:\n    b = 1\n", '\n    "c": "d",\n    "e": True,\n}\n'),
+    "python: a block behind a string": (
+        "python",
+        'if a:\n    b = 1\n"""\n    c\n\n',
+        "\n\n        # d\n        self.e = f\n",
+    ),
+    "c: nothing": ("c", "int f() {\n  a();\n", "\n  b();\n}\n"),
+    "c: the end of a loop in a function": ("c", "int f() {\n  for (;;) {\n    a();\n", ""),
+    "cpp: arguments of a template": (
+        "cpp",
+        "struct A {\n  A(const B<W>& b,\n    typename std::c<std::d<W*, V*>::value,\n",
+        "\n      : e(b.f), g(1) {}\n};\n",
+    ),
+    "c: the ends of a chain": ("c", "int f() {\n" + "  if (a) b(); else\n" * 6 + "  if (a)\n", ""),
+    "rust: bounds of a structure": (
+        "rust",
+        "struct A<P>\nwhere\n    P: B,\n{\n    x: P,\n",
+        "\nwhere\n    P: B,\n{\n    y: P,\n    z: u8,\n}\n",
+    ),
+    "rust: bounds of methods": (
+        "rust",
+        "impl<P> A<P> {\n",
+        "\nwhere\n    P: B,\n{\n    fn f(&self) -> &P {\n        &self.x\n    }\n}\n",
+    ),
+    "c: block that a clause follows": (
+        "c",
+        "void f(int x) {\n  if (x) {\n    x++;\n    if (x > 1)\n",
+        "\n  {\n    x--;\n    return;\n  }\n  else if (x)\n  {\n    x++;\n  }\n}\n",
+    ),
+    "typescript: union": (
+        "typescript",
+        'import { A } from "a"\n\n',
+        '\n    | { b: "c"; d: string }\n    | A<unknown>\n\n',
+    ),
+    "java: end of a loop": ("java", "class A {\n  void f() {\n", "\n      break;\n    }\n  }\n}\n"),
+    "rust: arms of a match in an arm": (
+        "rust",
+        "fn f(a: A) {\n    for b in c {\n",
+        "\n                Some(d) => e.push(d),\n                None => {\n                    g = 1;\n"
+        "                }\n            },\n            H => break,\n        }\n    }\n}\n",
+    ),
+    "rust: block of an arm": (
+        "rust",
+        "fn f(a: A) {\n",
+        "\n            let b = 1;\n            g(b);\n        }\n        B(c) => h(c),\n    }\n}\n",
+    ),
+    "rust: bounds with a path": (
+        "rust",
+        "impl A for B {\n    fn f() {\n        g()\n",
+        "\n    G: A + B,\n    H: a::B,\n{\n    fn g(&self) {\n        h()\n    }\n}\n",
+    ),
+    "java: a string that is open": ("java", 'class A {\n  String a = "b', "\n  int c;\n}\n"),
+}
+
+
+def junction(name: str, before: str, after: str) -> tuple[Document, Junction]:
+    text, place = (before + after).encode(), len(before.encode())
+    document = Document(text, [(place, place)], require(name))
+    document.widen()
+    window = document.windows[0]
+    balance, index = document.balance(0)
+    found = window.junction(balance.sides(index), ())
+    assert found is not None
+    return document, found
+
+
+@pytest.mark.parametrize("case", JOINED)
+def test_two_texts_are_joined(case: str) -> None:
+    document, own = junction(*JOINED[case])
+    assert any(document.check_fresh([text]).valid for text in own.completions(b""))
+
+
+def test_what_is_written_is_gone_on_with() -> None:
+    document, own = junction("javascript", "f(1);\n", "\n  g(2);\n}\n")
+    found = [b"if (" + text for text in own.completions(b"if (")]
+    assert any(document.check_fresh([text]).valid for text in found)
+
+
+def test_a_method_is_no_call_in_front_of_a_block() -> None:
+    after = "\n    b();\n  }\n\n  c(d) {\n    e();\n  }\n\n  f(g) {\n    h();\n  }\n}\n"
+    _, own = junction("javascript", "a();\n", after)
+    assert b"class" in next(own.completions(b""))
+
+
+def test_nothing_joins_what_the_grammar_cannot_read() -> None:
+    _, own = junction("c", "int f() {\n  a(;\n", "\n}\n")
+    assert not list(own.completions(b""))
+
+
+def test_an_arrow_is_one_mark_where_the_parser_takes_it_apart() -> None:
+    after = "\n        B(c) => d.push(c),\n        E => {\n            h();\n        }\n    }\n}\n"
+    _, own = junction("rust", "fn f(a: A) {\n    g();\n", after)
+    assert b"=>" in [terminal.word for terminal in own._behind(b"")]
+
+
+def test_texts_in_front_of_another_gap_may_leave_brackets_open() -> None:
+    parts = (b"fn f() {\n    g();\n}\n\n", b"\n    A { b: 1 },\n    A { b: 2 },\n", b"\n    A { b: 3 },\n];\n")
+    places = [len(parts[0]), len(parts[0] + parts[1])]
+    document = Document(b"".join(parts), [(place, place) for place in places], require("rust"))
+    document.widen()
+    window = document.windows[0]
+    balance, _ = document.balance(0)
+    own = window.junction(balance.sides(0), ())
+    assert own is not None
+    assert any(document.check_fresh([text, b""]).valid for text in own.completions(b""))
+    ending = window.junction(balance.ending(0), (next(iter(own.completions(b""))),))
+    assert ending is not None
+    assert next(ending.completions(b"")).strip().startswith((b"]", b")", b"}"))
+
+
+def test_a_string_of_python_is_read() -> None:
+    document, own = junction("python", 'a = f("b", c=[\n', "\n)\n")
+    assert any(document.check_fresh([text]).valid for text in own.completions(b""))
+
+
+def test_all_that_is_open_is_ended_and_a_directive_in_a_line_of_its_own() -> None:
+    before = "#ifndef A\n#define A\n\nnamespace a {\n\nclass B {\n public:\n  void f() {\n    g();\n"
+    document, own = junction("cpp", before, "")
+    assert next(own.completions(b"")) == b"}};}\n#endif"
+    assert document.check_fresh([b"}};}\n#endif"]).valid
+
+
+def test_a_comment_that_the_next_gap_begins_in_is_no_code() -> None:
+    front, between, end = b"type A = {\n", b"\n  b: C;\n};\n\n/**\n * d\n", b" */\nconst e = 1;\n"
+    second = len(front + between)
+    document = Document(front + between + end, [(len(front), len(front)), (second, second)], require("typescript"))
+    document.widen()
+    own = document.windows[0].junction(document.balance(0)[0].sides(0), ())
+    assert own is not None
+    assert b"" in own.completions(b"")
+
+
+def test_readings_of_deep_stacks_come_to_an_end_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, own = junction("lua", "local a = f(\n", "{" * 200 + "}" * 199 + "b\n")
+    whole = list(own.completions(b""))
+    monkeypatch.setattr(meeting, "MOST_STATES", 100_000)
+    assert 0 < len(list(own.completions(b""))) < len(whole)
+
+
+def test_a_tree_may_be_deeper_than_python_can_call() -> None:
+    _, own = junction("python", "a = 1\n", "[" * 1500 + "1 +" + "]" * 1500 + "\n")
+    assert any(own.completions(b""))

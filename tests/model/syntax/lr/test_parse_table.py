@@ -1,0 +1,182 @@
+"""The tables of the grammars that the sample files are in, and parse stacks driven by them."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.model.syntax.drive import require
+from tree_sitter import Parser, Tree
+
+from lacuna_model.syntax import LANGUAGES, Language
+from lacuna_model.syntax.lr import parse_table
+from lacuna_model.syntax.lr.parse_table import END, MOST_STACKS, START, ParseTable, Stack, leaves
+
+Samples = dict[str, tuple[Language, bytes]]
+NAMES = [language.name for language in LANGUAGES]
+BRACES = ["javascript", "typescript", "go", "rust", "java", "c", "cpp"]
+PROPERTY = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
+)
+
+
+def table_of(language: Language) -> ParseTable:
+    table = parse_table.parse_table(language)
+    assert table is not None
+    return table
+
+
+def sound(samples: Samples, name: str) -> tuple[ParseTable, Tree, bytes]:
+    """The table of a language, and its sample file parsed."""
+    language, text = samples[name]
+    tree = Parser(language.grammar()).parse(text)
+    assert not tree.root_node.has_error
+    return table_of(language), tree, text
+
+
+def terminal(table: ParseTable, text: str) -> int:
+    """The terminal of a keyword or a mark."""
+    symbol = table.grammar.id_for_node_kind(text, False)
+    assert symbol is not None
+    assert symbol in table.terminals
+    return symbol
+
+
+def after_leaves(table: ParseTable, tree: Tree, text: bytes, end: int) -> list[Stack]:
+    """The stacks behind the leaves in front of an offset, each read on its own."""
+    stacks, last = [START], 0
+    for leaf in leaves(tree.root_node, 0):
+        if leaf.end_byte > end:
+            break
+        stacks = table.read(stacks, leaf.grammar_id, on_new_line=b"\n" in text[last : leaf.start_byte])
+        last = leaf.end_byte
+    return stacks
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stack_is_known_between_the_statements_of_a_file(samples: Samples, name: str) -> None:
+    table, tree, _ = sound(samples, name)
+    ends = {offset for child in tree.root_node.children for offset in (child.start_byte, child.end_byte)}
+    for offset in ends:
+        stacks = table.take(tree, offset)
+        assert 0 < len(stacks) <= MOST_STACKS
+        assert all(stack[0] == START[0] for stack in stacks)
+
+
+@pytest.mark.parametrize("name", BRACES)
+@PROPERTY
+@given(share=st.floats(0, 1))
+def test_a_stack_is_known_everywhere_in_a_file_with_braces(samples: Samples, name: str, share: float) -> None:
+    table, tree, text = sound(samples, name)
+    assert table.take(tree, int(share * len(text)))
+
+
+@pytest.mark.parametrize("name", BRACES)
+def test_the_leaves_of_a_file_lead_to_its_end(samples: Samples, name: str) -> None:
+    """Of the brace languages: in others a leaf alone does not tell what the grammar's own scanner left in front of it.
+
+    These are the ends of Python's blocks, the parts of a string in Lua and TOML that no node shows, YAML's columns.
+    """
+    table, tree, text = sound(samples, name)
+    stacks = after_leaves(table, tree, text, len(text))
+    assert any(table.shift(stack, END) for stack in stacks)
+    unfinished = next(leaves(tree.root_node, 0)).end_byte
+    assert not any(table.shift(stack, END) for stack in after_leaves(table, tree, text, unfinished))
+
+
+@pytest.mark.parametrize("name", BRACES)
+def test_what_is_whole_leads_where_its_leaves_do(samples: Samples, name: str) -> None:
+    """What follows is read by both alike: of a statement that ended, one stack may have less reduced than the other."""
+    table, tree, text = sound(samples, name)
+    found = list(leaves(tree.root_node, 0))
+    for before, leaf in list(pairwise(found))[::7]:
+        on_new_line = b"\n" in text[before.end_byte : leaf.start_byte]
+        taken, read = (
+            table.read(stacks, leaf.grammar_id, on_new_line=on_new_line)
+            for stacks in (table.take(tree, leaf.start_byte), after_leaves(table, tree, text, before.end_byte))
+        )
+        assert not set(taken).isdisjoint(read)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_table_says_what_the_bindings_say(name: str) -> None:
+    table = table_of(require(name))
+    for state in range(1, table.grammar.parse_state_count, max(table.grammar.parse_state_count // 50, 1)):
+        listed = set(table.terminals_in(state)) - {END}
+        listing = table.grammar.lookahead_iterator(state)
+        assert listing is not None
+        known = set(listing.symbols()) & set(table.terminals)
+        assert listed == known
+        for symbol in listed:
+            shifted = table.shifted(state, symbol)
+            followed = table.grammar.next_state(state, symbol)
+            assert not followed or shifted == [] or followed in shifted
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "wrong"),
+    [
+        ("go", ["package"], "package"),
+        ("rust", ["fn"], "fn"),
+        ("c", ["struct"], "struct"),
+        ("javascript", ["{"], ")"),
+        ("java", ["class"], "("),
+        ("cpp", ["namespace"], "}"),
+        ("typescript", ["import", "{"], "import"),
+    ],
+)
+def test_what_cannot_come_leads_nowhere(name: str, words: list[str], wrong: str) -> None:
+    table = table_of(require(name))
+    stacks = [START]
+    for word in words:
+        stacks = table.read(stacks, terminal(table, word))
+        assert stacks
+    assert table.read(stacks, terminal(table, wrong)) == []
+    assert table.read([], terminal(table, wrong)) == []
+
+
+@PROPERTY
+@given(known=st.lists(st.sampled_from(["[", "]", ",", "{", "}"]), max_size=8))
+def test_what_is_read_to_its_end_is_what_parses(known: list[str]) -> None:
+    """JSON, whose leaves are all there is to it."""
+    table = table_of(require("json"))
+    stacks = [START]
+    for word in known:
+        stacks = table.read(stacks, terminal(table, word))
+    text = " ".join(known).encode()
+    assert any(table.shift(stack, END) for stack in stacks) is not Parser(table.grammar).parse(text).root_node.has_error
+
+
+def test_a_new_line_may_end_a_statement() -> None:
+    table = table_of(require("javascript"))
+    name = table.grammar.id_for_node_kind("identifier", True)
+    assert name is not None
+    stacks = table.read([START], name)
+    behind = table.read(stacks, name)
+    assert behind  # the semicolon is due
+    bracket = terminal(table, "(")
+    assert len(table.read(stacks, bracket)) < len(table.read(stacks, bracket, on_new_line=True))
+
+
+@pytest.mark.parametrize(("name", "version"), [("OLDEST_ABI", 99), ("NEWEST_ABI", 1)])
+def test_tables_of_another_layout_are_not_read(monkeypatch: pytest.MonkeyPatch, name: str, version: int) -> None:
+    unread = parse_table.parse_table.__wrapped__
+    assert unread(require("json")) is not None
+    monkeypatch.setattr(parse_table, name, version)
+    assert unread(require("json")) is None
+
+
+def test_leaves_are_what_the_parser_shifts() -> None:
+    tree = Parser(require("javascript").grammar()).parse(b"f(a /* b */, c);\nd(;\n")
+    found = [leaf.text for leaf in leaves(tree.root_node, 2)]
+    assert found[:5] == [b"a", b",", b"c", b")", b";"]
+    assert b"/* b */" not in found
+    assert b"" not in found
+
+
+@pytest.mark.parametrize("name", ["python", "go", "cpp", "json"])
+def test_a_whole_grammar_is_read_as_it_is_row_by_row(name: str) -> None:
+    table = table_of(require(name))
+    states, symbols, values = (part.tolist() for part in table._all_entries())
+    rows = [(state, *entry) for state in range(table._tables.states) for entry in table._entries(state)]
+    assert sorted(zip(states, symbols, values, strict=True)) == sorted(rows)

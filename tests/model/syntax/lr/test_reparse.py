@@ -1,0 +1,38 @@
+"""Parses that start from the one before."""
+
+import numpy as np
+import pytest
+from tests.model.syntax.drive import require
+from tree_sitter import Parser, Point
+
+from lacuna_model.syntax.lr.parse_table import leaves
+from lacuna_model.syntax.lr.reparse import Reparser, advance
+
+FRONT = {
+    "python": b"class A:\n    def f(self, x):\n        if x:\n            return [1]\n",
+    "javascript": b"function f(a) {\n  const b = `x${a}`;\n",
+    "c": b"#define A \\\n  1\nint f(int a) {\n",
+}
+PARTS = (b"    ", b"\n", b"x", b"= ", b"(", b")", b"{", b"}", b";", b'"', b"/*", b"*/", b"else", b":", b"\n        y")
+
+
+@pytest.mark.parametrize("name", FRONT)
+def test_what_is_read_is_what_a_fresh_parse_reads(name: str) -> None:
+    language, front, rng = require(name), FRONT[name], np.random.default_rng(7)
+    reparser, text = Reparser(language, len(front)), front
+    for _ in range(200):
+        text = text[: rng.integers(len(front), len(text) + 1)] + b"".join(rng.choice(PARTS) for _ in range(2))
+        fresh = Parser(language.grammar()).parse(text)
+        found = [
+            [(one.grammar_id, one.byte_range) for one in leaves(tree.root_node, len(front))]
+            for tree in (reparser.parse(text), fresh)
+        ]
+        assert found[0] == found[1], text
+
+
+@pytest.mark.parametrize(
+    ("point", "text", "after"),
+    [(Point(0, 0), b"", Point(0, 0)), (Point(2, 3), b"ab", Point(2, 5)), (Point(2, 3), b"a\nb\ncde", Point(4, 3))],
+)
+def test_a_text_moves_a_point_on(point: Point, text: bytes, after: Point) -> None:
+    assert advance(point, text) == after

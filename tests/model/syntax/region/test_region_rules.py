@@ -1,0 +1,112 @@
+"""What a region may ask beside syntax, alone and together with it."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from tests.model.syntax.conftest import SmallTokens
+from tests.model.syntax.drive import fill, noisy
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Region
+from lacuna_model.syntax import constraint_for
+from lacuna_model.syntax.region.byte_grammar import json_schema_grammar, regex_grammar
+from lacuna_model.syntax.region.region_rules import RegionRules
+
+SCHEMA = json.dumps(
+    {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "size": {"type": "integer"}},
+        "required": ["name", "size"],
+        "additionalProperties": False,
+    }
+)
+
+
+def run(region: Region, text: str, path: str, truth: str, tokens: SmallTokens, noise: float) -> str | None:
+    constraint = constraint_for(text.encode(), [region], path, "", tokens, syntax=True)
+    assert constraint.active
+    model = noisy([tokens.encode(truth)], tokens, np.random.default_rng(3), noise)
+    verdict = fill(constraint, model, [region.max_tokens], tokens.eog_id)
+    return None if verdict.fills is None else verdict.fills[0]
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.4, 1.0])
+@pytest.mark.parametrize("path", ["a.py", "a.unknown"])
+def test_regex(tokens: SmallTokens, noise: float, path: str) -> None:
+    region = Region(4, 4, max_tokens=24, regex=r"[a-z]+_\d{2,4}")
+    found = run(region, "x = \n", path, "total_123", tokens, noise)
+    assert found is not None
+    assert re.fullmatch(region.regex, found)
+
+
+@pytest.mark.parametrize("noise", [0.1, 1.0])
+def test_json_schema(tokens: SmallTokens, noise: float) -> None:
+    region = Region(7, 7, max_tokens=60, json_schema=SCHEMA)
+    found = run(region, '{"a" : }\n', "a.json", '{"name": "x", "size": 3}', tokens, noise)
+    assert found is not None
+    assert set(json.loads(found)) == {"name", "size"}
+
+
+@pytest.mark.parametrize("noise", [0.1, 1.0])
+def test_words(tokens: SmallTokens, noise: float) -> None:
+    region = Region(4, 4, max_tokens=20, must_contain=("amount",), must_not_contain=("self",))
+    found = run(region, "x = \n", "a.py", "amount + 1", tokens, noise)
+    assert found is not None
+    assert "amount" in found
+    assert "self" not in found
+
+
+@pytest.mark.parametrize("noise", [0.1, 1.0])
+def test_single_line(tokens: SmallTokens, noise: float) -> None:
+    region = Region(4, 4, max_tokens=20, single_line=True)
+    found = run(region, "x = \ny = 2\n", "a.py", "foo(1)\nz = 3\n", tokens, noise)
+    assert found is not None
+    assert "\n" not in found
+
+
+def test_lines_beyond_the_limit_are_not_taken() -> None:
+    rules = RegionRules(Region(0, 0, max_lines=2), b"\nrest")
+    assert rules.cut(b"a\nb\nc\n") == b"a\nb"
+    assert rules.cut(b"a\nb") == b"a\nb"
+    assert RegionRules(Region(0, 0, max_lines=2), b"rest").cut(b"a\nb\nc\n") == b"a\nb\n"
+    assert RegionRules(Region(0, 0, single_line=True), b"rest").cut(b"a\r\nb") == b"a"
+    assert RegionRules(Region(0, 0), b"").cut(b"a\nb") == b"a\nb"
+
+
+@pytest.mark.parametrize("pattern", ["(?=x)y", "(a", r"(a)\1"])
+def test_patterns_that_could_hang_are_refused(pattern: str) -> None:
+    with pytest.raises(RequestError, match="is not supported"):
+        regex_grammar(pattern)
+
+
+@pytest.mark.parametrize("schema", ["{", '{"type": 3}'])
+def test_bad_schemas_are_refused(schema: str) -> None:
+    with pytest.raises(RequestError, match="json_schema"):
+        json_schema_grammar(schema)
+
+
+def test_evil_pattern_is_linear() -> None:
+    grammar = regex_grammar("(a+)+b")
+    assert not grammar.matches(b"a" * 20_000)
+
+
+@pytest.mark.parametrize("start", [b"", b"ab", b"ab_", b"ab_1"])
+def test_completion_of_a_pattern(start: bytes) -> None:
+    grammar = regex_grammar(r"[a-z]+_\d{2,4}")
+    ending = grammar.completion(start)
+    assert ending is not None
+    assert grammar.matches(start + ending)
+
+
+def test_no_completion_of_what_cannot_match() -> None:
+    assert regex_grammar(r"[a-z]+_\d{2,4}").completion(b"AB") is None
+
+
+def test_schema_completion_is_valid_json() -> None:
+    grammar = json_schema_grammar(SCHEMA)
+    for start in (b"", b"{", b'{"name": "x', b'{"name": "x", "size": 1'):
+        ending = grammar.completion(start)
+        assert ending is not None
+        json.loads(start + ending)

@@ -1,0 +1,67 @@
+"""The joint search over the gaps' queues."""
+
+from collections.abc import Callable
+from typing import cast
+
+from lacuna_model.syntax.check.document import Check
+from lacuna_model.syntax.region.draft import Fill
+from lacuna_model.syntax.search.beam import Effort, joint_search
+from lacuna_model.syntax.search.candidates import Candidates
+
+
+class Queue:
+    """A queue of given fills."""
+
+    def __init__(self, *texts: bytes) -> None:
+        self._fills = [Fill((), text, 0, b"") for text in texts]
+
+    def pop(self, late: Callable[[], bool] = lambda: False) -> Fill | None:
+        """The next fill."""
+        return self._fills.pop(0) if self._fills else None
+
+    def blame(self, offset: int) -> None:
+        """Nothing to repair."""
+
+
+class Verifier:
+    """Finds every pair of fills faulty in its first but one pair."""
+
+    def __init__(self, valid: tuple[bytes, bytes]) -> None:
+        self._valid = valid
+
+    def recall(self, texts: tuple[bytes, ...]) -> Check | None:
+        """Remembers nothing."""
+        return None
+
+    def check(self, texts: tuple[bytes, ...], *, thorough: bool) -> Check:
+        """All gaps have to be filled."""
+        first, second = texts
+        return Check(() if (first, second) == self._valid else ((0, 0),))
+
+
+HELD = Fill((), b"held", 0, b"")
+
+
+def search(*texts: bytes) -> list[bytes] | None:
+    """A search where the first gap keeps what it holds and the second tries these."""
+    queues = cast(dict[int, Candidates], {1: Queue(*texts)})
+    found = joint_search(queues, [HELD, None], Verifier((b"held", b"good")), Effort(20, 1.0))
+    return [fill.text for fill in found.whole] if found.whole is not None else None
+
+
+def test_a_queue_is_asked_though_the_fault_lies_in_what_another_gap_holds() -> None:
+    assert search(b"bad", b"good") == [b"held", b"good"]
+
+
+def test_a_queue_that_runs_dry_so_leaves_its_gap_unsolved() -> None:
+    assert search(b"bad", b"worse") is None
+
+
+def test_no_fill_is_asked_for_that_would_not_be_checked() -> None:
+    queue = Queue(b"bad", b"worse", b"good")
+    found = joint_search(
+        cast(dict[int, Candidates], {1: queue}), [HELD, None], Verifier((b"held", b"good")), Effort(2, 1.0)
+    )
+    assert found.whole is None
+    assert found.unsolved == {0}
+    assert [fill.text for fill in queue._fills] == [b"good"]

@@ -1,0 +1,56 @@
+"""Which brackets a gap leaves open is told by the text behind it."""
+
+import random
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from lacuna_model.syntax import language_for
+from lacuna_model.syntax.text.balance import Balance, scan_left
+from lacuna_model.syntax.text.scan import Bracket
+
+DATA = Path(__file__).parents[3] / "data" / "syntax"
+# Of files whose blocks are indented; a C++ namespace, for one, is often not.
+FILES = ("ledger.py", "queue.js", "shapes.ts", "cache.go", "Account.java", "stack.rs", "table.c")
+
+
+def lines(text: bytes) -> list[tuple[int, int]]:
+    """Every line that is not blank, with its line break."""
+    return [match.span() for match in re.finditer(rb"(?m)^[ \t]*\S.*\n", text)]
+
+
+def closers(stack: Sequence[Bracket]) -> list[bytes]:
+    return [bracket.closer for bracket in stack]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_whole_lines_taken_out_are_known_by_the_lines_behind_them(name: str) -> None:
+    text = (DATA / name).read_bytes()
+    language = language_for(name)
+    assert language is not None
+    rng = random.Random(name)
+    right = asked = 0
+    for _ in range(60):
+        gaps = sorted(rng.sample(lines(text), 3))
+        balance = Balance(text, gaps, language.lexicon)
+        for index, (_, end) in enumerate(gaps):
+            found = closers(balance.sides(index).target.stack)
+            right += found == closers(scan_left(text[:end], language.lexicon).stack)
+            asked += 1
+    assert right / asked > 0.9
+
+
+def test_what_a_gap_is_filled_with_is_text_for_those_behind_it() -> None:
+    parts = (b"f(a\n", b"\n", b"\n)\n", b"\n]\n")
+    places = [len(b"".join(parts[:count])) for count in (1, 2, 3)]
+    language = language_for("a.py")
+    assert language is not None
+    balance = Balance(b"".join(parts), [(place, place) for place in places], language.lexicon)
+    filled = balance.filled(1, [b"+ b["])
+    assert filled.sides(0).text == parts[0]
+    behind = filled.sides(1)
+    assert behind.text == b"".join([*parts[:2], b"+ b[", parts[2]])
+    assert behind.right.text == parts[3]
+    assert balance.filled(0, []) is balance

@@ -1,0 +1,59 @@
+import pytest
+from tests.model.syntax.drive import first_fill, require
+
+from lacuna_model.core.constraint import TokenText
+from lacuna_model.syntax.check.document import Document
+from lacuna_model.syntax.text.tags import Tags, scan_tags
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "due"),
+    [
+        ("<b>x", ";", ["b"]),
+        ("<ul><li>x", "</ul>", ["li"]),
+        ("<ul><li>", "</li></ul>", []),
+        ("<a><b/><c d={e > f} g='>'>", "", ["c", "a"]),
+        ("<><a.b>", "", ["a.b", ""]),
+        ("<p><br><img src=x>", "", ["p"]),
+        ("const x: Array<string> = <b>", "", ["b"]),
+        ("if (a < b && c > d) {", "", []),
+        ("<a>", "</b>", []),
+    ],
+)
+def test_what_is_due(before: str, behind: str, due: list[str]) -> None:
+    assert Tags(before.encode(), behind.encode()).due(b"") == [name.encode() for name in due]
+
+
+def test_what_a_text_closes_and_did_not_open() -> None:
+    assert scan_tags(b"x</a></b><c></c></>") == ([], [b"a", b"b", b""])
+    assert scan_tags(b"<a><b></a>") == ([], [])
+
+
+def test_completions_have_the_right_names() -> None:
+    tags = Tags(b"<ul>{a.map(b => <li>c", b"")
+    assert tags.named(b"", b"</x>)}</x>") == b"</li>)}</ul>"
+    assert next(tags.completions(b"</l", lambda fill: iter([b""] if fill.endswith(b">") else []))) == b"i></ul>"
+    assert next(Tags(b"<b>c</", b">;").completions(b"", lambda fill: iter([b""]))) == b"b"
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "fill"),
+    [
+        ("tsx", "const a = <b>x", ";\n", "</b>"),
+        ("tsx", "const a = <ul><li>x", "</ul>;\n", "</li>"),
+        ("tsx", "const a = <>x", ";\n", "</>"),
+        ("tsx", "const a = <A.B>x</", ">;\n", "A.B"),
+        ("javascript", "const a = <b c={d}>x", ";\n", "</b>"),
+        ("javascript", "const a = (\n  <ul>\n    {b.map((c) => <li>x", "\n  </ul>\n);\n", "</li>)}"),
+        ("tsx", "const a = <", ">x</b.c>;\n", "b.c"),
+        ("tsx", "const a = <>b<c", " d='e'>x</cf></>;\n", "f"),
+        ("html", "<ul><b>x", "</ul>\n", "</b>"),
+    ],
+)
+def test_a_search_closes_them(name: str, before: str, after: str, fill: str, tokens: TokenText) -> None:
+    found = first_fill(before, after, require(name), tokens)
+    assert found is not None
+    assert fill in found
+    place = len(before)
+    own = Document((before + after).encode(), [(place, place)], require(name))
+    assert own.check_fresh([found.encode()]).valid

@@ -1,0 +1,168 @@
+import os
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+from lacuna_kernels import gpu, native
+from lacuna_model.hub import models
+from lacuna_server.cli import checks
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_every_check_has_a_name_of_its_own(cache: Path) -> None:
+    names = [check.name for check in checks.run_all()]
+    assert len(names) == len(set(names)) >= len(checks.CHECKS)
+
+
+@pytest.fixture
+def has_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: "H100")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
+
+
+@pytest.mark.usefixtures("has_gpu")
+def test_a_gpu_has_checks_of_its_own(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "triton_failure", lambda: "RuntimeError: Failed to find C compiler")
+    found = {check.name: check for check in checks.run_all()}
+    assert list(found)[-2:] == ["triton", "flash-attn"]
+    assert found["device"].detail == "cuda: H100"
+    assert (found["triton"].state, "find C compiler" in found["triton"].detail) == ("warn", True)
+    assert "gcc" in found["triton"].mend
+    assert (found["flash-attn"].state, "pip install flash-attn" in found["flash-attn"].mend) == ("warn", True)
+
+
+@pytest.mark.usefixtures("has_gpu")
+@pytest.mark.parametrize("takes", [True, False])
+def test_flash_attn_may_not_take_the_gpu(takes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "flash_attn", ModuleType("flash_attn"))
+    monkeypatch.setattr(checks.importlib.metadata, "version", lambda name: "2.8.3")
+    monkeypatch.setattr(gpu, "flash_attention", lambda: print if takes else None)
+    check = checks.flash_attn()
+    assert (check.state, "does not take this GPU" in check.detail) == ("ok", not takes)
+    assert "2.8.3" in check.detail
+
+
+def test_an_absent_model_fails_with_the_command_that_gets_it(cache: Path) -> None:
+    check = checks.model_files()
+    assert (check.state, check.mend) == ("fail", "run: lacuna models pull qwen2.5-coder-0.5b")
+
+
+def test_a_damaged_model_fails_with_the_command_that_mends_it(cache: Path) -> None:
+    file = models.location(models.find(models.DEFAULT_MODEL))
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"GGUF")
+    check = checks.model_files()
+    assert (check.state, check.mend) == ("fail", "run: lacuna models pull --force qwen2.5-coder-0.5b")
+    assert str(file) in check.detail
+
+
+def test_a_cache_that_cannot_be_written_fails_unless_the_model_is_there(
+    cache: Path, full_disk: Callable[[], AbstractContextManager[None]]
+) -> None:
+    cache.write_text("")
+    check = checks.cache()
+    assert (check.state, check.detail) == ("fail", f"{cache} cannot be written to (Not a directory)")
+    cache.unlink()
+    file = models.location(models.find(models.DEFAULT_MODEL))
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"GGUF")
+    with full_disk():
+        check = checks.cache()
+    assert (check.state, check.mend) == ("warn", "set LACUNA_CACHE to a folder elsewhere")
+    assert check.detail == f"{cache} cannot be written to (File too large): every start takes some seconds more"
+    assert checks.cache().state == "ok"
+
+
+def test_a_cache_with_too_little_room_is_a_warning(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "SPACE_NEEDED", 1 << 62)
+    check = checks.cache()
+    assert check.state == "warn"
+    assert "LACUNA_CACHE" in check.mend
+
+
+def test_a_package_that_does_not_load_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(name: str) -> None:
+        raise OSError(f"{name}: undefined symbol")
+
+    monkeypatch.setattr(checks.importlib, "import_module", broken)
+    for check in (
+        checks.torch(),
+        checks.tokenizer(),
+        checks.weights_reader(),
+        checks.grammar(),
+        checks.device(),
+        checks.kernels(),
+    ):
+        assert check.state == "fail"
+        assert check.mend == checks.REINSTALL
+
+
+def test_a_machine_without_a_compiler_is_a_warning(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "supported", lambda: [native.AVX2])
+    monkeypatch.setenv("PATH", "")
+    check = checks.kernels()
+    assert (check.state, check.mend) == ("warn", "install gcc")
+    assert "no C compiler" in check.detail
+    monkeypatch.setattr(native, "supported", lambda: [])
+    assert checks.kernels().state == "ok"
+
+
+@pytest.mark.parametrize("instructions", native.supported(), ids=lambda instructions: instructions.name)
+def test_the_kernels_say_what_they_were_compiled_for(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, instructions: native.InstructionSet
+) -> None:
+    monkeypatch.setattr(native, "supported", lambda: [instructions])
+    check = checks.kernels()
+    assert check.state == "ok"
+    assert check.detail.startswith(f"compiled for {instructions.name}, in {cache}")
+
+
+def test_more_threads_than_cores_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0}, raising=False)
+    monkeypatch.setattr(checks.importlib.import_module("torch"), "get_num_threads", lambda: 4)
+    check = checks.threads()
+    assert (check.state, check.detail, check.mend) == ("warn", "4 threads on 1 cores", "set OMP_NUM_THREADS=1")
+
+
+@pytest.mark.parametrize(
+    ("flags", "state", "detail"),
+    [("sse2 avx2 avx512_vnni", "ok", "avx2 avx512_vnni"), ("sse2", "warn", "none of avx2")],
+    ids=["fast", "old"],
+)
+def test_the_instructions_are_read_from_the_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str, state: str, detail: str
+) -> None:
+    info = tmp_path / "cpuinfo"
+    info.write_text(f"flags\t\t: {flags}\n")
+    monkeypatch.setattr(checks, "CPU_INFO", info)
+    monkeypatch.setattr(checks.platform, "machine", lambda: "x86_64")
+    check = checks.instructions()
+    assert check.state == state
+    assert check.detail.startswith(detail)
+
+
+def test_every_model_is_listed_with_its_size_and_state(cache: Path) -> None:
+    check = checks.registry()
+    assert check.state == "ok"
+    for info in models.known():
+        assert f"{info.name} ({info.size / 1e6:.0f} MB) absent" in check.detail
+
+
+def test_a_damaged_model_that_is_not_the_default_is_a_warning(cache: Path) -> None:
+    file = models.location(models.find(models.LARGE_MODEL))
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"GGUF")
+    check = checks.registry()
+    assert (check.state, check.mend) == ("warn", "run: lacuna models pull --force qwen2.5-coder-1.5b")
+    assert "qwen2.5-coder-1.5b (1117 MB) damaged" in check.detail

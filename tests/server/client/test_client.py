@@ -1,0 +1,215 @@
+import asyncio
+from contextlib import aclosing
+
+import pytest
+from tests.server.live_service import live
+from tests.server.scripted.scripted_engine import expected
+
+from lacuna_model.core.params import DecodeOptions, Region
+from lacuna_server.client.client import Address, Client
+from lacuna_server.wire.protocol import Edit, Progress, Result, ServiceError, Step, Target
+
+pytestmark = pytest.mark.usefixtures("scripted_engine")
+ENDLESS = 100_000
+
+
+def target(uri: str = "a", version: int = 1, *, steps: int = 1) -> list[Target]:
+    return [Target(uri, version, (Region(0, 0, max_tokens=steps),))]
+
+
+def slowly(step_s: float = 0.01) -> DecodeOptions:
+    return DecodeOptions(temperature=step_s)
+
+
+async def fill(client: Client, uri: str = "a", version: int = 1) -> str:
+    """The one fill of a request."""
+    answers = [answer async for answer in client.infill(target(uri, version))]
+    assert isinstance(answers[-1], Result)
+    return answers[-1].results[0].result.fills[0]
+
+
+async def idle(client: Client) -> None:
+    async with asyncio.timeout(30):
+        while (status := await client.status()).running or status.queued:
+            await asyncio.sleep(0.01)
+
+
+def at(address: str) -> Address:
+    return Address(f"http://{address}")
+
+
+async def test_a_document_is_filled_as_it_was_changed() -> None:
+    async with live() as (_, address), await Client.connect(at(address), name="test") as client:
+        await client.open("a", "größe", 1, path="/a.py")
+        await client.change("a", 2, [Edit(0, 1, "G")])
+        assert await fill(client, version=2) == expected("Größe", 0)
+        assert (await client.status()).documents == 1
+        await client.close("a")
+        with pytest.raises(ServiceError, match="open"):
+            await fill(client, version=2)
+
+
+async def test_progress_steps_and_the_result_last() -> None:
+    async with live() as (_, address), await Client.connect(at(address)) as client:
+        await client.open("a", "text", 1)
+        infill = client.infill(target(steps=3), options=slowly(0.03), snapshots=True)
+        answers = [answer async for answer in infill]
+        kinds = [type(answer) for answer in answers if not isinstance(answer, Progress)]
+        assert kinds == [Step, Step, Step, Result]
+
+
+async def test_leaving_the_iterator_cancels_the_request() -> None:
+    async with live() as (_, address), await Client.connect(at(address)) as client:
+        await client.open("a", "text", 1)
+        async with aclosing(client.infill(target(steps=ENDLESS), options=slowly(), snapshots=True)) as answers:
+            async for answer in answers:
+                if isinstance(answer, Step):
+                    break
+        await idle(client)
+        assert await fill(client) == expected("text", 0)
+
+
+async def test_cancelling_the_task_cancels_the_request() -> None:
+    async with live() as (_, address), await Client.connect(at(address)) as client:
+        await client.open("a", "text", 1)
+        running = asyncio.Event()
+
+        async def follow() -> None:
+            async for _ in client.infill(target(steps=ENDLESS), options=slowly()):
+                running.set()
+
+        following = asyncio.create_task(follow())
+        await running.wait()
+        following.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await following
+        await idle(client)
+
+
+async def test_a_superseded_request_raises_its_code() -> None:
+    async with live() as (_, address), await Client.connect(at(address)) as client:
+        await client.open("a", "text", 1)
+        older = asyncio.create_task(anext(_results(client)))
+        await asyncio.sleep(0.05)
+        assert await fill(client) == expected("text", 0)
+        with pytest.raises(ServiceError) as caught:
+            await older
+        assert caught.value.code == "superseded"
+
+
+async def _results(client: Client):  # type: ignore[no-untyped-def]
+    async for answer in client.infill(target(steps=ENDLESS), options=slowly()):
+        if isinstance(answer, Result):
+            yield answer
+
+
+async def test_feedback_reaches_the_service() -> None:
+    async with live() as (service, address), await Client.connect(at(address)) as client:
+        await client.feedback("request-1", "accepted")
+        await client.status()
+        assert service.feedback == {"accepted": 1}
+
+
+async def test_a_broken_connection_is_made_again_and_nothing_is_missing() -> None:
+    async with live() as (service, address), await Client.connect(at(address)) as client:
+        await client.open("a", "text", 1)
+        await client.open("gone", "text", 1)
+        answer = asyncio.create_task(_first_result(client, steps=20))
+        await idle_or_running(client, running=1)
+        _break(client)
+        await client.change("a", 2, [Edit(0, 0, "more ")])  # while there is no connection
+        await client.close("gone")
+        assert await fill(client, version=2) == expected("more text", 0)
+        assert (await client.status()).documents == 1
+        assert len(service.sessions) == 1  # it was resumed
+        answer.cancel()
+
+
+async def test_a_request_under_way_is_asked_again_after_a_break() -> None:
+    async with live() as (_, address), await Client.connect(at(address)) as client:
+        await client.open("a", "text", 1)
+        answer = asyncio.create_task(_first_result(client, steps=20))
+        await idle_or_running(client, running=1)
+        _break(client)
+        assert (await answer).results[0].result.fills == (expected("text", 0),)
+
+
+async def _first_result(client: Client, *, steps: int) -> Result:
+    async for answer in client.infill(target(steps=steps), options=slowly(0.02)):
+        if isinstance(answer, Result):
+            return answer
+    raise AssertionError("no result")
+
+
+async def idle_or_running(client: Client, *, running: int) -> None:
+    async with asyncio.timeout(30):
+        while (await client.status()).running != running:
+            await asyncio.sleep(0.005)
+
+
+def _break(client: Client) -> None:
+    """Break the connection as a network would."""
+    assert client._connection is not None
+    client._connection.transport.abort()
+
+
+async def test_another_service_is_found_after_the_first_has_ended() -> None:
+    """Documents come along: the second service knows nothing of the first one's sessions."""
+    addresses: list[str] = []
+
+    async def locate() -> Address:
+        return at(addresses[-1])
+
+    async with live() as (_, first):
+        addresses.append(first)
+        client = await Client.connect(locate)
+        await client.open("a", "text", 1)
+        await client.change("a", 2, [Edit(0, 1, "T")])
+    async with live() as (_, second), client:
+        addresses.append(second)
+        assert await fill(client, version=2) == expected("Text", 0)
+
+
+async def test_a_refused_change_is_mended_by_opening_again() -> None:
+    async with live(messages_per_s=5) as (_, address), await Client.connect(at(address)) as client:
+        await client.open("a", "", 0)
+        for version in range(1, 12):
+            await client.change("a", version, [Edit(version - 1, version - 1, "x")])
+        await asyncio.sleep(2)
+        assert await fill(client, version=11) == expected("x" * 11, 0)
+
+
+async def test_an_edit_that_does_not_fit_is_refused_here_and_there() -> None:
+    async with live() as (_, address), await Client.connect(at(address)) as client:
+        await client.open("a", "text", 1)
+        with pytest.raises(ServiceError, match="outside"):
+            await client.change("a", 2, [Edit(9, 9, "")])
+        assert (await client.status()).documents == 0
+
+
+async def test_a_wrong_token_is_an_error_at_once() -> None:
+    async with live(token="secret") as (_, address):
+        for token, said in (("wrong", "does not take the token"), ("", "asks for a token")):
+            with pytest.raises(ServiceError, match=said) as caught:
+                await Client.connect(Address(f"http://{address}", token))
+            assert caught.value.code == "unauthorized"
+        async with await Client.connect(Address(f"http://{address}", "secret")) as client:
+            await client.status()
+
+
+async def test_nobody_there_is_an_error_after_a_while() -> None:
+    with pytest.raises(OSError, match=r"^http://127.0.0.1:9 does not answer$"):
+        await Client.connect(Address("http://127.0.0.1:9"), give_up_s=0.2)
+
+
+async def test_the_end_of_the_client_ends_its_requests() -> None:
+    async with live() as (_, address):
+        client = await Client.connect(at(address))
+        await client.open("a", "text", 1)
+        waiting = asyncio.create_task(_first_result(client, steps=ENDLESS))
+        await idle_or_running(client, running=1)
+        await client.aclose()
+        for call in (waiting, client.status(), client.open("b", "")):
+            with pytest.raises(ServiceError) as caught:
+                await call
+            assert caught.value.code == "cancelled"

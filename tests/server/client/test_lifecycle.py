@@ -1,0 +1,142 @@
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import filelock
+import pytest
+
+from lacuna_server.client import lifecycle
+from lacuna_server.client.lifecycle import AlreadyRunningError, LifecycleError, Running
+
+HERE = Running(os.getpid(), "http://127.0.0.1:1", "secret")
+HOLDER = """
+import os, time
+from lacuna_server.client import lifecycle
+from lacuna_server.client.lifecycle import Running
+with lifecycle.only_service():
+    lifecycle.announce(Running(os.getpid(), "http://127.0.0.1:1", ""))
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The runtime folder of this test."""
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    return tmp_path / "lacuna"
+
+
+@pytest.fixture
+def holder() -> Iterator[subprocess.Popen[str]]:
+    """Another process that is the service."""
+    with subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def test_the_file_is_for_its_user_only_and_goes_with_the_service(folder: Path) -> None:
+    assert lifecycle.find() is None
+    with lifecycle.only_service() as left_behind:
+        assert left_behind is None
+        assert lifecycle.find() is None  # starting: it has not said yet where it is
+        lifecycle.announce(HERE)
+        assert stat.S_IMODE((folder / lifecycle.FILE_NAME).stat().st_mode) == 0o600
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert lifecycle.find() == HERE
+    assert lifecycle.find() is None
+    assert not (folder / lifecycle.FILE_NAME).exists()
+
+
+def test_a_second_service_finds_the_first(holder: subprocess.Popen[str]) -> None:
+    with pytest.raises(AlreadyRunningError, match=str(holder.pid)) as caught, lifecycle.only_service():
+        pass
+    assert caught.value.running == lifecycle.find() == Running(holder.pid, "http://127.0.0.1:1", "")
+
+
+def test_what_a_killed_service_left_behind_is_noticed(holder: subprocess.Popen[str], folder: Path) -> None:
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    assert (folder / lifecycle.FILE_NAME).exists()
+    assert lifecycle.find() is None
+    with lifecycle.only_service() as left_behind:
+        assert left_behind is not None
+        assert left_behind.pid == holder.pid
+
+
+def test_a_killed_services_file_is_not_found_while_the_next_one_starts(
+    holder: subprocess.Popen[str], folder: Path
+) -> None:
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    with filelock.FileLock(folder / lifecycle.LOCK_NAME):  # the next one, before it has removed the file
+        assert (folder / lifecycle.FILE_NAME).exists()
+        assert lifecycle.find() is None
+
+
+def test_many_who_look_at_once_do_not_take_each_other_for_the_service(
+    holder: subprocess.Popen[str], folder: Path
+) -> None:
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: [lifecycle.find() for _ in range(200)], range(8)))
+    assert [one for those in found for one in those if one is not None] == []
+
+
+def test_a_folder_that_others_may_enter_is_closed_to_them(folder: Path) -> None:
+    folder.mkdir(mode=0o755)
+    with lifecycle.only_service():
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_another_user_is_not_used(folder: Path) -> None:
+    folder.mkdir(mode=0o777)
+    os.chown(folder, 12345, 12345)
+    with (
+        pytest.raises(LifecycleError, match="cannot use"),
+        lifecycle.only_service(),
+    ):
+        pass
+    assert lifecycle.find() is None
+
+
+def test_a_link_to_a_folder_is_not_used(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    folder.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(LifecycleError, match="no folder of this user's own"), lifecycle.only_service():
+        pass
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"pid": "x"}'])
+def test_a_damaged_file_is_no_service(folder: Path, content: bytes) -> None:
+    with lifecycle.only_service():
+        lifecycle.announce(HERE)
+        (folder / lifecycle.FILE_NAME).write_bytes(content)
+        assert lifecycle.find() is None
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_full_disk_is_one_line(folder: Path, full_disk: Callable[[], AbstractContextManager[None]]) -> None:
+    with lifecycle.only_service(), full_disk(), pytest.raises(LifecycleError) as caught:
+        lifecycle.announce(HERE)
+    assert "File too large" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert [file.name for file in folder.iterdir() if file.name != lifecycle.LOCK_NAME] == []
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(folder: Path) -> None:
+    folder.write_text("in the way")
+    with pytest.raises(LifecycleError, match="cannot use"), lifecycle.only_service():
+        pass
+    assert lifecycle.find() is None

@@ -1,0 +1,197 @@
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Region
+from lacuna_server.console import files
+from lacuna_server.console.files import MARKER, Document
+
+# Pieces that break tools: both line ends and a lone one, tabs, combining characters, emoji with joiners, a BOM.
+TRICKY = [
+    "\r\n",
+    "\n",
+    "\r",
+    "\t",
+    "e\u0301",
+    "👩‍👩‍👧",
+    "🇩🇪",
+    "\ufeff",
+    "\u2028",
+    "x",
+    " ",
+    "<<",
+    ">>",
+    "<<fill",
+    "ä",
+    "\x1b[0m",
+]
+texts = st.lists(
+    st.sampled_from(TRICKY) | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=5)
+).map("".join)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "code.py"
+
+
+def document(text: str) -> Document:
+    return Document(Path("code.py"), text, os.stat(__file__))
+
+
+def put(file: Path, text: str) -> Document:
+    file.write_bytes(text.encode())
+    return files.read(file)
+
+
+@given(outside=st.lists(texts, min_size=2, max_size=5), fills=st.lists(texts, min_size=4, max_size=4))
+def test_every_byte_outside_the_gaps_survives(
+    tmp_path_factory: pytest.TempPathFactory, outside: list[str], fills: list[str]
+) -> None:
+    outside = [text.replace(MARKER, "") for text in outside]
+    file = tmp_path_factory.mktemp("files") / "code.py"
+    read = put(file, MARKER.join(outside))
+    regions = [Region(start, end) for start, end in files.find_markers(read)]
+    assert len(regions) == len(outside) - 1
+    fills = [files.adapt_newlines(read, fill) for fill in fills[: len(regions)]]
+    files.write(read, files.splice(read.text, regions, fills))
+    expected = outside[0] + "".join(fill + text for fill, text in zip(fills, outside[1:], strict=True))
+    assert file.read_bytes() == expected.encode()
+
+
+@given(before=texts, after=texts)
+def test_a_position_means_the_same_place_as_counting_characters(before: str, after: str) -> None:
+    text = before + after
+    bom = text.startswith(files.BOM)
+    if (before.endswith("\r") and after.startswith("\n")) or (bom and not before):
+        return  # inside a line end, and before the BOM: no position names these
+    lines = files.LINE_END.split(before)
+    column = len(lines[-1]) - (bom and len(lines) == 1)
+    assert files.offset_at(document(text), f"{len(lines)}:{column}") == len(before.encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "offset"),
+    [
+        ("", "1:0", 0),
+        ("ab\ncd", "2:1", 4),
+        ("ab\r\ncd", "2:0", 4),
+        ("ab\n", "2:0", 3),
+        ("ä👍x", "1:2", 6),
+        ("\ufeffab", "1:0", 3),
+        ("\tx", "1:1", 1),
+    ],
+    ids=["empty", "lf", "crlf", "after-the-last-newline", "wide", "bom", "tab"],
+)
+def test_positions(text: str, position: str, offset: int) -> None:
+    assert files.offset_at(document(text), position) == offset
+
+
+@pytest.mark.parametrize(
+    ("position", "message"),
+    [
+        ("0:0", r"line 0 is outside code\.py, which has 2 lines"),
+        ("3:0", r"line 3 is outside code\.py, which has 2 lines"),
+        ("1:4", r"column 4 is outside line 1 of code\.py, which has 3 characters"),
+        ("12", "a position is LINE:COL, such as 12:4, not '12'"),
+        ("a:b", "a position is LINE:COL"),
+        ("1:-1", "a position is LINE:COL"),
+        ("", "a position is LINE:COL"),
+    ],
+)
+def test_positions_outside_the_file_are_refused(position: str, message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        files.offset_at(document("abc\r\nd"), position)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [(b"\x7fELF\0\0", "is a binary file"), (b"caf\xe9\n", "is not UTF-8 text: byte 0xe9 at offset 3")],
+    ids=["binary", "latin-1"],
+)
+def test_what_is_no_text_is_refused(file: Path, data: bytes, message: str) -> None:
+    file.write_bytes(data)
+    with pytest.raises(RequestError, match=message):
+        files.read(file)
+
+
+def test_a_directory_a_pipe_and_a_missing_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="is a directory"):
+        files.read(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(RequestError, match="is not a regular file"):
+        files.read(tmp_path / "pipe")
+    with pytest.raises(FileNotFoundError):
+        files.read(tmp_path / "none")
+
+
+def test_a_file_without_a_marker_is_refused() -> None:
+    with pytest.raises(RequestError, match=r"code\.py has no <<fill>> marker"):
+        files.find_markers(document("x = << fill >>"))
+
+
+def test_a_fill_takes_on_the_line_ends_of_the_document() -> None:
+    assert files.adapt_newlines(document("a\r\nb\n"), "x\ny\r\nz") == "x\r\ny\r\nz"
+    assert files.adapt_newlines(document("a\nb"), "x\ny") == "x\ny"
+    assert files.adapt_newlines(document("a"), "x\ny") == "x\ny"
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o600, 0o444, 0o664])
+def test_the_mode_is_kept(file: Path, mode: int) -> None:
+    file.write_text("x")
+    file.chmod(mode)
+    files.write(files.read(file), "y")
+    assert stat.S_IMODE(file.stat().st_mode) == mode
+    assert file.read_text() == "y"
+
+
+def test_a_link_stays_a_link(file: Path, tmp_path: Path) -> None:
+    target = tmp_path / "elsewhere" / "target.py"
+    target.parent.mkdir()
+    target.write_text("x")
+    file.symlink_to(target)
+    files.write(files.read(file), "y")
+    assert file.is_symlink()
+    assert target.read_text() == "y"
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root may give a file away")
+def test_the_owner_is_kept(file: Path) -> None:
+    file.write_text("x")
+    os.chown(file, 12345, 54321)
+    files.write(files.read(file), "y")
+    assert (file.stat().st_uid, file.stat().st_gid) == (12345, 54321)
+
+
+@pytest.mark.parametrize("change", ["content", "replaced", "gone"])
+def test_a_file_that_changed_in_the_meantime_is_left_alone(file: Path, change: str) -> None:
+    read = put(file, "x")
+    if change == "gone":
+        file.unlink()
+    elif change == "replaced":
+        other = file.with_name("other")
+        other.write_text("z")
+        os.replace(other, file)
+    else:
+        file.write_text("zz")
+    with pytest.raises(RequestError):
+        files.write(read, "y")
+    assert not file.exists() if change == "gone" else file.read_text().startswith("z")
+    assert [path.name for path in file.parent.iterdir()] == ([] if change == "gone" else ["code.py"])
+
+
+def test_a_disk_that_fills_up_leaves_the_file_as_it_was(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    read = put(file, "x")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(RequestError, match=r"cannot write .*code\.py: No space left on device"):
+        files.write(read, "y")
+    assert file.read_text() == "x"
+    assert [path.name for path in file.parent.iterdir()] == ["code.py"]

@@ -1,0 +1,95 @@
+import io
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+from rich.console import Console
+
+from lacuna_model.core.params import FillStats, InfillResult, Region, SlotView, Snapshot
+from lacuna_server.console import files, live
+from lacuna_server.console.files import Document
+from lacuna_server.console.live import LiveView
+
+CODE = "".join(f"before{i} = {i}\n" for i in range(20)) + "def f(a):\n\treturn <<fill>> + 1\n" + "after = 1\n" * 20
+SLOTS = (
+    SlotView("a", "committed", 0.99),
+    SlotView(" *", "draft", 0.4),
+    SlotView("", "mask", 0.0),
+    SlotView("", "committed", 0.9),
+    SlotView(" beyond", "draft", 0.1),
+)
+RESULT = InfillResult("ok", "", ("a * 2",), FillStats(nfe=7, tokens=12, ms=200.0))
+
+
+def document(text: str = CODE) -> tuple[Document, list[Region]]:
+    read = Document(Path("code.py"), text, os.stat(__file__))
+    return read, [Region(start, end) for start, end in files.find_markers(read)]
+
+
+def stream() -> Generator[Snapshot, None, InfillResult]:
+    for step in range(1, 4):
+        yield Snapshot(step, ("a *",), (SLOTS,))
+    return RESULT
+
+
+def screen(*, terminal: bool) -> tuple[Console, io.StringIO]:
+    written = io.StringIO()
+    colours = "truecolor" if terminal else None
+    console = Console(file=written, force_terminal=terminal, width=100, height=40, color_system=colours)
+    return console, written
+
+
+def test_slots_are_coloured_by_state_and_confidence_up_to_the_end_of_the_gap() -> None:
+    text = live.slots_text(SLOTS)
+    assert text.plain == f"a *{live.MASK}"
+    sure, draft = live.slot_style(SLOTS[0]), live.slot_style(SLOTS[1])
+    assert (sure.bold, sure.dim, draft.bold, draft.dim) == (True, False, False, True)
+    assert sure.color is not None
+    assert draft.color is not None
+    assert sure.color.triplet is not None
+    assert sure.color.triplet.green > sure.color.triplet.red
+    assert draft.color.triplet is not None
+    assert draft.color.triplet.red > draft.color.triplet.green
+
+
+def test_text_that_is_written_anew_before_the_gap_is_not_shown_twice() -> None:
+    slots = [SlotView("return su", "committed", 0.9), SlotView("m(", "draft", 0.5)]
+    assert live.gap_text(slots, "um(").plain == "um("
+    assert live.gap_text(SLOTS[:2], "a *").plain == "a *"
+
+
+def test_a_gap_that_was_filled_before_shows_its_fill() -> None:
+    assert live.gap_text((), "done").plain == "done"
+
+
+def test_a_terminal_shows_every_frame_and_the_end() -> None:
+    console, written = screen(terminal=True)
+    with LiveView(console, *document()) as view:
+        assert view.follow(stream()) is RESULT
+    shown = written.getvalue()
+    assert "a * 2" in shown
+    assert "ok: 12 tokens in 7 passes, 0.20 s, 60 tok/s" in shown
+
+
+def test_anything_else_gets_a_line_now_and_then_and_no_escape_sequence() -> None:
+    console, written = screen(terminal=False)
+    times = iter([0.0, 0.0, 0.1, 0.6, 0.7])
+    with LiveView(console, *document(), clock=lambda: next(times)) as view:
+        view.follow(stream())
+    lines = written.getvalue().splitlines()
+    assert lines == [
+        "step 2  1/3 slots  0.6 s  1.67 tok/s",
+        "ok: 12 tokens in 7 passes, 0.20 s, 60 tok/s, 0 corrections",
+    ]
+
+
+def test_a_fill_that_failed_has_no_fills_to_show() -> None:
+    console, written = screen(terminal=True)
+
+    def failing() -> Generator[Snapshot, None, InfillResult]:
+        yield Snapshot(1, ("a",), (SLOTS,))
+        return InfillResult("no_valid_fill", CODE, (), FillStats())
+
+    with LiveView(console, *document()) as view:
+        view.follow(failing())
+    assert "no_valid_fill: 0 tokens" in written.getvalue()

@@ -1,0 +1,71 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.server.worker.test_streams import full_pipe
+
+from lacuna_server.daemon import logs
+
+CASE = """
+import pathlib, sys
+import structlog
+from lacuna_server.daemon import logs
+logs.configure(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else None)
+for number in range(5000):
+    structlog.get_logger().info("line", number=number)
+print("printed", file=sys.stderr)
+print("printed")
+raise SystemExit(7)
+"""
+
+
+def test_a_full_disk_is_no_error() -> None:
+    with open("/dev/full", "w") as full:
+        said = subprocess.run([sys.executable, "-c", CASE], stdout=full, stderr=full, timeout=60)
+    assert said.returncode == 7
+
+
+def test_nobody_waits_for_a_pipe_that_nobody_reads() -> None:
+    reading, writing, _ = full_pipe()
+    os.set_blocking(writing, True)
+    said = subprocess.run([sys.executable, "-c", CASE], stdout=writing, stderr=writing, timeout=60)
+    assert said.returncode == 7
+    os.close(reading)
+    os.close(writing)
+
+
+def test_the_file_is_for_its_user_only_and_is_appended_to(tmp_path: Path) -> None:
+    file = tmp_path / "service.log"
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", CASE.replace("5000", "2"), str(file)], timeout=60)
+    text = file.read_text()
+    assert (text.count("event=line"), text.count("printed")) == (4, 4)
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_long_log_is_turned_over_for_all_who_write_to_it(tmp_path: Path) -> None:
+    file = tmp_path / "service.log"
+    with file.open("ab", buffering=0) as service, file.open("ab", buffering=0) as worker:
+        service.write(b"x" * logs.TURN_OVER_BYTES)
+        logs.turn_over(file)
+        service.write(b"of the service\n")
+        worker.write(b"of the worker\n")
+    assert file.read_bytes() == b"of the service\nof the worker\n"
+    assert (tmp_path / "service.old.log").stat().st_size == logs.TURN_OVER_BYTES
+
+
+def test_a_short_one_is_not(tmp_path: Path) -> None:
+    file = tmp_path / "service.log"
+    file.write_bytes(b"short")
+    logs.turn_over(file)
+    assert file.read_bytes() == b"short"
+    logs.turn_over(tmp_path / "none.log")
+
+
+def test_where_there_is_no_room_for_a_copy_there_is_room_again(tmp_path: Path) -> None:
+    file = tmp_path / "service.log"
+    file.write_bytes(b"x" * logs.TURN_OVER_BYTES)
+    (tmp_path / "service.old.log").mkdir()  # no copy can be written there
+    logs.turn_over(file)
+    assert file.read_bytes() == b""

@@ -1,0 +1,79 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.server.http.scripted import snapshots
+
+from lacuna_model.core.params import FillStats, InfillResult, SlotView, Snapshot
+from lacuna_server.http.shapes.answer import Answer, Deltas, cut, progress, settled, without_stop_start
+from lacuna_server.http.shapes.question import Question
+
+
+def canvas(*slots: tuple[str, str], fill: str | None = None) -> Snapshot:
+    views = tuple(SlotView(text, state, 0.5) for text, state in slots)
+    return Snapshot(1, ("".join(text for text, _ in slots) if fill is None else fill,), (views,))
+
+
+@given(
+    text=st.text("ab \n", max_size=30),
+    stops=st.lists(st.sampled_from(["\n\n", "\n \n", "ab", "b\na", "\n"]), max_size=3),
+)
+def test_pieces_add_up_to_what_is_cut_at_the_stops(text: str, stops: list[str]) -> None:
+    deltas = Deltas(stops)
+    pieces = [deltas.after(snapshot) for snapshot in snapshots(text)]
+    assert "".join([*pieces, deltas.last(cut(text, stops))]) == cut(text, stops)
+
+
+@given(text=st.text("ab \n", min_size=1, max_size=30), lines=st.integers(0, 5))
+def test_pieces_are_never_more_than_a_deadline_leaves(text: str, lines: int) -> None:
+    """A deadline keeps whole lines; what was sent by then has to be the beginning of them."""
+    kept = "".join(text.splitlines(keepends=True)[:lines])
+    deltas = Deltas([])
+    sent = ""
+    for snapshot in snapshots(text):
+        if settled(snapshot).count("\n") < lines:
+            sent += deltas.after(snapshot)
+    assert kept.startswith(sent) or not lines
+
+
+def test_only_whole_committed_lines_are_settled() -> None:
+    assert settled(canvas(("a", "committed"), ("\n", "committed"), ("b", "committed"))) == "a"
+    assert settled(canvas(("a", "committed"), ("\n", "draft"), ("b", "committed"))) == ""
+    assert settled(canvas(("a", "committed"), ("\n", "draft"), ("\n", "committed"))) == ""
+    assert settled(Snapshot(3, ("one\ntwo",), ((),))) == "one"
+
+
+def test_a_character_of_two_tokens_is_not_settled_in_halves() -> None:
+    halves = canvas(("a\n", "committed"), ("\ufffd", "committed"), ("\ufffd\nb", "committed"), fill="a\né\nb")
+    assert settled(halves) == "a"
+
+
+@pytest.mark.parametrize(
+    ("text", "stops", "kept"),
+    [("one two", ["two", "ne"], "o"), ("one", ["x", ""], "one"), ("one", [], "one"), ("one", ["one"], "")],
+)
+def test_the_first_stop_string_cuts(text: str, stops: list[str], kept: str) -> None:
+    assert cut(text, stops) == kept
+
+
+def test_the_start_of_a_stop_string_is_held_back() -> None:
+    assert without_stop_start("one <|", ["<|end|>", "x"]) == "one "
+    assert without_stop_start("one", ["one two", "e t"]) == ""
+
+
+def test_why_a_fill_ended() -> None:
+    question = Question(before="x", max_tokens=4, stop=("!",))
+    short, full = FillStats(tokens=3), FillStats(tokens=4)
+    assert Answer.of(question, InfillResult("ok", "", ("a",), short)).finish == "stop"
+    assert Answer.of(question, InfillResult("ok", "", ("a",), full)).finish == "length"
+    assert Answer.of(question, InfillResult("ok", "", ("a!b",), full)).finish == "stop"
+    assert Answer.of(question, InfillResult("deadline", "", ("a",), short)).finish == "length"
+
+
+def test_alternatives_are_cut_too() -> None:
+    result = InfillResult("ok", "", ("a!b",), FillStats(), alternatives=(("c!",), ("d",)))
+    assert Answer.of(Question(before="", stop=("!",)), result).texts == ("a", "c", "d")
+
+
+def test_progress_is_the_share_of_committed_slots() -> None:
+    assert progress(canvas(("a", "committed"), ("b", "draft"))) == 0.5
+    assert progress(Snapshot(1, ("",), ((),))) == 0.0

@@ -1,0 +1,83 @@
+"""What existing clients send is taken, in every shape: prompts in lists, counts as 4.0, halves of surrogate pairs."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.server.http.scripted import Script, serving
+
+from lacuna_server.http.shapes import leniently
+from lacuna_server.http.shapes.table import SHAPES
+
+TEXT_PATHS = ["/v1/completions", "/v1/fim/completions", "/completion"]
+
+
+@pytest.mark.parametrize("path", TEXT_PATHS)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"prompt": ["x = "]},
+        {"prompt": "x = ", "max_tokens": 4.0, "n_predict": 4.0},
+        {"prompt": "x = ", "max_tokens": -1, "n_predict": -1},
+        {"prompt": "x = ", "stop": None, "seed": None, "temperature": 1, "logit_bias": {}, "best_of": 1},
+        {"prompt": "x = ", "stop": "\n"},
+        {"prompt": "x = ", "stop": ["\n", "\r"]},
+    ],
+    ids=json.dumps,
+)
+async def test_what_clients_send_is_served(path: str, fields: dict[str, Any]) -> None:
+    async with serving(Script()) as client:
+        response = await client.post(path, content=json.dumps(fields))
+    assert response.status_code == 200
+
+
+async def test_infill_takes_a_list_and_no_extra() -> None:
+    body = {"input_prefix": "x", "input_suffix": "\n", "prompt": [" = "], "input_extra": None, "n_predict": 8.0}
+    async with serving(Script()) as client:
+        assert (await client.post("/infill", content=json.dumps(body))).status_code == 200
+
+
+@pytest.mark.parametrize("path", TEXT_PATHS)
+async def test_half_a_surrogate_pair_is_a_character_that_nobody_knows(path: str) -> None:
+    async with serving(Script()) as client:
+        response = await client.post(path, content=rb'{"prompt": "s = \ud83d", "max_tokens": 4}')
+    assert response.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b'{"prompt": ["a", "b"]}', "2 of them"),
+        (b'{"prompt": []}', "0 of them"),
+        (b'{"prompt": [1, 2]}', "Expected `str`, got `int`"),
+        (b'{"prompt": "x", "max_tokens": 4.5}', "Expected `int"),
+        (b'{"prompt": "x", "max_tokens": 1e300}', "Expected `int"),
+        (b'{"prompt": "x", "max_tokens": "4"}', "Expected `int"),
+        (b"[1.0]", "Expected `object`"),
+    ],
+)
+async def test_what_cannot_be_meant_is_one_line(content: bytes, why: str) -> None:
+    async with serving(Script()) as client:
+        response = await client.post("/v1/completions", content=content)
+    assert response.status_code == 400
+    message = response.json()["error"]["message"]
+    assert why in message
+    assert "\n" not in message
+
+
+@given(
+    st.dictionaries(
+        st.text(), st.one_of(st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text(), st.none())
+    )
+)
+def test_anything_else_is_read_as_json_is(value: dict[str, Any]) -> None:
+    found = leniently.decode(json.dumps(value).encode())
+    assert found == value or any(isinstance(one, float) for one in value.values())
+
+
+def test_every_shape_reads_through_it() -> None:
+    for shape in SHAPES:
+        with pytest.raises(Exception, match="Expected `object`"):
+            shape.read(b"[]", "model")

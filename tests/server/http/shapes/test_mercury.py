@@ -1,0 +1,68 @@
+import msgspec
+import pytest
+
+from lacuna_server.http.shapes import mercury
+from lacuna_server.http.shapes.mercury import ChatRequest, Edit
+from lacuna_server.wire.protocol import ServiceError
+
+FILE = "<|current_file_content|>\n{}\n<|/current_file_content|>"
+
+
+def asked(content: str, **more: object) -> ChatRequest:
+    return msgspec.convert({"messages": [{"role": "user", "content": content}], **more}, ChatRequest)
+
+
+def test_continue_puts_the_tags_on_lines_of_their_own() -> None:
+    content = FILE.format(
+        "current_file_path: a.py\none\n<|code_to_edit|>\ntwo <|cursor|>three\nfour\n<|/code_to_edit|>\nfive\n"
+    )
+    edit = Edit.parse(content)
+    assert (edit.path, edit.before, edit.head, edit.tail) == ("a.py", "one\n", "two ", "three\nfour")
+    assert edit.after.startswith("\nfive\n")
+    assert edit.show("X, ") == "```\ntwo X, three\nfour\n```"
+    assert edit.show("") == "None"
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("hello", "lacks <|current_file_content|>"),
+        (FILE.format("no region"), "or <|code_to_edit|> within it"),
+        (FILE.format("<|code_to_edit|>\nno cursor\n<|/code_to_edit|>"), "lacks <|cursor|>"),
+    ],
+)
+def test_an_edit_without_a_tag_says_which(content: str, why: str) -> None:
+    with pytest.raises(ServiceError) as caught:
+        mercury.edit(asked(content), "model")
+    assert caught.value.code == "bad_request"
+    assert why in str(caught.value)
+
+
+def test_an_update_without_its_original_is_refused() -> None:
+    with pytest.raises(ServiceError, match="original_code"):
+        mercury.applied(asked("<|update_snippet|>x<|/update_snippet|>"), "model")
+
+
+def test_no_message_is_refused() -> None:
+    with pytest.raises(ServiceError, match="messages"):
+        mercury.chat(ChatRequest(messages=[]), "model")
+
+
+@pytest.mark.parametrize(
+    ("lengths", "limit"),
+    [
+        ({}, None),
+        ({"max_tokens": -1}, None),
+        ({"max_tokens": 5}, 5),
+        ({"max_tokens": 5, "max_completion_tokens": 7}, 7),
+    ],
+)
+def test_both_names_of_the_length_are_read(lengths: dict[str, int], limit: int | None) -> None:
+    assert asked("", **lengths).limit() == limit
+
+
+def test_a_message_of_nothing_but_opening_tags_is_refused_as_soon_as_any() -> None:
+    tags = ("<|recently_viewed_code_snippet|>", "<|current_file_content|><|code_to_edit|>", "<|original_code|>")
+    for tag in tags:
+        with pytest.raises(ServiceError):
+            mercury.chat(asked(tag * 100_000), "model")

@@ -1,0 +1,47 @@
+import msgspec
+from tests.server.http.scripted import snapshots
+
+from lacuna_model.core.params import FillStats
+from lacuna_server.http.shapes.answer import Answer
+from lacuna_server.http.shapes.openai import TextExchange, TextRequest
+
+ANSWER = Answer(("one\ntwo", "other"), "stop", FillStats(tokens=4, context_tokens=20))
+
+
+def exchange(**fields: object) -> TextExchange:
+    return TextExchange(msgspec.convert({"prompt": "x", **fields}, TextRequest), "model")
+
+
+def test_every_fill_is_a_choice() -> None:
+    reply = exchange(n=2).reply(ANSWER)
+    assert [(choice.index, choice.text, choice.finish_reason) for choice in reply.choices] == [
+        (0, "one\ntwo", "stop"),
+        (1, "other", "stop"),
+    ]
+    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.usage.total_tokens) == (20, 4, 24)
+
+
+def test_a_stream_tells_the_first_fill_in_pieces_and_the_others_whole() -> None:
+    asked = exchange(n=2, stream=True)
+    chunks = [chunk for snapshot in snapshots("one\ntwo") for chunk in asked.chunks(snapshot)] + list(
+        asked.last(ANSWER)
+    )
+    told = [(choice.index, choice.text, choice.finish_reason) for chunk in chunks for choice in chunk.choices]
+    assert told == [(0, "one", None), (0, "\ntwo", "stop"), (1, "other", "stop")]
+    assert len({(chunk.id, chunk.created, chunk.model) for chunk in chunks}) == 1
+
+
+def test_the_usage_comes_last_where_it_is_asked_for() -> None:
+    *chunks, last = exchange(stream=True, stream_options={"include_usage": True}).last(ANSWER)
+    assert all(chunk.usage is None for chunk in chunks)
+    assert (last.choices, last.usage.total_tokens) == ([], 24)
+
+
+def test_nothing_wanted_is_answered_at_once() -> None:
+    assert exchange(max_tokens=0).ready.texts == ("",)
+    assert exchange().ready is None
+
+
+def test_options_of_other_models_change_nothing() -> None:
+    plain = exchange().question
+    assert exchange(logit_bias={"1": 2}, best_of=3, top_p=0.1, echo=False, user="me").question == plain

@@ -1,0 +1,66 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lacuna_model.core.errors import RequestError
+from lacuna_server.refactor.places.gather import gather
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    files = {
+        "a.py": "a\n",
+        "lib/b.py": "b\n",
+        "lib/c.js": "c\n",
+        "build/d.py": "d\n",
+        "node_modules/e.js": "e\n",
+        "notes.txt": "f\n",
+        "keys.py": f"token = '{'ghp_' + 'a1B2' * 9}'\n",
+        ".gitignore": "build/\n",
+        "credentials.json": "{}\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "latin.py").write_bytes(b"caf\xe9\n")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def names(*places: str, languages: tuple[str, ...] = ()) -> list[str]:
+    return sorted(source.path for source in gather(places, languages)[0])
+
+
+def test_a_folder_is_seen_as_git_sees_it(project: Path) -> None:
+    assert names(".") == ["a.py", "lib/b.py", "lib/c.js"]
+    assert names(".", languages=("python",)) == ["a.py", "lib/b.py"]
+    assert names("lib", "lib/b.py") == ["lib/b.py", "lib/c.js"]
+    assert names(str(project / "lib")) == [str(project / "lib/b.py"), str(project / "lib/c.js")]
+
+
+def test_globs(project: Path) -> None:
+    assert names("**/*.py") == ["a.py", "lib/b.py"]
+    assert names("lib/*") == ["lib/b.py", "lib/c.js"]
+
+
+def test_what_is_left_out_is_said(project: Path) -> None:
+    assert sorted(gather(["."])[1]) == [
+        "keys.py is generated or holds a credential",
+        "latin.py is not UTF-8 text: byte 0xe9 at offset 3",
+    ]
+
+
+def test_a_file_named_by_itself_is_taken(project: Path) -> None:
+    assert names("build/d.py", "keys.py") == ["build/d.py", "keys.py"]
+    (forced,), _ = gather(["notes.txt"], forced="python")
+    assert forced.language.name == "python"
+    with pytest.raises(RequestError, match=r"notes.txt: no language is known"):
+        gather(["notes.txt"])
+    with pytest.raises(RequestError, match="not UTF-8"):
+        gather(["latin.py"])
+    with pytest.raises(RequestError, match="nowhere: no such file or folder"):
+        gather(["nowhere"])
+    with pytest.raises(RequestError, match="unknown language 'klingon'"):
+        gather(["a.py"], forced="klingon")

@@ -1,0 +1,76 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from lacuna_server.refactor.places.gather import gather
+from lacuna_server.refactor.places.globs import Glob
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with links out of it and inside it, beside another one."""
+    for name in ("project/a.py", "project/lib/b.py", "project/app/[id]/c.py", "project/.d/e.py", "other/secret.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("old(1)\n")
+    project = tmp_path / "project"
+    (project / "out").symlink_to(tmp_path / "other")
+    (project / "file.py").symlink_to(tmp_path / "other" / "secret.py")
+    (project / "lib" / "here.py").symlink_to(project / "a.py")
+    (project / "lib" / "up").symlink_to(project)
+    (project / "lib" / "loop").symlink_to("loop")
+    monkeypatch.chdir(project)
+    return project
+
+
+def names(pattern: str) -> list[str]:
+    return sorted({path.as_posix() for path in Glob(pattern).files()})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("*.py", ["a.py"]),
+        ("**/*.py", ["a.py", "app/[id]/c.py", "lib/b.py", "lib/here.py"]),
+        ("**/**/b.py", ["lib/b.py"]),
+        ("lib/*", ["lib/b.py", "lib/here.py"]),
+        ("lib/**", ["lib/b.py", "lib/here.py"]),
+        ("*/b.py", ["lib/b.py"]),
+        ("app/[id]/*.py", ["app/[id]/c.py"]),
+        ("app/*/[a-c].py", ["app/[id]/c.py"]),
+        (".d/*.py", [".d/e.py"]),
+        ("out/*.py", ["out/secret.py"]),
+        ("../other/*.py", ["../other/secret.py"]),
+        ("nowhere/*.py", []),
+        ("lib/u*/a.py", ["lib/up/a.py"]),
+    ],
+)
+def test_a_glob_names_files_inside_its_folder(project: Path, pattern: str, found: list[str]) -> None:
+    assert names(pattern) == found
+
+
+def test_an_absolute_glob_stays_in_the_folder_that_it_begins_in(project: Path) -> None:
+    assert names(f"{project.as_posix()}/**/*.py") == sorted(
+        f"{project.as_posix()}/{name}" for name in ("a.py", "app/[id]/c.py", "lib/b.py", "lib/here.py")
+    )
+
+
+def test_links_out_of_the_folder_are_said(project: Path) -> None:
+    sources, left_out = gather(["**/*.py"])
+    assert sorted(source.path for source in sources) == ["a.py", "app/[id]/c.py", "lib/b.py"]
+    assert sorted(left_out) == [
+        "file.py is a link out of the folder; it is not followed",
+        "out is a link out of the folder; it is not followed",
+    ]
+
+
+def test_links_in_circles_end(project: Path) -> None:
+    for name in "abcdefgh":
+        (project / name).symlink_to(project)
+    assert "lib/b.py" in names("**/*.py")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a pipe in the file system")
+def test_a_pipe_is_no_file(project: Path) -> None:
+    os.mkfifo(project / "pipe.py")
+    assert "pipe.py" not in names("*.py")

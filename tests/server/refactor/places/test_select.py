@@ -1,0 +1,103 @@
+import pytest
+from tests.server.refactor.bench import Bench
+
+from lacuna_model.core.errors import RequestError
+from lacuna_server.refactor.places.select import (
+    WHOLE,
+    Match,
+    by_pattern,
+    by_query,
+    by_ranges,
+    pattern_names,
+    query_names,
+)
+from lacuna_server.refactor.places.source import Source
+
+CODE = """\
+# é 👍
+get("é", a=1)
+get()
+other(get(get(x), *y))
+"""
+
+
+def piece(source: Source, match: Match, name: str) -> str:
+    return source.slice(*match.captures[name])
+
+
+@pytest.mark.parametrize("start", ["", "\ufeff"], ids=["plain", "bom"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["lf", "crlf"])
+def test_a_pattern_finds_places_and_names_their_pieces(bench: Bench, start: str, newline: str) -> None:
+    source = bench.source(start + CODE.replace("\n", newline))
+    matches = by_pattern(source, "get($$$ARGS)")
+    assert [source.slice(match.start, match.end) for match in matches] == [
+        'get("é", a=1)',
+        "get()",
+        "get(get(x), *y)",
+        "get(x)",
+    ]
+    assert [piece(source, match, "ARGS") for match in matches] == ['"é", a=1', "", "get(x), *y", "x"]
+    assert piece(source, matches[0], WHOLE) == 'get("é", a=1)'
+
+
+def test_single_variables_bind_one_node(bench: Bench) -> None:
+    source = bench.source("a = f(1)\nb.c = g\n")
+    matches = by_pattern(source, "$LEFT = $RIGHT")
+    assert [(piece(source, match, "LEFT"), piece(source, match, "RIGHT")) for match in matches] == [
+        ("a", "f(1)"),
+        ("b.c", "g"),
+    ]
+    assert pattern_names("$A = f($$$B, $_, $_C)") == {"A", "B"}
+
+
+@pytest.mark.parametrize(("pattern", "name"), [("get((", "code.py"), ("", "code.py"), ("fn f($A {", "code.rs")])
+def test_a_pattern_that_is_no_code_is_refused(bench: Bench, pattern: str, name: str) -> None:
+    with pytest.raises(RequestError, match=r"the pattern is not (python|rust)") as refused:
+        by_pattern(bench.source("x\n", name), pattern)
+    assert "\n" not in str(refused.value)
+
+
+def test_languages_without_patterns_say_so(bench: Bench) -> None:
+    with pytest.raises(RequestError, match="no structural patterns for toml"):
+        by_pattern(bench.source("a = 1\n", "a.toml"), "a = $B")
+
+
+@pytest.mark.parametrize(
+    "name", ["a.js", "a.ts", "a.tsx", "a.go", "a.rs", "a.java", "a.c", "a.cpp", "a.rb", "a.php", "a.lua"]
+)
+def test_patterns_work_in_every_language(bench: Bench, name: str) -> None:
+    texts = {
+        "a.go": "package a\n\nfunc f() {\n\tget(1, 2)\n}\n",
+        "a.rs": "fn f() {\n    get(1, 2);\n}\n",
+        "a.java": "class A {\n    void f() {\n        get(1, 2);\n    }\n}\n",
+        "a.c": "int f() {\n    get(1, 2);\n}\n",
+        "a.cpp": "int f() {\n    get(1, 2);\n}\n",
+        "a.php": "<?php\nget(1, 2);\n",
+    }
+    source = bench.source(texts.get(name, "get(1, 2)\n"), name)
+    matches = by_pattern(source, "get($$$ARGS)")
+    assert [piece(source, match, "ARGS") for match in matches] == ["1, 2"]
+
+
+def test_a_query_replaces_or_inserts(bench: Bench) -> None:
+    source = bench.source("def f(a, b):\n    return a\n")
+    (place,) = by_query(source, "(return_statement (identifier) @value) @place")
+    assert piece(source, place, "VALUE") == "a"
+    assert source.slice(place.start, place.end) == "return a"
+    (before,) = by_query(source, "(block (return_statement) @before)")
+    assert before.start == before.end == source.data.index(b"return")
+    (after,) = by_query(source, "(function_definition name: (_) @name parameters: (_) @after)")
+    assert after.start == after.end == source.data.index(b":")
+    assert query_names("(a) @x (b) @place") == {"X", "PLACE"}
+
+
+def test_a_query_must_say_what_is_replaced(bench: Bench) -> None:
+    with pytest.raises(RequestError, match="@place, @before or @after"):
+        by_query(bench.source("x = y\n"), "(assignment left: (_) @a right: (_) @b)")
+
+
+def test_ranges_must_not_overlap(bench: Bench) -> None:
+    source = bench.source("x = y\n")
+    assert [(match.start, match.end) for match in by_ranges(source, [(4, 5), (0, 1)])] == [(0, 1), (4, 5)]
+    with pytest.raises(RequestError, match="overlap at 1:1"):
+        by_ranges(source, [(0, 3), (1, 2)])

@@ -1,0 +1,111 @@
+import pytest
+from tests.server.refactor.bench import Bench, Scripted
+
+from lacuna_server.refactor.rewriting.refactoring import by_place, by_structure, by_syntax
+
+SWAPPED = "fresh($B, $A)"
+SAME = "fresh($A, $B)"
+
+
+@pytest.mark.parametrize(
+    ("name", "template", "before", "after"),
+    [
+        ("a.js", SWAPPED, "old(1, /* p */ 2);\n", "fresh(/* p */ 2, 1);\n"),
+        ("a.js", SWAPPED, "old(1 /* p */, 2 /* q */);\n", "fresh(2 /* q */, 1 /* p */);\n"),
+        ("a.js", SWAPPED, "old(1, // p\n  2);\n", "fresh(2, 1 // p\n);\n"),
+        ("a.js", SAME, "old(1, // p\n  2);\n", "fresh(1, // p\n  2);\n"),
+        ("a.js", SWAPPED, "old(\n  // p\n  1, 2);\n", "fresh(2, // p\n  1);\n"),
+        ("a.js", SWAPPED, "old(old(1, /* p */ 2), /* q */ 3);\n", "fresh(/* q */ 3, fresh(/* p */ 2, 1));\n"),
+        ("a.py", SWAPPED, "old(1,  # p\n    2)\n", "fresh(2, 1)  # p\n"),
+        ("a.py", SWAPPED, "old(1,  # p\r\n    2)\r\n", "fresh(2, 1)  # p\r\n"),
+        (
+            "a.py",
+            SAME,
+            "if x:\n    old(1,  # p\n        2  # q\n    )\n",
+            "if x:\n    fresh(1,  # p\n        2)  # q\n",
+        ),
+        ("a.py", "$A + $B", "old(1,  # p\n    2)\n", "1 + 2  # p\n"),
+        ("a.py", "log($A)\nfresh($B)", "old(1,  # p\n    2)\n", "log(1)  # p\nfresh(2)\n"),
+        ("a.go", SWAPPED, "var x = old(1, // p\n\t2) + 1\n", "var x = fresh(2, 1, // p\n) + 1\n"),
+        ("a.rb", "[$A, $B]", "old(1, # p\n  2)\n", "[1, # p\n  2]\n"),
+    ],
+)
+def test_a_comment_goes_along_with_the_piece_that_it_stands_beside(
+    bench: Bench, name: str, template: str, before: str, after: str
+) -> None:
+    prelude = "package a\n\n" if name == "a.go" else ""
+    assert bench.apply(by_structure("old($A, $B)", template), prelude + before, name) == prelude + after
+
+
+def test_a_comment_behind_a_header_opens_the_block(bench: Bench) -> None:
+    refactoring = by_structure("if $C:\n    $$$B", "with t():\n    if $C:\n        $$$B")
+    assert bench.apply(refactoring, "if a:  # p\n    # q\n    b()\n    # r\n") == (
+        "with t():\n    if a:\n        # p\n        # q\n        b()\n    # r\n"
+    )
+    turned = by_structure("if $C:\n    $A\nelse:\n    $B", "if not $C:\n    $B\nelse:\n    $A")
+    assert bench.apply(turned, "if a:\n    b()  # p\nelse:  # q\n    # r\n    c()\n") == (
+        "if not a:\n    # q\n    # r\n    c()\nelse:\n    b()  # p\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern", "template", "text", "reason"),
+    [
+        ("a.js", "old($A, $B)", "fresh($B)", "old(1 /* p */, 2);\n", "no place for its comment '/* p */'"),
+        ("a.js", "old($A, $B)", "fresh($A)", "old(1, f(/* p */ 2));\n", "no place for its comment '/* p */'"),
+        ("a.js", "old()", "fresh()", "old(/* p */);\n", "no place for its comment '/* p */'"),
+        ("a.js", "old($A, $B)", "$A + $B", "old(1, // p\n  2);\n", "no place for its comment '// p'"),
+        ("a.js", "old($A)", "return $A", "x = old(\n  // p\n  1);\n", "no place for its comment '// p'"),
+        (
+            "a.js",
+            "function $F() { $$$B }",
+            "$F = () => { $$$B }",
+            "async function f() {}\n",
+            "does not name its 'async'",
+        ),
+        ("a.js", "for (const $A of $B) $C", "each($B, $C)", "for await (const a of b) c();\n", "not name its 'await'"),
+        ("a.c", "old($A, $B);", "fresh($B, $A);", "void f() {\n    old(1, CAST b);\n}\n", "does not name its"),
+    ],
+)
+def test_a_place_that_would_lose_something_is_reported_and_left(
+    bench: Bench, name: str, pattern: str, template: str, text: str, reason: str
+) -> None:
+    files, left_out = bench.edits(by_structure(pattern, template), [bench.source(text, name)])
+    assert not files
+    assert len(left_out) == 1
+    assert reason in left_out[0]
+
+
+def test_other_places_are_rewritten_around_one_that_is_left(bench: Bench) -> None:
+    source = bench.source("old(old(/* p */), 1);\nold(2, 3);\n", "a.js")
+    (file,), left_out = bench.edits(by_structure("old($A, $B)", SWAPPED), [source])
+    assert file.rewritten(source.data) == b"fresh(1, old(/* p */));\nfresh(3, 2);\n"
+    assert left_out == []
+    (file,), left_out = bench.edits(by_structure("old($$$A)", "fresh($$$A)"), [source])
+    assert file.rewritten(source.data) == b"fresh(fresh(/* p */), 1);\nfresh(2, 3);\n"
+
+
+def test_a_word_that_the_pattern_names_is_no_loss(bench: Bench) -> None:
+    refactoring = by_structure("async function $F() { $$$B }", "$F = async () => { $$$B }")
+    assert bench.apply(refactoring, "async function f() { a() }\n", "a.js") == "f = async () => { a() }\n"
+
+
+def test_what_is_replaced_as_a_whole_may_hold_comments(bench: Bench) -> None:
+    body = by_syntax("(function_definition body: (block) @place)", "<<fill>>", "python")
+    assert (
+        bench.apply(body, "def f():\n    a()\n    # p\n    b()\n", answer=Scripted(lambda hole: "b()"))
+        == "def f():\n    b()\n"
+    )
+    text = "a(1,  # p\n  2)\n"
+    assert bench.apply(by_place({"code.py": [(0, len(text) - 1)]}, "<<fill>>"), text) == "x\n"
+
+
+def test_a_query_keeps_comments_between_its_pieces_too(bench: Bench) -> None:
+    query = "(call function: (identifier) @f arguments: (argument_list . (_) @a (_) @b .)) @place"
+    made = bench.apply(by_syntax(query, "$F($B, $A)", "python"), "f(1,  # p\n  2)\n")
+    assert made == "f(2, 1)  # p\n"
+
+
+def test_lines_behind_a_node_come_behind_its_comment(bench: Bench) -> None:
+    refactoring = by_syntax("(import_statement) @after", "\nimport b", "python")
+    assert bench.apply(refactoring, "import a  # p\nc = 1\n") == "import a  # p\nimport b\nc = 1\n"

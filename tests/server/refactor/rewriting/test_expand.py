@@ -1,0 +1,92 @@
+import pytest
+from tests.server.refactor.bench import Bench
+
+from lacuna_server.refactor.rewriting.refactoring import by_place, by_structure, by_syntax
+
+ADD = ("get($$$ARGS)", "get($$$ARGS, timeout=<<fill>>)")
+RENAME = ("get($$$ARGS)", "send($$$ARGS, timeout=<<fill>>)")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("get(a, b)\n", "get(a, b, timeout=x)\n"),
+        ("get()\n", "get(timeout=x)\n"),
+        ("get(a,)\n", "get(a, timeout=x,)\n"),
+        ("get(get(a).b)\n", "get(get(a, timeout=x).b, timeout=x)\n"),
+        ("é = [get('👍'), get(2)]\n", "é = [get('👍', timeout=x), get(2, timeout=x)]\n"),
+        ("get(\n    a,  # one\n    b,  # two\n)\n", "get(\n    a,  # one\n    b, timeout=x,  # two\n)\n"),
+        ("get(\n    a  # one\n)\n", "get(\n    a, timeout=x  # one\n)\n"),
+        ("get(\r\n\ta,\r\n)\r\n", "get(\r\n\ta, timeout=x,\r\n)\r\n"),
+    ],
+)
+def test_something_added_keeps_the_layout_of_the_place(bench: Bench, before: str, after: str) -> None:
+    assert bench.apply(by_structure(*ADD), before) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("get(a, b)\n", "send(a, b, timeout=x)\n"),
+        ("get()\n", "send(timeout=x)\n"),
+        ("get(a,)\n", "send(a, timeout=x)\n"),
+        ("get(get(a))\n", "send(send(a, timeout=x), timeout=x)\n"),
+        ("get(\n    a,\n    b,  # two\n)\n", "send(a,\n    b,  # two\n    timeout=x)\n"),
+        ("get(  # none\n)\n", "send(# none\ntimeout=x)\n"),
+    ],
+)
+def test_separators_and_comments_stay_where_they_belong(bench: Bench, before: str, after: str) -> None:
+    assert bench.apply(by_structure(*RENAME), before) == after
+
+
+def test_a_separator_in_front_of_nothing_goes(bench: Bench) -> None:
+    refactoring = by_structure("get($$$ARGS)", "get(1, $$$ARGS)")
+    assert bench.apply(refactoring, "get()\nget(2)\n") == "get(1)\nget(1, 2)\n"
+
+
+NESTED = "if $C:\n    with lock:\n        $$$BODY\n\n    done()"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "if a:\n    b\n    if c:\n        d\n",
+            "if a:\n    with lock:\n        b\n        if c:\n            with lock:\n                d\n\n"
+            "            done()\n\n    done()\n",
+        ),
+        ("def f():\n\tif a:\n\t\tb\n\t\tc\n", "def f():\n\tif a:\n\t\twith lock:\n\t\t\tb\n\t\t\tc\n\n\t\tdone()\n"),
+        ("if a:\n  b\n", "if a:\n  with lock:\n    b\n\n  done()\n"),
+        ("if a:\r\n    b\r\n    c\r\n", "if a:\r\n    with lock:\r\n        b\r\n        c\r\n\r\n    done()\r\n"),
+        ('if a:\n    b = """\n  text\n"""\n', 'if a:\n    with lock:\n        b = """\n  text\n"""\n\n    done()\n'),
+        ("if a: b\n", "if a:\n    with lock:\n        b\n\n    done()\n"),
+    ],
+    ids=["nested", "tabs", "two-spaces", "crlf", "string", "one-line"],
+)
+def test_indentation_follows_the_place(bench: Bench, before: str, after: str) -> None:
+    assert bench.apply(by_structure("if $C: $$$BODY", NESTED), before) == after
+
+
+def test_a_query_with_an_insertion(bench: Bench) -> None:
+    query = "(function_definition body: (block . (_) @before))"
+    refactoring = by_syntax(query, "log(<<fill>>)\n", "python")
+    before = "class A:\n    def f(self):\n        return 1\n"
+    assert bench.apply(refactoring, before) == "class A:\n    def f(self):\n        log(x)\n        return 1\n"
+
+
+def test_ranges_are_replaced_or_wrapped(bench: Bench) -> None:
+    assert bench.apply(by_place({"code.py": [(4, 5)]}, "<<fill>>"), "y = 1\n") == "y = x\n"
+    assert bench.apply(by_place({"code.py": [(4, 5)]}, "f($MATCH)"), "y = 1\n") == "y = f(1)\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("a.js", "get({\n  a: 1,\n});\n", "get({\n  a: 1,\n}, timeout=x);\n"),
+        ("a.go", "package a\n\nfunc f() {\n\tget(1)\n}\n", "package a\n\nfunc f() {\n\tget(1, x)\n}\n"),
+        ("a.rs", "fn f() { get(1); }\n", "fn f() { get(1, x); }\n"),
+    ],
+)
+def test_other_languages(bench: Bench, name: str, before: str, after: str) -> None:
+    added = "timeout=<<fill>>" if name == "a.js" else "<<fill>>"
+    assert bench.apply(by_structure("get($$$ARGS)", f"get($$$ARGS, {added})"), before, name) == after

@@ -1,0 +1,33 @@
+"""An infill of several documents: what is told of it, and when."""
+
+import asyncio
+
+from lacuna_model.core.params import InfillRequest, Region, Snapshot
+from lacuna_server.service.fills import Fill
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.protocol import Error, Infill, ServerMessage, Target
+from lacuna_server.worker.scheduler import Scheduler, Ticket
+
+
+class OneTicket(Scheduler):
+    """Hands out one ticket, for the test to speak through."""
+
+    def __init__(self, request: InfillRequest) -> None:
+        super().__init__(ServerConfig())
+        self.ticket = Ticket(1, request, ("s", "a"), snapshots=True, withdraw=lambda ticket: None)
+
+    def submit(self, *arguments: object, **more: object) -> Ticket:
+        return self.ticket
+
+
+async def test_nothing_is_told_behind_the_answer() -> None:
+    told: list[ServerMessage] = []
+    request = InfillRequest("text", (Region(0, 0),))
+    scheduler = OneTicket(request)
+    message = Infill("1", (Target("a", 1, request.regions),), snapshots=True)
+    fill = Fill(message, [request], scheduler, session="s", at_once=1, send=told.append)
+    await asyncio.sleep(0.01)
+    scheduler.ticket.tell(Snapshot(1, ("",), ((),)))
+    fill.stop()
+    await fill.ended()
+    assert [type(one) for one in told] == [Error]

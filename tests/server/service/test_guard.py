@@ -1,0 +1,126 @@
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from tests.server.live_service import live
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+from lacuna_server.service import guard
+from lacuna_server.service.guard import Guard
+from lacuna_server.wire.config import ServerConfig
+
+
+async def ask(config: ServerConfig, headers: dict[str, str], query: str = "") -> int:
+    """The status of a GET that passes the guard, or does not."""
+
+    async def page(request: Request) -> Response:
+        return PlainTextResponse("the page")
+
+    guarded = Guard(Starlette(routes=[Route("/", page)]), config)
+    sent: list[dict[str, object]] = []
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, object]) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/",
+        "query_string": query.encode(),
+        "headers": [(name.encode(), value.encode("utf-8")) for name, value in headers.items()],
+    }
+    await guarded(scope, receive, send)  # type: ignore[arg-type]
+    status = sent[0]["status"]
+    assert isinstance(status, int)
+    assert (b"the page" in sent[1]["body"]) == (status == 200)  # type: ignore[operator]
+    return status
+
+
+HOST = {"host": "127.0.0.1:8377"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "localhost:8377"}, 200),
+        ({"host": "127.0.0.1:8377"}, 200),
+        ({"host": "[::1]:8377"}, 200),
+        ({"host": "box"}, 200),
+        ({"host": "evil.example:8377"}, 403),
+        ({"host": "127.0.0.1.evil.example"}, 403),
+        ({"host": ""}, 403),
+        ({}, 403),
+        (HOST | {"origin": "http://127.0.0.1:8377"}, 200),
+        (HOST | {"origin": "vscode-webview://x"}, 200),
+        (HOST | {"origin": "http://127.0.0.1:9999"}, 403),
+        (HOST | {"origin": "http://evil.example"}, 403),
+        (HOST | {"origin": "null"}, 403),
+        (HOST | {"sec-fetch-site": "same-origin"}, 200),
+        (HOST | {"sec-fetch-site": "none"}, 200),
+        (HOST | {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "script"}, 403),
+        (HOST | {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}, 200),
+        (HOST | {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"}, 403),
+    ],
+    ids=str,
+)
+async def test_foreign_hosts_and_pages_get_nothing(headers: dict[str, str], status: int) -> None:
+    config = ServerConfig(allowed_hosts=("box",), allowed_origins=("vscode-webview://x",))
+    assert await ask(config, headers) == status
+
+
+@pytest.mark.parametrize(
+    ("headers", "query", "status"),
+    [
+        ({"authorization": "Bearer secret"}, "", 200),
+        ({"authorization": "bearer  secret"}, "", 200),
+        ({}, "token=secret", 200),
+        ({}, "", 401),
+        ({"authorization": "Bearer secre"}, "", 401),
+        ({"authorization": "Bearer sécret"}, "", 401),
+        ({"authorization": "Basic secret"}, "", 401),
+        ({"authorization": "Bearer wrong"}, "token=secret", 401),
+        ({}, "token=", 401),
+        ({}, "token=wrong&token=secret", 401),
+    ],
+    ids=str,
+)
+async def test_the_token_is_asked_of_everybody(headers: dict[str, str], query: str, status: int) -> None:
+    assert await ask(ServerConfig(token="secret"), HOST | headers, query) == status
+    assert await ask(ServerConfig(token="secret"), {"host": "gpu-box"} | headers, query) == status
+
+
+async def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[tuple[bytes, bytes]] = []
+
+    def compare(given: bytes, wanted: bytes) -> bool:
+        compared.append((given, wanted))
+        return False
+
+    monkeypatch.setattr(guard.hmac, "compare_digest", compare)
+    assert await ask(ServerConfig(token="secret"), HOST | {"authorization": "Bearer secret"}) == 401
+    assert compared == [(b"secret", b"secret")]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [({"Authorization": "Bearer wrong"}, 401), ({}, 401), ({"Origin": "http://evil.example"}, 403)],
+    ids=str,
+)
+async def test_a_websocket_is_refused_in_its_handshake(
+    headers: dict[str, str], status: int, scripted_engine: object
+) -> None:
+    async with live(token="secret") as (service, address):
+        with pytest.raises(InvalidStatus) as caught:
+            await connect(f"ws://{address}/v1/ws", additional_headers=headers, proxy=None)
+        assert caught.value.response.status_code == status
+        assert service.status().sessions == 0
+
+
+@pytest.mark.parametrize("headers", [{"host": "["}, {"host": "[::1"}, {"host": "localhost", "origin": "http://["}])
+async def test_a_header_that_is_no_address_is_a_bad_request(headers: dict[str, str]) -> None:
+    assert await ask(ServerConfig(), headers) == 400

@@ -1,0 +1,139 @@
+"""Greedy clients: what they can make the service hold is bounded, and this user is served all the same."""
+
+import asyncio
+import contextlib
+import json
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+from tests.server.live_service import infill, live, opened, talk
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import Frame, Opcode
+
+from lacuna_server.client.client import Address, Client
+from lacuna_server.service.service import Service
+from lacuna_server.wire.protocol import Change, Edit, Error, Result
+
+pytestmark = pytest.mark.usefixtures("scripted_engine")
+TOKEN = "a-token-of-this-start"
+POOL = 2 * 1024 * 1024
+PIECE = "x" * 100_000
+
+
+@asynccontextmanager
+async def small() -> AsyncIterator[tuple[Service, str]]:
+    """A service that can hold little, and has given everything back in the end."""
+    async with live(token_of_start=TOKEN, max_held_bytes=2 * POOL, resume_grace_s=0.01) as (service, address):
+        yield service, address
+        async with asyncio.timeout(30):
+            while service.sessions.pool.held:
+                await asyncio.sleep(0.02)
+
+
+async def is_served(address: str) -> None:
+    """This user's own client, while others are greedy."""
+    async with await Client.connect(Address(f"http://{address}", TOKEN)) as client:
+        await client.open("own", PIECE, 1)
+        request = infill("1", "own")
+        answers = [answer async for answer in client.infill(request.targets, options=request.options)]
+        assert isinstance(answers[-1], Result)
+
+
+async def test_documents() -> None:
+    async with small() as (service, address), AsyncExitStack() as stack:
+        for _ in range(10):
+            talking, _ = await stack.enter_async_context(talk(address))
+            await talking.say(*(opened(str(number), PIECE) for number in range(10)))
+            refused = await talking.hear(Error)
+            assert (refused.code, refused.retry_after_ms > 0) == ("overloaded", True)
+        assert service.sessions.pool.held <= POOL // 2
+        await is_served(address)
+
+
+async def test_a_change_that_there_is_no_room_for_closes_the_document() -> None:
+    async with small() as (_, address), talk(address) as (talking, _):
+        await talking.say(opened("a", PIECE))
+        for version in range(2, 9):
+            await talking.say(Change("a", version, (Edit(0, 0, PIECE),)))
+        refused = await talking.hear(Error)
+        assert (refused.code, refused.uri, refused.retry_after_ms > 0) == ("overloaded", "a", True)
+        await talking.say(infill("1", "a", version=1))
+        assert (await talking.hear(Error)).code in ("overloaded", "unknown_document")
+
+
+async def test_requests() -> None:
+    async with small() as (service, address), talk(address) as (talking, _):
+        await talking.say(opened("a", PIECE))
+        more = {"supersede": False, "steps": 1000, "step_s": 0.01}
+        await talking.say(*(infill(str(number), "a", **more) for number in range(10)))
+        refused = await talking.hear(Error)
+        assert refused.code == "overloaded"
+        assert "bytes" in refused.message
+        await is_served(address)
+        assert service.sessions.pool.held <= POOL // 2
+
+
+async def test_answers_that_nobody_reads() -> None:
+    async with small() as (service, address), AsyncExitStack() as stack:
+        for _ in range(4):
+            talking, _ = await stack.enter_async_context(talk(address, max_queue=1))
+            await talking.say(opened("a", PIECE))
+            with contextlib.suppress(ConnectionClosed):
+                for number in range(200):
+                    await talking.say(infill(str(number), "a"))
+                    if number % 5 == 0:
+                        await asyncio.sleep(0.01)
+        await is_served(address)
+        assert service.sessions.pool.held <= POOL // 2
+
+
+async def test_messages_that_never_become_whole() -> None:
+    async with small() as (_, address), AsyncExitStack() as stack:
+        lost = 0
+        for _ in range(20):
+            talking, _ = await stack.enter_async_context(talk(address))
+            frame = Frame(Opcode.BINARY, bytes(400_000)).serialize(mask=True)
+            transport = talking.connection.transport
+            transport.write(frame[:-1])
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await talking.connection.wait_closed()
+                    lost += 1
+        assert lost >= 14  # of the 20 there is room for at most five
+        await is_served(address)
+
+
+async def test_pings_that_are_answered_to_nobody() -> None:
+    async with small() as (_, address), talk(address, max_queue=1) as (talking, _):
+        transport = talking.connection.transport
+        transport.pause_reading()
+        pings = Frame(Opcode.PING, bytes(125)).serialize(mask=True) * 1000
+        for _ in range(1000):
+            transport.write(pings)
+            await asyncio.sleep(0)
+            if transport.is_closing():
+                break
+        async with asyncio.timeout(30):
+            while not transport.is_closing():
+                await asyncio.sleep(0.02)
+        await is_served(address)
+
+
+async def test_bodies() -> None:
+    body = json.dumps({"input_prefix": "x" * 1_500_000, "input_suffix": "", "n_predict": 1}).encode()
+
+    def post(address: str) -> tuple[int, str]:
+        with urllib.request.urlopen(urllib.request.Request(f"http://{address}/infill", body)) as answer:
+            return answer.status, answer.read().decode()
+
+    async with small() as (_, address):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            await asyncio.to_thread(post, address)
+        with refused.value as answer:
+            assert answer.status == 503
+            assert int(answer.headers["Retry-After"]) > 0
+            assert b"there is no room for more" in answer.read()
+        await is_served(address)

@@ -1,0 +1,67 @@
+import asyncio
+
+from lacuna_model.core.params import Snapshot
+from lacuna_server.service.outbox import Outbox
+from lacuna_server.wire import protocol
+from lacuna_server.wire.protocol import JSON, MSGPACK, Error, Progress, Result, ServerMessage, Step
+
+
+def step(number: int, id: str = "1", uri: str = "a") -> Step:
+    return Step(id, uri, Snapshot(number, (), ()))
+
+
+def result(id: str = "1") -> Result:
+    return Result(id, ())
+
+
+async def sent(outbox: Outbox) -> list[ServerMessage]:
+    messages = []
+    while not outbox.empty:
+        messages.append(protocol.decode_server(await outbox.take()))
+    return messages
+
+
+async def test_of_steps_and_progress_only_the_latest_is_kept() -> None:
+    outbox = Outbox(JSON, 1000)
+    for number in range(3):
+        outbox.put(step(number))
+        outbox.put(step(number, uri="b"))
+        outbox.put(Progress("2", "queued", number))
+    assert await sent(outbox) == [step(2), step(2, uri="b"), Progress("2", "queued", 2)]
+
+
+async def test_the_last_step_comes_before_the_answer_and_nothing_of_a_request_after_it() -> None:
+    outbox = Outbox(MSGPACK, 1000)
+    outbox.put(Progress("1", "running"))
+    outbox.put(step(1))
+    outbox.put(step(1, id="2"))
+    outbox.put(result())
+    assert await sent(outbox) == [step(1), result(), step(1, id="2")]
+
+
+async def test_answers_are_never_lost() -> None:
+    outbox = Outbox(JSON, 1000)
+    answers = [result("1"), Error("cancelled", "", "2"), result("3"), Error("bad_message", "")]
+    for answer in answers:
+        outbox.put(answer)
+    assert await sent(outbox) == answers
+
+
+async def test_too_much_unread_is_noticed() -> None:
+    outbox = Outbox(JSON, 100)
+    for number in range(1000):
+        outbox.put(step(number))
+    assert not outbox.full
+    for _ in range(10):
+        outbox.put(result())
+    assert outbox.full
+    await sent(outbox)
+    assert not outbox.full
+
+
+async def test_a_reader_that_waits_is_woken() -> None:
+    outbox = Outbox(JSON, 100)
+    reading = asyncio.create_task(outbox.take())
+    await asyncio.sleep(0)
+    outbox.put(result())
+    assert protocol.decode_server(await reading) == result()

@@ -1,0 +1,79 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lacuna_server.wire.documents import Documents
+from lacuna_server.wire.protocol import Change, Edit, Open, OpenDocument, ServiceError
+
+URI = "file:///a.py"
+
+
+def documents(text: str = "größe = 1\n", version: int = 1) -> Documents:
+    opened = Documents(max_documents=2, max_bytes=40)
+    opened.open(Open(URI, text, version, "/a.py", "python"))
+    return opened
+
+
+def refused(code: str, call: object, *arguments: object) -> str:
+    assert callable(call)
+    with pytest.raises(ServiceError) as caught:
+        call(*arguments)
+    assert caught.value.code == code
+    return str(caught.value)
+
+
+def test_a_document_is_changed_by_bytes() -> None:
+    opened = documents()
+    opened.change(Change(URI, 2, (Edit(2, 4, "o"), Edit(0, 1, "G"))))
+    document = opened.get(URI, 2)
+    assert document.text.decode() == "Große = 1\n"
+    assert (document.path, document.language) == ("/a.py", "python")
+    assert opened.listed() == (OpenDocument(URI, 2),)
+
+
+@pytest.mark.parametrize("edit", [Edit(0, 99, ""), Edit(-1, 0, ""), Edit(4, 2, ""), Edit(3, 3, "x"), Edit(0, 3, "")])
+def test_an_edit_that_does_not_fit_closes_the_document(edit: Edit) -> None:
+    opened = documents()
+    refused("bad_request", opened.change, Change(URI, 2, (Edit(0, 0, "x"), Edit(0, 1, ""), edit)))
+    refused("unknown_document", opened.get, URI, 1)
+
+
+def test_a_version_that_does_not_follow_closes_the_document() -> None:
+    opened = documents(version=5)
+    assert "5" in refused("wrong_version", opened.change, Change(URI, 5, ()))
+    refused("unknown_document", opened.change, Change(URI, 6, ()))
+
+
+def test_another_version_is_not_served() -> None:
+    opened = documents(version=3)
+    refused("wrong_version", opened.get, URI, 2)
+    refused("unknown_document", opened.get, "file:///b.py", 2)
+
+
+def test_limits() -> None:
+    opened = documents()
+    refused("too_large", opened.open, Open("file:///b.py", "ä" * 21))
+    refused("too_large", opened.change, Change(URI, 2, (Edit(0, 0, "x" * 40),)))
+    opened.open(Open("file:///b.py", ""))
+    opened.open(Open("file:///c.py", ""))
+    refused("too_large", opened.open, Open("file:///d.py", ""))
+    opened.open(Open("file:///c.py", "again"))
+    opened.close("file:///b.py")
+    opened.open(Open("file:///d.py", ""))
+    assert len(opened) == 2
+
+
+EDITS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.text(max_size=3)), max_size=4)
+
+
+@given(st.text(max_size=9), EDITS)
+def test_any_edits_give_what_they_give_on_text(text: str, edits: list[tuple[int, int, str]]) -> None:
+    opened = documents(text)
+    messages = []
+    for at, size, new in edits:
+        start, end = min(at, len(text)), min(at + size, len(text))
+        messages.append(Edit(len(text[:start].encode()), len(text[:end].encode()), new))
+        text = text[:start] + new + text[end:]
+    if len(text.encode()) <= 40:
+        opened.change(Change(URI, 2, tuple(messages)))
+        assert opened.get(URI, 2).text.decode() == text

@@ -1,0 +1,71 @@
+from pathlib import Path
+
+import pytest
+import trustme
+from tests.server.live_service import live
+
+from lacuna_server.client.client import Address, Client
+from lacuna_server.wire import security
+from lacuna_server.wire.config import ConfigError, ServerConfig
+from lacuna_server.wire.protocol import ServiceError
+from lacuna_server.wire.security import RateLimit
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.8.8.8"])
+def test_this_machine_alone_needs_no_token(host: str) -> None:
+    security.check_config(ServerConfig(host=host))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "box.local"])
+def test_any_other_address_needs_one(host: str) -> None:
+    with pytest.raises(ConfigError, match="--token-file"):
+        security.check_config(ServerConfig(host=host))
+    security.check_config(ServerConfig(host=host, token="secret"))
+
+
+def test_tls_needs_both_files() -> None:
+    with pytest.raises(ConfigError, match="--key"):
+        security.check_config(ServerConfig(cert="cert.pem"))
+
+
+def test_a_certificate_has_to_be_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nowhere\.pem"):
+        security.check_config(ServerConfig(cert="nowhere.pem", key="nowhere.pem"))
+    (tmp_path / "bad.pem").write_text("no certificate")
+    with pytest.raises(ConfigError, match=r"bad\.pem"):
+        security.check_config(ServerConfig(cert=str(tmp_path / "bad.pem"), key=str(tmp_path / "bad.pem")))
+
+
+async def test_tls(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority = trustme.CA()
+    certificate = authority.issue_cert("127.0.0.1")
+    for name, blob in (("cert", certificate.cert_chain_pems[0]), ("key", certificate.private_key_pem)):
+        blob.write_to_path(str(scripted_engine / name))
+    authority.cert_pem.write_to_path(str(scripted_engine / "authority"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(scripted_engine / "authority"))
+    config = {"cert": str(scripted_engine / "cert"), "key": str(scripted_engine / "key")}
+    security.check_config(ServerConfig(**config))
+    async with live(**config) as (_, address):
+        async with await Client.connect(Address(f"https://{address}")) as client:
+            assert (await client.status()).sessions == 1
+        with pytest.raises(OSError, match="does not answer"):
+            await Client.connect(Address(f"http://{address}"), give_up_s=0)
+
+
+def test_the_rate_is_limited_by_the_monotonic_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(security.time, "monotonic", lambda: now)
+    monkeypatch.setattr(security.time, "time", lambda: -1e9)  # a clock that jumped changes nothing
+    limit = RateLimit(10)
+    for _ in range(10):
+        limit.check()
+    with pytest.raises(ServiceError) as caught:
+        limit.check()
+    assert (caught.value.code, caught.value.retry_after_ms) == ("rate_limited", 100)
+    now += 0.11
+    limit.check()
+    now += 3600
+    for _ in range(10):
+        limit.check()
+    with pytest.raises(ServiceError):
+        limit.check()

@@ -1,0 +1,62 @@
+from lacuna_model.core.params import InfillRequest, Region
+from lacuna_server.worker.fair_queue import FairQueue
+from lacuna_server.worker.tickets import Ticket
+
+
+def ticket(id: int, session: str, document: str = "") -> Ticket:
+    request = InfillRequest("", (Region(0, 0),))
+    return Ticket(id, request, (session, document or str(id)), snapshots=False, withdraw=lambda ticket: None)
+
+
+def filled(*tickets: Ticket) -> FairQueue:
+    queue = FairQueue()
+    for one in tickets:
+        queue.put(one)
+    return queue
+
+
+def ids(queue: FairQueue, busy: tuple[tuple[str, str], ...] = ()) -> list[int]:
+    taken = []
+    while (one := queue.take(busy)) is not None:
+        taken.append(one.id)
+    return taken
+
+
+def test_newest_first_within_a_session() -> None:
+    assert ids(filled(ticket(1, "a"), ticket(2, "a"), ticket(3, "a"))) == [3, 2, 1]
+
+
+def test_requests_for_one_document_keep_their_order() -> None:
+    queue = filled(ticket(1, "a", "x"), ticket(2, "a", "y"), ticket(3, "a", "x"), ticket(4, "a", "z"))
+    assert [one.id for one in queue] == [4, 1, 3, 2]
+    assert ids(queue) == [4, 1, 3, 2]
+
+
+def test_sessions_take_turns() -> None:
+    queue = filled(*(ticket(i, "a") for i in (1, 2, 3)), ticket(4, "b"), ticket(5, "c"), ticket(6, "c"))
+    assert [one.id for one in queue] == [3, 4, 6, 2, 5, 1]
+    assert ids(queue) == [3, 4, 6, 2, 5, 1]
+
+
+def test_a_session_that_was_served_comes_last() -> None:
+    queue = filled(ticket(1, "a"), ticket(2, "a"), ticket(3, "b"))
+    assert queue.take(()) is not None
+    queue.put(ticket(4, "a"))
+    assert ids(queue) == [3, 4, 1]
+
+
+def test_a_busy_document_waits_and_holds_nobody_up() -> None:
+    queue = filled(ticket(1, "a", "x"), ticket(2, "a", "y"), ticket(3, "b", "y"))
+    assert ids(queue, (("a", "y"),)) == [1, 3]
+    assert len(queue) == 1
+    assert ids(queue) == [2]
+
+
+def test_what_was_removed_is_not_taken() -> None:
+    first, second = ticket(1, "a"), ticket(2, "a")
+    queue = filled(first, second)
+    assert queue.remove(second)
+    assert not queue.remove(second)
+    assert queue.of_session("a") == (first,)
+    assert ids(queue) == [1]
+    assert len(queue) == 0

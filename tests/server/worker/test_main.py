@@ -1,0 +1,120 @@
+import queue
+from collections.abc import Callable
+
+import pytest
+from tests.server.scripted.scripted_engine import ScriptedEngine, expected
+
+from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.engine import Engine
+from lacuna_server.wire import frames
+from lacuna_server.wire.frames import Done, FromWorker, Refused, Setup, Start, Stepped, Stop, Stopped, ToWorker
+from lacuna_server.worker import main as worker
+from lacuna_server.worker.main import Worker, load_engine
+
+
+class Pipe:
+    """Both ends of a worker in this process; ``on`` may answer what the worker says before its next step."""
+
+    def __init__(self, *messages: ToWorker, on: Callable[["Pipe", FromWorker], None] | None = None) -> None:
+        self.said: list[FromWorker] = []
+        self._inbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._on = on
+        for message in messages:
+            self.put(message)
+
+    def put(self, message: ToWorker) -> None:
+        self._inbox.put(frames.encode(message)[frames.LENGTH.size :])
+
+    def run(self, *, endings: int) -> list[FromWorker]:
+        """Let the worker run until so many requests have ended."""
+        self._endings = endings
+        Worker(ScriptedEngine(), self._inbox, self._hear).run()
+        return self.said
+
+    def _hear(self, message: FromWorker) -> None:
+        self.said.append(message)
+        if self._on is not None:
+            self._on(self, message)
+        if isinstance(message, Done | Refused | Stopped):
+            self._endings -= 1
+            if self._endings == 0:
+                self._inbox.put(None)
+
+
+def start(id: int, text: str = "", *, steps: int = 3, snapshots: bool = False, **options: float) -> Start:
+    request = InfillRequest(text, (Region(0, 0, max_tokens=steps),), options=DecodeOptions(**options))
+    return Start(id, str(id), request, snapshots)
+
+
+def steps_of(said: list[FromWorker]) -> list[int]:
+    return [message.id for message in said if isinstance(message, Stepped)]
+
+
+def test_requests_take_their_steps_in_turn() -> None:
+    said = Pipe(start(1), start(2, steps=2), start(3)).run(endings=3)
+    assert steps_of(said) == [1, 2, 3, 1, 2, 3, 1, 3]
+    assert [message.id for message in said if isinstance(message, Done)] == [2, 1, 3]
+
+
+def test_answers_are_those_of_their_requests() -> None:
+    said = Pipe(*(start(id, f"text {id}") for id in range(5))).run(endings=5)
+    fills = {message.id: message.result.fills for message in said if isinstance(message, Done)}
+    assert fills == {id: (expected(f"text {id}", 0),) for id in range(5)}
+
+
+def test_snapshots_are_sent_where_they_are_asked_for() -> None:
+    said = Pipe(start(1, snapshots=True), start(2)).run(endings=2)
+    shown = {message.id: message.snapshot is not None for message in said if isinstance(message, Stepped)}
+    assert shown == {1: True, 2: False}
+
+
+def test_a_stopped_request_takes_no_further_step() -> None:
+    def stop_at_the_second_step(pipe: Pipe, message: FromWorker) -> None:
+        if isinstance(message, Stepped) and message.id == 1 and steps_of(pipe.said).count(1) == 2:
+            pipe.put(Stop(1))
+
+    said = Pipe(start(1, steps=1000), start(2, steps=5), on=stop_at_the_second_step).run(endings=2)
+    assert steps_of(said).count(1) == 2
+    assert [message.steps for message in said if isinstance(message, Stopped)] == [2]
+    assert [message.id for message in said if isinstance(message, Done)] == [2]
+
+
+def test_stopping_what_has_ended_says_nothing() -> None:
+    def stop_what_is_done(pipe: Pipe, message: FromWorker) -> None:
+        if isinstance(message, Done) and message.id == 1:
+            pipe.put(Stop(1))
+
+    said = Pipe(start(1, steps=1), start(2, steps=3), on=stop_what_is_done).run(endings=2)
+    assert not [message for message in said if isinstance(message, Stopped)]
+
+
+@pytest.mark.parametrize(("text", "code"), [("REFUSE", "bad_request"), ("FAULT", "internal")])
+def test_a_fault_ends_its_own_request_only(text: str, code: str, capfd: pytest.CaptureFixture[str]) -> None:
+    said = Pipe(start(1, f"{text} secret"), start(2)).run(endings=2)
+    refused = [message for message in said if isinstance(message, Refused)]
+    assert [(message.id, message.code) for message in refused] == [(1, code)]
+    assert [message.id for message in said if isinstance(message, Done)] == [2]
+    assert "secret" not in refused[0].message
+    assert "secret" not in capfd.readouterr().err  # no code in the log unless asked for
+
+
+def test_the_engine_is_loaded_as_the_setup_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, object] = {}
+    monkeypatch.setattr(Engine, "load", lambda model, **options: asked.update(options, model=model))
+    load_engine(Setup("", "m", 2, "cuda:1", 10, log_code=False), lambda fraction, detail: None)
+    assert asked == {"model": "m", "threads": 2, "device": "cuda:1", "cache_bytes": 10}
+
+
+def test_where_nothing_is_asked_for_a_while_memory_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "IDLE_S", 0.01)
+    given_back: list[int] = []
+    pipe = Pipe(start(1))
+
+    def give_back() -> None:
+        given_back.append(len([message for message in pipe.said if isinstance(message, Done)]))
+        pipe.put(start(2))  # what comes in the meantime is answered then
+
+    monkeypatch.setattr(worker.memory, "give_back_freed", give_back)
+    said = pipe.run(endings=2)
+    assert given_back == [1]
+    assert [message.id for message in said if isinstance(message, Done)] == [1, 2]

@@ -1,0 +1,205 @@
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from tests.server.scripted.scripted_engine import COUNT_VARIABLE, expected
+
+from lacuna_model.core.params import InfillRequest, Region
+from lacuna_server.wire.frames import Done, FromWorker, Loading, Ready, Setup, Start, Stepped
+from lacuna_server.worker import process as worker_process
+from lacuna_server.worker.process import MAX_FAILED_STARTS, WorkerProcess
+
+pytestmark = pytest.mark.usefixtures("scripted_engine")
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.said: list[FromWorker] = []
+        self.crashes: list[str] = []
+        self.failures: list[str] = []
+        self.deaf_to: type[FromWorker] | None = None
+        self._news = asyncio.Event()
+
+    def heard(self, message: FromWorker) -> None:
+        if self.deaf_to is not None and isinstance(message, self.deaf_to):
+            raise ValueError("a fault of the listener's")
+        self.said.append(message)
+        self._news.set()
+
+    def crashed(self, detail: str) -> None:
+        self.crashes.append(detail)
+        self._news.set()
+
+    def failed(self, detail: str) -> None:
+        self.failures.append(detail)
+        self._news.set()
+
+    async def until(self, condition: Callable[["Listener"], object]) -> None:
+        async with asyncio.timeout(30):
+            while not condition(self):
+                self._news.clear()
+                await self._news.wait()
+
+    def count(self, kind: type) -> int:
+        return sum(isinstance(message, kind) for message in self.said)
+
+
+@asynccontextmanager
+async def worker(factory: str, **options: float) -> AsyncIterator[tuple[WorkerProcess, Listener]]:
+    listener = Listener()
+    process = WorkerProcess(Setup(f"scripted_engine:{factory}", "m", 0, "", 1, log_code=False), listener, **options)
+    process.start()
+    try:
+        yield process, listener
+    finally:
+        await process.stop()
+
+
+def start(text: str) -> Start:
+    return Start(1, "d", InfillRequest(text, (Region(0, 0, max_tokens=1),)), snapshots=False)
+
+
+async def test_it_loads_works_and_is_started_again_when_killed() -> None:
+    async with worker("load") as (process, listener):
+        await listener.until(lambda heard: heard.count(Ready))
+        assert [type(message) for message in listener.said] == [Loading, Ready]
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        await listener.until(lambda heard: heard.count(Ready) == 2)
+        assert len(listener.crashes) == 1
+        assert "-9" in listener.crashes[0]
+        process.send(start("text"))
+        await listener.until(lambda heard: heard.count(Done))
+        done = listener.said[-1]
+        assert isinstance(done, Done)
+        assert done.result.fills == (expected("text", 0),)
+
+
+async def test_it_is_started_again_where_this_side_fails_to_hear_it() -> None:
+    async with worker("load") as (process, listener):
+        listener.deaf_to = Stepped
+        await listener.until(lambda heard: heard.count(Ready))
+        process.send(start("text"))
+        await listener.until(lambda heard: heard.crashes)
+        listener.deaf_to = None
+        await listener.until(lambda heard: heard.count(Ready) == 2)
+        process.send(start("text"))
+        await listener.until(lambda heard: heard.count(Done))
+
+
+async def test_what_it_ended_with_is_known_when_the_event_loop_hears_of_it_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    collect = os.waitpid
+
+    def collect_late(pid: int, options: int) -> tuple[int, int]:
+        if not options:
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+            time.sleep(0.3)
+        return collect(pid, options)
+
+    monkeypatch.setattr(os, "waitpid", collect_late)
+    async with worker("load") as (process, listener):
+        await listener.until(lambda heard: heard.count(Ready))
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        await listener.until(lambda heard: heard.crashes)
+        assert "-9" in listener.crashes[0]
+
+
+async def test_it_ends_with_its_server() -> None:
+    async with worker("load") as (process, listener):
+        await listener.until(lambda heard: heard.count(Ready))
+        pid = process.pid
+    assert pid is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+async def test_a_model_that_cannot_be_loaded_is_not_tried_again(scripted_engine: Path) -> None:
+    async with worker("load_damaged") as (_, listener):
+        await listener.until(lambda heard: heard.failures)
+        assert listener.failures == ["the weights are damaged"]
+        assert not listener.crashes
+
+
+async def test_an_engine_that_does_not_exist_is_named() -> None:
+    async with worker("missing") as (_, listener):
+        await listener.until(lambda heard: heard.failures)
+        assert "missing" in listener.failures[0]
+
+
+async def test_crashes_while_loading_end_after_a_few(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = scripted_engine / "count"
+    monkeypatch.setenv(COUNT_VARIABLE, str(counted))
+    async with worker("load_crashing") as (_, listener):
+        await listener.until(lambda heard: heard.failures)
+        assert "code 11" in listener.failures[0]
+        assert counted.read_text() == "L" * MAX_FAILED_STARTS
+
+
+async def test_one_that_ends_just_after_it_is_ready_is_started_again_more_and_more_seldom(
+    scripted_engine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(COUNT_VARIABLE, str(scripted_engine / "count"))
+    monkeypatch.setattr(worker_process, "FIRST_PAUSE_S", 0.125)
+    monkeypatch.setattr(worker_process, "LONGEST_PAUSE_S", 0.5)
+    async with worker("load_and_die") as (_, listener):
+        await listener.until(lambda heard: len(heard.crashes) == 6)
+    assert listener.count(Ready) == 6
+    assert not listener.failures
+    assert listener.crashes[0] == "the model process ended with code 9"
+    said = [crash.partition(", ")[2] for crash in listener.crashes[1:]]
+    assert said == [
+        f"{number} times in a row, and is started again in {pause} s"
+        for number, pause in ((2, 0.125), (3, 0.25), (4, 0.5), (5, 0.5), (6, 0.5))
+    ]
+
+
+async def test_the_pauses_begin_anew_after_a_calm_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_process, "CALM_S", 0.0)
+    async with worker("load_and_die") as (_, listener):
+        await listener.until(lambda heard: len(heard.crashes) == 4)
+    assert set(listener.crashes) == {"the model process ended with code 9"}
+
+
+async def test_crashes_while_loading_are_followed_by_longer_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_process, "FIRST_PAUSE_S", 0.01)
+    async with worker("load_crashing") as (process, listener):
+        await listener.until(lambda heard: heard.failures)
+        process.start()  # asked for again: the pauses go on, so that asking often does not load all the time
+        await listener.until(lambda heard: len(heard.failures) == 2)
+    assert [crash.rpartition(" in ")[2] for crash in listener.crashes] == [
+        "the model process ended with code 11",
+        "0.01 s",
+        "0.04 s",
+        "0.08 s",
+    ]
+
+
+async def test_a_load_that_hangs_is_ended(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = scripted_engine / "count"
+    monkeypatch.setenv(COUNT_VARIABLE, str(counted))
+    monkeypatch.setattr(worker_process, "FIRST_PAUSE_S", 0.01)
+    async with worker("load_hanging", load_timeout_s=5.0) as (process, listener):
+        await listener.until(lambda heard: heard.crashes)
+        assert "said nothing for 5 s while it loaded the model" in listener.crashes[0]
+        hung = process.pid
+        await listener.until(lambda heard: heard.failures)
+    assert counted.read_text() == "L" * MAX_FAILED_STARTS
+    assert hung is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(hung, 0)
+
+
+async def test_a_program_that_the_engine_starts_does_not_read_its_frames() -> None:
+    async with worker("load_with_a_program") as (process, listener):
+        await listener.until(lambda heard: heard.count(Ready) or heard.crashes or heard.failures)
+        process.send(start("text"))
+        await listener.until(lambda heard: heard.count(Done) or heard.crashes or heard.failures)
+        assert listener.count(Done) == 1

@@ -1,0 +1,290 @@
+import asyncio
+
+import pytest
+
+from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.frames import Done, Loading, Ready, Refused, Start, Stepped, Stop, Stopped, ToWorker
+from lacuna_server.wire.protocol import ServiceError
+from lacuna_server.worker.scheduler import TELL_S, Finished, Scheduler, Ticket, Waiting
+
+
+class FakeWorker:
+    """Remembers what it was handed; the test decides what it says."""
+
+    def __init__(self) -> None:
+        self.started: list[Start] = []
+        self.stopped: list[int] = []
+
+    def send(self, message: ToWorker) -> None:
+        match message:
+            case Start():
+                self.started.append(message)
+            case Stop(id=id):
+                self.stopped.append(id)
+
+    @property
+    def texts(self) -> list[str]:
+        return [start.request.text for start in self.started]
+
+
+class Bench:
+    """A scheduler with a worker that is ready, unless told otherwise."""
+
+    def __init__(self, *, ready: bool = True, **config: int) -> None:
+        self.worker = FakeWorker()
+        self.scheduler = Scheduler(ServerConfig(**config))
+        self.scheduler.attach(self.worker)
+        self.finished: list[Finished] = []
+        self.scheduler.observers.append(self.finished.append)
+        if ready:
+            self.scheduler.heard(Ready("scripted"))
+
+    def submit(self, text: str, *, session: str = "a", document: str = "", **options: bool) -> Ticket:
+        """A request for a document of its own by default, recognised by its text."""
+        request = InfillRequest(text, (Region(0, len(text)),))
+        return self.scheduler.submit(request, session=session, document=document or text, **options)
+
+    def done(self, ticket: Ticket, busy_s: float = 0.5) -> None:
+        self.scheduler.heard(Done(ticket.id, busy_s, 3, result(ticket.request.text)))
+
+
+def result(text: str) -> InfillResult:
+    return InfillResult("ok", text, (text,), FillStats(steps=3))
+
+
+async def error(ticket: Ticket) -> str:
+    with pytest.raises(ServiceError) as caught:
+        await ticket.result()
+    return caught.value.code
+
+
+async def told(ticket: Ticket) -> list[Waiting | Snapshot]:
+    return [event async for event in ticket.events()]
+
+
+async def test_as_many_run_as_the_worker_interleaves() -> None:
+    bench = Bench(max_active=2)
+    tickets = [bench.submit(text) for text in "xyz"]
+    assert bench.worker.texts == ["x", "y"]
+    bench.done(tickets[1])
+    assert bench.worker.texts == ["x", "y", "z"]
+    bench.done(tickets[0])
+    bench.done(tickets[2])
+    assert [await ticket.result() for ticket in tickets] == [result("x"), result("y"), result("z")]
+
+
+async def test_newest_first_and_sessions_in_turn() -> None:
+    bench = Bench(max_active=1)
+    tickets = {text: bench.submit(text, session=session) for text, session in zip("pqrstu", "aaaabb", strict=True)}
+    for text in ("p", "s", "u", "r", "t"):
+        bench.done(tickets[text])
+    assert bench.worker.texts == ["p", "s", "u", "r", "t", "q"]
+
+
+async def test_a_newer_request_drops_the_older_one_before_it_starts() -> None:
+    bench = Bench(max_active=1)
+    running = bench.submit("busy")
+    older = bench.submit("older", document="d")
+    newer = bench.submit("newer", document="d")
+    assert await error(older) == "superseded"
+    bench.done(running)
+    assert bench.worker.texts == ["busy", "newer"]
+    assert not newer.ended
+
+
+async def test_a_newer_request_cancels_the_running_one_and_starts_when_it_has_stopped() -> None:
+    bench = Bench()
+    older = bench.submit("older", document="d")
+    newer = bench.submit("newer", document="d")
+    assert await error(older) == "superseded"
+    assert bench.worker.stopped == [older.id]
+    assert bench.worker.texts == ["older"]
+    bench.scheduler.heard(Stopped(older.id, 0.1, 1))
+    assert bench.worker.texts == ["older", "newer"]
+    bench.done(newer)
+    assert await newer.result() == result("newer")
+
+
+async def test_without_superseding_the_second_waits_for_the_first() -> None:
+    bench = Bench()
+    first = bench.submit("first", document="d")
+    second = bench.submit("second", document="d", supersede=False)
+    other = bench.submit("other", document="e", supersede=False)
+    assert bench.worker.texts == ["first", "other"]
+    bench.done(first)
+    assert bench.worker.texts == ["first", "other", "second"]
+    assert not second.ended
+    assert not other.ended
+
+
+async def test_the_same_document_in_two_sessions_is_two_documents() -> None:
+    bench = Bench()
+    bench.submit("one", session="a", document="d")
+    bench.submit("two", session="b", document="d")
+    assert len({start.document for start in bench.worker.started}) == 2
+
+
+async def test_cancel_while_waiting_and_while_running() -> None:
+    bench = Bench(max_active=1)
+    running, waiting = bench.submit("running"), bench.submit("waiting")
+    waiting.cancel()
+    running.cancel()
+    assert [await error(running), await error(waiting)] == ["cancelled", "cancelled"]
+    assert bench.worker.stopped == [running.id]
+    assert bench.scheduler.status().running == 1  # until the worker has stopped
+    bench.scheduler.heard(Stopped(running.id, 0.1, 1))
+    assert bench.scheduler.status().running == 0
+    running.cancel()
+    assert bench.worker.stopped == [running.id]
+
+
+async def test_a_full_queue_refuses_with_a_time_from_measured_ones() -> None:
+    bench = Bench(max_active=1, max_queued=4)
+    for _ in range(30):
+        bench.done(bench.submit("quick"), busy_s=0.4)
+    for i in range(5):
+        bench.submit(str(i), session=str(i))
+    with pytest.raises(ServiceError, match="4 requests") as caught:
+        bench.submit("one too many")
+    assert caught.value.code == "overloaded"
+    assert caught.value.retry_after_ms == pytest.approx(800, rel=0.01)  # half of the queue at 0.4 s each
+
+
+async def test_one_session_cannot_fill_the_queue() -> None:
+    bench = Bench(max_active=1, max_queued=10, max_queued_per_session=2)
+    for i in range(3):
+        bench.submit(str(i))
+    with pytest.raises(ServiceError, match="of this session") as caught:
+        bench.submit("more")
+    assert caught.value.code == "overloaded"
+    bench.submit("another's", session="b")
+
+
+async def test_superseding_makes_room_first() -> None:
+    bench = Bench(max_active=1, max_queued=1)
+    bench.submit("running")
+    bench.submit("older", document="d")
+    bench.submit("newer", document="d")
+
+
+async def test_waiting_for_the_model_and_not_waiting() -> None:
+    bench = Bench(ready=False)
+    bench.scheduler.heard(Loading(0.4, "weights"))
+    waiting = bench.submit("patient")
+    with pytest.raises(ServiceError, match="40%") as caught:
+        bench.submit("impatient", wait=False)
+    assert caught.value.code == "loading"
+    assert caught.value.retry_after_ms > 0
+    events = asyncio.create_task(told(waiting))
+    await asyncio.sleep(2 * TELL_S)
+    bench.scheduler.heard(Ready("scripted"))
+    await asyncio.sleep(0)
+    bench.done(waiting)
+    assert await events == [Waiting("loading", 0, 0.4), Waiting("running")]
+
+
+async def test_events_tell_the_place_and_of_steps_the_latest() -> None:
+    bench = Bench(max_active=1)
+    running = bench.submit("running")
+    ticket = bench.submit("mine", snapshots=True)
+    bench.submit("newer")
+    assert bench.scheduler.status().queued == 2
+    events: list[Waiting | Snapshot] = []
+
+    async def follow() -> None:
+        async for event in ticket.events():
+            events.append(event)
+
+    following = asyncio.create_task(follow())
+    await asyncio.sleep(2 * TELL_S)
+    bench.done(running)
+    bench.done(next(iter(bench.scheduler._running.values())))
+    for step in range(5):
+        bench.scheduler.heard(Stepped(ticket.id, Snapshot(step, (), ())))
+    bench.done(ticket)
+    await following
+    assert events == [Waiting("queued", 1), Waiting("running"), Snapshot(4, (), ())]
+
+
+async def test_the_deadline_counts_from_submission() -> None:
+    bench = Bench(max_active=1)
+    running = bench.submit("running")
+    options = DecodeOptions(deadline_ms=10_000)
+    request = InfillRequest("late", (Region(0, 2),), options=options)
+    bench.scheduler.submit(request, session="a", document="late")
+    await asyncio.sleep(0.05)
+    bench.done(running)
+    assert 9_000 < bench.worker.started[1].request.options.deadline_ms <= 9_950
+
+
+async def test_a_deadline_that_runs_out_in_the_queue_is_a_result() -> None:
+    bench = Bench(max_active=1)
+    running = bench.submit("running")
+    request = InfillRequest("täxt", (Region(0, 3),), options=DecodeOptions(deadline_ms=10))
+    outcome = await bench.scheduler.submit(request, session="a", document="late").result()
+    assert (outcome.status, outcome.text, outcome.fills) == ("deadline", "täxt", ("tä",))
+    bench.done(running)
+    assert bench.worker.texts == ["running"]
+
+
+async def test_a_crash_ends_what_ran_and_keeps_what_waits() -> None:
+    bench = Bench(max_active=1)
+    running, waiting = bench.submit("running"), bench.submit("waiting")
+    bench.scheduler.crashed("code -9")
+    assert await error(running) == "worker_crashed"
+    assert bench.scheduler.status().state == "restarting"
+    assert not waiting.ended
+    bench.scheduler.heard(Ready("scripted"))
+    assert bench.worker.texts == ["running", "waiting"]
+
+
+async def test_a_model_that_cannot_be_loaded_is_told_at_once_and_later() -> None:
+    bench = Bench(ready=False)
+    waiting = bench.submit("waiting")
+    bench.scheduler.failed("the weights are damaged")
+    assert await error(waiting) == "model_failed"
+    with pytest.raises(ServiceError, match="damaged"):
+        bench.submit("later")
+
+
+async def test_a_refusal_of_the_engine_reaches_the_client() -> None:
+    bench = Bench()
+    ticket = bench.submit("bad")
+    bench.scheduler.heard(Refused(ticket.id, 0.1, 0, "bad_request", "overlap"))
+    assert await error(ticket) == "bad_request"
+
+
+async def test_closing_waits_for_what_runs_and_tells_what_waits() -> None:
+    bench = Bench(max_active=1)
+    running, waiting = bench.submit("running"), bench.submit("waiting")
+    closing = asyncio.create_task(bench.scheduler.close(grace_s=10))
+    await asyncio.sleep(0)
+    assert await error(waiting) == "shutting_down"
+    with pytest.raises(ServiceError, match="ending"):
+        bench.submit("late")
+    bench.done(running)
+    await closing
+    assert await running.result() == result("running")
+    assert bench.worker.texts == ["running"]
+
+
+async def test_closing_does_not_wait_for_ever() -> None:
+    bench = Bench()
+    running = bench.submit("running")
+    await bench.scheduler.close(grace_s=0.01)
+    assert await error(running) == "shutting_down"
+
+
+async def test_observers_hear_of_every_end_once() -> None:
+    bench = Bench(max_active=1)
+    tickets = [bench.submit(text) for text in "xyz"]
+    tickets[2].cancel()
+    bench.done(tickets[0], busy_s=0.2)
+    tickets[1].cancel()
+    bench.scheduler.heard(Stopped(tickets[1].id, 0.1, 1))
+    assert [(one.outcome, one.busy_s, one.steps) for one in bench.finished] == [
+        ("cancelled", 0.0, 0),
+        ("ok", 0.2, 3),
+        ("cancelled", 0.1, 1),
+    ]
