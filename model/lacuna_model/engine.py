@@ -154,7 +154,7 @@ class Engine:
 
         What is healed in front of a gap is left out: it is written anew, and would else be found as what follows.
         """
-        texts = [piece.decode() for piece in region_groups.pieces(text, regions)]
+        texts = [piece.decode() for piece in region_groups.texts_between(text, regions)]
         for index, piece in enumerate(texts[:-1]):
             _, prefix = heal(piece[-HEALED_CHARS:], self.model.tokenizer)
             texts[index] = piece.removesuffix(prefix.decode())
@@ -316,7 +316,7 @@ def _check_room(layout: Layout, needed: int, max_positions: int) -> None:
 
 def _segments(text: bytes, regions: Sequence[Region], window: Window, model: Loaded) -> list[str]:
     """The texts between the gaps, the first and the last cut to the window."""
-    texts = region_groups.pieces(text, regions)
+    texts = region_groups.texts_between(text, regions)
     texts[0] = window.before(texts[0], model.tokenizer)
     texts[-1] = window.after(texts[-1], model.tokenizer)
     return [text.decode() for text in texts]

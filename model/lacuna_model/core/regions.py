@@ -51,10 +51,10 @@ def newlines(text: bytes, regions: Sequence[Region]) -> list[str]:
     their tests, with nearly twice the tokens that 32 passed with when the newline stood behind the gap).
     """
     found = []
-    for region, behind in zip(regions, pieces(text, regions)[1:], strict=True):
+    for region, end in zip(regions, texts_between(text, regions)[1:], strict=True):
         words = region.must_contain or region.must_not_contain
         ruled = region.single_line or region.regex or region.json_schema or words
-        indented = behind[:1] in (b" ", b"\t") and behind.partition(b"\n")[0].strip()
+        indented = end[:1] in (b" ", b"\t") and end.partition(b"\n")[0].strip()
         whole = text.endswith(b"\n", 0, region.start) and indented and not ruled
         line = "\r\n" if text.endswith(b"\r\n", 0, region.start) else "\n"
         found.append(line if whole else "")
@@ -63,9 +63,9 @@ def newlines(text: bytes, regions: Sequence[Region]) -> list[str]:
 
 def spaced(text: bytes, regions: Sequence[Region], lines: Sequence[str]) -> tuple[bytes, list[Region]]:
     """The text with ``lines``, a newline or nothing, behind every region, and the regions in it."""
-    behind = [msgspec.structs.replace(region, start=region.end) for region in regions]
+    end = [msgspec.structs.replace(region, start=region.end) for region in regions]
     added = accumulate(map(len, lines[:-1]), initial=0)
-    return splice(text, behind, lines), [_shifted(region, by) for region, by in zip(regions, added, strict=True)]
+    return splice(text, end, lines), [_shifted(region, by) for region, by in zip(regions, added, strict=True)]
 
 
 def closed(fills: Sequence[str], lines: Sequence[str]) -> tuple[str, ...]:
@@ -99,18 +99,18 @@ def moved(
     Regions of later groups are left out of the text, since what stands in them (a marker, say) is not to be read, or
     hold what is in ``later`` for them.
     """
-    behind = regions[group.stop - 1].end
-    coming = [_shifted(region, -behind) for region in regions[group.stop :]]
-    tail = splice(text[behind:], coming, later or [""] * len(coming))
+    end = regions[group.stop - 1].end
+    coming = [_shifted(region, -end) for region in regions[group.stop :]]
+    tail = splice(text[end:], coming, later or [""] * len(coming))
     done = regions[: group.start]
     head_end = regions[group.start - 1].end if done else 0
     head = splice(text[:head_end], done, fills[: group.start])
     offset = len(head) - head_end
     shifted = [_shifted(regions[i], offset) for i in group]
-    return head + text[head_end:behind] + tail, shifted
+    return head + text[head_end:end] + tail, shifted
 
 
-def pieces(text: bytes, regions: Sequence[Region]) -> list[bytes]:
+def texts_between(text: bytes, regions: Sequence[Region]) -> list[bytes]:
     """The texts between the regions: n regions have n + 1."""
     ends = [0, *(region.end for region in regions)]
     starts = [*(region.start for region in regions), len(text)]
@@ -119,11 +119,11 @@ def pieces(text: bytes, regions: Sequence[Region]) -> list[bytes]:
 
 def splice(text: bytes, regions: Sequence[Region], fills: Sequence[str]) -> bytes:
     """``text`` with every region replaced by its fill."""
-    pieces, at = [], 0
+    texts_between, at = [], 0
     for region, fill in zip(regions, fills, strict=True):
-        pieces += [text[at : region.start], fill.encode()]
+        texts_between += [text[at : region.start], fill.encode()]
         at = region.end
-    return b"".join([*pieces, text[at:]])
+    return b"".join([*texts_between, text[at:]])
 
 
 def stop_rules(text: bytes, regions: Sequence[Region]) -> Iterator[StopRule]:

@@ -34,10 +34,10 @@ def forks(canvases: Sequence[Canvas], count: int, within: float, eog_id: int) ->
     """
     fills = [[*canvas.tokens(), eog_id] for canvas in canvases]
     rivals = sorted(
-        (behind, gap, place, token)
+        (gap_to_best, gap, place, token)
         for gap, canvas in enumerate(canvases)
-        for place, (behind, token) in canvas.rivals.items()
-        if behind < within and place < len(fills[gap])  # an end may have cut off what was committed ahead
+        for place, (gap_to_best, token) in canvas.rivals.items()
+        if gap_to_best < within and place < len(fills[gap])  # an end may have cut off what was committed ahead
     )
     return [[*fills[:gap], [*fills[gap][:place], token], *fills[gap + 1 :]] for _, gap, place, token in rivals[:count]]
 
@@ -220,7 +220,7 @@ class Candidates:
     def _sure(self, fills: Fills, canvases: Sequence[Canvas], candidate: int) -> tuple[tuple[float, ...], ...]:
         own = (canvas for canvas in canvases if canvas.candidate == candidate)
         return tuple(
-            confidence.of_lines(fill, canvas.tokens(), canvas.said, canvas.gap.prefix, self._tokens)
+            confidence.of_lines(fill, canvas.tokens(), canvas.log_probs, canvas.gap.prefix, self._tokens)
             for fill, canvas in zip(fills, own, strict=True)
         )
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from lacuna_model.core.constraint import EMPTY_IDS, EMPTY_LOGP, GapView, TokenText
 from lacuna_model.core.context import Gap
 from lacuna_model.core.stopping import StopRule
-from lacuna_model.decode.confidence import UNSAID
+from lacuna_model.decode.confidence import UNKNOWN_LOG_PROB
 
 Key = tuple[int, int]
 
@@ -39,7 +39,7 @@ class Canvas:
     ``done`` are the tokens of finished blocks, ``slots`` the current block (None: open). ``budget`` is how many
     tokens may follow behind this block. Of several candidates for one gap each has a canvas, which begins with the
     tokens of ``begin``. The ``tentative`` slots may yet be open again. ``rivals`` has for places, counted over all
-    blocks, the next best token and by how many nats it was behind the one that stands there, and ``said`` the
+    blocks, the next best token and by how many nats it was behind the one that stands there, and ``log_probs`` the
     log-probability that the model gave the token there.
     """
 
@@ -54,7 +54,7 @@ class Canvas:
     slots: list[int | None] = field(default_factory=list)
     tentative: set[int] = field(default_factory=set)
     rivals: dict[int, tuple[float, int]] = field(default_factory=dict)
-    said: dict[int, float] = field(default_factory=dict)
+    log_probs: dict[int, float] = field(default_factory=dict)
     closed: bool = False
 
     def open_block(self) -> None:
@@ -106,10 +106,11 @@ class Canvas:
         """
         place = len(self.done) + slot
         if slot >= len(seen.ids):
-            self.said[place] = UNSAID
+            self.log_probs[place] = UNKNOWN_LOG_PROB
             return
         offered = np.flatnonzero(seen.ids[slot] == token)
-        self.said[place] = max(float(seen.logp[slot, offered[0]]), UNSAID) if len(offered) else UNSAID
+        log_prob = float(seen.logp[slot, offered[0]]) if len(offered) else UNKNOWN_LOG_PROB
+        self.log_probs[place] = max(log_prob, UNKNOWN_LOG_PROB)
         self.rivals.pop(place, None)
         if seen.ids[slot, 0] == token:
             self.rivals[place] = float(seen.logp[slot, 0] - seen.logp[slot, 1]), int(seen.ids[slot, 1])

@@ -14,7 +14,7 @@ import msgspec
 from lacuna_model.core.constraint import TokenText
 
 # What a token counts that the model did not offer: the constraint, or what led out of a loop, put it there.
-UNSAID = -12.0
+UNKNOWN_LOG_PROB = -12.0
 # Less than this makes no difference.
 LEAST = -60.0
 
@@ -25,11 +25,11 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     constant: float
     slope: float
 
-    def probability(self, said: float) -> float:
+    def probability(self, log_prob: float) -> float:
         """How likely a text is the wanted one whose tokens had this log-probability together, in 0..1."""
-        return 1 / (1 + math.exp(-self.constant - self.slope * max(said, LEAST)))
+        return 1 / (1 + math.exp(-self.constant - self.slope * max(log_prob, LEAST)))
 
-    def said(self, probability: float) -> float:
+    def log_prob(self, probability: float) -> float:
         """The log-probability that :meth:`probability` takes to this one."""
         return (math.log(probability / (1 - probability)) - self.constant) / self.slope
 
@@ -42,12 +42,12 @@ def fitted() -> Calibration:
 
 
 def of_lines(
-    fill: str, canvas: Sequence[int], said: Mapping[int, float], prefix: bytes, tokens: TokenText
+    fill: str, canvas: Sequence[int], log_probs: Mapping[int, float], prefix: bytes, tokens: TokenText
 ) -> tuple[float, ...]:
     """For every line of a delivered ``fill``: how likely it is right up to the end of that line.
 
-    ``canvas`` are the tokens that the loop ended with, the first of which say the healed ``prefix`` anew, and ``said``
-    the log-probability of each by its place; behind the last stands that of the end. Where the fill is not what the
+    ``canvas`` are the tokens that the loop ended with, the first of which repeat the healed ``prefix``. ``log_probs``
+    has the log-probability of each by its place, and after the last that of the end. Where the fill is not what the
     canvas says, the constraint has made it, and it is as likely as a token that was never offered.
     """
     text = fill.encode()
@@ -57,7 +57,7 @@ def of_lines(
     known = min(agreed, len(written))
     found = []
     for end in _line_ends(text):
-        total = _said_until(end, pieces, said, len(prefix)) + (UNSAID if end > known else 0.0)
+        total = _log_prob_until(end, pieces, log_probs, len(prefix)) + (UNKNOWN_LOG_PROB if end > known else 0.0)
         found.append(fitted().probability(total))
     return tuple(found)
 
@@ -72,14 +72,14 @@ def _line_ends(text: bytes) -> Iterator[int]:
         yield len(text)
 
 
-def _said_until(end: int, pieces: Sequence[bytes], said: Mapping[int, float], prefix: int) -> float:
+def _log_prob_until(end: int, pieces: Sequence[bytes], log_probs: Mapping[int, float], prefix: int) -> float:
     """The log-probability of the tokens up to an offset of a fill, and of the line or the fill ending there."""
     position, total = -prefix, 0.0
     for place, piece in enumerate(pieces):
         if position > end or (position == end and b"\n" not in piece):
             return total
-        total += said.get(place, 0.0)
+        total += log_probs.get(place, 0.0)
         position += len(piece)
         if position > end:
             return total
-    return total + said.get(len(pieces), 0.0)
+    return total + log_probs.get(len(pieces), 0.0)

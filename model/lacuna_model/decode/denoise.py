@@ -200,16 +200,18 @@ def snapshot(
     """
     fills, slots = [], []
     for canvas, seen in zip(canvases, marginals, strict=True):
-        said = [float(np.exp(canvas.said.get(place, 0.0))) for place in range(len(canvas.done) + len(canvas.slots))]
+        sure = [
+            float(np.exp(canvas.log_probs.get(place, 0.0))) for place in range(len(canvas.done) + len(canvas.slots))
+        ]
         views = [
-            SlotView(_text(tokens, token), "committed", sure) for token, sure in zip(canvas.done, said, strict=False)
+            SlotView(_text(tokens, token), "committed", one) for token, one in zip(canvas.done, sure, strict=False)
         ]
         ids = list(canvas.done)
         for slot, token in enumerate(canvas.slots):
             if token is not None:
                 ids.append(token)
                 state: SlotState = "draft" if slot in canvas.tentative else "committed"
-                views.append(SlotView(_text(tokens, token), state, said[len(canvas.done) + slot]))
+                views.append(SlotView(_text(tokens, token), state, sure[len(canvas.done) + slot]))
             elif seen is not None and slot < len(seen.ids) and seen.ids[slot, 0] != tokens.eog_id:
                 ids.append(int(seen.ids[slot, 0]))
                 views.append(SlotView(_text(tokens, ids[-1]), "draft", float(np.exp(seen.logp[slot, 0]))))

@@ -72,8 +72,8 @@ class FimReader:
         """Marginals of every open canvas up to the first slot that its draft does not decide."""
         self._settle(canvases)
         turns = [self._turn(canvas, canvases) for canvas in canvases if not canvas.closed and not canvas.is_full]
-        said = self._said(turns)
-        found = {turn.canvas.key: self._marginals(turn, rows) for turn, rows in zip(turns, said, strict=True)}
+        logits = self._logits(turns)
+        found = {turn.canvas.key: self._marginals(turn, rows) for turn, rows in zip(turns, logits, strict=True)}
         return [found.get(canvas.key) for canvas in canvases]
 
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
@@ -96,9 +96,9 @@ class FimReader:
             rows = self._with_end(reader.logits(reader.read([[*chain, track]])[track])).log_softmax(-1)
             reader.drop(track)
             self.passes += 1
-            said = rows[torch.arange(len(fill) + 1), torch.tensor([*fill, self._eog_id])]
-            total += float(said.sum())
-            length += len(said)
+            logits = rows[torch.arange(len(fill) + 1), torch.tensor([*fill, self._eog_id])]
+            total += float(logits.sum())
+            length += len(logits)
         self._context.settle(self._settled)
         return float(total / length**0.5)
 
@@ -145,7 +145,7 @@ class FimReader:
             self._lines[canvas.key] = Line(self._context.reader.new())
         return self._lines[canvas.key]
 
-    def _said(self, turns: Sequence[Turn]) -> list[Tensor]:
+    def _logits(self, turns: Sequence[Turn]) -> list[Tensor]:
         """Logits [d + 1, V] behind the known tokens of every turn and behind each of the d tokens of its draft."""
         if not turns:
             return []
@@ -161,10 +161,10 @@ class FimReader:
         rows = [hidden[chain[-1]][-size:] for chain, size in zip(chains, sizes, strict=True)]
         return list(reader.logits(torch.cat(rows)).split_with_sizes(sizes))
 
-    def _marginals(self, turn: Turn, said: Tensor) -> Marginals:
+    def _marginals(self, turn: Turn, logits: Tensor) -> Marginals:
         """What the rows of a pass come to; rows behind a token that does not hold say nothing."""
         canvas, rows = turn.canvas, []
-        for index, row in enumerate(self._with_end(said)):
+        for index, row in enumerate(self._with_end(logits)):
             rows.append(self._restricted(canvas, row, [*turn.known, *turn.draft[:index]]))
             held = index < turn.forced or (index < len(turn.draft) and int(rows[-1].argmax()) == turn.draft[index])
             if not held:
@@ -204,10 +204,10 @@ def _put_first(found: Marginals, slot: int, token: int) -> None:
     """Have ``token`` stand first in a slot, for which it is settled."""
     others = [i for i in range(found.ids.shape[1]) if found.ids[slot, i] != token]
     ranks = np.flatnonzero(found.ids[slot] == token)
-    said = found.logp[slot, ranks[0]] if len(ranks) else found.logp[slot].min()
+    log_prob = found.logp[slot, ranks[0]] if len(ranks) else found.logp[slot].min()
     kept = others[: found.ids.shape[1] - 1]
     found.ids[slot] = [token, *found.ids[slot, kept]]
-    found.logp[slot] = [said, *found.logp[slot, kept]]
+    found.logp[slot] = [log_prob, *found.logp[slot, kept]]
 
 
 def _sure(token: int) -> Marginals:

@@ -8,7 +8,7 @@ from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.predicates import (
     CALLED,
     USED,
-    Fits,
+    Predicate,
     attribute,
     in_directive,
     inside,
@@ -17,7 +17,7 @@ from lacuna_model.languages.predicates import (
     never,
     none_of,
     old_style,
-    said,
+    text_matches,
     type_name,
 )
 from lacuna_model.languages.rules import ONE_LINE, Rules, kinds
@@ -81,7 +81,7 @@ C_WORDS = (
     "auto break case char const continue do double else enum extern float for goto if int long register return short "
     "signed sizeof static struct switch typedef union unsigned void volatile while"
 )
-C_FITS: dict[str, Fits] = {
+C_FITS: dict[str, Predicate] = {
     "stray": never,
     "top": _C_ELSEWHERE,
     "between": lambda node: _C_ELSEWHERE(node) or _C_BODY(node),
@@ -89,19 +89,19 @@ C_FITS: dict[str, Fits] = {
     "old": old_style,
     "macro_between": lambda node: macro(node) or _C_BODY(node),
     "local": type_name(),
-    "literal": said(rb"[A-Z_]\w*"),
+    "literal": text_matches(rb"[A-Z_]\w*"),
     "line": ONE_LINE,
-    "value": said(rb"(?!(?:%b)\Z)\w+" % b"|".join(C_WORDS.encode().split())),
+    "value": text_matches(rb"(?!(?:%b)\Z)\w+" % b"|".join(C_WORDS.encode().split())),
     "attribute": attribute,
-    "loop": said(rb"[A-Z_]\w*|(?i:.*(?:for|each|loop|while).*)"),
-    "attributed": said(rb"[A-Z_][A-Z0-9_]*|(?i:.*(?:export|api|decl|public).*)"),
-    "sized": said(rb"[A-Z_]\w*"),
-    "nameless": said(rb"[A-Z_]\w*"),
-    "omitted": said(rb"[A-Z_]\w*"),
+    "loop": text_matches(rb"[A-Z_]\w*|(?i:.*(?:for|each|loop|while).*)"),
+    "attributed": text_matches(rb"[A-Z_][A-Z0-9_]*|(?i:.*(?:export|api|decl|public).*)"),
+    "sized": text_matches(rb"[A-Z_]\w*"),
+    "nameless": text_matches(rb"[A-Z_]\w*"),
+    "omitted": text_matches(rb"[A-Z_]\w*"),
     "in_line": in_directive,
-    "type": said(rb"class|namespace"),  # of C++ in a header that is read as C
+    "type": text_matches(rb"class|namespace"),  # of C++ in a header that is read as C
     "directive_line": line_start,
-    "directive": said(
+    "directive": text_matches(
         rb"#[ \t]*(?:include|define|undef|error|warning|pragma|line|ident|sccs|assert|unassert|include_next|import"
         rb"|embed|using)?"
     ),

@@ -4,7 +4,16 @@ from tree_sitter import Node
 
 from lacuna_model.languages.declarations import CLASH, KEY, MEMBER, Declarations, Role
 from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.languages.predicates import Fits, apart, behind, evenly_named, jump, one_of, outside, said
+from lacuna_model.languages.predicates import (
+    Predicate,
+    evenly_named,
+    jump,
+    one_of,
+    outside,
+    preceded_by,
+    separated,
+    text_matches,
+)
 from lacuna_model.languages.rules import ONE_LINE, Rules, kinds
 
 _LEXICON = Lexicon(
@@ -38,18 +47,18 @@ _GO_PLACES = """
 (interpreted_string_literal) @line
 (escape_sequence) @escape
 """
-_GO_FITS: dict[str, Fits] = {
+_GO_FITS: dict[str, Predicate] = {
     "top": one_of(
         "package_clause import_declaration function_declaration method_declaration type_declaration var_declaration "
         "const_declaration"
     ),
-    "apart": apart,
-    "import": behind("package_clause import_declaration"),
-    "path": said(rb"[\"`][^\x00-\x20!\"#$%&'()*,:;<=>?\[\\\]^`{|}]+[\"`]"),
+    "apart": separated,
+    "import": preceded_by("package_clause import_declaration"),
+    "path": text_matches(rb"[\"`][^\x00-\x20!\"#$%&'()*,:;<=>?\[\\\]^`{|}]+[\"`]"),
     "parameters": evenly_named,
     "name": one_of("identifier"),
     "line": ONE_LINE,
-    "escape": said(rb"\\(?:[abfnrtv\\\"']|[0-7]{3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"),
+    "escape": text_matches(rb"\\(?:[abfnrtv\\\"']|[0-7]{3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"),
     "literal": outside(_GO_HEADERS, _GO_BRACKETS),  # its brace would be read as that of the block
     "called": one_of("call_expression type_conversion_expression"),
     "break": jump(_GO_LOOPS | _GO_SWITCHES, _GO_FUNCTIONS),

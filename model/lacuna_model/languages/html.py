@@ -4,7 +4,7 @@ from tree_sitter import Node
 
 from lacuna_model.languages.declarations import Declarations, Role
 from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.languages.predicates import Fits, never
+from lacuna_model.languages.predicates import Predicate, never
 from lacuna_model.languages.rules import Rules, kinds
 
 _LEXICON = Lexicon(
@@ -33,7 +33,7 @@ def _ended(element: Node) -> bool:
     return element.children[-1].type == "end_tag" or name.decode(errors="replace").lower() in _OPEN_ENDED
 
 
-_HTML_FITS: dict[str, Fits] = {"element": _ended, "closing": never}
+_HTML_FITS: dict[str, Predicate] = {"element": _ended, "closing": never}
 
 HTML = Language(
     "html",

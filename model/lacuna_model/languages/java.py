@@ -2,7 +2,7 @@
 
 from lacuna_model.languages.declarations import TYPE, Declarations, Role
 from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.languages.predicates import Fits, distinct, jump, never, of_its_name, one_of, said
+from lacuna_model.languages.predicates import Predicate, distinct, jump, never, of_its_name, one_of, text_matches
 from lacuna_model.languages.rules import LOOPS, ONE_LINE, Rules, kinds
 
 JAVA_LEXICON = Lexicon(
@@ -39,20 +39,20 @@ _JAVA_PLACES = """
 (break_statement) @break
 (continue_statement) @continue
 """
-_JAVA_FITS: dict[str, Fits] = {
+_JAVA_FITS: dict[str, Predicate] = {
     "stray": never,
     "top": one_of(
         "package_declaration import_declaration module_declaration class_declaration interface_declaration "
         "enum_declaration record_declaration annotation_type_declaration method_declaration"
     ),
-    "main": said(rb"main"),  # what else a class without a head has is no fault where the text has more of it
+    "main": text_matches(rb"main"),  # what else a class without a head has is no fault where the text has more of it
     "modifiers": distinct,
     "statement": one_of(
         "assignment_expression update_expression method_invocation object_creation_expression switch_expression"
     ),
     "class": of_its_name,
     "line": lambda node: (node.text or b"").startswith(b'"""') or ONE_LINE(node),
-    "escape": said(rb"\\(?:[btnfrs\"'\\\r\n]|[0-7]{1,3}|u+[0-9a-fA-F]{4})"),
+    "escape": text_matches(rb"\\(?:[btnfrs\"'\\\r\n]|[0-7]{1,3}|u+[0-9a-fA-F]{4})"),
     "break": jump(_JAVA_LOOPS | {"switch_expression"}, _JAVA_BODIES),
     "continue": jump(_JAVA_LOOPS, _JAVA_BODIES),
 }

@@ -8,7 +8,7 @@ from lacuna_model.languages.declarations import CLASH, Declarations, Role
 from lacuna_model.languages.javascript_regex import well_formed
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.predicates import (
-    Fits,
+    Predicate,
     awaited,
     heir,
     in_constructor,
@@ -19,9 +19,9 @@ from lacuna_model.languages.predicates import (
     matched,
     never,
     one_of,
-    said,
     statement_start,
     target,
+    text_matches,
 )
 from lacuna_model.languages.rules import LOOPS, ONE_LINE, Rules, kinds
 from lacuna_model.languages.strings import Strings, strings_with_code
@@ -83,7 +83,7 @@ SCRIPT_PLACES = """
 (regex_flags) @flags
 (switch_body (switch_default) (switch_default) @stray)
 """
-SCRIPT_FITS: dict[str, Fits] = {
+SCRIPT_FITS: dict[str, Predicate] = {
     "stray": never,
     "statement": statement_start,
     "arrow": in_line,
@@ -97,7 +97,7 @@ SCRIPT_FITS: dict[str, Fits] = {
     "awaited": awaited,
     "line": lambda node: ONE_LINE(node) or (node.parent is not None and node.parent.type == "jsx_attribute"),
     "spread": one_of("spread_element"),
-    "generic": said(rb"(?s).*(?:,|\bextends\b).*"),
+    "generic": text_matches(rb"(?s).*(?:,|\bextends\b).*"),
     "target": target,
     "closing_mark": lambda node: (node.text or b"").startswith(b"<!--") or line_start(node),
     "regex": well_formed,
@@ -106,7 +106,7 @@ SCRIPT_FITS: dict[str, Fits] = {
         "required_parameter optional_parameter decorator"
     ),
     "element": matched,
-    "flags": said(rb"(?:([dgimsuvy])(?!.*\1))*"),
+    "flags": text_matches(rb"(?:([dgimsuvy])(?!.*\1))*"),
 }
 _MARKUP_PLACES = """
 (jsx_element) @element
@@ -120,10 +120,10 @@ SCRIPT_WORDS = (
 SCRIPT_QUOTING = kinds("export_specifier import_specifier namespace_export")
 
 
-def tagged(places: str, fits: dict[str, Fits]) -> Rules:
+def tagged(places: str, predicates: dict[str, Predicate]) -> Rules:
     """The rules of a language with elements as JSX has them."""
     firm, blamed = frozenset({"element", "spread", "generic"}), {"element": -1}
-    return Rules(places + _MARKUP_PLACES, fits, SCRIPT_WORDS, SCRIPT_QUOTING, firm=firm, blamed=blamed)
+    return Rules(places + _MARKUP_PLACES, predicates, SCRIPT_WORDS, SCRIPT_QUOTING, firm=firm, blamed=blamed)
 
 
 def _lexical(declarator: Node, _child: Node) -> int:

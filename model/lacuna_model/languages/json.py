@@ -7,7 +7,7 @@ from tree_sitter import Node
 
 from lacuna_model.languages.declarations import KEY, Declarations
 from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.languages.predicates import COMMENTS, Fits, said
+from lacuna_model.languages.predicates import COMMENTS, Predicate, text_matches
 from lacuna_model.languages.rules import Rules, kinds
 from lacuna_model.languages.strict import StrictParsers
 
@@ -34,7 +34,7 @@ def _first_value(node: Node) -> bool:
     return node.type in COMMENTS or before is None
 
 
-_JSON_FITS: dict[str, Fits] = {"root": _first_value, "line": said(rb"[^\x00-\x1f]*")}
+_JSON_FITS: dict[str, Predicate] = {"root": _first_value, "line": text_matches(rb"[^\x00-\x1f]*")}
 # A string of JSON, or a comment as some of its readers have it.
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 

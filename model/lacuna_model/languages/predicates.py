@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from tree_sitter import Node
 
-Fits = Callable[[Node], bool]
+Predicate = Callable[[Node], bool]
 COMMENTS = frozenset({"comment", "line_comment", "block_comment"})
 DECLARED = frozenset({"object", "function_expression", "generator_function", "class"})
 # What stands in front of a name that is defined as a type, and behind the name of a variable; of a function too, in C.
@@ -51,36 +51,36 @@ def never(_node: Node) -> bool:
     return False
 
 
-def one_of(kinds: str) -> Fits:
+def one_of(kinds: str) -> Predicate:
     """Only nodes of these kinds and comments may stand there."""
     allowed = COMMENTS.union(kinds.split())
     return lambda node: node.type in allowed
 
 
-def none_of(kinds: frozenset[str]) -> Fits:
+def none_of(kinds: frozenset[str]) -> Predicate:
     """Nodes of all other kinds may stand there."""
     return lambda node: node.type not in kinds
 
 
-def said(pattern: bytes) -> Fits:
+def text_matches(pattern: bytes) -> Predicate:
     """Only nodes with this text may stand there."""
     return lambda node: re.fullmatch(pattern, node.text or b"") is not None
 
 
-def behind(kinds: str) -> Fits:
+def preceded_by(kinds: str) -> Predicate:
     """Only behind nodes of these kinds and comments."""
     allowed = COMMENTS.union(kinds.split())
 
-    def fits(node: Node) -> bool:
+    def predicates(node: Node) -> bool:
         before = node.prev_named_sibling
         while before is not None and before.type in allowed:
             before = before.prev_named_sibling
         return before is None
 
-    return fits
+    return predicates
 
 
-def apart(node: Node) -> bool:
+def separated(node: Node) -> bool:
     """Only in a line of its own or behind a semicolon."""
     before = node.prev_sibling
     return (
@@ -101,30 +101,30 @@ def evenly_named(parameters: Node) -> bool:
     return len(names) < 2
 
 
-def inside(homes: frozenset[str], walls: frozenset[str] = frozenset()) -> Fits:
+def inside(homes: frozenset[str], walls: frozenset[str] = frozenset()) -> Predicate:
     """Only a node with one of ``homes`` around it, and none of ``walls`` in between."""
 
     return lambda node: any(one.type in homes for one in _around(node, walls))
 
 
-def outside(homes: frozenset[str], walls: frozenset[str]) -> Fits:
+def outside(homes: frozenset[str], walls: frozenset[str]) -> Predicate:
     """Only a node without any of ``homes`` around it, unless one of ``walls`` is in between."""
     within = inside(homes, walls)
     return lambda node: not within(node)
 
 
-def jump(homes: frozenset[str], walls: frozenset[str]) -> Fits:
+def jump(homes: frozenset[str], walls: frozenset[str]) -> Predicate:
     """The same for a ``break`` or ``continue``; one with a value is not looked into, one with a label needs that."""
     around = inside(homes, walls)
 
-    def fits(node: Node) -> bool:
+    def predicates(node: Node) -> bool:
         operand = node.named_children[0] if node.named_child_count else None
         if operand is None or operand.type in COMMENTS:
             return around(node)
         is_label = operand.type == "label" or node.type.endswith("_statement")
         return not is_label or _labelled(node, operand, walls)
 
-    return fits
+    return predicates
 
 
 def _labelled(node: Node, label: Node, walls: frozenset[str]) -> bool:
@@ -199,10 +199,10 @@ def macro(node: Node) -> bool:
     return False
 
 
-def type_name(used: bytes = USED) -> Fits:
+def type_name(used: bytes = USED) -> Predicate:
     """A name of a type: the function around, if there is one, does nothing with it that is done with variables."""
 
-    def fits(name: Node) -> bool:
+    def predicates(name: Node) -> bool:
         function = _nearest(name, "function_definition")
         if function is None:
             return True
@@ -211,7 +211,7 @@ def type_name(used: bytes = USED) -> Fits:
             return True
         return not re.search(b"%b%b(?:%b)|%b" % (NO_NAME, word, used, VARIABLE % word), text)
 
-    return fits
+    return predicates
 
 
 def attribute(name: Node) -> bool:

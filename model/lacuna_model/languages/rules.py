@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lacuna_model.languages.predicates import Fits, said
+from lacuna_model.languages.predicates import Predicate, text_matches
 
 
 def kinds(names: str) -> frozenset[str]:
@@ -17,7 +17,7 @@ def kinds(names: str) -> frozenset[str]:
 class Rules:
     """One language's rules.
 
-    ``places`` is a query; ``fits`` says by the name of a capture whether a captured node may stand there. What is
+    ``places`` is a query; ``predicates`` says by the name of a capture whether a captured node may stand there. What is
     captured by one of the names ``lasting`` may be due to a macro. ``reserved`` are words that are no names, unless
     their parent is one of ``quoting``. ``line_ends`` says that these may be semicolons. What is captured by one of the
     names ``firm`` is never let pass at a fill. What is captured by a name in ``blamed`` is out of place in one of its
@@ -25,7 +25,7 @@ class Rules:
     """
 
     places: str = ""
-    fits: Mapping[str, Fits] = field(default_factory=dict)
+    predicates: Mapping[str, Predicate] = field(default_factory=dict)
     reserved: str = ""
     quoting: frozenset[str] = frozenset()
     lasting: frozenset[str] = frozenset()
@@ -42,4 +42,4 @@ class Rules:
 
 LOOPS = kinds("for_statement while_statement do_statement")
 # A line's end between a string's quotes is no blank, as the grammars have it.
-ONE_LINE = said(rb"(?s)(?:[^\n\\]|\\\r?.)*")
+ONE_LINE = text_matches(rb"(?s)(?:[^\n\\]|\\\r?.)*")

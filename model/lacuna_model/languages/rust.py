@@ -4,7 +4,7 @@ from tree_sitter import Node
 
 from lacuna_model.languages.declarations import CLASH, Declarations, Role
 from lacuna_model.languages.language import Language, Lexicon
-from lacuna_model.languages.predicates import Fits, jump, never, one_of, said
+from lacuna_model.languages.predicates import Predicate, jump, never, one_of, text_matches
 from lacuna_model.languages.rules import Rules, kinds
 
 _CHARACTER = rb"'(?:\\[^'\n]{1,10}|\\'|[^'\\\n]{1,4})'"
@@ -31,7 +31,7 @@ _RUST_PLACES = """
 (continue_expression) @jump
 (escape_sequence) @escape
 """
-_RUST_FITS: dict[str, Fits] = {
+_RUST_FITS: dict[str, Predicate] = {
     "stray": never,
     "item": one_of("macro_invocation"),
     "parameter": one_of("parameter self_parameter variadic_parameter attribute_item"),
@@ -39,7 +39,7 @@ _RUST_FITS: dict[str, Fits] = {
         "function_item function_signature_item const_item type_item associated_type macro_invocation attribute_item "
         "inner_attribute_item empty_statement"
     ),
-    "escape": said(rb"\\(?:[nrt0\\\"'\r\n]|x[0-9a-fA-F]{2}|u\{[0-9a-fA-F_]{1,8}\})"),
+    "escape": text_matches(rb"\\(?:[nrt0\\\"'\r\n]|x[0-9a-fA-F]{2}|u\{[0-9a-fA-F_]{1,8}\})"),
     "jump": jump(
         kinds("loop_expression while_expression for_expression"),
         kinds("function_item closure_expression async_block"),

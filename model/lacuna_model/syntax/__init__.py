@@ -7,7 +7,7 @@ from lacuna_model.core.constraint import Constraint, GapView, TokenText, Unconst
 from lacuna_model.core.params import Region
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.registry import LANGUAGES, language_for
-from lacuna_model.syntax.background import Beside
+from lacuna_model.syntax.background import Background
 from lacuna_model.syntax.check.document import parses
 from lacuna_model.syntax.region.region_rules import RegionRules
 from lacuna_model.syntax.stand_ins import stand_ins
@@ -38,7 +38,7 @@ def constraint_for(
         return Unconstrained(tokens)
     prefixes = prefixes or [b""] * len(regions)
     pairs = zip(regions, prefixes, strict=True)
-    return Beside(
+    return Background(
         partial(SyntaxConstraint, text, regions, known, tokens, deadline=deadline),
         [GapView((), (), budget=region.max_tokens, prefix=prefix) for region, prefix in pairs],
     )

@@ -13,7 +13,7 @@ from lacuna_model.syntax.witness import SyntaxConstraint
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="syntax")
 
 
-class Beside:
+class Background:
     """A constraint that works on in another thread between two calls: what it answers is the same.
 
     It is made there, too, and at once looks for fills of the ``gaps`` as they are before anything is proposed. What

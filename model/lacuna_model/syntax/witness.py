@@ -26,7 +26,7 @@ from lacuna_model.syntax.search.refused_ends import made_up
 from lacuna_model.syntax.search.renewal import Renewal
 from lacuna_model.syntax.search.search import ATTEMPTS, BARE_ATTEMPTS, Search
 from lacuna_model.syntax.search.tentative import Tentative
-from lacuna_model.syntax.search.verified import Judge
+from lacuna_model.syntax.search.verified import Verified
 from lacuna_model.syntax.text.vocabulary import vocabulary_of
 
 RENEW_SECONDS_ALL = 0.006  # of all gaps together, the last of them not cut short
@@ -72,7 +72,7 @@ class SyntaxConstraint:
         self._document = part.document if part is not None else None
         if self._document is None and language is not None:
             self._document = document_of(text, spans, language, clock, in_line=in_line(regions))
-        self._judge = Judge(self._document, self.stats)
+        self._judge = Verified(self._document, self.stats)
         self._gaps = gap_texts(text, regions, self._vocabulary, self._document)
         original = [text[start:end] for start, end in spans]
         queues = Queues(self._vocabulary, self._document, self._gaps, original)

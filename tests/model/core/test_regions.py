@@ -22,14 +22,14 @@ ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 @st.composite
 def documents(draw: st.DrawFn) -> tuple[str, list[Region]]:
     """A text and good regions in it."""
-    pieces = draw(st.lists(ANY_TEXT, min_size=3, max_size=13))
+    texts_between = draw(st.lists(ANY_TEXT, min_size=3, max_size=13))
     regions, at = [], 0
-    for i, piece in enumerate(pieces):
+    for i, piece in enumerate(texts_between):
         end = at + len(piece.encode())
         if i % 2:
             regions.append(Region(at, end))
         at = end
-    return "".join(pieces), regions
+    return "".join(texts_between), regions
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from lacuna_model.core.context import Gap
 from lacuna_model.core.params import Region
 from lacuna_model.core.stopping import LineLimit, StopRule
 from lacuna_model.decode.canvas import Canvas, Marginals
-from lacuna_model.decode.confidence import UNSAID
+from lacuna_model.decode.confidence import UNKNOWN_LOG_PROB
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 EOG = 2
@@ -67,7 +67,7 @@ def test_what_was_said_of_a_token_is_kept() -> None:
     canvas, seen = opened(), sure([7, 8, 9, 10])
     canvas.remember(1, 8, seen)
     canvas.remember(2, 11, seen)  # a token that the model did not offer
-    assert canvas.said == {1: float(seen.logp[1, 0]), 2: UNSAID}
+    assert canvas.log_probs == {1: float(seen.logp[1, 0]), 2: UNKNOWN_LOG_PROB}
 
 
 def test_a_view_shows_what_a_constraint_needs() -> None:
@@ -228,6 +228,6 @@ def test_a_slot_that_no_pass_has_reached_may_be_filled_by_the_constraint() -> No
     seen = Marginals(np.array([[5, 6], [7, 8]]), np.log([[0.9, 0.1], [0.8, 0.2]]).astype(np.float32), np.zeros(2))
     canvas.remember(1, 7, seen)
     canvas.remember(3, 9, seen)
-    assert canvas.said[1] == pytest.approx(math.log(0.8))
-    assert canvas.said[3] == UNSAID
+    assert canvas.log_probs[1] == pytest.approx(math.log(0.8))
+    assert canvas.log_probs[3] == UNKNOWN_LOG_PROB
     assert 3 not in canvas.rivals

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lacuna_model.decode.confidence import UNSAID, Calibration, fitted, of_lines
+from lacuna_model.decode.confidence import UNKNOWN_LOG_PROB, Calibration, fitted, of_lines
 
 
 class ByteTokens:
@@ -54,7 +54,7 @@ def test_what_the_constraint_made_is_unlikely() -> None:
     said = [-0.1, -0.1, -0.1, -0.1]
     first, second = sure("a\nc", "a\nb", said)
     assert first == pytest.approx(fitted().probability(-0.2))
-    assert second == pytest.approx(fitted().probability(-0.4 + UNSAID))
+    assert second == pytest.approx(fitted().probability(-0.4 + UNKNOWN_LOG_PROB))
 
 
 @given(st.text("ab\n", max_size=12), st.text("ab\n", max_size=12), st.lists(st.floats(-12, 0), max_size=16))
@@ -67,4 +67,4 @@ def test_there_is_one_for_every_line_and_none_grows(fill: str, written: str, sai
 @given(st.floats(-59, 0))
 def test_a_probability_says_what_it_was_made_of(said: float) -> None:
     calibration = Calibration(0.2, 0.4)
-    assert calibration.said(calibration.probability(said)) == pytest.approx(said, abs=1e-4)
+    assert calibration.log_prob(calibration.probability(said)) == pytest.approx(said, abs=1e-4)

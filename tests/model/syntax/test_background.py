@@ -12,7 +12,7 @@ from lacuna_model.core.constraint import Commit, GapView
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import SyntaxConstraint, constraint_for
-from lacuna_model.syntax.background import Beside
+from lacuna_model.syntax.background import Background
 from lacuna_model.syntax.search.beam import Effort
 
 TEXT = b"def f(x):\n    y = \n    return y\n\n\nprint()\n"
@@ -35,13 +35,13 @@ def test_what_comes_out_is_what_would_without_another_thread(
     monkeypatch.setattr(Effort, "late", False)  # checks are counted, time is not
     truths = [tokens.encode(truth) for truth in TRUTHS]
 
-    def filled(constraint: SyntaxConstraint | Beside) -> object:
+    def filled(constraint: SyntaxConstraint | Background) -> object:
         model = noisy(truths, tokens, np.random.default_rng(seed), 0.2)
         return fill(constraint, model, [12, 12], tokens.eog_id)
 
     alone = made(tokens)
     alone.foresee(views())
-    beside = Beside(lambda: made(tokens), views())
+    beside = Background(lambda: made(tokens), views())
     assert filled(beside) == filled(alone)
     assert (beside.stats.vetoes, beside.stats.swaps) == (alone.stats.vetoes, alone.stats.swaps)
 
@@ -62,7 +62,7 @@ def test_searches_are_made_in_another_thread(tokens: SmallTokens, monkeypatch: p
     monkeypatch.setattr(SyntaxConstraint, "foresee", seen_foreseeing)
     monkeypatch.setattr(SyntaxConstraint, "follow", seen_following)
     fill(
-        Beside(lambda: made(tokens), views()),
+        Background(lambda: made(tokens), views()),
         noisy([tokens.encode(truth) for truth in TRUTHS], tokens, np.random.default_rng(1), 0.0),
         [12, 12],
         tokens.eog_id,
@@ -85,7 +85,7 @@ def test_a_closed_one_searches_no_more(tokens: SmallTokens) -> None:
         closed.wait()
         return made(tokens)
 
-    constraint = Beside(late, views())
+    constraint = Background(late, views())
     begun.wait()
     assert constraint.stats.verifies == 0  # nothing is waited for
     constraint.close()
@@ -98,7 +98,7 @@ def test_tentative_tokens_are_confirmed_once_a_witness_holds_them(tokens: SmallT
     (letter,) = tokens.encode("x")
     ids, logp = np.full((12, 1), letter, dtype=np.int64), np.full((12, 1), -0.1, dtype=np.float32)
     gaps = [GapView((), (None,) * 12, ids, logp) for _ in REGIONS]
-    constraint = Beside(lambda: made(tokens), views())
+    constraint = Background(lambda: made(tokens), views())
     (one,) = constraint.admit(gaps, [Commit(0, 0, letter)])
     assert isinstance(one, Commit)
     assert one.token == letter

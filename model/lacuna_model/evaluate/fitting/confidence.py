@@ -56,7 +56,7 @@ def fit_main(
 
 def fit(suggestions: Sequence[Typed]) -> Calibration:
     """The calibration under which what became of the suggestions is the likeliest."""
-    said = torch.tensor([(1.0, fitted().said(one.confidence)) for one in suggestions], dtype=torch.float64)
+    said = torch.tensor([(1.0, fitted().log_prob(one.confidence)) for one in suggestions], dtype=torch.float64)
     right = torch.tensor([float(one.exact) for one in suggestions], dtype=torch.float64)
     constant, slope = fewest_nats(2, lambda found: binary_cross_entropy_with_logits(said @ found, right))
     return Calibration(constant, slope)
@@ -64,5 +64,5 @@ def fit(suggestions: Sequence[Typed]) -> Calibration:
 
 def recalibrated(suggestion: Typed, calibration: Calibration) -> Typed:
     """The suggestion with the confidence that another calibration has in it."""
-    confidence = calibration.probability(fitted().said(suggestion.confidence))
+    confidence = calibration.probability(fitted().log_prob(suggestion.confidence))
     return msgspec.structs.replace(suggestion, confidence=confidence)

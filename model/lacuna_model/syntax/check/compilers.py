@@ -105,8 +105,8 @@ def _at_fills(text: bytes, spans: Gaps, flags: int, is_newer: Newness) -> Fault 
         if text.count(b"\n", 0, start) < (opened or found) <= text.count(b"\n", 0, next_code_line(text, end)) + 1:
             return Fault("SYNTAX", start, end)
     # the clauses that a "try" lacks are missing in one of the fills behind it
-    behind = [span for span in spans if opened and opened <= text.count(b"\n", 0, span[0]) < found]
-    return Fault("SYNTAX", *behind[-1]) if behind else None
+    after = [span for span in spans if opened and opened <= text.count(b"\n", 0, span[0]) < found]
+    return Fault("SYNTAX", *after[-1]) if after else None
 
 
 def _open_try(text: bytes, error: SyntaxError) -> int:

@@ -16,7 +16,7 @@ class KeptString(NamedTuple):
 
     kind: str
     before: int
-    behind: int
+    after: int
 
 
 def kept_strings(tree: Tree, gaps: Sequence[tuple[int, int]]) -> list[KeptString | None]:
@@ -29,7 +29,7 @@ def torn(tree: Tree, spans: Sequence[tuple[int, int]], kept: Sequence[KeptString
     for (start, end), string in zip(spans, kept, strict=True):
         if string is None:
             continue
-        begin, stop = start - string.before, end + string.behind
+        begin, stop = start - string.before, end + string.after
         node = tree.root_node.descendant_for_byte_range(begin, stop)
         while node is not None and node.parent is not None and node.type != string.kind:
             node = node.parent

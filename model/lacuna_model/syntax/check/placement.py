@@ -76,11 +76,11 @@ class Placement:
         for start, stop in united(spans) if spans is not None else [(0, tree.root_node.end_byte)]:
             cursor.set_byte_range(max(start - 1, 0), stop + 1)
             for name, nodes in cursor.captures(tree.root_node).items():
-                fits = self._rules.fits[name]
+                predicate = self._rules.predicates[name]
                 new = [node for node in nodes if (name, node.id) not in judged]
                 judged.update((name, node.id) for node in new)
                 child = self._rules.blamed.get(name)
-                yield from (_fault(name, node, child) for node in new if not fits(node))
+                yield from (_fault(name, node, child) for node in new if not predicate(node))
 
     def reserved_names(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]) -> frozenset[Fault]:
         """The names in some byte ranges that are words of the language: a grammar reads ``x public;`` as one."""

@@ -128,11 +128,11 @@ class Unfinished(Document):
         conditionals = count_open(line)[1]
         closers = b"".join(self._closers[max(ended, 0) :]).replace(ENDIF, b"", conditionals)
         for lead in _leads(line, self.language.lexicon):
-            behind = lead + closers
-            if behind not in self._others:
-                text = _with(self._line, self._plain, behind)
-                self._others[behind] = Document(text, self._gaps, self.language, self._clock, in_line=True)
-            yield self._others[behind]
+            after = lead + closers
+            if after not in self._others:
+                text = _with(self._line, self._plain, after)
+                self._others[after] = Document(text, self._gaps, self.language, self._clock, in_line=True)
+            yield self._others[after]
 
 
 def _with(line: Line, text: bytes, inserted: bytes) -> bytes:

@@ -18,7 +18,7 @@ from lacuna_model.syntax.check.extent import Extent
 from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.check.kept_strings import KeptString, kept_strings, torn
 from lacuna_model.syntax.check.placement import Placement
-from lacuna_model.syntax.completion.grammar_completions import Junction
+from lacuna_model.syntax.completion.grammar_completions import GrammarCompletions
 from lacuna_model.syntax.completion.readings import PrefixReader
 from lacuna_model.syntax.completion.repair import Repair, repair_for
 from lacuna_model.syntax.lr.clock import Clock
@@ -276,10 +276,10 @@ class Window:
         """The text in front of a gap, the gaps before it being filled as in the base, and this gap's fill."""
         return self.assemble(self.base)[: self.spans(self.base)[gap][0]] + fill
 
-    def junction(self, sides: Sides, fills: Sequence[bytes]) -> Junction | None:
+    def junction(self, sides: Sides, fills: Sequence[bytes]) -> GrammarCompletions | None:
         """The completions by the grammar of the gap behind some that hold these fills; None without its tables."""
         front = b"".join(part for pair in zip(self.pieces, [*fills, b""], strict=False) for part in pair)
-        return Junction(sides, self._language, self._reader, front) if self._reader is not None else None
+        return GrammarCompletions(sides, self._language, self._reader, front) if self._reader is not None else None
 
     @cached_property
     def _reader(self) -> PrefixReader | None:

@@ -62,7 +62,7 @@ class _Step(NamedTuple):
     text: tuple[bytes, ...]
 
 
-class Meeting:
+class Bridge:
     """The texts that lead from some stacks to what stands behind a gap."""
 
     def __init__(

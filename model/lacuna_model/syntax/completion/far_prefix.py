@@ -18,7 +18,7 @@ MOST_KEPT = 8
 AsTerminal = Callable[[Node, bool], Terminal]
 
 
-class Front:
+class FarPrefix:
     """The stacks behind the far parts of texts that begin alike; what was found is kept."""
 
     def __init__(self, table: ParseTable, clock: Clock) -> None:

@@ -13,7 +13,7 @@ from itertools import islice
 from tree_sitter import Node
 
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.completion.between import PAIRS, Meeting, Start
+from lacuna_model.syntax.completion.between import PAIRS, Bridge, Start
 from lacuna_model.syntax.completion.closing_text import ends
 from lacuna_model.syntax.completion.readings import PrefixReader
 from lacuna_model.syntax.completion.repair import spelled
@@ -38,7 +38,7 @@ OPENERS = {closer: opener for opener, closer in PAIRS.items()}
 Brackets = tuple[bytes, ...]
 
 
-class Junction(Closer):
+class GrammarCompletions(Closer):
     """Completions of a gap in front of which nothing is lacking any more.
 
     The text behind it goes to the next gap, and what it leaves open is for a later one to close; where there is none
@@ -61,11 +61,11 @@ class Junction(Closer):
         half = self._literal_end(fill)
         text = self._front + fill + half
         opener = self._lexicon.opener_of(self._side.inside) if self._side.inside else b""
-        behind = self._behind(opener)
+        suffix = self._behind(opener)
         left = self._open_in(fill + half)
         found = (
             written
-            for written in Meeting(self._table, self._pieces, self._steps, self._starts(text), behind).texts()
+            for written in Bridge(self._table, self._pieces, self._steps, self._starts(text), suffix).texts()
             if self._balances(*_brackets(left, written))
         )
         ends = (spelled(text, [*written, opener or self._apart(written)]) for written in found)
@@ -125,19 +125,19 @@ class Junction(Closer):
         trees = [(lead, parser.parse(lead + whole).root_node) for lead in (opener, closed + opener)]
         lead, root = min(trees, key=lambda tree: _amiss(tree[1]))
         text, end = lead + whole, len(lead) - len(opener)
-        behind: list[Terminal] = []
+        suffix: list[Terminal] = []
         for leaf in leaves(root, end):
-            word = behind[-1].word + text[end : leaf.end_byte] if behind and leaf.start_byte == end else b""
+            word = suffix[-1].word + text[end : leaf.end_byte] if suffix and leaf.start_byte == end else b""
             if TAKEN_APART.fullmatch(word):
-                behind[-1] = Terminal(word, (tuple(self._insertions.spellings.get(word, ())),), behind[-1].on_new_line)
+                suffix[-1] = Terminal(word, (tuple(self._insertions.spellings.get(word, ())),), suffix[-1].on_new_line)
             elif not _is_comment(leaf):
                 begin = text[leaf.start_byte]
                 on_new_line = begin in ENDING or (b"\n" in text[end : leaf.start_byte] and begin not in CONTINUING)
-                behind.append(self._terminal(text, leaf, on_new_line))
-            if len(behind) == REACH:
-                return behind
+                suffix.append(self._terminal(text, leaf, on_new_line))
+            if len(suffix) == REACH:
+                return suffix
             end = leaf.end_byte
-        return [*behind, Terminal(b"", ((END,),), on_new_line=True)] if self._side.to_the_end else behind
+        return [*suffix, Terminal(b"", ((END,),), on_new_line=True)] if self._side.to_the_end else suffix
 
     def _terminal(self, text: bytes, leaf: Node, on_new_line: bool) -> Terminal:
         word = text[leaf.start_byte : leaf.end_byte]

@@ -5,13 +5,13 @@ from itertools import islice, takewhile
 from tree_sitter import Tree
 
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.completion.suffix_stacks import REACH, Behind, sound_stacks
+from lacuna_model.syntax.completion.suffix_stacks import REACH, SuffixStacks, sound_stacks
 from lacuna_model.syntax.lr.parse_table import ParseTable, Stack, leaves
 
 MOST_REUSED = 12  # terminals
 
 
-class SoundFill:
+class KeptParts:
     """The last terminals of a sound fill and what stands behind it, numbered by place.
 
     What other fills with the same text around them found out about the text behind, by the stacks they left in front of
@@ -26,7 +26,7 @@ class SoundFill:
         text: bytes,
         gap: tuple[int, int],
         before: list[Stack],
-        known: dict[frozenset[Stack], Behind],
+        known: dict[frozenset[Stack], SuffixStacks],
     ) -> None:
         self._table, self._text = table, text
         self._columns = language.columns
@@ -42,7 +42,7 @@ class SoundFill:
         self._leads = [self._lead(leaf.start_byte) for leaf in own] + [None]
         goal = self._goals[-1]
         if goal not in known:
-            known[goal] = Behind(table, self._read_behind(tree), goal)
+            known[goal] = SuffixStacks(table, self._read_behind(tree), goal)
         self._behind = known[goal]
         self._places: dict[int, list[int]] = {}
         self._known_opened: dict[int, set[str]] = {}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from lacuna_model.syntax.completion.far_prefix import Front
+from lacuna_model.syntax.completion.far_prefix import FarPrefix
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.grammar_tables import ACCEPT, REDUCE, SHIFT
 from lacuna_model.syntax.lr.parse_table import MOST_HIDDEN, START, ParseTable, Stack, Terminal
@@ -46,7 +46,7 @@ class PrefixReader:
     def __init__(self, table: ParseTable, clock: Clock | None = None) -> None:
         self.table = table
         self.clock = clock or Clock()
-        self.front = Front(table, self.clock)
+        self.front = FarPrefix(table, self.clock)
         self._before = [START]
         self._read: list[tuple[Terminal, list[Stack]]] = []
 

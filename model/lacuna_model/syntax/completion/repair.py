@@ -13,8 +13,8 @@ from itertools import count, pairwise, product, tee
 from tree_sitter import Tree
 
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.completion.kept_parts import SoundFill
-from lacuna_model.syntax.completion.suffix_stacks import Behind, alike
+from lacuna_model.syntax.completion.kept_parts import KeptParts
+from lacuna_model.syntax.completion.suffix_stacks import SuffixStacks, alike
 from lacuna_model.syntax.lr.insertions import COST_WORD, MOST_INSERTED, WORD
 from lacuna_model.syntax.lr.parse_table import ParseTable, Stack, leaves, parse_table
 from lacuna_model.syntax.lr.piece_cache import pieces_of
@@ -63,8 +63,8 @@ class Repair:
         self._behind: dict[bytes, list[Start]] = {} if known is None else known._behind
         self._known: dict[bytes, Iterator[bytes]] = {}
         self._searched: dict[tuple[Start, ...], Iterator[tuple[tuple[bytes, ...], int]]] = {}
-        self._known_behind: dict[frozenset[Stack], Behind] = {} if known is None else known._known_behind
-        self._sound = SoundFill(language, table, tree, text, gap, self.before, self._known_behind)
+        self._known_behind: dict[frozenset[Stack], SuffixStacks] = {} if known is None else known._known_behind
+        self._sound = KeptParts(language, table, tree, text, gap, self.before, self._known_behind)
         self._targets = self._sound.targets
         self._lasts = [(target, {state: place for place, state in enumerate(target, 1)}) for target in self._targets]
         # Each with how much of it is a stack's in front of the gap, as it is of most that a search comes to.

@@ -13,7 +13,7 @@ REACH = 250
 AHEAD = 16  # how many of them tell at once which of several stacks was right
 
 
-class Behind:
+class SuffixStacks:
     """The terminals behind a gap, and the stacks that a sound text has behind each; what was found out is kept."""
 
     def __init__(self, table: ParseTable, terminals: Sequence[int], goal: frozenset[Stack]) -> None:

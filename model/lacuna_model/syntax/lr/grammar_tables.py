@@ -154,9 +154,10 @@ class GrammarTables:
 
     def _read_actions_at(self, place: int) -> tuple[Action, ...]:
         entries = self._tables.actions
-        behind = ENTRY * (place + 1)
+        following = ENTRY * (place + 1)
         read = [
-            _action(entries[at : at + ENTRY]) for at in range(behind, behind + ENTRY * entries[behind - ENTRY], ENTRY)
+            _action(entries[at : at + ENTRY])
+            for at in range(following, following + ENTRY * entries[following - ENTRY], ENTRY)
         ]
         return tuple(action for action in read if action is not None)
 

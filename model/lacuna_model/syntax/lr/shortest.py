@@ -34,7 +34,7 @@ NO_TEXT = Piece(0.0, ())
 class Graph:
     """How the states of a grammar follow on each other.
 
-    ``behind`` are the states that a symbol leads to, ``before`` those that it does so from, by state and symbol, and
+    ``following`` are the states that a symbol leads to, ``before`` those that it does so from, by state and symbol, and
     ``reduced`` what a state reduces: symbols, and how many others each is made of.
     """
 
@@ -43,13 +43,13 @@ class Graph:
         edges = edges[np.lexsort((edges[:, 0], edges[:, 1], edges[:, 2]))]
         self._reads = np.zeros(edges.max(axis=0)[:2] + 1, bool)
         self._reads[edges[:, 0], edges[:, 1]] = True
-        self.behind: dict[int, list[int]] = {}
+        self.following: dict[int, list[int]] = {}
         self.before: dict[int, dict[int, NDArray[np.int32]]] = {}
         first = np.flatnonzero(np.diff(edges[:, 1:], axis=0, prepend=-1).any(axis=1))
         for begin, stop in pairwise([*first.tolist(), len(edges)]):
             _, symbol, state = edges[begin].tolist()
             self.before.setdefault(state, {})[symbol] = edges[begin:stop, 0]
-            self.behind.setdefault(symbol, []).append(state)
+            self.following.setdefault(symbol, []).append(state)
         self.reduced: dict[int, set[tuple[int, int]]] = {}
         for state, symbol, parts in reductions:
             self.reduced.setdefault(state, set()).add((symbol, parts))
@@ -60,7 +60,7 @@ class Graph:
 
     def places(self, symbol: int) -> list[int]:
         """Some of the states that a symbol may come in."""
-        return [int(self.before[state][symbol][0]) for state in self.behind.get(symbol, [])[:MOST_PLACES]]
+        return [int(self.before[state][symbol][0]) for state in self.following.get(symbol, [])[:MOST_PLACES]]
 
 
 def written(table: ParseTable, operand: bytes, graph: Graph) -> list[Insertion]:
@@ -131,7 +131,7 @@ class Shortest:
             if symbol in self.symbols:
                 continue
             step = self.symbols[symbol] = Piece(cost, text)
-            for state in self._graph.behind.get(symbol, ()):
+            for state in self._graph.following.get(symbol, ()):
                 before = self._graph.before[state][symbol]
                 self._steps.setdefault(state, []).append((step, before))
                 for key, rest in tuple(self._rests.get(state, {}).items()):

@@ -164,9 +164,9 @@ def gap_texts(
     return found
 
 
-def _nested(language: Language, before: bytes, behind: bytes) -> list[Nested]:
+def _nested(language: Language, before: bytes, after: bytes) -> list[Nested]:
     """What knows of the ends that are no brackets, as far as a language has such."""
-    tags = Tags(before, behind) if language.lexicon.tags else None
+    tags = Tags(before, after) if language.lexicon.tags else None
     anchors = Anchors(before) if language.lexicon.anchors else None
     inner = Substitutions(language.strings, before) if language.strings is not None else None
     return [one for one in (tags, anchors, inner) if one is not None]

@@ -151,8 +151,8 @@ class Candidates:
         """Positions behind the fixed part where the draft ends a line or the model gives end-of-gap some chance."""
         done = len(self._view.done)
         offered = [done + slot for slot in self._offered_ends if draft.kept <= done + slot < len(draft.tokens)]
-        behind = range(draft.kept + 1, len(draft.tokens))
-        lines = [place for place in behind if b"\n" in self._gap.vocabulary.piece(draft.tokens[place - 1])]
+        after = range(draft.kept + 1, len(draft.tokens))
+        lines = [place for place in after if b"\n" in self._gap.vocabulary.piece(draft.tokens[place - 1])]
         return sorted({*offered, *lines})[:3]
 
     @cached_property

@@ -9,7 +9,7 @@ from lacuna_model.syntax.region.gap_text import GapText
 from lacuna_model.syntax.search.beam import Effort, Found
 from lacuna_model.syntax.search.last_word import LastWord
 from lacuna_model.syntax.search.search import ATTEMPTS, BARE_ATTEMPTS, Search
-from lacuna_model.syntax.search.verified import Judge
+from lacuna_model.syntax.search.verified import Verified
 
 # Drafts that are right are so at once; a witness without them is found sooner, and renewed with them gap by gap.
 DRAFT_VERIFIES = 8
@@ -29,7 +29,7 @@ class FirstWitness:
     """
 
     def __init__(
-        self, search: Search, judge: Judge, last_word: LastWord, clock: Clock, num_gaps: int, *, strict: bool
+        self, search: Search, judge: Verified, last_word: LastWord, clock: Clock, num_gaps: int, *, strict: bool
     ) -> None:
         self._search, self._judge, self._last_word, self._clock = search, judge, last_word, clock
         self._strict = strict

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from lacuna_model.syntax.check.document import Check, Document, nearest
 from lacuna_model.syntax.check.error_set import Fault
 from lacuna_model.syntax.check.windows import Window
-from lacuna_model.syntax.completion.grammar_completions import Junction
+from lacuna_model.syntax.completion.grammar_completions import GrammarCompletions
 from lacuna_model.syntax.region.draft import Fill
 from lacuna_model.syntax.search.beam import Effort, joint_search
 from lacuna_model.syntax.search.candidates import Candidates
@@ -66,7 +66,7 @@ def solve_windows(
     document: Document | None,
     held: list[Fill | None],
     queue: Queue,
-    left_off: "dict[tuple[Window, bool], Turns] | None" = None,
+    left_off: "dict[tuple[Window, bool], InTurn] | None" = None,
 ) -> None:
     """Fills the gaps of each window where one of them holds nothing, in turn.
 
@@ -79,7 +79,7 @@ def solve_windows(
         if None not in [held[gap] for gap in window.gaps]:
             continue
         balance, first = document.balance(window.gaps.start)
-        turns = Turns(balance, first, window, queue, by_grammar=left_off is not None)
+        turns = InTurn(balance, first, window, queue, by_grammar=left_off is not None)
         if left_off is not None:
             turns = left_off.setdefault((window, window.lenient), turns)
         solved = turns.solve()
@@ -100,7 +100,7 @@ class _Turn(NamedTuple):
     ways: Iterator[list[Fill] | None]
 
 
-class Turns:
+class InTurn:
     """A search for fills of all gaps of a window that are valid together; these are a balance's from the ``first`` on.
 
     Each gap's first fill is followed first. Where a later gap finds none, ways are followed that pass over one fill,
@@ -151,7 +151,7 @@ class Turns:
         self._seen.add(key)
         return True
 
-    def _junction(self, sides: Sides, texts: Sequence[bytes]) -> Junction | None:
+    def _junction(self, sides: Sides, texts: Sequence[bytes]) -> GrammarCompletions | None:
         return self._window.junction(sides, texts) if self._by_grammar else None
 
     def _ways(self, solved: Sequence[Fill]) -> Iterator[list[Fill] | None]:

@@ -10,9 +10,9 @@ from lacuna_model.syntax.check.sound_part import Part
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.region.draft import Fill
 from lacuna_model.syntax.region.gap_text import GapText
-from lacuna_model.syntax.search.refused_ends import Overruled
+from lacuna_model.syntax.search.refused_ends import RefusedEnds
 from lacuna_model.syntax.search.search import ATTEMPTS, BARE_ATTEMPTS, Search
-from lacuna_model.syntax.search.verified import Judge
+from lacuna_model.syntax.search.verified import Verified
 
 LINE_CUTS = 8
 NO_FILL = "no valid fill was found within the budget; the text stays as it was"
@@ -31,7 +31,7 @@ class LastWord:
         regions: Sequence[Region],
         document: Document | None,
         gaps: Sequence[GapText],
-        judge: Judge,
+        judge: Verified,
         search: Search,
         clock: Clock,
         *,
@@ -47,7 +47,7 @@ class LastWord:
         self._strict = strict
         self._adds_error = part.adds_error if part is not None else None
         lexicon = document.language.lexicon if document is not None else None
-        self.overruled = Overruled([text[region.end :] for region in regions], lexicon)
+        self.overruled = RefusedEnds([text[region.end :] for region in regions], lexicon)
 
     def verdict(
         self,

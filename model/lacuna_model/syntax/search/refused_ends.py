@@ -27,14 +27,14 @@ def made_up(head: bytes, whole: bytes, what: re.Pattern[bytes] = NAME) -> bytes:
     return whole[: found.end()] if found is not None else b""
 
 
-class Overruled:
+class RefusedEnds:
     """For each gap the first end that was overruled: the fill up to it, and that with what was first made up behind it.
 
-    ``behind`` has the text behind every gap; of a language without ``lexicon`` nothing is known of brackets.
+    ``after`` has the text behind every gap; of a language without ``lexicon`` nothing is known of brackets.
     """
 
-    def __init__(self, behind: Sequence[bytes], lexicon: Lexicon | None) -> None:
-        self._behind = behind
+    def __init__(self, after: Sequence[bytes], lexicon: Lexicon | None) -> None:
+        self._behind = after
         self._lexicon = lexicon
         self._ends: dict[int, tuple[bytes, bytes]] = {}
 

@@ -11,7 +11,7 @@ from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.region.draft import Fill, agrees, holds
 from lacuna_model.syntax.search.beam import Effort, joint_search
 from lacuna_model.syntax.search.search import Search
-from lacuna_model.syntax.search.verified import Judge
+from lacuna_model.syntax.search.verified import Verified
 
 RENEW_VERIFIES = 8  # with 6 the model lost the name of a loop in two of 150 lines
 RENEW_SECONDS = 0.004
@@ -23,7 +23,7 @@ Witness = list[Fill]
 class Renewal:
     """Looks for other fills of one gap."""
 
-    def __init__(self, search: Search, judge: Judge, clock: Clock, eog_id: int) -> None:
+    def __init__(self, search: Search, judge: Verified, clock: Clock, eog_id: int) -> None:
         self._search, self._judge, self._clock = search, judge, clock
         self._eog_id = eog_id
         self._tried: set[Hashable] = set()  # searches that found nothing

@@ -9,9 +9,9 @@ from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.region.draft import Fill
 from lacuna_model.syntax.search.beam import Effort, Found, joint_search
 from lacuna_model.syntax.search.candidates import Candidates
-from lacuna_model.syntax.search.in_turn import Turns, solve_windows
+from lacuna_model.syntax.search.in_turn import InTurn, solve_windows
 from lacuna_model.syntax.search.queues import Queues
-from lacuna_model.syntax.search.verified import Judge
+from lacuna_model.syntax.search.verified import Verified
 from lacuna_model.syntax.text.minimal_completions import Closer
 
 # How often a first witness is looked for, each time further, and how often of these without anything of the model's.
@@ -24,12 +24,12 @@ LAST_SECONDS = 0.3
 class Search:
     """Looks for fills of a document's gaps, with the candidates of each gap and the verdicts that are known."""
 
-    def __init__(self, document: Document | None, judge: Judge, queues: Queues, clock: Clock) -> None:
+    def __init__(self, document: Document | None, judge: Verified, queues: Queues, clock: Clock) -> None:
         self._document = document
         self._judge = judge
         self._queues = queues
         self._clock = clock
-        self._left_off: dict[tuple[Window, bool], Turns] = {}
+        self._left_off: dict[tuple[Window, bool], InTurn] = {}
         self._searched: Sequence[tuple[object, object]] = ()  # what was committed when the grammar was searched last
 
     def candidates(

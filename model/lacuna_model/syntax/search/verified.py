@@ -4,7 +4,7 @@ from lacuna_model.core.constraint import ConstraintStats
 from lacuna_model.syntax.check.document import Check, Document
 
 
-class Judge:
+class Verified:
     """Verifies texts for all gaps against the document, once each."""
 
     def __init__(self, document: Document | None, stats: ConstraintStats) -> None:

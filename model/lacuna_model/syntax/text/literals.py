@@ -143,8 +143,8 @@ def _begins_inside(piece: bytes, quote: bytes, before: bytes) -> bool:
         return told
     if piece.count(quote) % 2 == 0:
         return quote == before and quote not in piece
-    behind = piece.find(quote) + len(quote)
-    return quote == before or (long and piece[behind : behind + 1] in b"\r\n),.;]")
+    after = piece.find(quote) + len(quote)
+    return quote == before or (long and piece[after : after + 1] in b"\r\n),.;]")
 
 
 def _begins_in_prose(piece: bytes, quote: bytes) -> bool | None:

@@ -151,14 +151,14 @@ class RightSide:
     def _callers(self, closers: Sequence[bytes]) -> list[bytes]:
         """What may stand in front of a parenthesis, by what follows where it is closed: parameters or arguments."""
         operand = self.lexicon.operand
-        behind = self._after(len(closers) - 1 - closers.index(b")"))
+        after = self._after(len(closers) - 1 - closers.index(b")"))
         if self.lexicon.columns:
-            if SIGNATURE_END.match(behind):
+            if SIGNATURE_END.match(after):
                 return [b"def " + operand, b"if " + operand, b"class " + operand]
-            return [b"raise " + operand] if CAUSE.match(behind) else [operand]
-        if ARROW.match(behind):
+            return [b"raise " + operand] if CAUSE.match(after) else [operand]
+        if ARROW.match(after):
             return [b"", operand + b" = ", operand]
-        if BODY.match(behind):
+        if BODY.match(after):
             return [*(head[: head.index(b"(")] for head in self.lexicon.heads if b"(" in head), operand]
         return [operand]
 
@@ -174,8 +174,8 @@ class RightSide:
         outermost = closer.leads and closer.column == 0 if closer is not None else outside
         if closer is not None and outermost and METHOD.search(self.text, 0, self._start + closer.end):
             return b"impl x "
-        behind = self._after(index)
-        begin = next((begin for pattern, begin in HEAD_OF.items() if pattern.match(behind)), None)
+        after = self._after(index)
+        begin = next((begin for pattern, begin in HEAD_OF.items() if pattern.match(after)), None)
         found = next((head for head in heads if begin and head.startswith(begin)), b"")
         return found or (heads[0] if outermost and heads else b"")
 

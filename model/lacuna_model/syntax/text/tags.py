@@ -22,10 +22,10 @@ Completions = Callable[[bytes], Iterator[bytes]]
 
 
 class Tags:
-    """The tags around a gap: those that are open ``before`` it, and those that the text ``behind`` it closes."""
+    """The tags around a gap: those that are open ``before`` it, and those that the text ``after`` it closes."""
 
-    def __init__(self, before: bytes, behind: bytes) -> None:
-        self._before, self._behind = before[-REACH:], behind[:REACH]
+    def __init__(self, before: bytes, after: bytes) -> None:
+        self._before, self._behind = before[-REACH:], after[:REACH]
         self._opened: dict[bytes, list[bytes]] = {}  # behind the beginning of a fill, which is asked for often
 
     @cached_property

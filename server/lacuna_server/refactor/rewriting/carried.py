@@ -50,7 +50,7 @@ class Carried:
 
 def carried(source: Source, match: Match, template: Template, pattern: str) -> Carried | LeftOut:
     """The match with its comments, or why it is not to be touched."""
-    start, end = match.captures.get(template.behind, (0, 0))
+    start, end = match.captures.get(template.after, (0, 0))
     if start < end or WHOLE in template.names:
         return Carried(match)
     word = _passed_over(source, match, pattern)

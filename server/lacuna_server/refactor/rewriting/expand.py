@@ -113,7 +113,7 @@ class _Expansion:
 
     def parts(self) -> tuple[Part, ...]:
         """The text and the holes of the place."""
-        start, end = self._match.captures.get(self._template.behind, (0, 0))
+        start, end = self._match.captures.get(self._template.after, (0, 0))
         if start < end:
             at = self._without_comments(start, end)[0]
             self._piece(self._match.start, at)

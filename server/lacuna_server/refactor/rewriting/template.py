@@ -31,12 +31,12 @@ class Variable:
 class Template:
     """A template, parsed.
 
-    Where it is its pattern with something put in behind a metavariable, ``behind`` names that one and ``inserted`` is
+    Where it is its pattern with something put in behind a metavariable, ``after`` names that one and ``inserted`` is
     what is put in: the place then keeps its own layout.
     """
 
     parts: tuple[str | Variable | Region, ...]
-    behind: str = ""
+    after: str = ""
     inserted: tuple[str | Variable | Region, ...] = ()
 
     @property

@@ -43,7 +43,7 @@ def test_the_fit_finds_how_often_suggestions_are_right() -> None:
 def test_another_calibration_makes_another_confidence_of_the_same() -> None:
     (one,) = suggestions(1, fitted())
     other = Calibration(-1.0, 1.0)
-    assert recalibrated(one, other).confidence == pytest.approx(other.probability(fitted().said(one.confidence)))
+    assert recalibrated(one, other).confidence == pytest.approx(other.probability(fitted().log_prob(one.confidence)))
 
 
 class Knows:

@@ -357,7 +357,7 @@ def test_a_block_near_several_places_is_judged_once(monkeypatch: pytest.MonkeyPa
         return False
 
     assert language.rules is not None
-    monkeypatch.setitem(language.rules.fits, "statement", fits)
+    monkeypatch.setitem(language.rules.predicates, "statement", fits)
     text = b"function f() {\n" + b"  a(b);\n" * 9 + b"}\n"
     tree = Parser(language.grammar()).parse(text)
     spans = [(place, place + 1) for place in range(16, 80, 9)]

@@ -9,7 +9,7 @@ from tree_sitter import Node, Parser
 
 from lacuna_model.syntax import Language, language_for
 from lacuna_model.syntax.completion import far_prefix as front
-from lacuna_model.syntax.completion.far_prefix import Front
+from lacuna_model.syntax.completion.far_prefix import FarPrefix
 from lacuna_model.syntax.completion.readings import PrefixReader
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.parse_table import START, ParseTable, Stack, Terminal, leaves, parse_table
@@ -53,7 +53,7 @@ def terminals(text: bytes, root: Node, begin: int) -> Iterable[Terminal]:
         end = leaf.end_byte
 
 
-def read(text: bytes, language: Language, table: ParseTable, far: Front | None) -> list[Stack]:
+def read(text: bytes, language: Language, table: ParseTable, far: FarPrefix | None) -> list[Stack]:
     root = Parser(language.grammar()).parse(text).root_node
     stacks, border = far.stacks(text, root, terminal) if far is not None else ([START], 0)
     return PrefixReader(table).stacks(terminals(text, root, border), stacks)
@@ -63,14 +63,14 @@ def read(text: bytes, language: Language, table: ParseTable, far: Front | None) 
 def test_the_stacks_are_those_of_reading_all(name: str) -> None:
     language, table = known(name)
     whole = (DATA / name).read_bytes()
-    kept = Front(table, Clock())
+    kept = FarPrefix(table, Clock())
     cuts = [place for place in range(0, len(whole), 97) if whole[place : place + 1].isspace()]
     assert cuts
     for cut in cuts:
         text = whole[:cut]
         expected = set(read(text, language, table, None))
         assert set(read(text, language, table, kept)) == expected, cut
-        assert set(read(text, language, table, Front(table, Clock()))) == expected, cut
+        assert set(read(text, language, table, FarPrefix(table, Clock()))) == expected, cut
 
 
 def test_what_is_not_read_in_time_is_read_on_from_there() -> None:
@@ -79,11 +79,11 @@ def test_what_is_not_read_in_time_is_read_on_from_there() -> None:
     root = Parser(language.grammar()).parse(text).root_node
 
     clock = Countdown(left=5)
-    reader = Front(table, clock)
+    reader = FarPrefix(table, clock)
     began = [reader.stacks(text, root, terminal)]
     while began[-1][1] == 0:
         clock.left = 5
         began.append(reader.stacks(text, root, terminal))
         assert len(began) < 100
     assert len(began) > 2
-    assert began[-1] == Front(table, Clock()).stacks(text, root, terminal)
+    assert began[-1] == FarPrefix(table, Clock()).stacks(text, root, terminal)

@@ -5,7 +5,7 @@ from tests.model.syntax.drive import require
 
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.completion import between as meeting
-from lacuna_model.syntax.completion.grammar_completions import Junction
+from lacuna_model.syntax.completion.grammar_completions import GrammarCompletions
 
 # What stands in front of a gap and behind it: in none of these a guess by the brackets alone would do.
 JOINED = {
@@ -107,7 +107,7 @@ JOINED = {
 }
 
 
-def junction(name: str, before: str, after: str) -> tuple[Document, Junction]:
+def junction(name: str, before: str, after: str) -> tuple[Document, GrammarCompletions]:
     text, place = (before + after).encode(), len(before.encode())
     document = Document(text, [(place, place)], require(name))
     document.widen()

@@ -3,7 +3,7 @@
 from tests.model.syntax.drive import require
 from tree_sitter import Parser
 
-from lacuna_model.syntax.completion.suffix_stacks import REACH, Behind, sound_stacks
+from lacuna_model.syntax.completion.suffix_stacks import REACH, SuffixStacks, sound_stacks
 from lacuna_model.syntax.lr import parse_table
 from lacuna_model.syntax.lr.parse_table import START, ParseTable, Stack, leaves
 
@@ -31,9 +31,9 @@ INSIDE = "class A { int f ( ) {"
 WHOLE = INSIDE + " a ( ) ; } }"
 
 
-def behind(text: str = "} }") -> Behind:
+def behind(text: str = "} }") -> SuffixStacks:
     marks = [terminals("java", WHOLE)[-1]] * len(text.split())
-    return Behind(table_of("java"), marks, frozenset({stack_behind("java", INSIDE, WHOLE)}))
+    return SuffixStacks(table_of("java"), marks, frozenset({stack_behind("java", INSIDE, WHOLE)}))
 
 
 def test_the_stack_of_the_sound_text_is_accepted_unread() -> None:
@@ -65,7 +65,7 @@ def test_a_stack_that_cannot_read_on_is_refused() -> None:
 def test_a_long_text_is_read_no_further_than_its_reach() -> None:
     text = "f ( ) ; " * REACH
     symbols = terminals("javascript", text)[:REACH]
-    here = Behind(table_of("javascript"), symbols, frozenset({START}))
+    here = SuffixStacks(table_of("javascript"), symbols, frozenset({START}))
     one, other = (stack_behind("javascript", "f ( ) ; " * count, text) for count in (1, 2))
     assert here.accepts(one)
     assert here.accepts(other)

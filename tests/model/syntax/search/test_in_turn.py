@@ -19,7 +19,7 @@ from lacuna_model.syntax.region.region_rules import RegionRules
 from lacuna_model.syntax.search import in_turn as turns
 from lacuna_model.syntax.search import search
 from lacuna_model.syntax.search.candidates import Candidates
-from lacuna_model.syntax.search.in_turn import Queue, Turns, solve_windows
+from lacuna_model.syntax.search.in_turn import InTurn, Queue, solve_windows
 from lacuna_model.syntax.search.queues import Queues
 from lacuna_model.syntax.text.minimal_completions import Closer
 from lacuna_model.syntax.text.vocabulary import vocabulary_of
@@ -126,7 +126,7 @@ def test_a_search_that_the_clock_breaks_off_goes_on_where_it_ended(tokens: Small
     clock = Countdown()
     document, queue = cut("go", DECLARED, tokens, clock)
     held: list[Fill | None] = [None, None]
-    left_off: dict[tuple[Window, bool], Turns] = {}
+    left_off: dict[tuple[Window, bool], InTurn] = {}
     calls = 0
     while None in held:
         clock.left, calls = 400, calls + 1

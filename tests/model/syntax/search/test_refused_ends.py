@@ -2,11 +2,11 @@
 
 from tests.model.syntax.drive import require
 
-from lacuna_model.syntax.search.refused_ends import Overruled
+from lacuna_model.syntax.search.refused_ends import RefusedEnds
 
 
 def cuts(head: bytes, whole: bytes, fill: bytes, behind: bytes) -> list[bytes]:
-    overruled = Overruled([behind], require("javascript").lexicon)
+    overruled = RefusedEnds([behind], require("javascript").lexicon)
     overruled.note(0, head, whole)
     return list(overruled.cuts(0, fill))
 
@@ -49,7 +49,7 @@ def test_what_only_closes_or_ends_with_a_block_is_not_made_up() -> None:
 
 
 def test_the_first_end_counts() -> None:
-    overruled = Overruled([b"", b""], None)
+    overruled = RefusedEnds([b"", b""], None)
     overruled.note(0, b"a", b"a + x")
     overruled.note(0, b"a + x", b"a + x + y")
     assert list(overruled.cuts(0, b"a + x + y")) == [b"a", b""]
