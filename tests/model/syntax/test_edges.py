@@ -14,29 +14,12 @@ from lacuna_model.syntax.check.error_set import Splice, carried_over, tree_fault
 from lacuna_model.syntax.check.indentation import indentation_faults
 from lacuna_model.syntax.text.vocabulary import finish_character, unfinished_character
 
+from .cases import Case, load
 from .conftest import SmallTokens
 from .drive import certain, fill, noisy, require
 from .test_constraint import filled
 
-PYTHON = {
-    "crlf": ("def f(x):\r\n    if x:\r\n        ", "return 1\r\n    y = 2", "\r\n    return y\r\n"),
-    "tabs": ("class A:\n\tdef f(self):\n\t\t", "for x in self:\n\t\t\tprint(x)", "\n\t\treturn 1\n"),
-    "form feed": ("x = 1\n\f\ndef f():\n    ", "return x", "\n\f\ny = 2\n"),
-    "utf-8": ('name = "', "größe → 数", '"\nprint(name)\n'),
-    "bom": ("\ufeffx = ", "1", "\n"),
-    "string": ('print("a', "b {c} ", 'd", 1)\n'),
-    "docstring": ('def f():\n    """Does', " a thing.\n\n    And", ' more."""\n    return 1\n'),
-    "comment": ("x = 1  # a", " remark", " here\ny = 2\n"),
-    "f-string": ('x = f"{a', ":>{w}} {b!r", '} c"\n'),
-    "decorator": ("import a\n\n@", "a.b(1)\n@a", ".c\ndef f():\n    pass\n"),
-    "start of file": ("", "import os", "\nprint(os)\n"),
-    "end of file": ("def f():\n    ", "return 1", ""),
-    "empty file": ("", "x = 1\n", ""),
-    "whole block": ("try:\n", "    x()\nexcept E:\n    y()", "\nz()\n"),
-    "lambda": ("f(key=lambda x: ", "x[0], y=(1,", "))\n"),
-    "continuation": ("x = 1 + \\\n    ", "2 + \\\n    3", "\ny = x\n"),
-    "empty fill": ("f(a, b", "", ")\n"),
-}
+PYTHON = load("python_text")
 
 
 def run(before: str, truth: str, after: str, tokens: SmallTokens, noise: float = 0.0, seed: int = 0) -> tuple[str, str]:
@@ -55,18 +38,12 @@ def run(before: str, truth: str, after: str, tokens: SmallTokens, noise: float =
     return verdict.status, filled(text, [region], verdict.fills).decode()
 
 
-@pytest.mark.parametrize("name", PYTHON)
-def test_true_fill_passes(tokens: SmallTokens, name: str) -> None:
-    before, truth, after = PYTHON[name]
-    assert run(before, truth, after, tokens) == ("ok", before + truth + after)
-
-
 @pytest.mark.parametrize("noise", [0.3, 1.0])
-@pytest.mark.parametrize("name", PYTHON)
-def test_noise_gives_python_or_nothing(tokens: SmallTokens, name: str, noise: float) -> None:
-    before, truth, after = PYTHON[name]
+@pytest.mark.parametrize("case", PYTHON)
+def test_noise_gives_python_or_nothing(tokens: SmallTokens, case: Case, noise: float) -> None:
+    (truth,) = case.takes
     for seed in range(3):
-        status, text = run(before, truth, after, tokens, noise, seed)
+        status, text = run(case.before, truth, case.after, tokens, noise, seed)
         if status == "ok":
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a random string may hold an odd escape

@@ -1,0 +1,33 @@
+"""Every case of the data files, through the constraint's own protocol: a model proposes a fill, token by token."""
+
+import pytest
+
+from lacuna_model.core.params import Region
+from lacuna_model.syntax import SyntaxConstraint
+
+from .cases import Case, every
+from .conftest import SmallTokens
+from .drive import certain, fill, require
+
+SPARE = 6  # tokens beyond those of the fill that is proposed
+
+
+def delivered(case: Case, proposed: str, tokens: SmallTokens) -> str | None:
+    """The fill that is delivered where a model is sure of one; None for ``no_valid_fill``."""
+    ids = list(tokens.encode(proposed))
+    region = Region(case.place, case.place, max_tokens=len(ids) + SPARE)
+    constraint = SyntaxConstraint(case.text, [region], require(case.language), tokens)
+    verdict = fill(constraint, certain([ids], tokens.eog_id), [region.max_tokens], tokens.eog_id)
+    return verdict.fills[0] if verdict.fills is not None else None
+
+
+@pytest.mark.parametrize("case", every())
+def test_a_fill_that_belongs_there_is_delivered(case: Case, tokens: SmallTokens) -> None:
+    for proposed in case.takes:
+        assert delivered(case, proposed, tokens) == proposed
+
+
+@pytest.mark.parametrize("case", every())
+def test_a_fill_that_does_not_is_never_delivered(case: Case, tokens: SmallTokens) -> None:
+    for proposed in case.refuses:
+        assert delivered(case, proposed, tokens) != proposed
