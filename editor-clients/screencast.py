@@ -1,8 +1,8 @@
-"""Records the README's picture: the real model in a real VS Code and in the playground, driven as the tests drive them.
+"""Records the README's screencast: the real model in a real VS Code and in the playground, driven as in the tests.
 
-``make screencast`` writes ``editor-clients/screencast.webp``. Nothing is staged but the files and what is typed: every
-suggestion is what the model said just then, and every frame is shown for as long as it was on the screen, the last one
-of a scene a little longer.
+``make screencast`` writes ``editor-clients/screencast.webp``. Only the files and the typed text are prepared: every
+suggestion comes from the model during the recording. Every frame is shown for as long as it was on the screen; the last
+one of a scene is shown longer.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ LOOK = {
 KEY_MS, SETTLING_S, READING_S, PICTURES_A_SECOND = 50, 0.6, 1.4, 15
 CAPTION_HEIGHT, CAPTION_SIZE = 44, 17
 GROUND, KEY, INK = "#131318", "#34343f", "#e8e8ef"
-FONT = "DejaVuSans.ttf"  # of the system, as Pillow finds it
+FONT = "DejaVuSans.ttf"  # a system font that Pillow finds
 
 EXTREMES = '''def minimum(values):
     """The smallest of some values, None where there are none."""
@@ -76,7 +76,7 @@ VECTORS = (Path(__file__).parents[1] / "tests/data/demo/vector.py").read_text()
 
 @dataclass
 class Frame:
-    """One picture of a page, from a time on, with what is said below it."""
+    """A picture of a page, the time at which it appeared, and its caption."""
 
     picture: Image.Image
     time: float
@@ -84,7 +84,7 @@ class Frame:
 
 
 class Recording:
-    """All frames of all scenes, and for how long each is seen."""
+    """The frames of all scenes, with their durations."""
 
     def __init__(self) -> None:
         self.caption = ""
@@ -92,7 +92,7 @@ class Recording:
 
     @asynccontextmanager
     async def scene(self, page: Page) -> AsyncIterator[None]:
-        """Record a page from here on; what is last on it stays for a while."""
+        """Records a page from here on; the last picture stays for a while."""
         frames: list[Frame] = []
         self._scenes.append(frames)
         session = await page.context.new_cdp_session(page)
@@ -110,9 +110,9 @@ class Recording:
         await session.send("Page.stopScreencast")
 
     def __iter__(self) -> Iterator[tuple[Image.Image, int]]:
-        """Every picture, and its milliseconds."""
+        """Yields every picture and its duration in milliseconds."""
         for scene in self._scenes:
-            # Of what fades in sixty pictures a second, few are enough.
+            # Animations run at sixty pictures a second; fewer are enough.
             in_order = sorted(scene, key=lambda frame: frame.time)
             frames = list({int(PICTURES_A_SECOND * frame.time): frame for frame in in_order}.values())
             ends = [frame.time for frame in frames[1:]] + [frames[-1].time + 2 * READING_S]
@@ -120,7 +120,7 @@ class Recording:
                 yield captioned(frame), round(1000 * (end - frame.time))
 
     def write(self, target: Path) -> None:
-        """As one animated picture, without loss."""
+        """Writes the frames as one lossless animated picture."""
         pictures, durations = zip(*self, strict=True)
         pictures[0].save(
             target, save_all=True, append_images=pictures[1:], duration=durations, loop=0, lossless=True, method=6
@@ -128,7 +128,7 @@ class Recording:
 
 
 def captioned(frame: Frame) -> Image.Image:
-    """A frame over its caption, in which a key stands between backquotes."""
+    """Returns a frame with its caption below; text in backquotes is drawn as a key."""
     width, height = frame.picture.size
     whole = Image.new("RGB", (width, height + CAPTION_HEIGHT), GROUND)
     whole.paste(frame.picture)
@@ -144,7 +144,7 @@ def captioned(frame: Frame) -> Image.Image:
 
 
 async def suggested(code: VSCode, recording: Recording) -> None:
-    """Typing, and suggestions of several lines."""
+    """Scene: typing, and suggestions of several lines."""
     await code.open("extremes.py", EXTREMES)
     recording.caption = "Suggestions appear while you type"
     async with recording.scene(code.page):
@@ -166,7 +166,7 @@ async def suggested(code: VSCode, recording: Recording) -> None:
 
 
 async def filled(code: VSCode, recording: Recording) -> None:
-    """All gaps of a file."""
+    """Scene: fills all gaps of a file."""
     await code.open("vectors.py", "¦" + VECTORS)
     recording.caption = "A file with four gaps"
     async with recording.scene(code.page):
@@ -177,7 +177,7 @@ async def filled(code: VSCode, recording: Recording) -> None:
 
 
 async def denoised(page: Page, recording: Recording) -> None:
-    """The same gaps in the playground, where every step is seen."""
+    """Scene: fills the same gaps in the playground, which shows every step."""
     await page.click("#clear")
     await page.check("input[value=edit]", force=True)
     await page.fill("#code", VECTORS.replace(MARK, ""))
@@ -199,7 +199,7 @@ async def denoised(page: Page, recording: Recording) -> None:
 
 
 async def record(recording: Recording, environment: Mapping[str, str]) -> None:
-    """Every scene, one after the other, with one service."""
+    """Records every scene, one after the other, with one service."""
     with tempfile.TemporaryDirectory() as folder:
         settings = LOOK | {"lacuna.command": server_in(environment), "lacuna.debounce": True}
         async with running(Path(folder), environment, settings=settings, size=SIZE) as code:
@@ -219,7 +219,7 @@ async def record(recording: Recording, environment: Mapping[str, str]) -> None:
 
 
 def main() -> None:
-    """Record and write."""
+    """Records the screencast and writes it."""
     recording = Recording()
     with without_service() as environment:
         asyncio.run(record(recording, environment))

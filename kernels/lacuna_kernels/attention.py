@@ -1,7 +1,7 @@
-"""Attention over context and canvas, by the fastest form the device has.
+"""Attention over context and canvas, in the form that is fastest on the device.
 
-Query heads that share a key head are laid side by side as rows, so that each key is read once. A mask is brought into
-that form once a pass (``fold_mask``), not once a layer.
+Query heads that share a key head are folded side by side as rows, so that each key is read once. ``fold_mask`` brings a
+mask into that form once per pass, not once per layer.
 """
 
 from collections.abc import Callable
@@ -16,9 +16,9 @@ from lacuna_kernels import gpu
 
 @dataclass(frozen=True, slots=True)
 class FoldedMask:
-    """A mask in the form of folded rows: ``added`` [.., R, K] to the scores, 0 or -inf.
+    """A mask for folded rows: ``added`` [.., R, K] is added to the scores, 0 or -inf.
 
-    Every row sees all keys in front of ``start``.
+    Every row attends to all keys before ``start``.
     """
 
     added: Tensor
@@ -32,17 +32,17 @@ def attention_dtype(device: torch.device) -> torch.dtype:
 
 
 def empty_keys(shape: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> Tensor:
-    """Room for keys [.., K, D], laid out as :func:`attention` reads them fastest: on a CPU in bfloat16, by column."""
+    """Zeros for keys [.., K, D] in the layout that :func:`attention` reads fastest: by column on a CPU in bfloat16."""
     if not _multiplies(device, dtype):
         return torch.zeros(shape, device=device, dtype=dtype)
     *batch, keys, width = shape
-    # An odd number of cache lines from column to column: even ones would share a few sets of the cache.
+    # An odd number of cache lines per column; with an even one, columns would share a few sets of the cache.
     pitch = (keys + 31) // 32 | 1
     return torch.zeros((*batch, width, pitch * 32), device=device, dtype=dtype)[..., :keys].transpose(-1, -2)
 
 
 def fold_mask(mask: Tensor, repeats: int, dtype: torch.dtype) -> FoldedMask:
-    """A bool mask [.., R, K], True where a row may look, for ``repeats`` query heads to a key head."""
+    """Fold a bool mask [.., R, K], True where a row attends, for ``repeats`` query heads per key head."""
     added = torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, float("-inf"))
     start = 0
     if _multiplies(mask.device, dtype):
@@ -53,10 +53,10 @@ def fold_mask(mask: Tensor, repeats: int, dtype: torch.dtype) -> FoldedMask:
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: FoldedMask | None = None) -> Tensor:
     """``softmax(Q K^T / sqrt(D) + M) V`` with grouped key/value heads.
 
-    Shapes as in :func:`lacuna_kernels.reference.attention`, but for the mask, which is of :func:`fold_mask`'s form.
+    Shapes as in :func:`lacuna_kernels.reference.attention`, except for the mask, which :func:`fold_mask` returns.
     """
     if mask is None and (flash := _flash(query, key, value)):
-        # Its order is [B, R, H, D], of any strides but the last.
+        # flash-attn's order is [B, R, H, D], with any strides but the last.
         return flash(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)).transpose(1, 2)
     batch, heads, rows, width = query.shape
     groups = key.shape[1]
@@ -69,7 +69,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: FoldedMask | None
 
 
 def _flash(query: Tensor, key: Tensor, value: Tensor) -> Callable[..., Tensor] | None:
-    """flash-attn's function where there is one and it takes these: half precision, heads of at most 256."""
+    """flash-attn's function if it is installed and supports these tensors: half precision, heads of at most 256."""
     if not gpu.reads(query, key, value) or query.shape[-1] > 256:
         return None
     return gpu.flash_attention() if query.dtype in (torch.bfloat16, torch.float16) else None
@@ -83,9 +83,7 @@ def _multiplies(device: torch.device, dtype: torch.dtype) -> bool:
 def _by_products(query: Tensor, key: Tensor, value: Tensor, mask: FoldedMask | None) -> Tensor:
     """Attention [G, R, D] as two batched products.
 
-    On a CPU with bfloat16 instructions this takes half the time of torch's fused kernel, which converts to float32 as
-    it goes (27 and 51 folded rows over 1,090 keys: 0.14 and 0.20 ms against 0.25 and 0.45; with keys laid out by row
-    0.18 and 0.30).
+    On a CPU with bfloat16 instructions this takes half the time of torch's fused kernel, which converts to float32.
     """
     scores = torch.bmm(query * query.shape[-1] ** -0.5, key.transpose(1, 2))
     if mask is not None:

@@ -1,23 +1,24 @@
-"""How many threads work on a call: fewer while other programs want the cores.
+"""Chooses the number of threads of a call: fewer while other programs use the cores.
 
-Threads meet at barriers, some three hundred a pass. Where one of them has lost its core, the others wait there for a
-time slice of several milliseconds: on two cores, of which another program wanted one, a fill of 32 tokens took 3.6 s
-instead of 0.24 s, and with one thread 0.31 s.
+Threads meet at barriers, about three hundred times a pass. If one of them has lost its core, the others wait there for
+a time slice of several milliseconds. With one of two cores in use elsewhere, two threads are more than ten times slower
+than one.
 """
 
 import time
 from collections.abc import Callable
 
-# Who waits, sleeps: less than this share of a call's time on a core means that the others were not there. Calls are
-# short enough, about a millisecond, that a lost slice of four is seen at once.
+# Waiting threads sleep: if the caller ran for less than this share of a call's time, other threads had no core. Calls
+# take about a millisecond, so that a lost slice of four shows at once.
 LEAST_SHARE = 0.5
-# After so many calm calls, ten passes, twice the threads are tried. Each time that soon fails the wait is doubled.
+# After so many calls without waiting (ten passes), twice the threads are tried. Each time that soon fails, the number
+# is doubled.
 CALM = 90
 LONGEST_CALM = 128 * CALM
 
 
 class Crew:
-    """The number of threads (``size``), from what the calls so far took on the clock and of the caller's core."""
+    """Adapts the number of threads (``size``) to the wall-clock and CPU time of the calls so far."""
 
     def __init__(self, most: int) -> None:
         self.size = self._most = most
@@ -25,7 +26,7 @@ class Crew:
         self._since = 0  # calls since the size last changed
 
     def run(self, call: Callable[[int], int]) -> int:
-        """What ``call`` returns, given the number of threads."""
+        """Run ``call`` with the number of threads and return its result."""
         if self._most == 1:
             return call(1)
         began, own = time.perf_counter(), time.thread_time()

@@ -1,4 +1,4 @@
-"""RMSNorm and rotary, by the fastest form the device has."""
+"""RMSNorm and rotary, in the form that is fastest on the device."""
 
 from torch import Tensor
 

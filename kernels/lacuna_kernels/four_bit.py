@@ -1,4 +1,4 @@
-"""Weights in 4 bit, as GGUF's Q4_K has them: what the kernels in C pack, and what they are in plain torch."""
+"""Weights in 4 bit, as in GGUF's Q4_K: the input of the packing in C, and a reference in plain torch."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-# Inputs of an output that share a step and a lift, and those that share a scale and a minimum.
+# Inputs of an output that share a step and a lift (BLOCK), and those that share a scale and a minimum (GROUP).
 BLOCK, GROUP = 256, 32
 
 
@@ -30,10 +30,10 @@ class FourBitWeight(NamedTuple):
         return scale * self.codes + lifted
 
     def by_rows(self, change: Callable[[Tensor], Tensor]) -> "FourBitWeight":
-        """The same with its outputs in another order, or some of them."""
+        """The same with ``change`` applied to the rows of each part: its outputs reordered or selected."""
         return FourBitWeight(*(change(part) for part in self))
 
 
 def stacked(weights: Sequence[FourBitWeight]) -> FourBitWeight:
-    """Weights of the same inputs as one."""
+    """Weights with the same inputs stacked as one."""
     return FourBitWeight(*(torch.cat(parts) for parts in zip(*weights, strict=True)))

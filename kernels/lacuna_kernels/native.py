@@ -1,7 +1,7 @@
 """8-bit and 4-bit linears and whole layers in C (``csrc``), for the vector instructions of several CPUs.
 
-The system's C compiler builds them once, into the user's cache. Where there is no compiler, or the CPU has none of the
-instructions, torch's own operators do the work. The library shares torch's OpenMP threads.
+The system's C compiler builds them once, into the user's cache. Without a compiler or supported instructions, torch's
+own operators run. The library shares torch's OpenMP threads.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ from lacuna_kernels.four_bit import BLOCK, FourBitWeight
 log = logging.getLogger(__name__)
 
 SOURCES = sorted(Path(__file__).with_name("csrc").glob("*.[ch]"))
-COMPILE_S = 300.0  # it takes 5 to 30 s
+COMPILE_S = 300.0  # seconds; compiling takes 5 to 30
 FLAGS = ("-O3", "-fopenmp", "-shared", "-fPIC")
 # Widths of linears and of heads are multiples of it.
 WIDTH = 32
@@ -40,7 +40,7 @@ BLOCK_BYTES = 152
 
 @dataclass(frozen=True, slots=True)
 class InstructionSet:
-    """Vector instructions that ``csrc/simd.h`` has a form for: torch's names of them, and the compiler's flags."""
+    """Vector instructions that ``csrc/simd.h`` supports: capabilities by torch's names, and the compiler's flags."""
 
     name: str
     needs: tuple[str, ...]
@@ -104,13 +104,13 @@ SIGNATURES = {
         *(POINTER(_Mask), c_int),
     ),
 }
-# A call of so many layers takes about a millisecond, after which the number of threads is looked at.
+# So many layers take about a millisecond per call, after which the number of threads may change.
 LAYERS_PER_CALL = 4
 
 
 @dataclass(frozen=True, slots=True)
 class PackedLinear:
-    """A linear as the library reads it; ``tensors`` are what ``struct`` points to."""
+    """A linear in the library's form; ``tensors`` own the memory that ``struct`` points to."""
 
     struct: _Linear
     tensors: tuple[Tensor, ...]
@@ -119,7 +119,7 @@ class PackedLinear:
 
 @dataclass(frozen=True, slots=True)
 class LayerParts:
-    """What one layer is made of; the norms are float32, the projections stacked to single linears."""
+    """The parts of one layer; the norms are float32, the projections stacked to single linears."""
 
     attn_norm: Tensor
     qkv: PackedLinear
@@ -132,30 +132,30 @@ class LayerParts:
 class NativeKernels:
     """The library, with tensors in and out, on at most ``threads`` threads.
 
-    Everything is float32 but keys, values and masks, which are bfloat16.
+    All tensors are float32 except keys, values and masks, which are bfloat16.
     """
 
     def __init__(self, path: Path, instructions: InstructionSet, threads: int) -> None:
         self.instructions = instructions
         self.crew = Crew(threads)
-        # The interpreter's lock stays held: a call takes about a millisecond, and to win the lock back from a thread
-        # that computes takes five.
+        # PyDLL keeps the interpreter's lock: a call takes about a millisecond, and getting the lock back from a
+        # computing thread takes five.
         self._library = ctypes.PyDLL(str(path))
         for name, types in SIGNATURES.items():
             getattr(self._library, name).argtypes = types
 
     def pack(self, codes: Tensor, scale: Tensor, bias: Tensor | None) -> PackedLinear:
-        """``codes`` int8 [out, in], both multiples of ``WIDTH``; one scale per row [out]."""
+        """Pack ``codes`` int8 [out, in], both multiples of ``WIDTH``, with one scale per row [out], into a linear."""
         return self.bind(self.packed(codes), scale, bias)
 
     def packed(self, codes: Tensor) -> Tensor:
-        """Codes int8 [out, in] in the order that this machine's instructions read them, uint8 [out, in]."""
+        """Codes int8 [out, in] in the order of this machine's instructions, uint8 [out, in]."""
         codes, packed = codes.contiguous(), torch.empty(codes.shape, dtype=torch.uint8)
         self._library.lacuna_pack(codes.data_ptr(), *codes.shape, packed.data_ptr())
         return packed
 
     def packed_blocks(self, weight: FourBitWeight) -> Tensor:
-        """A 4-bit weight in the order that this machine's instructions read it, uint8 [out, bytes of an output]."""
+        """A 4-bit weight in the order of this machine's instructions, uint8 [out, bytes of an output]."""
         out, width = weight.codes.shape
         parts = [part.contiguous() for part in weight]
         packed = torch.empty((out, width // BLOCK * BLOCK_BYTES), dtype=torch.uint8)
@@ -163,7 +163,7 @@ class NativeKernels:
         return packed
 
     def bind(self, packed: Tensor, scale: Tensor, bias: Tensor | None, blocks: Tensor | None = None) -> PackedLinear:
-        """A linear over what :meth:`packed_blocks` returned, its first outputs, and over what :meth:`packed` did."""
+        """A linear: its first outputs from :meth:`packed_blocks`, if any, and the others from :meth:`packed`."""
         (large, width), small = packed.shape, 0 if blocks is None else len(blocks)
         floats = (part if part is None else part.float().contiguous() for part in (scale, bias))
         tensors = (blocks, packed, *floats)
@@ -186,7 +186,7 @@ class NativeKernels:
         return rows.view(*ids.shape, -1)
 
     def call(self, name: str, *arguments: object) -> None:
-        """Run a function of the library. Raises MemoryError where it found no room."""
+        """Run a function of the library. Raises MemoryError where memory runs out."""
         function = getattr(self._library, name)
         if self.crew.run(lambda threads: int(function(*arguments, threads))):
             raise MemoryError(name)
@@ -199,7 +199,7 @@ class NativeLayers:
         self, kernels: NativeKernels, parts: Sequence[LayerParts], heads: int, groups: int, eps: float
     ) -> None:
         self._kernels = kernels
-        self._parts = parts  # which keeps what the structs point to
+        self._parts = parts  # keeps alive what the structs point to
         self._shape = (heads, groups)
         self._eps = eps
         self._structs = (_Layer * len(parts))()
@@ -218,11 +218,11 @@ class NativeLayers:
         seen: range,
         mask: FoldedMask | None,
     ) -> Tensor:
-        """What rows ``x`` [R, W] become.
+        """The rows ``x`` [R, W] after all layers.
 
         Their keys and values are written to the last of the rows ``seen`` of ``keys`` [L, G, K, D], laid out by column
-        (``empty_keys``), and ``values`` [L, G, K, D], by row; all of ``seen`` is attended to. ``cos`` and ``sin``
-        [R, D] turn queries and keys.
+        (``empty_keys``), and ``values`` [L, G, K, D], by row; the rows attend to all of ``seen``. ``cos`` and ``sin``
+        [R, D] rotate queries and keys.
         """
         x, cos, sin = x.clone(memory_format=torch.contiguous_format), cos.contiguous(), sin.contiguous()
         rows = _Rows(len(x), *self._shape, cos.shape[1], cos.data_ptr(), sin.data_ptr(), self._eps)
@@ -242,15 +242,15 @@ def _strides(tensor: Tensor, *dimensions: int) -> list[int]:
 
 
 def supported() -> list[InstructionSet]:
-    """The sets that the CPU has, best first."""
+    """The instruction sets that the CPU has, best first."""
     capabilities = torch.cpu.get_capabilities()
     return [found for found in INSTRUCTION_SETS if all(capabilities.get(name, False) for name in found.needs)]
 
 
 def load(folder: Path, threads: int) -> NativeKernels | None:
-    """The library, built into ``folder`` where it is not there yet; None where it cannot be had.
+    """The library, built into ``folder`` where it is missing; None where it cannot be built.
 
-    Where nothing can be written there it is built for this process alone, which takes some seconds.
+    Where ``folder`` cannot be written, it is built for this process alone, which takes some seconds.
     """
     try:
         return build(folder, threads)
@@ -261,7 +261,7 @@ def load(folder: Path, threads: int) -> NativeKernels | None:
         reason = error.strerror or str(error)
     try:
         with tempfile.TemporaryDirectory(prefix="lacuna-", ignore_cleanup_errors=True) as own:
-            kernels = build(Path(own), threads)  # once it is loaded its file is not needed any more
+            kernels = build(Path(own), threads)  # a loaded library does not need its file
             log.warning("%s is of no use (%s): the kernels are compiled at every start", folder, reason)
             return kernels
     except OSError as error:
@@ -270,7 +270,7 @@ def load(folder: Path, threads: int) -> NativeKernels | None:
 
 
 def build(folder: Path, threads: int = 1, instructions: Sequence[InstructionSet] | None = None) -> NativeKernels:
-    """As :func:`load`, of the first of ``instructions`` that the compiler knows. Raises OSError."""
+    """As :func:`load`, for the first of ``instructions`` that the compiler supports. Raises OSError."""
     failure = OSError("the CPU has no instructions that the library has a form for")
     for candidate in supported() if instructions is None else instructions:
         try:
@@ -289,14 +289,14 @@ def _build(folder: Path, threads: int, instructions: InstructionSet) -> NativeKe
     if target.exists() and not _is_own(target):
         raise PermissionError(errno.EPERM, f"{target} can be written to by others")
     if target.exists():
-        with contextlib.suppress(OSError):  # what is damaged is built anew
+        with contextlib.suppress(OSError):  # a damaged library is built again
             return NativeKernels(target, instructions, threads)
     _compile(target, flags)
     return NativeKernels(target, instructions, threads)
 
 
 def _run(command: Sequence[str]) -> tuple[int, str]:
-    """The exit code of a compiler and what it says; raises TimeoutError, which is an OSError, where it does not end."""
+    """The compiler's exit code and error output; raises TimeoutError, an OSError, where it does not end in time."""
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -310,14 +310,14 @@ def _run(command: Sequence[str]) -> tuple[int, str]:
             said = process.communicate(timeout=COMPILE_S)[1]
         except subprocess.TimeoutExpired:
             if os.name == "posix":
-                os.killpg(process.pid, signal.SIGKILL)  # with the programs that it has started
+                os.killpg(process.pid, signal.SIGKILL)  # with the processes that it started
             process.kill()
             raise TimeoutError(f"{command[0]} has not ended after {COMPILE_S:g} s") from None
     return process.returncode, said
 
 
 def _is_own(path: Path) -> bool:
-    """Whether a file and its folder, or a folder, are this user's or the system's alone to write to."""
+    """Whether only this user or the system can write to a file and its folder, or to a folder."""
     if not hasattr(os, "geteuid"):
         return True
     return all(
@@ -327,7 +327,7 @@ def _is_own(path: Path) -> bool:
 
 
 def _compile(target: Path, flags: Sequence[str]) -> None:
-    """Build ``target``; it appears whole or not at all. Raises OSError."""
+    """Build ``target``; it appears complete or not at all. Raises OSError."""
     compiler = shutil.which(os.environ.get("CC", "cc")) or shutil.which("gcc")
     if compiler is None:
         raise FileNotFoundError("no C compiler")
@@ -342,7 +342,7 @@ def _compile(target: Path, flags: Sequence[str]) -> None:
         if code:
             raise OSError(f"{compiler} failed: {' '.join(said.splitlines()[:1])}")
         with part.open("rb+") as written:
-            os.fsync(written.fileno())  # a library that a power cut left half written would end the process
+            os.fsync(written.fileno())  # a library that a power cut left incomplete would crash the process
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)

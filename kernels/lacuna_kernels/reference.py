@@ -1,4 +1,4 @@
-"""Every kernel in plain torch: the truth that the fast forms are compared with."""
+"""Every kernel in plain torch: the reference that the fast forms are tested against."""
 
 import torch
 from torch import Tensor
@@ -28,8 +28,8 @@ def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
     """``softmax(Q K^T / sqrt(D)) V`` with grouped key/value heads.
 
-    ``query`` [B, H, R, D], ``key`` and ``value`` [B, G, K, D] with H a multiple of G, ``mask`` bool, broadcastable
-    to [B, 1, R, K], True where a row may look. Returns [B, H, R, D].
+    ``query`` [B, H, R, D], ``key`` and ``value`` [B, G, K, D] with H a multiple of G, ``mask`` bool, broadcastable to
+    [B, 1, R, K], True where a row attends. Returns [B, H, R, D].
     """
     repeats = query.shape[1] // key.shape[1]
     key, value = key.repeat_interleave(repeats, dim=1), value.repeat_interleave(repeats, dim=1)

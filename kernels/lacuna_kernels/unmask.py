@@ -1,4 +1,4 @@
-"""Unmask: what a pass says of every slot, in few passes over the vocabulary."""
+"""Unmask: candidates and entropy of every slot, in few passes over the vocabulary."""
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -11,8 +11,8 @@ BLOCK = 128
 def unmask(logits: Tensor, num_candidates: int) -> tuple[Tensor, Tensor, Tensor]:
     """Top candidates [R, C], their log-probabilities [R, C] and the entropy [R] of every row of ``logits`` [R, V].
 
-    The same as :func:`lacuna_kernels.reference.unmask`. The vocabulary is cut into blocks: the best C tokens lie in
-    the C blocks with the best maxima, so that most of it is read for its maximum alone.
+    The same as :func:`lacuna_kernels.reference.unmask`. The vocabulary is cut into blocks: the best C tokens are in the
+    C blocks with the best maxima, so the others are read for their maximum only.
     """
     if gpu.takes(logits):
         from lacuna_kernels.gpu.unmask import unmask as fused

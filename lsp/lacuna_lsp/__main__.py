@@ -1,4 +1,4 @@
-"""``python -I -m lacuna_lsp``."""
+"""Runs the language server: ``python -I -m lacuna_lsp``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The command ``lacuna-lsp``: which transport, and where the engine is."""
+"""The command ``lacuna-lsp``: selects the transport and the engine."""
 
 import argparse
 import asyncio
@@ -12,12 +12,12 @@ from lacuna_server.client.client import Address, find_or_start
 from lacuna_server.client.starting import address_at
 from lacuna_server.wire.security import is_loopback
 
-# What clients of --ws have to send.
+# The token that clients of --ws must send.
 CLIENT_TOKEN_VARIABLE = "LACUNA_LSP_TOKEN"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until the client ends the conversation; the exit code is LSP's, 0 after a proper shutdown."""
+    """Serves until the client ends the conversation; returns LSP's exit code, 0 after a proper shutdown."""
     parser = _parser()
     options = parser.parse_args(arguments)
     token = os.environ.get(CLIENT_TOKEN_VARIABLE, "")
@@ -65,7 +65,7 @@ def _url(text: str) -> str:
 
 
 def _engine_at(url: str | None) -> Callable[[], Awaitable[Address]]:
-    """Answers the engine's address: the one that was given, else that of the user's own, started if need be."""
+    """Returns a function for the engine's address: the given one, else the user's own engine, started if needed."""
     if url is None:
         return find_or_start
 

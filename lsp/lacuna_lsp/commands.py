@@ -1,4 +1,4 @@
-"""Our commands for ``workspace/executeCommand``, each a thin handler."""
+"""Handlers of Lacuna's commands for ``workspace/executeCommand``."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 @refusing
 async def accepted(ls: Server, *arguments: Any) -> None:
-    """A suggestion was taken: the command that every item carries."""
+    """Reports an accepted suggestion to the engine; every item carries this command."""
     ls.session.feedback("accepted", items.origin_of(arguments))
 
 
 async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
-    """How the engine is, and what has been suggested."""
+    """Returns the engine's state, the counts of suggestions and the path of the log."""
     engine = await ls.session.engine.status()
     counts = msgspec.to_builtins(ls.session.inline.counts)
     return {
@@ -42,7 +42,7 @@ async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
 
 
 async def show_log(ls: Server, *arguments: Any) -> dict[str, Any]:
-    """Open the log, where the client can, and say where it is."""
+    """Opens the log if the client can; returns its path."""
     path = log_path()
     if shows_documents(ls.client_capabilities):
         await ls.window_show_document_async(types.ShowDocumentParams(path.as_uri(), take_focus=True))
@@ -51,7 +51,7 @@ async def show_log(ls: Server, *arguments: Any) -> dict[str, Any]:
 
 @refusing
 async def fill_regions(ls: Server, *arguments: Any) -> dict[str, Any]:
-    """Fill ranges, markers or empty bodies, all of them together."""
+    """Fills ranges, markers or empty bodies together."""
     from lacuna_lsp.edit import filling
 
     wanted = read(FillRegions, arguments)
@@ -66,7 +66,7 @@ async def fill_regions(ls: Server, *arguments: Any) -> dict[str, Any]:
 
 @refusing
 async def regenerate(ls: Server, *arguments: Any) -> dict[str, Any]:
-    """Other texts for a selection."""
+    """Finds other texts for a selection; with ``choose``, the user's choice replaces the selection."""
     from lacuna_lsp.edit import filling
 
     wanted = read(Regenerate, arguments)
@@ -83,7 +83,7 @@ async def regenerate(ls: Server, *arguments: Any) -> dict[str, Any]:
 
 @refusing
 async def recipes(ls: Server, *arguments: Any) -> dict[str, Any]:
-    """The ready-made refactors for a document."""
+    """Returns the ready-made refactors for a document."""
     from lacuna_lsp.edit.recipes import offered
 
     document = ls.session.document(read(Recipes, arguments).text_document.uri).snapshot()
@@ -92,7 +92,7 @@ async def recipes(ls: Server, *arguments: Any) -> dict[str, Any]:
 
 @refusing
 async def refactor(ls: Server, *arguments: Any) -> dict[str, Any]:
-    """Rewrite many places by a template, fill its holes, and show everything before it is done."""
+    """Rewrites many places by a template, fills its holes, and proposes the edits for confirmation."""
     from lacuna_lsp.edit import bulk
 
     wanted = read(Refactor, arguments)
@@ -103,7 +103,7 @@ async def refactor(ls: Server, *arguments: Any) -> dict[str, Any]:
 
 @refusing
 async def propagate(ls: Server, *arguments: Any) -> dict[str, Any]:
-    """Make the user's last change at every place like it."""
+    """Makes the user's last change at every similar place."""
     from lacuna_lsp.edit import bulk
 
     asked, looked_at = await bulk.alike(ls.session, read(Propagate, arguments))
@@ -111,7 +111,7 @@ async def propagate(ls: Server, *arguments: Any) -> dict[str, Any]:
 
 
 async def carry_out(ls: Server, asked: "Refactoring", looked_at: "Sequence[Source]") -> dict[str, Any]:
-    """Plan a refactor under a progress bar and propose it."""
+    """Plans a refactor under a progress bar and proposes its edits."""
     from lacuna_lsp.edit import bulk
 
     async with working(ls, asked.title) as report:
@@ -125,7 +125,7 @@ async def carry_out(ls: Server, asked: "Refactoring", looked_at: "Sequence[Sourc
 
 @refusing
 async def show_context(ls: Server, *arguments: Any) -> dict[str, Any]:
-    """What would be read of other files for a fill at a place, and why."""
+    """Returns the snippets of other files that a fill at a place would read, with reasons."""
     wanted = read(Where, arguments)
     document = ls.session.document(wanted.text_document.uri)
     return await context.report(document, wanted.position.lsp, ls.session.engine.workspace(document.path))
@@ -133,13 +133,13 @@ async def show_context(ls: Server, *arguments: Any) -> dict[str, Any]:
 
 @refusing
 async def next_part(ls: Server, *arguments: Any) -> dict[str, Any]:
-    """The next word or line of a suggestion."""
+    """Returns the next word or line of a suggestion."""
     wanted = read(NextPart, arguments)
     return {"text": first_part(wanted.text, wanted.unit)}
 
 
 async def choose(ls: Server, texts: list[str]) -> str | None:
-    """Let the user choose one of several texts."""
+    """Lets the user choose one of several texts; returns None if the user chooses none."""
     titles = {f"{number}: {' '.join(text.split())[:60]}": text for number, text in enumerate(texts, start=1)}
     actions = [types.MessageActionItem(title) for title in titles]
     params = types.ShowMessageRequestParams(types.MessageType.Info, "Lacuna: which one?", actions)

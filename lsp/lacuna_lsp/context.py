@@ -1,4 +1,4 @@
-"""What the model would read of other files, as ``lacuna context`` shows it."""
+"""Reports the snippets of other files that the model would read, as ``lacuna context`` does."""
 
 import asyncio
 import sys
@@ -13,9 +13,9 @@ from lacuna_model.core.errors import RequestError
 
 
 async def report(document: Document, position: types.Position, workspace: str) -> dict[str, Any]:
-    """The snippets for a place, with reasons and scores; raises RequestError where ``lacuna context`` refuses.
+    """Returns the snippets for a place, with reasons and scores; raises RequestError if ``lacuna context`` fails.
 
-    The choice needs the tokenizer and with it torch, so it is not made here.
+    A subprocess selects them, because the selection needs the tokenizer and therefore torch.
     """
     if not PurePath(document.path).is_absolute():
         raise RequestError(f"{document.path} is in no folder yet: save it first")

@@ -1,4 +1,4 @@
-"""A thin handler for each LSP message, which hands it to the client's session."""
+"""Handlers of LSP messages; each passes its message to the client's session."""
 
 import asyncio
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from lacuna_lsp.suggest import items
 
 
 def initialize(ls: Server, params: types.InitializeParams) -> None:
-    """Before the answer: the client's encoding and settings, and the fallback for clients without inline completion."""
+    """Stores encoding, settings and folders; adds plain completion for clients without inline completion."""
     ls.session.encoding = types.PositionEncodingKind(ls.workspace.position_encoding).value
     ls.session.configure(params.initialization_options)
     ls.session.engine.folders = ls.folders
@@ -30,27 +30,27 @@ def initialize(ls: Server, params: types.InitializeParams) -> None:
 
 
 def initialized(ls: Server, params: types.InitializedParams) -> None:
-    """The client is ready to hear from us."""
+    """Starts the session: the client accepts messages now."""
     ls.start()
 
 
 def shutdown(ls: Server, params: None) -> None:
-    """The conversation is about to end."""
+    """Records the request to shut down."""
     ls.shut_down = True
 
 
 def end(ls: Server, params: None) -> None:
-    """The conversation is over."""
+    """Ends the conversation."""
     ls.ended.set()
 
 
 def did_change_folders(ls: Server, params: types.DidChangeWorkspaceFoldersParams) -> None:
-    """Folders were opened or closed."""
+    """Stores the client's folders."""
     ls.session.engine.folders = ls.folders
 
 
 async def did_change_configuration(ls: Server, params: types.DidChangeConfigurationParams) -> None:
-    """New settings, or word that there are new ones to be asked for."""
+    """Applies new settings; requests them if the message does not contain them."""
     values = params.settings
     if values is None and has_configuration(ls.client_capabilities):
         items = [types.ConfigurationItem(section="lacuna")]
@@ -59,40 +59,40 @@ async def did_change_configuration(ls: Server, params: types.DidChangeConfigurat
 
 
 def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
-    """A document is opened."""
+    """Opens a document."""
     ls.session.open(params.text_document)
 
 
 def did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
-    """A document has changed."""
+    """Applies changes to a document."""
     ls.session.change(params.text_document, params.content_changes)
 
 
 def did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
-    """A document was saved: changes count from here."""
+    """Stores the saved text, against which changes are found."""
     document = ls.session.document(params.text_document.uri)
     document.saved = document.text
 
 
 def did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
-    """A document is closed."""
+    """Closes a document."""
     ls.session.close_document(params.text_document.uri)
 
 
 def notebook_did_open(ls: Server, params: types.DidOpenNotebookDocumentParams) -> None:
-    """A notebook is opened, and its cells with it."""
+    """Opens a notebook and its cells."""
     ls.session.notebooks.open(params.notebook_document)
     for cell in params.cell_text_documents:
         ls.session.open(cell)
 
 
 def notebook_did_change(ls: Server, params: types.DidChangeNotebookDocumentParams) -> None:
-    """Cells were put in, taken out or typed in."""
+    """Applies inserted, deleted or edited cells."""
     ls.session.change_notebook(params.notebook_document.uri, params.change)
 
 
 def notebook_did_close(ls: Server, params: types.DidCloseNotebookDocumentParams) -> None:
-    """A notebook is closed, and its cells with it."""
+    """Closes a notebook and its cells."""
     ls.session.notebooks.close(params.notebook_document.uri)
     for cell in params.cell_text_documents:
         ls.session.close_document(cell.uri)
@@ -100,7 +100,7 @@ def notebook_did_close(ls: Server, params: types.DidCloseNotebookDocumentParams)
 
 @refusing
 async def inline_completion(ls: Server, params: InlineCompletionParams) -> types.InlineCompletionList:
-    """Suggestions for a cursor."""
+    """Returns suggestions for a cursor."""
     document = ls.session.document(params.text_document.uri, params.text_document.version)
     found = await ls.session.suggest(
         document,
@@ -113,7 +113,7 @@ async def inline_completion(ls: Server, params: InlineCompletionParams) -> types
 
 @refusing
 async def completion(ls: Server, params: types.CompletionParams) -> types.CompletionList:
-    """The same for clients that have no inline completion."""
+    """Returns suggestions for a cursor, for clients without inline completion."""
     document = ls.session.document(params.text_document.uri)
     found = await ls.session.suggest(document, params.position, invoked=not ls.session.settings.automatic)
     return items.completion(document, found)
@@ -121,7 +121,7 @@ async def completion(ls: Server, params: types.CompletionParams) -> types.Comple
 
 @refusing
 async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
-    """What could be done at a place."""
+    """Returns the code actions for a range."""
     from lacuna_lsp.edit import actions
 
     document = ls.session.document(params.text_document.uri).snapshot()
@@ -129,23 +129,23 @@ async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.
 
 
 def did_show(ls: Server, params: ItemParams) -> None:
-    """A suggestion is seen."""
+    """Reports a suggestion that the user sees."""
     ls.session.feedback("shown", items.origin(params.item))
 
 
 def did_partially_accept(ls: Server, params: ItemParams) -> None:
-    """A part of a suggestion was taken."""
+    """Reports a suggestion that the user accepted in part."""
     taken = items.bytes_taken(params.item, params.accepted_length)
     ls.session.feedback("partly_accepted", items.origin(params.item), taken)
 
 
 def did_reject(ls: Server, params: ItemParams) -> None:
-    """A suggestion was dismissed."""
+    """Reports a suggestion that the user dismissed."""
     ls.session.feedback("rejected", items.origin(params.item))
 
 
 def did_focus(ls: Server, params: FocusParams) -> None:
-    """The user has gone to another document, or to another place of it."""
+    """Handles a move of the user to another document or place."""
     if params.text_document is not None:
         ls.session.focus(params.text_document.uri, params.position)
 

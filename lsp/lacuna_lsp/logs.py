@@ -1,4 +1,4 @@
-"""The log of the language server."""
+"""The log file of the language server."""
 
 import contextlib
 import logging
@@ -11,15 +11,15 @@ TURN_OVER_BYTES = 1_000_000
 
 
 def log_path() -> Path:
-    """The file that the log is written to."""
+    """Returns the path of the log file."""
     return user_log_path("lacuna", appauthor=False) / "lacuna-lsp.log"
 
 
 def configure(level: str) -> None:
-    """Write records of ``level`` and above to the log; those with users' code in them only where it is DEBUG."""
+    """Logs records of ``level`` and above; records that contain users' code only at DEBUG."""
     path = log_path()
     form = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
-    logging.raiseExceptions = False  # a full disk costs the log alone
+    logging.raiseExceptions = False  # an error while logging is ignored, such as a full disk
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)

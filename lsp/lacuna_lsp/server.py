@@ -1,4 +1,4 @@
-"""The language server of one client: its connection with every feature and command."""
+"""Builds the language server of one client, with every feature and command."""
 
 from collections.abc import Awaitable, Callable
 
@@ -9,7 +9,7 @@ from lacuna_server.client.client import Address
 
 
 def build(locate: Callable[[], Awaitable[Address]]) -> Server:
-    """A server for one client; ``locate`` answers where the engine is."""
+    """Returns a server for one client; ``locate`` returns the engine's address."""
     server = Server(locate)
     for method, handler in FEATURES.items():
         server.feature(method, OPTIONS.get(method))(handler)

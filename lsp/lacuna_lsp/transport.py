@@ -1,4 +1,4 @@
-"""Ways to reach the language server: stdio, TCP and websocket, with a server object of its own for every client."""
+"""The transports of the language server: stdio, TCP and websocket. Each client gets a server object of its own."""
 
 import asyncio
 import hmac
@@ -27,7 +27,7 @@ MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
 
 async def serve_stdio(locate: Locate) -> int:
-    """Serve the one client on stdin and stdout; the exit code that LSP asks for."""
+    """Serves one client on stdin and stdout; returns LSP's exit code."""
     server = build(locate)
     with ThreadPoolExecutor(1, "stdin") as reading:
         server.protocol.set_writer(StdoutWriter(sys.stdout.buffer))
@@ -37,7 +37,7 @@ async def serve_stdio(locate: Locate) -> int:
 
 
 async def serve_tcp(locate: Locate, host: str, port: int) -> None:
-    """Serve every client that connects."""
+    """Serves every client that connects by TCP."""
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server = build(locate)
@@ -53,9 +53,10 @@ async def serve_tcp(locate: Locate, host: str, port: int) -> None:
 
 
 async def serve_ws(locate: Locate, host: str, port: int, origins: Sequence[str], token: str = "") -> None:
-    """Serve every client that connects by websocket; a web page only where its origin is among ``origins``.
+    """Serves every client that connects by websocket; a web page only if its origin is among ``origins``.
 
-    With a ``token`` only who sends it: ``Authorization: Bearer TOKEN``, or ``?token=`` where headers cannot be set.
+    With a ``token``, clients must send it: as ``Authorization: Bearer TOKEN``, or as ``?token=`` if they cannot set
+    headers.
     """
 
     def admit(connection: ServerConnection, request: Request) -> Response | None:
@@ -78,7 +79,7 @@ async def serve_ws(locate: Locate, host: str, port: int, origins: Sequence[str],
 
 
 def _token_of(request: Request) -> str:
-    """The token that a handshake brings; "" where there is none."""
+    """Returns the token of a handshake, or "" without one."""
     kind, _, given = request.headers.get("Authorization", "").partition(" ")
     if kind.lower() == "bearer":
         return given.strip()
@@ -86,7 +87,7 @@ def _token_of(request: Request) -> str:
 
 
 async def _converse(server: Server, conversation: Awaitable[None]) -> None:
-    """Hold a conversation to its end, which may be that the client vanishes."""
+    """Runs a conversation to its end, also when the client disconnects without warning."""
     try:
         await conversation
     except (ConnectionError, asyncio.IncompleteReadError) as error:

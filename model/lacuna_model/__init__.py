@@ -1,10 +1,10 @@
-"""The diffusion language model of Lacuna: context, canvas, denoise loop and their training."""
+"""The model side of Lacuna: contexts, canvases, the denoise loop, the syntax constraint, evaluation and training."""
 
 import os
 
-# Before torch is imported: threads that spin at barriers make a small model many times slower as soon as another
-# program uses a core, so they soon sleep: 20,000 turns are some tens of microseconds, enough to bridge the gap between
-# two operations (a 16-slot pass took 43 ms with it, 55 without any spinning, 62 with endless spinning). A user's own
-# setting stands.
+# Set before torch is imported. OpenMP threads that spin at barriers slow a small model down many times as soon as
+# another program uses a core. With these settings they sleep after 20,000 turns, some tens of microseconds, which
+# bridges the time between two operations (a 16-slot pass takes 43 ms so, 55 without spinning, 62 with endless
+# spinning). Values that the user set are kept.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")

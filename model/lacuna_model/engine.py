@@ -1,4 +1,4 @@
-"""The engine: a request in, snapshots and a result out."""
+"""The engine: takes an infill request, yields snapshots and returns the result."""
 
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -23,17 +23,17 @@ from lacuna_model.sessions import CACHE_BYTES, Session, Sessions
 from lacuna_model.syntax import constraint_for, language_for, stand_ins
 from lacuna_model.workspace.workspaces import Workspaces
 
-# Characters in front of a gap that decide what is healed.
+# Characters before a gap that suffice to find the text that is healed.
 HEALED_CHARS = 200
 
 
 def never() -> bool:
-    """A cancel flag that nobody raises."""
+    """A cancel flag that is never set."""
     return False
 
 
 class Engine:
-    """Fills gaps with one loaded model; keeps the context of the documents used last, up to ``cache_bytes``."""
+    """Fills gaps with one loaded model; keeps the contexts of the documents used last, up to ``cache_bytes`` bytes."""
 
     def __init__(
         self,
@@ -70,14 +70,15 @@ class Engine:
     ) -> Generator[Snapshot, None, InfillResult]:
         """Fill every region, yielding the canvas after each step; the generator's value is the result.
 
-        Regions too far apart for one window are filled group after group, each seeing what the earlier ones became.
-        ``document`` names the context that is kept for later requests (by default the request's path). Raises
-        RequestError for regions that overlap, lie outside the text or cut a character, and for a second fill of the
-        same document at the same time.
+        Regions too far apart for one window are filled group after group; each group sees the fills of the earlier
+        ones. ``document`` is the key of the context that is kept for later requests (by default the request's path). If
+        a language's parser fails on the text, the request is filled without the syntax constraint, and ``message``
+        reports that. Raises RequestError for regions that overlap, lie outside the text or cut a character, and for a
+        second fill of the same document at the same time.
         """
         try:
             return (yield from self._filled(request, cancelled, document or request.path))
-        except UnparsableError as error:  # whatever is wrong with it, somebody waits for a fill
+        except UnparsableError as error:  # the caller still gets a fill
             free = msgspec.structs.replace(request.options, syntax=False)
             request = msgspec.structs.replace(request, options=free)
             result = yield from self._filled(request, cancelled, document or request.path)
@@ -86,7 +87,7 @@ class Engine:
     def _filled(
         self, request: InfillRequest, cancelled: Callable[[], bool], document: str
     ) -> Generator[Snapshot, None, InfillResult]:
-        """As :meth:`stream`; raises UnparsableError where the constraint has a text to parse that nobody can."""
+        """As :meth:`stream`, but raises UnparsableError where the constraint needs a parse and the parser fails."""
         started = time.monotonic()
         text = request.text.encode()
         region_groups.check(request.regions, text)
@@ -105,7 +106,7 @@ class Engine:
         elsewhere = project.segments(request.path) if project is not None else []
         with self.sessions.running(document) as session:
             groups = list(region_groups.grouped(regions, spaced))
-            # Further groups go on from what the first became, of which there is one.
+            # Later groups continue from the fills of the first group, so there is only one candidate.
             candidates = request.candidates if len(groups) == 1 else 1
             others: tuple[tuple[str, ...], ...] = ()
             began = time.monotonic()
@@ -135,7 +136,7 @@ class Engine:
             return InfillResult(ending.outcome, request.text, kept, stats, ending.verdict.message)
         fills = list(region_groups.closed(fills, newlines))
         others = tuple(region_groups.closed(other, newlines) for other in others)
-        # A deadline may leave later groups untouched: they keep what they had.
+        # After a deadline, later groups keep the text that their regions hold.
         confidence += [()] * (len(request.regions) - len(fills))
         fills += [text[region.start : region.end].decode() for region in request.regions[len(fills) :]]
         filled = region_groups.splice(text, request.regions, fills).decode()
@@ -145,14 +146,15 @@ class Engine:
     def _stand_ins(
         self, request: InfillRequest, text: bytes, regions: Sequence[Region], deadline: float | None
     ) -> list[str]:
-        """What gaps hold for the constraint until they are filled; nothing where it knows no syntax."""
+        """The texts that the constraint reads in gaps that are not filled yet; empty where it knows no syntax."""
         language = language_for(request.path, request.language) if request.options.syntax else None
         return stand_ins(text, regions, language, self.model.tokenizer, deadline) if language is not None else []
 
     def _encoded(self, text: bytes, regions: Sequence[Region]) -> dict[str, Tokens]:
-        """The open document as the prior reads it: the texts between the gaps, each a document of its own.
+        """Encode the open document for the prior: each text between the gaps is a document of its own.
 
-        What is healed in front of a gap is left out: it is written anew, and would else be found as what follows.
+        The healed text before a gap is left out: the fill repeats it, and the prior would otherwise find it as its
+        continuation.
         """
         texts = [piece.decode() for piece in region_groups.texts_between(text, regions)]
         for index, piece in enumerate(texts[:-1]):
@@ -162,9 +164,9 @@ class Engine:
 
 
 class _GroupFill:
-    """One group of regions that share a window: context, canvases, loop.
+    """Fills one group of regions that share a window: lays out the context and runs the loop over its canvases.
 
-    ``checked`` is the text that the constraint sees, ``known`` what the prior looks in.
+    ``checked`` is the text that the constraint sees; the prior searches the segments in ``known``.
     """
 
     def __init__(
@@ -224,9 +226,9 @@ class _GroupFill:
         before: tuple[str, ...],
         cancelled: Callable[[], bool],
     ) -> Generator[Snapshot, None, Ending]:
-        """Run the loop; snapshots show all of the request's regions, of which this group's begin at ``first``.
+        """Run the loop; snapshots show all ``total`` regions of the request, and this group's begin at index ``first``.
 
-        Pieces of context that take long to encode are steps too: nobody else need wait for all of them.
+        A long context is encoded in pieces. A snapshot follows each, so that other requests may run in between.
         """
         deadline = self._deadline
         while self._encode() and not cancelled() and (deadline is None or time.monotonic() < deadline):
@@ -249,7 +251,7 @@ class _GroupFill:
         return (yield from shown(loop, show))
 
     def _encode(self) -> bool:
-        """Encode a piece of the context; returns whether another is left."""
+        """Encode a piece of the context; return whether another is left."""
         began = time.monotonic()
         try:
             next(self._encoding)
@@ -266,11 +268,11 @@ class _GroupFill:
         return tuple(self._candidates.found[1:])
 
     def confidence(self, fills: tuple[str, ...]) -> tuple[tuple[float, ...], ...]:
-        """How likely every line of these fills is the wanted one."""
+        """For every line of each fill, the probability that the fill is right up to the end of that line."""
         return self._candidates.confidence[fills]
 
     def stats(self, ending: Ending) -> FillStats:
-        """What this group took."""
+        """The counts and times of this group."""
         checks = self._candidates.checks
         return FillStats(
             nfe=self._candidates.passes,
@@ -287,13 +289,13 @@ class _GroupFill:
         )
 
     def _without_prefix(self, gap: int, fill: str) -> str:
-        """A fill without the healed text in front, which stands in the document already."""
+        """A fill without the healed text at its start, which the document already has."""
         data = fill.encode()
         prefix = self._prefixes[gap]
         return data[len(prefix) :].decode("utf-8", errors="ignore") if data.startswith(prefix) else ""
 
     def _slots_without_prefix(self, gap: int, slots: tuple[SlotView, ...]) -> tuple[SlotView, ...]:
-        """Slots without the healed text, so that they spell what the fill shows."""
+        """Slots without the healed text, so that their texts add up to the fill that is shown."""
         due = self._prefixes[gap].decode()
         shown = []
         for slot in slots:
@@ -305,7 +307,7 @@ class _GroupFill:
 
 
 def _check_room(layout: Layout, needed: int, max_positions: int) -> None:
-    """Raise RequestError where text and fills together are longer than the model can count."""
+    """Raise RequestError where context and fills together need more than ``max_positions`` positions."""
     total = len(layout.opening) + sum(map(len, layout.segments)) + needed
     if total > max_positions:
         raise RequestError(
@@ -315,7 +317,7 @@ def _check_room(layout: Layout, needed: int, max_positions: int) -> None:
 
 
 def _segments(text: bytes, regions: Sequence[Region], window: Window, model: Loaded) -> list[str]:
-    """The texts between the gaps, the first and the last cut to the window."""
+    """The texts between the gaps; the first and the last are cut to the window."""
     texts = region_groups.texts_between(text, regions)
     texts[0] = window.before(texts[0], model.tokenizer)
     texts[-1] = window.after(texts[-1], model.tokenizer)
@@ -323,7 +325,7 @@ def _segments(text: bytes, regions: Sequence[Region], window: Window, model: Loa
 
 
 def _add(total: FillStats, part: FillStats) -> FillStats:
-    """Stats of one more group put to those before."""
+    """The stats of the earlier groups with those of one more group added."""
     sums = {
         name: getattr(total, name) + getattr(part, name)
         for name in FillStats.__struct_fields__

@@ -1,4 +1,4 @@
-"""What the engine remembers of documents: their windows and cached contexts, within a budget of memory."""
+"""The state kept for each document, its window and cached context, within a memory budget."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -8,12 +8,12 @@ from lacuna_model.backends.readers import Cache, Loaded, new_cache
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.window import Window, WindowOptions
 
-# Of the default model about twelve documents with 1,800 tokens of context each.
+# Enough for about twelve documents of 1,800 context tokens each with the default model.
 CACHE_BYTES = 256 * 1024 * 1024
 
 
 class Session:
-    """What the engine remembers of one document: its window and its context's keys and values."""
+    """The state of one document: its window, and the keys and values of its context."""
 
     def __init__(self, cache: Cache, options: WindowOptions) -> None:
         self.window = Window(options)
@@ -21,7 +21,7 @@ class Session:
 
 
 class Sessions:
-    """The documents used last, as many as ``budget`` bytes of keys and values hold and the last one in any case."""
+    """The sessions of the documents used last: as many as fit in ``budget`` bytes of keys and values, at least one."""
 
     def __init__(self, model: Loaded, options: WindowOptions, budget: int) -> None:
         self._model = model
@@ -35,14 +35,15 @@ class Sessions:
 
     @property
     def num_bytes(self) -> int:
-        """Memory that the keys and values of all documents hold."""
+        """Bytes that the keys and values of all documents hold."""
         return sum(session.cache.num_bytes for session in self._sessions.values())
 
     @contextmanager
     def running(self, key: str) -> Iterator[Session]:
-        """A document's session, for one fill at a time; it is not dropped before the block ends.
+        """Hold a document's session for one fill; it is not dropped before the block ends.
 
-        Raises RequestError where a fill of the same document is under way: the two would write over each other.
+        Raises RequestError where another fill of the same document is running, since the two would overwrite each
+        other's cache.
         """
         if key in self._running:
             raise RequestError("another fill of this document is under way")
@@ -58,7 +59,7 @@ class Sessions:
             self._make_room()
 
     def _make_room(self) -> None:
-        """Drop the least recently used documents that nobody works on, until the budget holds."""
+        """Drop the least recently used idle documents until the budget holds."""
         idle = [key for key in self._sessions if key not in self._running and key != next(reversed(self._sessions))]
         for key in idle:
             if self.num_bytes <= self._budget:

@@ -1,6 +1,6 @@
--- What `vim.lsp.enable('lacuna')` starts; `vim.lsp.config('lacuna', { cmd = ..., settings = ... })` changes it.
+-- Used by `vim.lsp.enable('lacuna')`; `vim.lsp.config('lacuna', { cmd = ..., settings = ... })` overrides it.
 
--- Neovim only logs that a command is missing. This file is read once, when the first file is opened.
+-- Neovim only logs a missing command, so check it here. This file is read once, when the first file is opened.
 vim.schedule(require('lacuna.server').check)
 
 ---@type vim.lsp.Config

@@ -1,4 +1,4 @@
--- Commands, keys and events; everything else is loaded when it is first needed.
+-- Defines commands, keys and events; the modules are loaded at their first use.
 
 local suggestion = function(action, ...)
   local arguments = { ... }
@@ -41,7 +41,7 @@ local on = function(events, callback)
   vim.api.nvim_create_autocmd(events, { group = group, callback = callback })
 end
 on({ 'TextChangedI', 'TextChangedP', 'CursorMovedI' }, suggestion('follow'))
--- These come before what they tell of: the client is listed, the mode begins, the menu opens or goes after them.
+-- These events precede their effect on the client list, the mode or the menu, so handle them later.
 on({ 'LspAttach', 'InsertEnter', 'CompleteChanged', 'CompleteDone' }, vim.schedule_wrap(suggestion('follow')))
 on({ 'InsertLeave', 'BufLeave' }, suggestion('hide'))
 on({ 'LspAttach', 'BufEnter', 'CursorMoved' }, vim.schedule_wrap(function()

@@ -1,4 +1,4 @@
-/** The language server as a child process, and how it is spoken to. */
+/** The language server as a child process, and the client that talks to it. */
 
 import { homedir } from "node:os";
 import * as vscode from "vscode";
@@ -15,7 +15,7 @@ import {
 export class Client extends LanguageClient {
   constructor(command: readonly string[], output: vscode.LogOutputChannel, middleware: Middleware) {
     const [program = "", ...args] = command;
-    // Not started in the workspace: what lies there must not pass for the server.
+    // Not started in the workspace, so that no file there can pass for the server.
     const server = { command: program, args, options: { cwd: homedir() } };
     super("lacuna", "Lacuna", server, {
       documentSelector: ["file", "untitled", "vscode-notebook-cell"].map((scheme) => ({ scheme })),
@@ -27,30 +27,30 @@ export class Client extends LanguageClient {
     });
   }
 
-  /** To the output only. What the user has to know is said in one line, by the server or where the client is used. */
+  /** Logs to the output only; messages for the user come from the server or from the callers, in one line. */
   override error(message: string, data?: unknown): void {
     super.error(message, data, false);
   }
 
-  /** That we show how the engine is, which LSP has no word for: as rust-analyzer's client says it. */
+  /** Declares that we show the engine's state; LSP has no such capability, so rust-analyzer's is used. */
   protected override fillInitializeParams(params: InitializeParams): void {
     super.fillInitializeParams(params);
     params.capabilities.experimental = { serverStatusNotification: true };
   }
 
-  /** Run one of the server's commands. */
+  /** Runs one of the server's commands. */
   execute<T>(command: string, argument?: unknown, token?: CancellationToken): Promise<T> {
     const params = { command, arguments: argument === undefined ? [] : [argument] };
     return this.sendRequest(ExecuteCommandRequest.type, params, token);
   }
 
-  /** Tell the server of its settings. */
+  /** Sends the settings to the server. */
   configure(): Promise<void> {
     return this.sendNotification(DidChangeConfigurationNotification.type, { settings: settings() });
   }
 }
 
-/** All settings but how the server is started, which is no business of the server's. */
+/** All settings but the command that starts the server, which the server does not need. */
 function settings(): Record<string, unknown> {
   const { command, ...rest } = vscode.workspace.getConfiguration().get<Record<string, unknown>>("lacuna", {});
   return rest;

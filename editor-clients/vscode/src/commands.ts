@@ -1,4 +1,4 @@
-/** The server's commands, by the names it gives them, with arguments from the editor where the caller gave none. */
+/** The server's commands by name, with arguments from the editor if the caller gives none. */
 
 import * as vscode from "vscode";
 import { LSPErrorCodes, type Range, ResponseError } from "vscode-languageclient";
@@ -8,7 +8,7 @@ import { Progress } from "./progress";
 import { askForRefactor } from "./refactor";
 import { choose } from "./regenerate";
 
-/** What a command that edits came to; where it is `stale`, the server has said so. */
+/** The result of a command that edits; for `stale`, the server has shown the reason. */
 interface Outcome {
   status: "applied" | "nothing" | "declined" | "stale" | "offered";
   alternatives?: string[];
@@ -42,7 +42,7 @@ export class Commands {
     },
   };
 
-  /** Middleware: our way of running one of the server's commands, or its own. */
+  /** Middleware: runs the extension's own version of a command if there is one, else passes it on. */
   async execute(
     command: string,
     given: unknown[],
@@ -82,7 +82,7 @@ export class Commands {
     return this.progress.around(title, (token) => this.client().execute<T>(command, argument, token));
   }
 
-  /** The selections and cursors; with nothing but a cursor, the markers of the file. */
+  /** The selections and cursors; for a single cursor without a selection, the markers of the file. */
   private regions({ document, selections }: vscode.TextEditor): Argument {
     const textDocument = identifier(document);
     const nothing = selections.length === 1 && selections[0]?.isEmpty;
@@ -110,13 +110,13 @@ function identifier(document: vscode.TextDocument): { uri: string; version: numb
   return { uri: document.uri.toString(), version: document.version };
 }
 
-/** Whether the user has ended it; nothing has to be said of that. */
+/** Whether the user cancelled the command, which needs no message. */
 function cancelled(error: unknown): boolean {
   const answered = error instanceof ResponseError && error.code === LSPErrorCodes.RequestCancelled;
   return answered || error instanceof vscode.CancellationError;
 }
 
-/** One line for the user. */
+/** Shows the user one line. */
 function say(line: string): void {
   void vscode.window.showWarningMessage(`Lacuna: ${line}`);
 }
@@ -126,7 +126,7 @@ function opened(editor: vscode.TextEditor | undefined): vscode.TextEditor {
   return editor;
 }
 
-/** What stands in a line, without its indentation. */
+/** The text of a line without its indentation. */
 function code(document: vscode.TextDocument, line: number): vscode.Range {
   const { range, firstNonWhitespaceCharacterIndex } = document.lineAt(line);
   return range.with(range.start.translate(0, firstNonWhitespaceCharacterIndex));

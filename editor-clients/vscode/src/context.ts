@@ -1,4 +1,4 @@
-/** A page that shows what the model would read of other files, and why. */
+/** A page that shows the snippets of other files that the model would read, with reasons. */
 
 import * as vscode from "vscode";
 

@@ -1,4 +1,4 @@
-/** Everything that lives as long as the extension, around a language server that is started and ended. */
+/** Holds all that lives as long as the extension, and starts and stops the language server. */
 
 import * as vscode from "vscode";
 import { ShowMessageNotification, State } from "vscode-languageclient";
@@ -12,7 +12,7 @@ export class Lacuna implements vscode.Disposable {
   readonly output = vscode.window.createOutputChannel("Lacuna", { log: true });
   readonly status = new Status();
   private readonly contextPage = new ContextPage();
-  // Both are asked only for what a client has brought about.
+  // Both use the client only for events that a client caused.
   readonly suggestions = new Suggestions(() => this.client as Client);
   private readonly commands = new Commands(() => this.client as Client, this.contextPage);
   private client: Client | undefined;
@@ -20,10 +20,10 @@ export class Lacuna implements vscode.Disposable {
   private ran = false;
   private turn: Promise<void> = Promise.resolve();
 
-  /** Starts the server, after it has been ended where it runs; calls take turns. */
+  /** Restarts the server, or starts it; calls run one after the other. */
   restart(): Promise<void> {
     this.turn = this.turn
-      .then(() => this.changed(State.Starting)) // from here on there is no server to ask, whatever the old one said
+      .then(() => this.changed(State.Starting)) // from here on the old server's state is void
       .then(() => this.end())
       .then(() => this.start());
     return this.turn;
@@ -34,7 +34,7 @@ export class Lacuna implements vscode.Disposable {
     return this.turn;
   }
 
-  /** The settings have changed. */
+  /** Applies changed settings. */
   configure(event: vscode.ConfigurationChangeEvent): void {
     if (event.affectsConfiguration("lacuna.command")) void this.restart();
     else if (event.affectsConfiguration("lacuna")) {
@@ -43,7 +43,7 @@ export class Lacuna implements vscode.Disposable {
     }
   }
 
-  /** The user has gone to another document, or to another place of it. */
+  /** Tells the server of the user's move to another document or place. */
   focus(editor: vscode.TextEditor | undefined): void {
     if (!editor || !this.client?.isRunning()) return;
     void this.client.sendNotification("textDocument/didFocus", {
@@ -92,7 +92,7 @@ export class Lacuna implements vscode.Disposable {
     if (state === State.Starting) this.status.show({ state: "starting" });
     else if (state !== State.Running)
       this.status.show({ state: "stopped", message: "the language server does not run" });
-    // It was started again by itself before, but stops each time. Of one that never ran, `start` tells.
+    // The client has restarted it, but it stops each time. `start` reports a server that never ran.
     if (state === State.Stopped && this.ran)
       void offer("Lacuna: the language server stopped.", "Restart", "lacuna.restart");
   }
@@ -102,12 +102,12 @@ export class Lacuna implements vscode.Disposable {
     try {
       await this.client?.dispose();
     } catch {
-      // It did not start, or has ended by itself.
+      // It did not start, or has stopped already.
     }
   }
 }
 
-/** One line, with a button for what can be done about it. */
+/** Shows one line with a button that runs a command. */
 async function offer(line: string, button: string, command: string): Promise<void> {
   if (await vscode.window.showWarningMessage(line, button)) await vscode.commands.executeCommand(command);
 }

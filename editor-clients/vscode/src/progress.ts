@@ -5,7 +5,7 @@ import type { HandleWorkDoneProgressSignature, ProgressToken } from "vscode-lang
 
 type Report = Parameters<HandleWorkDoneProgressSignature>[1];
 
-/** What takes no longer needs no box that comes and goes. */
+/** Shorter work shows no progress. */
 const AT_ONCE_MS = 500;
 
 export class Progress {
@@ -14,7 +14,7 @@ export class Progress {
   private end = (): void => {};
   private percentage = 0;
 
-  /** Shows progress until the work is done, or the server says so: a preview is then for the user to end. */
+  /** Shows progress until the work is done, or until the server reports its end and waits for a preview. */
   around<T>(title: string, work: (token: vscode.CancellationToken) => Promise<T>): Promise<T> {
     const options = { location: vscode.ProgressLocation.Notification, title: `Lacuna: ${title}`, cancellable: true };
     const source = new vscode.CancellationTokenSource();
@@ -43,7 +43,7 @@ export class Progress {
     return working;
   }
 
-  /** Middleware: what the server reports of a command that runs here is shown here; all else by the client itself. */
+  /** Middleware: shows the server's reports on a command that runs here; the client shows all others. */
   readonly handle = (token: ProgressToken, report: Report, next: HandleWorkDoneProgressSignature): void => {
     if (report.kind === "end") this.end();
     if (!this.busy || report.kind === "end") {

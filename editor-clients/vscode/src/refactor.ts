@@ -1,9 +1,9 @@
-/** Asks what is to be refactored; the server finds the places, and VS Code shows them before anything is done. */
+/** Asks the user for a refactor; the server finds the places, and VS Code previews them before any edit. */
 
 import * as vscode from "vscode";
 import type { Client } from "./client";
 
-/** A ready-made refactor as `lacuna.recipes` answers it; `places` is null where only settings can tell. */
+/** A ready-made refactor as `lacuna.recipes` returns it; `places` is null if it depends on settings. */
 interface Recipe {
   name: string;
   summary: string;
@@ -17,7 +17,7 @@ interface Choice extends vscode.QuickPickItem {
 
 type Argument = Record<string, unknown>;
 
-/** The argument of `lacuna.refactor`: a recipe for the file's language, or a pattern; undefined where dismissed. */
+/** The argument of `lacuna.refactor`: a recipe for the file's language or a pattern; undefined if dismissed. */
 export async function askForRefactor(client: Client, editor?: vscode.TextEditor): Promise<Argument | undefined> {
   const textDocument = editor && { uri: editor.document.uri.toString() };
   const { recipes } = textDocument

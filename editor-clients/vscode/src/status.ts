@@ -1,8 +1,8 @@
-/** The engine's state in the status bar, and the menu behind it. */
+/** The engine's state in the status bar, with its menu. */
 
 import * as vscode from "vscode";
 
-/** What the server says of the engine; `stopped` is the server itself. */
+/** The engine's state as the server reports it; `stopped` means the server itself. */
 export interface News {
   state: "starting" | "loading" | "ready" | "lost" | "unreachable" | "failed" | "stopped";
   fraction?: number;
@@ -42,7 +42,7 @@ export class Status implements vscode.Disposable {
       ICONS[news.state] === "error" ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
   }
 
-  /** The settings have changed. */
+  /** Shows the state with the current settings. */
   refresh(): void {
     this.show(this.news);
   }
@@ -71,7 +71,7 @@ export class Status implements vscode.Disposable {
   }
 }
 
-/** Turn a setting of type boolean into its opposite, where it is set. */
+/** Toggles a boolean setting, in the workspace if it is set there, else for the user. */
 export async function toggle(name: "enabled" | "automatic"): Promise<void> {
   const configuration = vscode.workspace.getConfiguration("lacuna");
   const here = configuration.inspect(name)?.workspaceValue !== undefined;

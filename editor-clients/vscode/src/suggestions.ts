@@ -1,4 +1,4 @@
-/** Tells the server what became of its suggestions, as far as VS Code's stable API lets an extension know. */
+/** Reports to the server how its suggestions were used, as far as VS Code's stable API tells an extension. */
 
 import * as vscode from "vscode";
 import type { Middleware } from "vscode-languageclient";
@@ -6,7 +6,7 @@ import type { Client } from "./client";
 
 type Provide = NonNullable<Middleware["provideInlineCompletionItems"]>;
 
-/** What is shown: the items of one answer, best first, at an offset of a document, and how much of them was taken. */
+/** The shown items of one answer, best first, at an offset of a document, and how much of them was accepted. */
 interface Shown {
   uri: string;
   offset: number;
@@ -19,24 +19,24 @@ export class Suggestions {
 
   constructor(private readonly client: () => Client) {}
 
-  /** Passes the server's answer on, and takes it as shown. */
+  /** Passes the server's answer on and counts it as shown. */
   readonly provide: Provide = async (document, position, context, token, next) => {
     const answer = await next(document, position, context, token);
     if (token.isCancellationRequested) return answer;
     const items = Array.isArray(answer) ? answer : (answer?.items ?? []);
     const before = this.shown?.items[0];
     this.shown = { uri: document.uri.toString(), offset: document.offsetAt(position), taken: 0, items };
-    // While it is typed through, the rest of a suggestion comes as an item of the same origin.
+    // While the user types through a suggestion, its rest comes as an item of the same origin.
     if (items[0] && origin(items[0]) !== (before && origin(before))) this.tell("didShowCompletion", items[0]);
     return answer;
   };
 
-  /** A suggestion was taken whole. */
+  /** Handles a suggestion that was accepted as a whole. */
   accepted(): void {
     this.shown = undefined;
   }
 
-  /** What appears at once of a suggestion, longer than a key types, was accepted in part; VS Code asks no new ones. */
+  /** Counts an insertion of several characters of a suggestion as a partial acceptance; VS Code reports none. */
   changed({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
     const { shown } = this;
     const [change, another] = contentChanges;
@@ -50,7 +50,7 @@ export class Suggestions {
     }
   }
 
-  /** Hides what is shown, and tells that it was not wanted if it is ours. */
+  /** Hides the suggestion, and reports it as rejected if it is Lacuna's. */
   async dismiss(): Promise<void> {
     await vscode.commands.executeCommand("editor.action.inlineSuggest.hide");
     const editor = vscode.window.activeTextEditor;
@@ -76,7 +76,7 @@ function text(inserted: string | vscode.SnippetString): string {
   return typeof inserted === "string" ? inserted : inserted.value;
 }
 
-/** Which fill of the engine an item is of, as its command says. */
+/** The engine's fill that an item came from, as in its command. */
 function origin(item: vscode.InlineCompletionItem): string {
   return JSON.stringify(item.command?.arguments);
 }

@@ -7,21 +7,21 @@
 #include "lines.h"
 #include "tiles.h"
 
-/* Keys are laid out by column, so that those beside each other are one load; strides count elements. */
+/* Keys are laid out by column, so that one load reads neighbouring keys; strides count elements. */
 typedef struct {
     const uint16_t *keys, *values;
     int64_t key_group, key_column, value_group, value_row;
     int64_t count;
 } Cache;
 
-/* What is added to the scores [rows, keys], 0 or -inf in bfloat16; NULL where every row sees every key, and every row
- * sees all keys in front of `start`. */
+/* The addend of the scores [rows, keys], 0 or -inf in bfloat16; NULL where every row attends to every key. Every row
+ * attends to all keys before `start`. */
 typedef struct {
     const uint16_t *added;
     int64_t start;
 } Mask;
 
-/* To the sums of every row: its factors times lines. Rows of factors stand `stride` apart. */
+/* Adds to the sums of every row its factors times lines. Rows of factors are `stride` apart. */
 static inline __attribute__((always_inline)) void add_rows(const int rows, Floats sums[ROWS][2], Lines lines,
                                                            const Factor *factors, int64_t stride) {
     for (int r = 0; r < rows; r++)
@@ -29,7 +29,7 @@ static inline __attribute__((always_inline)) void add_rows(const int rows, Float
             sums[r][half] = add_products(sums[r][half], lines, half, factors + r * stride);
 }
 
-/* scores [rows, stride] = q K^T, scaled; keys that are none get -inf. */
+/* scores [rows, stride] = q K^T, scaled; columns after the last key get -inf. */
 static inline __attribute__((always_inline)) void score(const int rows, const Factor *query, int64_t width,
                                                         const uint16_t *keys, const Cache *cache, float *scores,
                                                         int64_t stride) {
@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) void score(const int rows, const Fa
     for (int64_t j = 0; j < count; j += SPAN) {
         const uint16_t *column = keys + j;
         int64_t pitch = cache->key_column;
-        if (count - j < SPAN) { /* behind the last key nothing may be read */
+        if (count - j < SPAN) { /* nothing may be read after the last key */
             for (int64_t d = 0; d < width; d++) __builtin_memcpy(rest + d * SPAN, column + d * pitch, (count - j) * 2);
             column = rest, pitch = SPAN;
         }
@@ -67,7 +67,8 @@ static void add_mask(float *scores, const Mask *mask, int64_t row, int64_t count
     }
 }
 
-/* Scores become shares, e^(score - highest), where they stand; what is returned is one over their sum. */
+/* Replaces scores by shares (softmax weights before division), e^(score - highest), in place; returns one over their
+ * sum. */
 static float exponentiate(float *scores, int64_t stride) {
     Floats peak = all(-__builtin_inff()), sum = all(0.0f);
     for (int64_t j = 0; j < stride; j += LANES) peak = larger(peak, load(scores + j));
@@ -77,7 +78,7 @@ static float exponentiate(float *scores, int64_t stride) {
     return 1.0f / total(sum);
 }
 
-/* to [rows, stride of rows] = shares V, each row over its total. `stride` counts shares. */
+/* to [rows, stride of rows] = shares V, each row divided by its sum. `stride` counts shares. */
 static inline __attribute__((always_inline)) void mix(const int rows, const Factor *shares, int64_t stride,
                                                       const float *over, const uint16_t *values, int64_t width,
                                                       const Cache *cache, float *to, int64_t to_stride) {
@@ -93,7 +94,7 @@ static inline __attribute__((always_inline)) void mix(const int rows, const Fact
     }
 }
 
-/* `rows` rows of one head from row `first`. */
+/* Attention of `rows` rows of one head from row `first`. */
 static inline __attribute__((always_inline)) void attend_tile(const int rows, const float *query, int64_t width,
                                                               const uint16_t *keys, const uint16_t *values,
                                                               const Cache *cache, const Mask *mask, int64_t first,
@@ -114,7 +115,7 @@ static inline __attribute__((always_inline)) void attend_tile(const int rows, co
 
 static int64_t scores_stride(const Cache *cache) { return (cache->count + SPAN - 1) / SPAN * SPAN; }
 
-/* mixed [rows, heads * width] of query [heads, rows, width], by the threads of the region that calls it. */
+/* mixed [rows, heads * width] of query [heads, rows, width], by the threads of the enclosing parallel region. */
 static void attend(const float *query, int64_t rows, int64_t heads, int64_t groups, int64_t width, const Cache *cache,
                    const Mask *mask, float *all_scores, float *mixed) {
     int64_t stride = scores_stride(cache), tiles = tiles_of(rows);

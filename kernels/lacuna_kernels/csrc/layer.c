@@ -1,8 +1,8 @@
 /* Transformer layers on a CPU: linears in 8 and 4 bit, attention over bfloat16 keys.
  *
- * A denoising pass has 1 to 40 rows. At that size the time goes into reading weights, and into everything that stands
- * between two products; so several layers are one call, whose threads meet at barriers. What a row becomes does not
- * depend on the rows beside it: a row alone and a row in a batch come out bit for bit the same.
+ * A denoising pass has 1 to 40 rows. At that size the time goes into reading weights and into the work between two
+ * products. So one call runs several layers, whose threads meet at barriers. The result of a row does not depend on
+ * the rows beside it: alone and in a batch it is the same bit for bit.
  *
  * Matrices are row-major and contiguous unless a stride is given. Widths are multiples of 32.
  */
@@ -10,7 +10,7 @@
 #include "attention.h"
 #include "linear.h"
 
-/* Codes [out, in] as `Linear.weight` has them. */
+/* Packs codes [out, in] into the order of `Linear.weight`. */
 void lacuna_pack(const int8_t *codes, int64_t out, int64_t in, uint8_t *packed) {
 #pragma omp parallel for
     for (int64_t column = 0; column < out; column++) {
@@ -19,8 +19,8 @@ void lacuna_pack(const int8_t *codes, int64_t out, int64_t in, uint8_t *packed) 
     }
 }
 
-/* Codes [out, in] from 0 to 15, scales and minima [out, in / GROUP], steps and lifts [out, in / BLOCK] as
- * `Linear.blocks` has them. */
+/* Packs codes [out, in] from 0 to 15, scales and minima [out, in / GROUP], steps and lifts [out, in / BLOCK] into
+ * the order of `Linear.blocks`. */
 void lacuna_pack_blocks(const uint8_t *codes, const uint8_t *scale, const uint8_t *minimum, const float *step,
                         const float *lift, int64_t out, int64_t in, Block *packed) {
     int64_t blocks = in / BLOCK, groups = BLOCK / GROUP;
@@ -44,7 +44,7 @@ void lacuna_pack_blocks(const uint8_t *codes, const uint8_t *scale, const uint8_
     }
 }
 
-/* A weight in 4 bit. */
+/* The value of a 4-bit weight. */
 static float small_weight(const Linear *linear, int64_t output, int64_t i) {
     const Block *block = linear->blocks + output / COLUMNS * (linear->in / BLOCK) + i / BLOCK;
     int64_t column = output % COLUMNS, group = i % BLOCK / GROUP;
@@ -53,7 +53,7 @@ static float small_weight(const Linear *linear, int64_t output, int64_t i) {
            block->lift[column] * block->minimum[group / 2][column][group % 2];
 }
 
-/* The rows `ids` of a packed weight in full precision: rows [count, in], as an embedding has them. */
+/* The rows `ids` of a packed weight in float32: rows [count, in], as for an embedding. */
 void lacuna_lookup(const Linear *linear, const int64_t *ids, int64_t count, float *rows) {
     for (int64_t r = 0; r < count; r++) {
         float *to = rows + r * linear->in;
@@ -68,7 +68,7 @@ void lacuna_lookup(const Linear *linear, const int64_t *ids, int64_t count, floa
     }
 }
 
-/* y [rows, out] = x W^T + b. Returns 0, or 1 where there is no memory. */
+/* y [rows, out] = x W^T + b. Returns 0, or 1 if memory runs out. */
 int lacuna_linear(const float *x, int64_t rows, const Linear *linear, float *y, int threads) {
     char *memory = reserve(codes_bytes(rows, linear->in));
     if (!memory)
@@ -95,14 +95,14 @@ typedef struct {
     const Linear *qkv, *output, *gate_up, *down;
 } Layer;
 
-/* Keys and values of all layers; a pass writes its rows at `tail` and sees from `head` to their end. */
+/* Keys and values of all layers; a pass writes its rows at `tail` and attends from `head` to their end. */
 typedef struct {
     uint16_t *keys, *values;
     int64_t key_layer, key_group, key_column, value_layer, value_group, value_row;
     int64_t head, tail;
 } Arena;
 
-/* What lies between the products of a layer. */
+/* Intermediate results between the products of a layer. */
 typedef struct {
     Codes normed, attended, gated;
     float *states, *query, *mixed, *both, *scores;
@@ -125,7 +125,7 @@ static void turn(const float *from, const float *cos, const float *sin, int64_t 
     for (int64_t d = half; d < width; d++) to[d] = from[d] * cos[d] + from[d - half] * sin[d];
 }
 
-/* The first half of a layer: queries [heads, rows, width], and the rows' keys and values in the arena. */
+/* The first half of a layer: computes queries [heads, rows, width], and the rows' keys and values in the arena. */
 static void project(const float *x, const Rows *rows, const Layer *layer, const Arena *arena, int64_t index,
                     const Between *between) {
     int64_t count = rows->count, width = rows->width, turning = rows->heads + rows->groups;
@@ -154,13 +154,13 @@ static void project(const float *x, const Rows *rows, const Layer *layer, const 
         }
 }
 
-/* x / (1 + e^-x), by an exponential of what is not positive. */
+/* x / (1 + e^-x), by an exponential of a non-positive number. */
 static Floats silu(Floats x) {
     Floats power = exponential(-magnitude(x)), one = all(1.0f), one_or_zero = (Floats)((Ints)one & (x >= 0.0f));
     return x * (larger(power, one_or_zero) / (one + power));
 }
 
-/* The second half: to x [rows, hidden] is added what attention makes of the queries, and to that the gated MLP. */
+/* The second half: adds the output of attention to x [rows, hidden], and then that of the gated MLP. */
 static void finish(float *x, const Rows *rows, const Layer *layer, const Cache *cache, const Mask *mask,
                    const Between *between) {
     int64_t count = rows->count, hidden = layer->output->out, inner = layer->down->in;
@@ -182,8 +182,8 @@ static void finish(float *x, const Rows *rows, const Layer *layer, const Cache *
     multiply(between->gated, count, layer->down, x, x);
 }
 
-/* What x [rows, hidden] becomes in `num_layers` layers of the same shape, where it stands; `arena` begins with the
- * first of them. Returns 0, or 1 where there is no memory. */
+/* Runs x [rows, hidden] in place through `num_layers` layers of the same shape; `arena` begins with the first of
+ * them. Returns 0, or 1 if memory runs out. */
 int lacuna_layers(float *x, const Rows *rows, const Layer *layers, int64_t num_layers, const Arena *arena,
                   const Mask *mask, int threads) {
     int64_t count = rows->count, hidden = layers->output->out, inner = layers->down->in;

@@ -5,19 +5,19 @@
 
 #include "tiles.h"
 
-/* Bytes that weights are fetched ahead: two cores then read them at 30 GB/s instead of 15. */
+/* Bytes that weights are prefetched ahead: two cores then read them at 30 GB/s instead of 15. */
 enum { AHEAD = 4096 };
 
-/* A tile's outputs: two vectors of sums to a row. */
+/* The outputs of a tile: two vectors of sums per row. */
 enum { COLUMNS = 2 * LANES };
 
-/* Inputs that share the scale of a row's codes and the steps of a weight in 4 bit (BLOCK), and those that share a
+/* Inputs that share the scale of a row's codes and the step of a 4-bit weight (BLOCK), and those that share a
  * weight's scale and minimum (GROUP). */
 enum { BLOCK = 256, GROUP = 32 };
 
-/* BLOCK inputs of COLUMNS outputs in 4 bit: weight = step * scale * code + lift * minimum. Codes of four inputs lie
- * side by side, those of the first LANES outputs in the low halves of the bytes, those of the others in the high ones;
- * minima of two groups lie side by side. */
+/* BLOCK inputs of COLUMNS outputs in 4 bit: weight = step * scale * code + lift * minimum. Codes of four inputs are
+ * adjacent. The low halves of the bytes are for the first LANES outputs, the high halves for the others. Minima of
+ * two groups are adjacent. */
 typedef struct {
     float step[COLUMNS], lift[COLUMNS];
     uint8_t scale[BLOCK / GROUP][COLUMNS];
@@ -25,9 +25,9 @@ typedef struct {
     uint8_t codes[BLOCK / 4][LANES][4];
 } Block;
 
-/* x W^T + b. The first `small` outputs are in 4 bit, [small / COLUMNS, in / BLOCK] blocks; the others have a scale each,
- * and `weight` is their codes plus RAISED, [others / COLUMNS, in / 4, COLUMNS, 4]: what one instruction multiplies lies
- * side by side, and a tile reads one stretch of memory. */
+/* x W^T + b. The first `small` outputs are in 4 bit, [small / COLUMNS, in / BLOCK] blocks. The others have a scale
+ * each, and `weight` is their codes plus RAISED, [others / COLUMNS, in / 4, COLUMNS, 4]: the operands of one
+ * instruction are adjacent, and a tile reads contiguous memory. */
 typedef struct {
     const Block *blocks;
     const uint8_t *weight;
@@ -91,7 +91,7 @@ static void quantize_norm(const float *x, const float *weight, float eps, int64_
 
 static inline Floats floats(Ints x) { return __builtin_convertvector(x, Floats); }
 
-/* What `rows` rows make of COLUMNS outputs in 8 bit, over the outputs' scales. */
+/* Adds COLUMNS outputs in 8 bit of `rows` rows, before the outputs' scales. */
 static inline __attribute__((always_inline)) void add_bytes(const int rows, Codes from, int64_t first, int64_t in,
                                                             const uint8_t *weight, Floats values[ROWS][2]) {
     const int8_t *codes = from.codes + first * in;
@@ -119,7 +119,7 @@ static inline __attribute__((always_inline)) void add_bytes(const int rows, Code
     }
 }
 
-/* To the dots of every row those of a group of weights in 4 bit. */
+/* Adds to the dot products of every row those with one group of 4-bit weights. */
 static inline __attribute__((always_inline)) void add_group(const int rows, const int8_t *codes, int64_t in,
                                                             const Block *block, int group, Ints dots[ROWS][2]) {
     const uint8_t *weights = block->codes[group * GROUP / 4][0];
@@ -143,7 +143,7 @@ static inline __attribute__((always_inline)) void add_group(const int rows, cons
     }
 }
 
-/* What `rows` rows make of COLUMNS outputs in 4 bit. */
+/* Adds COLUMNS outputs in 4 bit of `rows` rows. */
 static inline __attribute__((always_inline)) void add_blocks(const int rows, Codes from, int64_t first, int64_t in,
                                                              const Block *block, Floats values[ROWS][2]) {
     const int64_t blocks = in / BLOCK, groups = in / GROUP;
@@ -194,7 +194,7 @@ static inline __attribute__((always_inline)) void tile(const int rows, Codes fro
         }
 }
 
-/* y = x W^T + b (+ residual) by the threads of the region that calls it; they meet at its end. */
+/* y = x W^T + b (+ residual) by the threads of the enclosing parallel region, with a barrier at its end. */
 static void multiply(Codes from, int64_t rows, const Linear *linear, const float *residual, float *y) {
 #pragma omp for schedule(static)
     for (int64_t column = 0; column < linear->out; column += COLUMNS)

@@ -1,4 +1,4 @@
-/* Lines of bfloat16, keys or values, times factors: LINES of them at once, and SPAN numbers of each. */
+/* Products of bfloat16 lines, keys or values, with factors: LINES lines at a time, and SPAN numbers of each. */
 
 #pragma once
 
@@ -6,7 +6,7 @@
 
 enum { SPAN = 2 * LANES };
 
-/* To nearest, ties to even. */
+/* Rounds to nearest, ties to even. */
 static inline uint16_t to_bfloat16(float x) {
     union {
         float value;
@@ -20,19 +20,19 @@ static inline uint16_t to_bfloat16(float x) {
 enum { LINES = 2 };
 typedef uint16_t Factor;
 typedef struct {
-    Ints half[2]; /* pairs: a number of the one line, that of the other */
+    Ints half[2]; /* pairs: one number of each line */
 } Lines;
 
 static inline Factor factor(float x) { return to_bfloat16(x); }
 
-/* Stores what is not negative; what is returned is `sum` and what it became. */
+/* Stores non-negative factors, rounded; returns `sum` plus the rounded factors. */
 static inline Floats store_factors(Factor *to, Floats x, Floats sum) {
     Ints bits = ((Ints)x + 0x8000) >> 16;
     _mm256_storeu_si256((__m256i *)to, _mm512_cvtepi32_epi16((__m512i)bits));
     return sum + (Floats)(bits << 16);
 }
 
-/* The first LINES of `lines`; where there is but one, the other is zeros. */
+/* Reads the first LINES of `lines`; where only one is left, the second is zeros. */
 static inline Lines read_lines(const uint16_t *from, int64_t stride, int64_t lines) {
     const __m512i order = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6,
                                            37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
@@ -47,7 +47,7 @@ static inline Lines read_lines(const uint16_t *from, int64_t stride, int64_t lin
     return pairs;
 }
 
-/* To each sum: its numbers, one of each line, times the factors. */
+/* Adds to each sum its numbers, one of each line, times the factors. */
 static inline Floats add_products(Floats sums, Lines lines, int half, const Factor *factors) {
     return _mm512_dpbf16_ps(sums, (__m512bh)lines.half[half], (__m512bh)repeated(factors));
 }

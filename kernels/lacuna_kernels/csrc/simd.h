@@ -1,12 +1,12 @@
-/* Vectors of the CPU at hand. Most is C's own arithmetic on vectors; what that lacks stands here, once per instruction
- * set, and everything else is written against it. */
+/* Vectors of the CPU at hand. Most operations are C's own vector arithmetic; the rest is defined here per
+ * instruction set, and all other code uses these definitions. */
 
 #pragma once
 
 #include <stdint.h>
 
-/* Each set has: LANES, the floats or 32-bit numbers in a vector; ROWS that a tile keeps in registers, with two vectors
- * of sums each; RAISED, what packed weights have on top of their codes. */
+/* Each set defines LANES, the floats or 32-bit integers of a vector; ROWS, the rows of a tile that stay in registers
+ * with two vectors of sums each; RAISED, the offset that packed weights add to their codes. */
 #if defined __AVX512VNNI__
 
 #include <immintrin.h>
@@ -19,28 +19,28 @@ static inline Floats larger(Floats a, Floats b) { return _mm512_max_ps(a, b); }
 
 static inline Floats fused(Floats a, Floats b, Floats sum) { return _mm512_fmadd_ps(a, b, sum); }
 
-/* LANES bfloat16. */
+/* Loads LANES bfloat16 as floats. */
 static inline Floats widened(const uint16_t *from) {
     __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)from));
     return (Floats)_mm512_slli_epi32(wide, 16);
 }
 
-/* Numbers from -128 to 127, in 8 bit. */
+/* Stores integers from -128 to 127 in 8 bit. */
 static inline void store_codes(int8_t *to, Ints codes) {
     _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8((__m512i)codes));
 }
 
-/* To each lane: the four packed weights of its output, times four codes. */
+/* Adds to each lane the dot product of four packed weights of its output with four codes. */
 static inline Ints add_dots(Ints sums, Ints weights, Ints codes) {
     return (Ints)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)weights, (__m512i)codes);
 }
 
-/* LANES factors. */
+/* Loads LANES factors. */
 static inline Ints load_factors(const uint8_t *from) {
     return (Ints)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)from));
 }
 
-/* To each lane: a pair of bytes times a pair of 16-bit numbers. */
+/* Adds to each lane the dot product of a pair of bytes with a pair of 16-bit integers. */
 static inline Ints add_pairs(Ints sums, const uint8_t *from, Ints pair) {
     __m512i wide = _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)from));
     return (Ints)_mm512_dpwssd_epi32((__m512i)sums, wide, (__m512i)pair);
@@ -78,7 +78,7 @@ static inline Ints load_factors(const uint8_t *from) {
     __m256i wide = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)from));
 #ifdef __AVXVNNI__
     return (Ints)wide;
-#else /* in both halves of a lane */
+#else /* the factor in both halves of a lane */
     return (Ints)_mm256_or_si256(wide, _mm256_slli_epi32(wide, 16));
 #endif
 }
@@ -95,15 +95,15 @@ static inline Ints add_dots(Ints sums, Ints weights, Ints codes) {
 
 enum { ROWS = 4, RAISED = 0 };
 
-/* The one product of bytes wants its left side without a sign and saturates at 16 bit. So the weight's sign goes to
- * the code: two products of at most 128 * 127 stay below. */
+/* The only byte product needs an unsigned left operand and saturates at 16 bit. The weight's sign is therefore moved
+ * to the code: two products of at most 128 * 127 do not saturate. */
 static inline Ints add_dots(Ints sums, Ints weights, Ints codes) {
     __m256i products =
         _mm256_maddubs_epi16(_mm256_abs_epi8((__m256i)weights), _mm256_sign_epi8((__m256i)codes, (__m256i)weights));
     return sums + (Ints)_mm256_madd_epi16(products, _mm256_set1_epi16(1));
 }
 
-/* Weights from 0 to 15 have no sign, and the products of a group of them fit into 16 bit: two sums in a lane. */
+/* Weights from 0 to 15 are unsigned, and a group's sum of products fits in 16 bit: a lane holds two sums. */
 #define SUMS_IN_16_BIT
 
 static inline Ints add_small_dots(Ints sums, Ints weights, Ints codes) {
@@ -112,8 +112,8 @@ static inline Ints add_small_dots(Ints sums, Ints weights, Ints codes) {
 
 static inline Ints times(Ints sums, Ints factors) { return (Ints)_mm256_madd_epi16((__m256i)sums, (__m256i)factors); }
 
-/* What is added up so far stands in its register: else GCC first makes the products of all steps, and has no registers
- * left for them. */
+/* Forces the sum so far into its register. Otherwise GCC computes the products of all steps first and runs out of
+ * registers. */
 #define SETTLE(sums) __asm__("" : "+x"(sums))
 
 #endif
@@ -156,7 +156,8 @@ static inline Ints add_pairs(Ints sums, const uint8_t *from, Ints pair) {
 
 #ifndef SUMS_IN_16_BIT
 
-/* To each lane: four weights from 0 to 15 of its output, times four codes. A group of them at most. */
+/* Adds to each lane the dot product of four weights from 0 to 15 of its output with four codes, for at most one
+ * group. */
 static inline Ints add_small_dots(Ints sums, Ints weights, Ints codes) { return add_dots(sums, weights, codes); }
 
 /* Such sums times factors. */
@@ -166,7 +167,7 @@ static inline Ints times(Ints sums, Ints factors) { return sums * factors; }
 
 #endif
 
-/* A sum with it is whole, rounded to the nearest, and its lowest bits are the other number. */
+/* Adding it rounds a float to the nearest integer, which is then in the lowest bits of the sum. */
 #define ROUNDING 12582912.0f
 
 static inline Floats load(const float *from) {
@@ -185,7 +186,7 @@ static inline Ints load_weights(const uint8_t *from) {
 
 static inline Floats all(float x) { return x - (Floats){0}; }
 
-/* Four bytes, in every lane. */
+/* The same four bytes in every lane. */
 static inline Ints repeated(const void *from) {
     int32_t bytes;
     __builtin_memcpy(&bytes, from, 4);
@@ -199,7 +200,7 @@ static inline Floats rounded(Floats x) { return (x + ROUNDING) - ROUNDING; }
 static inline float total(Floats x) {
     float lanes[LANES];
     __builtin_memcpy(lanes, &x, sizeof x);
-#pragma GCC unroll 4 /* else they go through memory */
+#pragma GCC unroll 4 /* otherwise they go through memory */
     for (int n = LANES / 2; n; n /= 2)
         for (int i = 0; i < n; i++) lanes[i] += lanes[i + n];
     return lanes[0];
@@ -211,7 +212,7 @@ static inline float largest(Floats x) {
     return most;
 }
 
-/* e^x for x <= 0: 2^n times a polynomial of the rest, right to 5e-7 above e^-20; 0 below e^-88. */
+/* e^x for x <= 0: 2^n times a polynomial of the remainder. Relative error 5e-7 above e^-20; 0 below e^-88. */
 static inline Floats exponential(Floats x) {
     const Floats to_powers = all(1.44269504f), rounding = all(ROUNDING + 127.0f);
     x = larger(x, all(-88.03f)); /* where n is -127 */
@@ -223,5 +224,5 @@ static inline Floats exponential(Floats x) {
     sum = fused(sum, rest, all(2.4022651e-1f));
     sum = fused(sum, rest, all(6.9314718e-1f));
     sum = fused(sum, rest, all(1.0f));
-    return sum * (Floats)((Ints)whole << 23); /* n + 127 stands where a float has its exponent */
+    return sum * (Floats)((Ints)whole << 23); /* n + 127 moves to the exponent bits of a float */
 }

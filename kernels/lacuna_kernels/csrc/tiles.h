@@ -1,4 +1,4 @@
-/* What linears and attention share: rows in tiles, and room for what lies between two products. */
+/* Shared by linears and attention: rows in tiles, and memory for intermediate results. */
 
 #pragma once
 
@@ -6,11 +6,11 @@
 
 #include "simd.h"
 
-/* Rows are dealt out evenly: nine are five and four, not eight and one. */
+/* Rows are distributed evenly: nine are five and four, not eight and one. */
 static int64_t tiles_of(int64_t rows) { return (rows + ROWS - 1) / ROWS; }
 static int64_t tile_start(int64_t rows, int64_t tile) { return rows * tile / tiles_of(rows); }
 
-/* CALL(count), with a number that the compiler knows: so a tile's rows stay in registers. */
+/* CALL(count) with a compile-time constant, so that a tile's rows stay in registers. */
 #define BY_ROWS(count, CALL)                                                                                           \
     switch (count) {                                                                                                   \
         AT_ROWS(1, CALL)                                                                                               \
@@ -28,7 +28,7 @@ static int64_t tile_start(int64_t rows, int64_t tile) { return rows * tile / til
             CALL(n);                                                                                                   \
         break;
 
-/* Room that a thread keeps from call to call. */
+/* Memory that a thread keeps from call to call. */
 static _Thread_local struct {
     char *memory;
     int64_t size;

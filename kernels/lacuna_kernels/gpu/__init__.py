@@ -1,8 +1,8 @@
-"""What a GPU runs in place of the plain forms: kernels in Triton, and flash-attn's attention.
+"""The GPU forms of the kernels: Triton kernels, and flash-attn's attention.
 
-A pass over some rows of a small model is as long as its launches, so these kernels are there to make many into one.
-Neither package is needed: where one is missing, torch's own operators do the work. Nothing here is imported before a
-tensor on a GPU asks for it.
+A pass over a few rows of a small model takes as long as its launches, so these kernels merge several launches into one.
+Both packages are optional: without them torch's own operators run. Nothing is imported before a tensor on a GPU needs
+it.
 """
 
 import functools
@@ -13,19 +13,19 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-# Triton 3.9 warns where nobody says whether a product and a sum may be one rounding. They may.
+# Triton 3.9 warns unless this says whether a product and a sum may be rounded once. They may.
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
-# The first GPUs that flash-attn is written for.
+# The compute capability that flash-attn requires.
 AMPERE = (8, 0)
 
 
 def takes(*tensors: Tensor) -> bool:
-    """Whether Triton's kernels do the work."""
+    """Whether the Triton kernels can compute these tensors."""
     return reads(*tensors) and not triton_failure()
 
 
 def reads(*tensors: Tensor) -> bool:
-    """Whether tensors on a GPU are only read: nothing is learnt from them, and no compiler fuses the work itself."""
+    """Whether tensors are on a GPU and need no gradients, and torch.compile does not fuse the work itself."""
     if not tensors[0].is_cuda or torch.compiler.is_compiling():
         return False
     return not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors))
@@ -33,9 +33,9 @@ def reads(*tensors: Tensor) -> bool:
 
 @functools.cache
 def triton_failure() -> str:
-    """Why Triton's kernels cannot be had, in a line; "" where they can.
+    """The reason in one line why the Triton kernels do not work; "" where they do.
 
-    One is run to know: Triton compiles with tools of the machine, and what can go wrong there has no common type.
+    It runs one of them: Triton compiles with tools of the machine, whose errors have no common type.
     """
     try:
         from lacuna_kernels.gpu.rms_norm import rms_norm
@@ -49,7 +49,7 @@ def triton_failure() -> str:
 
 @functools.cache
 def flash_attention() -> Callable[..., Tensor] | None:
-    """flash-attn's function, where it is installed and the GPU is one that it is written for."""
+    """flash-attn's function; None where it is not installed or does not support the GPU."""
     try:
         found: Callable[..., Tensor] = importlib.import_module("flash_attn").flash_attn_func
     except (ImportError, AttributeError):

@@ -1,4 +1,4 @@
-"""RMSNorm, alone or with the addition in front of it, in one launch.
+"""RMSNorm, alone or with a preceding addition, in one launch.
 
 Plain torch needs six launches, seven with the addition, and a layer has two norms.
 """
@@ -11,7 +11,7 @@ from torch import Tensor
 
 @triton.jit
 def rms_norm_kernel(p_x, p_update, p_weight, p_sum, p_out, eps, width, ADDS: tl.constexpr, BD: tl.constexpr):
-    """``s = x (+ update)``, ``out = s / sqrt(mean(s^2) + eps) * weight``; a program a row."""
+    """``s = x (+ update)``, ``out = s / sqrt(mean(s^2) + eps) * weight``; one program per row."""
     i_row = tl.program_id(0).to(tl.int64)
     o_d = tl.arange(0, BD)
     m_d = o_d < width
@@ -23,7 +23,7 @@ def rms_norm_kernel(p_x, p_update, p_weight, p_sum, p_out, eps, width, ADDS: tl.
         tl.store(p_sum + i_row * width + o_d, b_x, mask=m_d)
     b_wide = b_x.to(tl.float32)
     b_normed = b_wide * tl.rsqrt(tl.sum(b_wide * b_wide, axis=0) / width + eps)
-    # Rounded as the reference does, before the weight.
+    # Rounded before the weight, as in the reference.
     b_normed = b_normed.to(b_x.dtype).to(tl.float32)
     b_weight = tl.load(p_weight + o_d, mask=m_d, other=0.0).to(tl.float32)
     tl.store(p_out + i_row * width + o_d, (b_normed * b_weight).to(p_out.dtype.element_ty), mask=m_d)
@@ -36,7 +36,7 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
 
 
 def add_rms_norm(x: Tensor, update: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """As :func:`lacuna_kernels.reference.add_rms_norm`; ``x`` and ``update`` are of one shape and dtype."""
+    """As :func:`lacuna_kernels.reference.add_rms_norm`; ``x`` and ``update`` have the same shape and dtype."""
     total = torch.empty_like(x, memory_format=torch.contiguous_format)
     return total, _launch(x.contiguous(), update.contiguous(), weight, total, eps, adds=True)
 

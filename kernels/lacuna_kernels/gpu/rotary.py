@@ -1,4 +1,4 @@
-"""Rotary position embedding of all heads of a row, in one launch a layer, where plain torch needs five."""
+"""Rotary position embedding of all heads of a row, in one launch per layer, where plain torch needs five."""
 
 import torch
 import triton
@@ -20,7 +20,7 @@ def rotary_kernel(
     cos_batch, cos_head, cos_row,
     BH: tl.constexpr, BD: tl.constexpr,
 ):  # fmt: skip
-    """``y = [x1 cos1 - x2 sin1, x2 cos2 + x1 sin2]``; a program takes BH heads of a row."""
+    """``y = [x1 cos1 - x2 sin1, x2 cos2 + x1 sin2]``; one program per BH heads of a row."""
     i_row, i_head, i_batch = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
     o_h, o_d = i_head * BH + tl.arange(0, BH)[:, None], tl.arange(0, BD)[None, :]
     mask = (o_h < heads) & (o_d < half)
@@ -37,11 +37,11 @@ def rotary_kernel(
 
 
 def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """As :func:`lacuna_kernels.reference.rotary`, of ``x`` with up to four dimensions."""
+    """As :func:`lacuna_kernels.reference.rotary`, for ``x`` with up to four dimensions."""
     whole = x.view((1,) * (4 - x.ndim) + x.shape)
     if whole.stride(-1) != 1:
         whole = whole.contiguous()
-    # An expanded view repeats nothing in memory: what is missing has a stride of 0.
+    # An expanded view copies nothing: the added dimensions have a stride of 0.
     cos, sin = (angles.contiguous().expand(whole.shape) for angles in (cos, sin))
     batch, heads, rows, width = whole.shape
     out = torch.empty(whole.shape, device=x.device, dtype=torch.promote_types(x.dtype, cos.dtype))

@@ -1,7 +1,7 @@
-"""Unmask with one reading of the vocabulary, whatever precision the logits have.
+"""Unmask with one reading of the vocabulary, in any precision of the logits.
 
-Plain torch reads the logits five times and writes two copies of them in float32; sixteen rows of 49,152 tokens are
-3 MB each time. Here blocks of a row are read side by side, and a second launch puts together what they found.
+Plain torch reads the logits five times and writes two float32 copies of them; sixteen rows of 49,152 tokens are 3 MB
+each time. Here programs read blocks of a row in parallel, and a second launch merges their results.
 """
 
 import torch
@@ -10,23 +10,23 @@ import triton.language as tl
 from torch import Tensor
 
 BLOCK = 1024
-# Behind every token's key.
+# Lower than every token's key.
 NOTHING = tl.constexpr(-(2**63))
-# The least logit that is reckoned with.
+# Lower logits are raised to this.
 LOWEST = tl.constexpr(-1e30)
-# All bits of an int32 but its sign.
+# All bits of an int32 except its sign.
 BITS = tl.constexpr(0x7FFFFFFF)
 
 
 @triton.jit
 def ordered(b_value):
-    """float32 as int32 of the same order, and back: where the sign is set, the other bits count backwards."""
+    """Map a float32's bits to an int32 of the same order, or back: negative numbers have the other bits inverted."""
     return b_value ^ ((b_value >> 31) & BITS)
 
 
 @triton.jit
 def best_keys(b_key, count, BC: tl.constexpr):
-    """The ``count`` greatest of ``b_key``, greatest first [BC]. No two are alike, so each is taken once."""
+    """The ``count`` greatest of ``b_key``, greatest first [BC]. All keys differ, so each is taken once."""
     o_c = tl.arange(0, BC)
     b_best = tl.full([BC], NOTHING, tl.int64)
     for i in range(count):
@@ -38,13 +38,13 @@ def best_keys(b_key, count, BC: tl.constexpr):
 
 @triton.jit
 def blocks_kernel(p_logits, p_keys, p_stats, vocab, stride, count, BV: tl.constexpr, BC: tl.constexpr):
-    """Of a block z of a row: the best tokens, ``m = max(z)``, ``s = sum(e^(z-m))`` and ``t = sum(e^(z-m) (z-m))``."""
+    """For a block z of a row: the best tokens, ``m = max(z)``, ``s = sum(e^(z-m))``, ``t = sum(e^(z-m) (z-m))``."""
     i_row, i_block, num_blocks = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.num_programs(1)
     o_v = i_block * BV + tl.arange(0, BV)
     m_v = o_v < vocab
     # [BV]
     b_z = tl.load(p_logits + i_row * stride + o_v, mask=m_v, other=float("-inf")).to(tl.float32)
-    # Finite, so that what is ruled out for good makes no NaN of the sums: 0 * -inf.
+    # Finite, so that a logit of -inf makes no NaN in the sums (0 * -inf).
     b_finite = tl.maximum(b_z, LOWEST)
     most = tl.max(b_finite, axis=0)
     b_less = b_finite - most
@@ -53,7 +53,7 @@ def blocks_kernel(p_logits, p_keys, p_stats, vocab, stride, count, BV: tl.conste
     tl.store(p_own, most)
     tl.store(p_own + 1, tl.sum(b_share, axis=0))
     tl.store(p_own + 2, tl.sum(b_share * b_less, axis=0))
-    # The value above, the id below, smaller ids first: one comparison orders both.
+    # The value in the high bits and the id in the low ones, smaller ids first: one comparison orders by both.
     b_order = ordered(tl.where(b_z == 0.0, 0.0, b_z).to(tl.int32, bitcast=True)).to(tl.int64)  # 0 has one sign
     b_key = tl.where(m_v, (b_order << 32) | (o_v ^ BITS).to(tl.int64), NOTHING)
     o_c = tl.arange(0, BC)
@@ -65,7 +65,7 @@ def rows_kernel(
     p_keys, p_stats, p_ids, p_logp, p_entropy, num_blocks, count,
     BB: tl.constexpr, BK: tl.constexpr, BC: tl.constexpr,
 ):  # fmt: skip
-    """The blocks of a row put together: ids and log-probabilities of the best tokens, and the entropy."""
+    """Merge the blocks of a row: ids and log-probabilities of the best tokens, and the entropy."""
     i_row = tl.program_id(0).to(tl.int64)
     o_b = tl.arange(0, BB)
     m_b = o_b < num_blocks
@@ -93,7 +93,7 @@ def rows_kernel(
 
 
 def unmask(logits: Tensor, num_candidates: int) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`lacuna_kernels.reference.unmask`; of tokens alike the one with the smaller id is the better."""
+    """As :func:`lacuna_kernels.reference.unmask`; of tokens with equal logits, the smaller id comes first."""
     rows, vocab = logits.shape
     if logits.stride(-1) != 1:
         logits = logits.contiguous()

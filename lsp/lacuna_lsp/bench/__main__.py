@@ -1,4 +1,4 @@
-"""``python -m lacuna_lsp.bench``, which ``lacuna bench lsp`` runs: a service of its own, then both benchmarks."""
+"""Starts a service for the measurement and runs both benchmarks; ``lacuna bench lsp`` runs this module."""
 
 import argparse
 import asyncio
@@ -25,17 +25,17 @@ FAILED = 1
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What was measured."""
+    """The results of both benchmarks."""
 
     latency: list[Cell]
     replay: list[Replay]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print; the exit code."""
+    """Measures, prints the results and returns the exit code."""
     options = _parser().parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="lacuna-bench-") as folder:
-        os.environ["XDG_RUNTIME_DIR"] = folder  # beside a service of the user's own
+        os.environ["XDG_RUNTIME_DIR"] = folder  # apart from the user's own service
         try:
             report = asyncio.run(_run(options))
         except LacunaError as error:
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def table(rows: Sequence[Cell] | Sequence[Replay]) -> Table:
-    """A row for each, a column for each field."""
+    """Returns the table of the results: one line per result, one column per field."""
     shown = Table(box=None, pad_edge=False)
     for name in rows[0].__struct_fields__:
         shown.add_column(name.replace("_", " "), justify="left" if name in ("what", "file") else "right")

@@ -1,4 +1,4 @@
-"""Keystroke to answer: warm, after a jump, typed through, and the time until the server is ready."""
+"""Measures the time from a keystroke to the answer: at start, warm, after a jump, and typed through a suggestion."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -15,8 +15,8 @@ from lacuna_model.evaluate.bench.contexts import Context, contexts
 CONTEXT_TOKENS = 1000
 BYTES_PER_TOKEN = 3.5
 STARTS = 5
-KEYS = 4  # measured keystrokes in each document
-# What design section 10 allows: median and 95th percentile in milliseconds.
+KEYS = 4  # measured keystrokes per document
+# The allowed median and 95th percentile in milliseconds (design, section 10).
 BUDGETS: dict[str, tuple[int | None, int | None]] = {
     "ready for requests": (500, None),
     "warm": (250, 500),
@@ -26,7 +26,7 @@ BUDGETS: dict[str, tuple[int | None, int | None]] = {
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """One row of the report; times are milliseconds, ``shown`` counts the answers that were not empty."""
+    """One row of the report. Times are in milliseconds; ``shown`` counts the answers that were not empty."""
 
     what: str
     runs: int
@@ -41,7 +41,10 @@ Samples = dict[str, list[Answer]]
 
 
 async def measure(documents: int, *, busy: bool, advance: Callable[[str], None]) -> list[Cell]:
-    """Measure with ``documents`` texts of real code, each about 1,000 tokens long."""
+    """Measures with ``documents`` pieces of real code, about 1,000 tokens each.
+
+    With ``busy`` another process uses a core meanwhile. ``advance`` is called with the kind after each document.
+    """
     samples: Samples = defaultdict(list)
     with busy_core() if busy else nullcontext():
         for _ in range(STARTS):
@@ -57,15 +60,15 @@ async def measure(documents: int, *, busy: bool, advance: Callable[[str], None])
 
 
 def texts(count: int) -> list[Context]:
-    """Stretches of real code with a line missing."""
+    """Returns ``count`` pieces of real code, each with a line missing."""
     return list(islice(contexts(lambda text: [0] * round(len(text) / BYTES_PER_TOKEN), CONTEXT_TOKENS), count))
 
 
 async def _type_one(one: Typist, context: Context, kind: str, samples: Samples) -> None:
-    """Type the beginning of the missing line, through what is suggested, and at another place."""
+    """Types the start of the missing line, then through the suggestion, and finally at another place."""
     lead = len(context.line) - len(context.line.lstrip())
     one.open(context.before + context.line[: lead + 3], "\n" + context.after)
-    await one.suggest()  # reads the whole context; what follows finds it cached
+    await one.suggest()  # reads the whole context, so that later requests find it cached
     for character in context.line[lead + 3 : lead + 3 + KEYS]:
         one.type(character)
         counts = await one.counts()

@@ -1,4 +1,4 @@
-"""Real files typed keystroke by keystroke, as a person would who takes a suggestion where it is what was meant."""
+"""Types real files keystroke by keystroke, as a person would who accepts each suggestion that the file contains."""
 
 import asyncio
 import random
@@ -14,12 +14,12 @@ from lacuna_lsp.bench.typist import Answer, Typist, typist
 from lacuna_model.core.errors import RequestError
 from lacuna_model.syntax import language_for
 
-LEFT_OUT = (0.3, 0.7)  # the share of each file that is typed; the rest stands there already
-MIN_KEPT = 3  # characters that a suggestion has to save
+LEFT_OUT = (0.3, 0.7)  # the part of each file that is typed; the rest is there from the start
+MIN_KEPT = 3  # characters that a suggestion must save to be accepted
 
 
 class Rhythm(msgspec.Struct, frozen=True):
-    """How a person types: milliseconds between two keys, on average, and before and after the end of a line."""
+    """The typing rhythm: average milliseconds between two keys, and the pause before and after a line end."""
 
     interval_ms: float = 150.0
     pause_ms: float = 1500.0
@@ -27,11 +27,11 @@ class Rhythm(msgspec.Struct, frozen=True):
 
 
 class Replay(msgspec.Struct, frozen=True):
-    """What came of typing one file.
+    """The results of typing one file.
 
-    ``shown`` suggestions arrived before the next key, ``kept`` ones were what the file goes on with; ``wasted_steps``
-    of the engine's ``steps`` were for requests that were cancelled. Times are milliseconds of answers that were asked
-    of the engine.
+    ``shown`` counts suggestions that arrived before the next key, ``kept`` those that the file continues with.
+    ``wasted_steps`` counts those of the engine's ``steps`` that served cancelled requests. Times are in milliseconds,
+    of answers that the engine computed.
     """
 
     file: str
@@ -51,7 +51,7 @@ class Replay(msgspec.Struct, frozen=True):
 async def replay(
     files: Sequence[Path], rhythm: Rhythm, *, metrics_url: str, advance: Callable[[str], None]
 ) -> list[Replay]:
-    """Type the middle of every file; ``metrics_url`` is where the service counts its steps."""
+    """Types the middle of every file; reads the engine's step counts from ``metrics_url``."""
     results = []
     for file in files:
         async with typist({}) as (one, _):
@@ -68,7 +68,7 @@ async def replay(
 
 
 class _Person:
-    """Types one file and looks at what is suggested meanwhile."""
+    """Types one file and checks the suggestions on the way."""
 
     def __init__(self, one: Typist, file: Path) -> None:
         language = language_for(file.name)
@@ -81,10 +81,10 @@ class _Person:
         self._keys = self._shown = self._kept = self._kept_characters = 0
         self._seen: set[str] = set()
         self._times: list[float] = []
-        one.open(text[:begin], text[end - 1 :], file.suffix, language.name)  # from the line ending on
+        one.open(text[:begin], text[end - 1 :], file.suffix, language.name)  # the suffix begins with the line ending
 
     async def type_all(self, rhythm: Rhythm) -> None:
-        """Type until the end or the last key, taking what is suggested and right."""
+        """Types to the end or to the maximal number of keys, and accepts the right suggestions."""
         asked: list[asyncio.Task[Answer]] = []
         while self._rest and self._keys < rhythm.max_keys:
             key = self._next_key()
@@ -99,7 +99,7 @@ class _Person:
         await asyncio.gather(*asked)
 
     def result(self, counts: dict[str, int], steps: dict[str, float]) -> Replay:
-        """What came of it."""
+        """Returns the results of the file; ``steps`` counts the engine's steps by outcome."""
         wasted = sum(steps.get(outcome, 0) for outcome in ("cancelled", "superseded"))
         return Replay(
             str(self._file.name),
@@ -117,7 +117,7 @@ class _Person:
         )
 
     def _next_key(self) -> str:
-        """The next character; an editor indents a new line by itself."""
+        """Returns the next character; for a new line also its indentation, which an editor inserts."""
         key = re.match(r"\n[ \t]*|.", self._rest, re.DOTALL)
         assert key is not None
         return key[0]
@@ -142,7 +142,7 @@ class _Person:
 
 
 def _steps(metrics_url: str) -> dict[str, float]:
-    """The denoising steps that the service has taken, by what became of their requests."""
+    """Returns the number of denoising steps that the service has taken, by the outcome of their requests."""
     with urllib.request.urlopen(metrics_url) as page:
         found = re.findall(r'lacuna_fill_steps_total{outcome="(\w+)"} (\S+)', page.read().decode())
     return {outcome: float(count) for outcome, count in found}

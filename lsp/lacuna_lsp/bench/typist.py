@@ -1,4 +1,4 @@
-"""A client of ``lacuna-lsp`` that types: one document, one cursor, and the time of every answer."""
+"""An LSP client that types: it has one document and one cursor, and times every answer."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ LOADING_POLL_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The first suggestion ("" where there is none), its item, and the milliseconds it took."""
+    """The first suggestion ("" without one), its item, and the time of the answer in milliseconds."""
 
     text: str
     ms: float
@@ -29,7 +29,7 @@ class Answer:
 
 
 class Typist:
-    """Types into a document with text before and after the cursor."""
+    """Types into a document, at a cursor with text before and after it."""
 
     def __init__(self, client: LanguageClient) -> None:
         self.client = client
@@ -37,7 +37,7 @@ class Typist:
         self._uri, self._version, self._documents = "", 0, 0
 
     def open(self, before: str, after: str, extension: str = ".py", language: str = "python") -> None:
-        """Open a new document."""
+        """Opens a new document."""
         self.before, self.after = before, after
         self._documents += 1
         self._uri, self._version = URI.format(f"{self._documents}{extension}"), 1
@@ -45,7 +45,7 @@ class Typist:
         self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
 
     def type(self, text: str) -> None:
-        """Insert text at the cursor."""
+        """Inserts text at the cursor."""
         self._version += 1
         change = types.TextDocumentContentChangePartial(types.Range(self._position(), self._position()), text)
         identifier = types.VersionedTextDocumentIdentifier(self._version, self._uri)
@@ -53,12 +53,12 @@ class Typist:
         self.before += text
 
     def jump(self, offset: int) -> None:
-        """Put the cursor at a character of the text."""
+        """Moves the cursor to a character offset of the text."""
         text = self.before + self.after
         self.before, self.after = text[:offset], text[offset:]
 
     async def suggest(self) -> Answer:
-        """Ask for what a client asks for after a keystroke."""
+        """Requests inline completion as a client does after a keystroke, and returns the answer."""
         context = types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic)
         params = types.InlineCompletionParams(context, types.TextDocumentIdentifier(self._uri), self._position())
         began = time.perf_counter()
@@ -68,25 +68,25 @@ class Typist:
         return Answer(str(items[0].insert_text), ms, items[0]) if items else Answer("", ms, None)
 
     async def accepted(self, item: types.InlineCompletionItem) -> None:
-        """Tell that a suggestion was taken."""
+        """Reports that a suggestion was accepted."""
         if item.command is not None:
             command = types.ExecuteCommandParams(item.command.command, arguments=item.command.arguments)
             await self.client.workspace_execute_command_async(command)
 
     async def status(self) -> dict[str, Any]:
-        """What the language server says of itself."""
+        """Returns the status that the language server reports."""
         answer: Any = await self.client.workspace_execute_command_async(types.ExecuteCommandParams("lacuna.status"))
         return dict(answer)
 
     async def ready(self) -> None:
-        """Wait for the model; raises LacunaError where it cannot be had."""
+        """Waits until the model is loaded; raises LacunaError if loading fails."""
         while (status := await self.status())["state"] != "ready":
             if status["state"] == "failed":
                 raise LacunaError(f"no engine: {status['message']}")
             await asyncio.sleep(LOADING_POLL_S)
 
     async def counts(self) -> dict[str, int]:
-        """How many suggestions were wanted, served from the cache and asked of the engine so far."""
+        """Returns how many suggestions were wanted, served from the cache and requested from the engine so far."""
         return dict((await self.status())["suggestions"])
 
     def _position(self) -> types.Position:
@@ -96,7 +96,7 @@ class Typist:
 
 @asynccontextmanager
 async def typist(options: Mapping[str, object]) -> AsyncIterator[tuple[Typist, float]]:
-    """A typist with a ``lacuna-lsp`` of its own, and the milliseconds until it was ready for requests."""
+    """Starts ``lacuna-lsp``; yields a typist for it, and the milliseconds until it was ready for requests."""
     client = LanguageClient("lacuna-bench", "1")
     capabilities = types.ClientCapabilities(
         text_document=types.TextDocumentClientCapabilities(inline_completion=types.InlineCompletionClientCapabilities())

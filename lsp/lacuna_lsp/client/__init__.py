@@ -1,1 +1,4 @@
-"""What the client can do and what it is told: capabilities, messages beyond LSP, state, errors."""
+"""The client's side of the protocol: capabilities, settings, status, error codes and messages beyond LSP.
+
+It may import ``documents`` and ``logs`` of this package.
+"""

@@ -1,4 +1,4 @@
-"""What the language server refuses beside bad arguments, and the codes that LSP has for it."""
+"""Errors of the language server, and the LSP error code for each."""
 
 from lsprotocol.types import ErrorCodes, LSPErrorCodes
 
@@ -7,15 +7,15 @@ from lacuna_server.wire.protocol import ServiceError
 
 
 class StaleError(RequestError):
-    """A request for another version of a document than the one that is open."""
+    """The request names a version of a document that is not the open one."""
 
 
 class CancelledByUserError(LacunaError):
-    """The user cancelled the work under a progress bar."""
+    """The user cancelled the work from its progress bar."""
 
 
 def code(error: LacunaError) -> int:
-    """The error code of a response."""
+    """Returns the LSP error code for an error."""
     match error:
         case StaleError():
             return LSPErrorCodes.ContentModified

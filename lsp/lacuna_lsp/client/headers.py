@@ -1,42 +1,42 @@
-"""The headers of LSP's base protocol, as any client may write them: names in any case, any blanks around values.
+"""Reads the headers of LSP's base protocol in every spelling that it allows.
 
-pygls reads ``Content-Length: 5`` and nothing else. A stream that does not speak LSP at all (a browser that was led to
-this port, say) is ended at its first line.
+Header names may be in any case, with any blanks around values; pygls accepts only the form ``Content-Length: 5``. A
+stream that does not speak LSP, such as a browser's request to this port, is closed at its first line.
 """
 
 import re
 from collections.abc import Awaitable
 from typing import Protocol
 
-# The longest header line that anybody needs; the base protocol has two short ones.
+# The longest accepted header line; the base protocol has two short headers.
 MOST_BYTES = 4096
 _LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,12})[ \t]*\r?\n", re.IGNORECASE)
 _HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}[ \t]*:")
 
 
 class Reader(Protocol):
-    """Where messages come from."""
+    """A source of messages."""
 
     def readline(self) -> Awaitable[bytes]:
-        """The next line with its end; empty at the end of the stream."""
+        """Returns the next line with its line ending, or empty bytes at the end of the stream."""
         ...
 
     def readexactly(self, n: int, /) -> Awaitable[bytes]:
-        """So many bytes."""
+        """Returns exactly ``n`` bytes."""
         ...
 
 
 class HeaderReader:
-    """Reads from ``reader``, headers in the form that pygls knows."""
+    """Reads from ``reader`` and rewrites headers into the form that pygls accepts."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
     async def readline(self) -> bytes:
-        """The next line of a header. Raises ConnectionError where it is none."""
+        """Returns the next header line; raises ConnectionError for a line that is no header."""
         try:
             line = await self._reader.readline()
-        except ValueError as error:  # how asyncio says that a line is endless
+        except ValueError as error:  # asyncio's error for a line that is too long
             raise ConnectionError("a header line is too long") from error
         if found := _LENGTH.fullmatch(line):
             return b"Content-Length: " + found[1] + b"\r\n"
@@ -45,5 +45,5 @@ class HeaderReader:
         return line
 
     async def readexactly(self, n: int, /) -> bytes:
-        """The body of a message."""
+        """Returns the body of a message, ``n`` bytes."""
         return await self._reader.readexactly(n)

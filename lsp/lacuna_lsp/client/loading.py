@@ -1,4 +1,4 @@
-"""What a client hears of the engine's state, and what it shows: progress while the model loads, a line for trouble."""
+"""Shows the engine's state to a client: a progress bar while the model loads, and a message when something fails."""
 
 import asyncio
 import uuid
@@ -15,7 +15,7 @@ TITLE = "Lacuna"
 
 
 class Loading:
-    """Follows the engine's state for one client."""
+    """Shows the changes of the engine's state to one client."""
 
     def __init__(self, server: LanguageServer, say_once: Callable[[str], None]) -> None:
         self._server = server
@@ -25,13 +25,13 @@ class Loading:
         self._outages = 0
 
     def hear(self, news: News) -> None:
-        """The engine's state has changed, or is told for the first time."""
+        """Takes the engine's current state, and sends it to clients that accept status notifications."""
         if hears_status(self._server.client_capabilities):
             self._server.protocol.notify(STATUS, news.status())
         self._news.put_nowait(news)
 
     async def run(self) -> None:
-        """Show what is heard until cancelled."""
+        """Shows the states passed to ``hear`` until cancelled."""
         while True:
             news = await self._news.get()
             if news.state == "loading":

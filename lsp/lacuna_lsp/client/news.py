@@ -1,4 +1,4 @@
-"""How the engine is, as clients are told."""
+"""The engine's state in the form that clients receive."""
 
 from typing import Any, Literal
 
@@ -10,13 +10,13 @@ _HEALTH: dict[State, Health] = {"lost": "warning", "unreachable": "error", "fail
 
 
 class News(msgspec.Struct, frozen=True):
-    """The engine's state: ``fraction`` (0..1) of a model that is being loaded, ``message`` in words."""
+    """The engine's state: ``fraction`` (0..1) of the model that is loaded, and ``message`` for the user."""
 
     state: State
     fraction: float = 0.0
     message: str = ""
 
     def status(self) -> dict[str, Any]:
-        """The parameters of ``experimental/serverStatus`` as rust-analyzer has it, and our own beside them."""
+        """Returns the parameters of ``experimental/serverStatus``: rust-analyzer's fields and Lacuna's own."""
         rests = self.state in ("ready", "failed")
         return {"health": _HEALTH.get(self.state, "ok"), "quiescent": rests, **msgspec.to_builtins(self)}

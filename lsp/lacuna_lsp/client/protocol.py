@@ -1,4 +1,4 @@
-"""The LSP messages that pygls does not know, and what it does otherwise than we need."""
+"""LSP messages that pygls lacks, and pygls behaviour that Lacuna replaces."""
 
 import logging
 from collections.abc import Generator
@@ -16,7 +16,7 @@ from lacuna_lsp.client.capabilities import STATUS_CAPABILITY
 
 log = logging.getLogger(__name__)
 
-# Documents are the session's: pygls's own would be a second copy with other line endings.
+# The session handles these: pygls would keep a second copy of each document, with other line endings.
 SESSION_METHODS = (
     types.TEXT_DOCUMENT_DID_OPEN,
     types.TEXT_DOCUMENT_DID_CHANGE,
@@ -26,18 +26,18 @@ SESSION_METHODS = (
     types.NOTEBOOK_DOCUMENT_DID_CLOSE,
     types.EXIT,
 )
-# Copilot's language server has these, and clients of it send them; the last one is ours.
+# Clients of Copilot's language server send the first three; the last one is Lacuna's own.
 DID_SHOW = "textDocument/didShowCompletion"
 DID_PARTIALLY_ACCEPT = "textDocument/didPartiallyAcceptCompletion"
 DID_FOCUS = "textDocument/didFocus"
 DID_REJECT = "textDocument/didRejectCompletion"
-# As rust-analyzer tells its clients, with more beside it.
+# rust-analyzer's notification, with additional fields.
 STATUS = "experimental/serverStatus"
 
 
 @attrs.define
 class InlineCompletionParams:
-    """Parameters of ``textDocument/inlineCompletion``, with the version that some clients send."""
+    """Parameters of ``textDocument/inlineCompletion``, with the document version that some clients send."""
 
     text_document: types.OptionalVersionedTextDocumentIdentifier
     position: types.Position
@@ -58,7 +58,7 @@ class InlineCompletionRequest:
 
 @attrs.define
 class ItemParams:
-    """What became of a suggestion; ``accepted_length`` counts UTF-16 units from the item's start."""
+    """A suggestion that was shown, accepted or rejected; ``accepted_length`` is in UTF-16 units from its start."""
 
     item: types.InlineCompletionItem
     accepted_length: int = 0
@@ -75,7 +75,7 @@ class ItemNotification:
 
 @attrs.define
 class FocusParams:
-    """The document that has the focus now, if any, and where its cursor is, which Copilot's clients do not say."""
+    """The document that has the focus, if any, and its cursor position, which Copilot's clients omit."""
 
     text_document: types.TextDocumentIdentifier | None = None
     position: types.Position | None = None
@@ -100,17 +100,17 @@ OWN_TYPES: dict[str, type[Any]] = {
 
 
 class Protocol(LanguageServerProtocol):
-    """One client's conversation."""
+    """The conversation with one client."""
 
     _initialized = False
 
-    def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]  # there it is cached
-        """The type of a message, ours where there is one."""
+    def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]  # pygls caches it
+        """Returns the type of a message: Lacuna's own if it has one, else that of pygls."""
         found: type[Any] | None = OWN_TYPES.get(method) or super().get_message_type(method)
         return found
 
     def handle_message(self, message: Any) -> None:
-        """Serve a message where LSP has it: nothing before ``initialize`` and after ``shutdown`` but ``exit``."""
+        """Handles a message; refuses all but ``exit`` before ``initialize`` and after ``shutdown``, as LSP demands."""
         method, request = getattr(message, "method", ""), hasattr(message, "id") and hasattr(message, "method")
         refusal = self._refusal(method) if method and method != types.EXIT else None
         if refusal is None:
@@ -120,7 +120,7 @@ class Protocol(LanguageServerProtocol):
             self._send_response(message.id, error=refusal.to_response_error())
 
     def _refusal(self, method: str) -> JsonRpcException | None:
-        """Why a message may not come now."""
+        """Returns the error for a message that LSP does not allow now, else None."""
         if self._shutdown:
             return JsonRpcInvalidRequest("the server was shut down")
         if not self._initialized and method != types.INITIALIZE:
@@ -131,22 +131,28 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
-        """The answer to the first request, which also says what we do that LSP does not know."""
+        """Answers ``initialize`` and declares the status notification, which LSP does not have."""
         result = yield from super().lsp_initialize(params)
         result.capabilities.experimental = {STATUS_CAPABILITY: True}
         return result
 
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
-    async def lsp_workspace__execute_command(  # type: ignore[override]  # there it is a generator
+    async def lsp_workspace__execute_command(  # type: ignore[override]  # a generator in pygls
         self, params: types.ExecuteCommandParams
     ) -> Any:
-        """Run a command in a task that a cancel ends: pygls drops the answer alone, and the edits come all the same."""
+        """Runs a command in a task that a cancellation stops.
+
+        pygls drops only the answer of a cancelled command, whose edits would still be made.
+        """
         command, args, kwargs = next(super().lsp_workspace__execute_command(params))
         result = command(*args, **kwargs)
         return await result if isawaitable(result) else result
 
     def structure_message(self, data: dict[str, Any]) -> Any:
-        """A message as its type. A request that is malformed is answered; pygls would leave its sender waiting."""
+        """Converts a message to its type, and answers a malformed request with an error.
+
+        pygls sends no answer to a malformed request, so its sender would wait forever.
+        """
         try:
             return super().structure_message(data)
         except JsonRpcException as error:
@@ -156,7 +162,7 @@ class Protocol(LanguageServerProtocol):
 
 
 def converter() -> cattrs.Converter:
-    """pygls's converter, which also knows our types' names on the wire."""
+    """Returns pygls's converter, extended by Lacuna's types and their camel-case field names."""
     made: cattrs.Converter = default_converter()  # type: ignore[no-untyped-call]
     for own in (InlineCompletionParams, ItemParams, FocusParams):
         names = {field.name: override(rename=_camel(field.name)) for field in attrs.fields(own)}

@@ -1,4 +1,4 @@
-"""The settings of a client: one frozen struct with defaults, and what is wrong with those it sent."""
+"""A client's settings: one frozen struct with defaults, and validation that reports each wrong value."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -12,14 +12,14 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class Settings(msgspec.Struct, frozen=True, rename="camel"):
-    """What a user can set, under ``lacuna`` and in camel case: ``maxTokens`` for ``max_tokens``.
+    """The settings of a user, under ``lacuna`` and in camel case: ``maxTokens`` for ``max_tokens``.
 
-    ``automatic`` suggests while typing; without it only on request. ``multiline`` says whether a suggestion may have
-    several lines: where a block begins, always or never. ``debounce`` waits for a pause that fits the rhythm of
-    typing. ``read_ahead`` has the engine read a document's context while the cursor rests. ``min_confidence`` is how
-    likely the first line of a suggestion must be for it to be shown unasked.
-    ``candidates`` is the number of suggestions on request. ``deadline_ms`` ends a suggestion early with what
-    is valid by then (0: never). ``disabled_languages`` are LSP language ids.
+    ``automatic`` suggests while the user types; without it, only on request. ``multiline`` says when a suggestion may
+    have several lines: where a block begins, always or never. ``debounce`` waits for a pause that fits the typing
+    rhythm. ``read_ahead`` lets the engine read a document's context while the cursor rests. ``min_confidence`` is the
+    smallest confidence in the first line with which a suggestion is shown without a request. ``candidates`` is the
+    number of suggestions on request. ``deadline_ms`` limits the time for a suggestion, which then delivers what is
+    valid by then (0: no limit). ``disabled_languages`` are LSP language ids.
     """
 
     enabled: bool = True
@@ -39,7 +39,7 @@ _FIELDS = {field.encode_name: field for field in msgspec.structs.fields(Settings
 
 
 def parse(values: object) -> tuple[Settings, list[str]]:
-    """The settings in ``values`` and one line for each that is unknown or wrong, for which the default stands."""
+    """Returns the settings in ``values``, and one line for each that is unknown or wrong; such get the default."""
     if values is None:
         return Settings(), []
     if not isinstance(values, Mapping):
@@ -57,6 +57,6 @@ def parse(values: object) -> tuple[Settings, list[str]]:
 
 
 def section(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The part under ``lacuna``, where a client sends its whole configuration, else all of it."""
+    """Returns the part under ``lacuna`` if the client sends its whole configuration, else all of ``values``."""
     inner = values.get("lacuna")
     return inner if isinstance(inner, Mapping) else values

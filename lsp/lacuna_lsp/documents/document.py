@@ -1,4 +1,4 @@
-"""Open documents as lines of UTF-8, and a client's changes to them as byte edits."""
+"""Stores open documents as lines of UTF-8, and converts a client's changes to byte edits."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -19,8 +19,8 @@ _LONE_HALF = "\ufffd"
 class Document:
     """A text document of the client.
 
-    ``version`` is the client's; ``saved`` is the text as it was opened or saved last. pygls has a document of its own,
-    which ends lines at characters that end no line in LSP and copies the whole text at every keystroke.
+    ``version`` is the client's; ``saved`` is the text at the last opening or saving. pygls's own document is not used:
+    it ends lines at characters that end no line in LSP, and copies the whole text at every keystroke.
     """
 
     def __init__(self, uri: str, text: str, version: int, language: str, encoding: Encoding) -> None:
@@ -34,7 +34,7 @@ class Document:
         self.saved = self.text
 
     def snapshot(self) -> "Document":
-        """The document as it is now, for another thread to look at."""
+        """Returns a copy for another thread to read."""
         twin = copy(self)
         twin._lines, twin._starts = list(self._lines), []
         return twin
@@ -55,17 +55,17 @@ class Document:
         return len(self._lines)
 
     def line(self, index: int) -> bytes:
-        """A line without its ending; empty behind the last one."""
+        """Returns a line without its ending, or empty bytes for an index outside the document."""
         return self._lines[index].rstrip(b"\r\n") if 0 <= index < len(self._lines) else b""
 
     @property
     def newline(self) -> str:
-        """The line ending of the document: that of its first line."""
+        """The document's line ending: that of its first line."""
         first = self._lines[0]
         return (first[len(first.rstrip(b"\r\n")) :] or b"\n").decode()
 
     def before(self, offset: int, limit: int) -> bytes:
-        """At most about ``limit`` bytes of text in front of an offset, from a line's beginning where it is cut."""
+        """Returns about ``limit`` bytes before an offset; a cut text starts at the start of a line."""
         row = bisect_right(self._line_starts(), offset) - 1
         first, size = row, offset - self._starts[row]
         while first > 0 and size < limit:
@@ -74,7 +74,7 @@ class Document:
         return b"".join(self._lines[first : row + 1])[:size][-4 * limit :]
 
     def after(self, offset: int, limit: int) -> bytes:
-        """At most about ``limit`` bytes of text behind an offset, to a line's end where it is cut."""
+        """Returns about ``limit`` bytes from an offset on; a cut text ends at the end of a line."""
         row = bisect_right(self._line_starts(), offset) - 1
         last, size = row, 0
         while last < len(self._lines) and size < limit:
@@ -83,23 +83,26 @@ class Document:
         return b"".join(self._lines[row:last])[offset - self._starts[row] :][: 4 * limit]
 
     def offset(self, position: types.Position) -> int:
-        """The byte offset of a client's position; one outside the document is its nearest place, as LSP has it."""
+        """Returns the byte offset of a client's position; one outside the document is moved to the nearest place."""
         if position.line >= len(self._lines):
             return self.size
         column = byte_column(self.line(position.line), position.character, self._encoding)
         return self._line_starts()[position.line] + column
 
     def position(self, offset: int) -> types.Position:
-        """A byte offset as the client counts."""
+        """Returns the client's position of a byte offset."""
         row = bisect_right(self._line_starts(), offset) - 1
         return types.Position(row, client_column(self.line(row), offset - self._starts[row], self._encoding))
 
     def span(self, start: int, end: int) -> types.Range:
-        """Two byte offsets as a client's range."""
+        """Returns the client's range between two byte offsets."""
         return types.Range(self.position(start), self.position(end))
 
     def bounds(self, span: types.Range) -> tuple[int, int]:
-        """A client's range as byte offsets; raises RequestError for one that lies outside the document or runs back."""
+        """Returns the byte offsets of a client's range.
+
+        Raises RequestError if the range lies outside the document or ends before it begins.
+        """
         if span.end.line >= len(self._lines):
             raise RequestError(f"line {span.end.line + 1} is outside {self.path}, which has {len(self._lines)} lines")
         start, end = self.offset(span.start), self.offset(span.end)
@@ -108,7 +111,7 @@ class Document:
         return start, end
 
     def apply(self, changes: Iterable[types.TextDocumentContentChangeEvent], version: int) -> tuple[Edit, ...]:
-        """Make a client's changes and return them as byte edits, each to what the one before left."""
+        """Applies a client's changes and returns them as byte edits, each to the result of the previous one."""
         edits = tuple(self._apply(change) for change in changes)
         self.version = version
         return edits
@@ -119,7 +122,7 @@ class Document:
             self._lines, self._starts = _split(edit.text.encode()), []
             return edit
         start, end, text = self.offset(change.range.start), self.offset(change.range.end), to_utf8(change.text)
-        # A client that counts in halves of characters may cut one: what it leaves of it is a lone surrogate there.
+        # A client that counts UTF-16 units may cut a character, and then has a lone surrogate at that place.
         if self._cuts(change.range.start):
             text = _LONE_HALF.encode() + text
         if self._cuts(change.range.end):
@@ -131,7 +134,7 @@ class Document:
     def _splice(self, start: int, end: int, text: bytes) -> None:
         starts = self._line_starts()
         first, last = bisect_right(starts, start) - 1, bisect_right(starts, end) - 1
-        # "\r" and "\n" that come to stand side by side are one line ending.
+        # An edit can bring "\r" and "\n" together: they are then one line ending.
         if first > 0 and start == starts[first] and self._lines[first - 1].endswith(b"\r"):
             first -= 1
         head = b"".join(self._lines[first : last + 1])
@@ -152,7 +155,7 @@ class Document:
 
 
 def _split(data: bytes) -> list[bytes]:
-    """Lines with their endings; the last one has none, so that every text has at least one line."""
+    """Splits a text into lines with their endings; the last has none, so there is always at least one line."""
     lines = data.splitlines(keepends=True)
     if not lines or lines[-1].endswith((b"\n", b"\r")):
         lines.append(b"")

@@ -1,4 +1,4 @@
-"""Notebooks: each cell is a document of its own, and the code cells in front of it are its context."""
+"""Notebooks: each cell is a document of its own, and the code cells above it are its context."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,20 +15,20 @@ class Notebooks:
         self._cells: dict[str, list[types.NotebookCell]] = {}
 
     def open(self, notebook: types.NotebookDocument) -> None:
-        """A notebook with its cells in order."""
+        """Stores a notebook with its cells in order."""
         self._cells[notebook.uri] = list(notebook.cells)
 
     def change(self, uri: str, change: types.NotebookCellArrayChange) -> None:
-        """Cells put in, taken out or moved."""
+        """Applies a change of the list of cells: inserted, deleted or moved cells."""
         cells = self._cells.get(uri, [])
         cells[change.start : change.start + change.delete_count] = change.cells or []
 
     def close(self, uri: str) -> None:
-        """A notebook that is closed."""
+        """Removes a closed notebook."""
         self._cells.pop(uri, None)
 
     def above(self, cell: str, find: Callable[[str], Document | None]) -> tuple[Snippet, ...]:
-        """The code cells in front of a cell, in order; none for a document that is no cell."""
+        """Returns the code cells above a cell, in order, or none for a document that is no cell."""
         for cells in self._cells.values():
             uris = [other.document for other in cells]
             if cell in uris:
@@ -39,7 +39,7 @@ class Notebooks:
 
 def _snippets(cells: Sequence[types.NotebookCell], find: Callable[[str], Document | None]) -> list[Snippet]:
     found = [find(cell.document) for cell in cells]
-    # The model is told the notebook's name; what editors put behind it for a cell means nothing to it.
+    # The model gets the notebook's name without the cell id that editors append after "#".
     return [
         Snippet(document.path.partition("#")[0], document.text.decode(), reason="a cell above")
         for document in found

@@ -1,4 +1,4 @@
-"""Columns as a client counts them and columns in bytes: the border between LSP and everything behind it."""
+"""Converts between the client's columns and columns in bytes: LSP uses the former, all other code the latter."""
 
 from typing import Literal
 
@@ -8,9 +8,9 @@ _WIDTHS: dict[Encoding, tuple[str, int]] = {"utf-16": ("utf-16-le", 2), "utf-32"
 
 
 def byte_column(line: bytes, character: int, encoding: Encoding) -> int:
-    """The byte column of the ``character``-th code unit of a line given without its ending.
+    """Returns the byte column of the ``character``-th code unit of a line, which is given without its ending.
 
-    A column past the end is the end, as LSP has it; one inside a character is that character's beginning.
+    A column past the end becomes the end, as LSP demands; one inside a character becomes the start of that character.
     """
     if encoding == "utf-8" or line.isascii():
         column = min(character, len(line))
@@ -22,7 +22,7 @@ def byte_column(line: bytes, character: int, encoding: Encoding) -> int:
 
 
 def client_column(line: bytes, column: int, encoding: Encoding) -> int:
-    """The number of code units in front of a byte column; a column inside a character is that character's beginning."""
+    """Returns the number of code units before a byte column; one inside a character becomes its start."""
     if encoding == "utf-8" or line.isascii():
         return byte_column(line, column, "utf-8")
     codec, width = _WIDTHS[encoding]
@@ -30,15 +30,15 @@ def client_column(line: bytes, column: int, encoding: Encoding) -> int:
 
 
 def cuts_character(line: bytes, character: int, encoding: Encoding) -> bool:
-    """Whether a column lies inside a character, as between the halves of a surrogate pair."""
+    """Whether a column lies inside a character, for example between the halves of a surrogate pair."""
     column = byte_column(line, character, encoding)
     return column < len(line) and client_column(line, column, encoding) != character
 
 
 def to_utf8(text: str) -> bytes:
-    """A client's text in UTF-8, which lacks lone surrogates: they become U+FFFD, as long in every encoding."""
+    """Encodes a client's text as UTF-8; lone surrogates become U+FFFD, which is as long in every encoding."""
     try:
         return text.encode()
     except UnicodeEncodeError:
-        # Two halves that JSON brought one by one are a pair again after the round trip through UTF-16.
+        # The round trip through UTF-16 joins two surrogates that JSON escaped one by one.
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()

@@ -1,1 +1,4 @@
-"""Edits on command: fill, regenerate, refactor, propagate, previewed as workspace edits."""
+"""Edits on command: fill, regenerate, refactor and propagate, proposed to the client as workspace edits.
+
+It may import ``session``, ``suggest``, ``engine``, ``client`` and ``documents`` of this package.
+"""

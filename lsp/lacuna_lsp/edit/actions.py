@@ -1,4 +1,4 @@
-"""Code actions: our commands where they apply."""
+"""Code actions: offers Lacuna's commands where they apply."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ KIND = types.CodeActionKind.RefactorRewrite
 
 
 def offered(document: Document, span: types.Range, context: types.CodeActionContext) -> list[types.CodeAction]:
-    """What applies at a range; only what costs nothing to find where the editor asks by itself at every move."""
+    """Returns the code actions for a range; skips costly searches when the editor requests actions automatically."""
     if context.only is not None and not any(KIND.value.startswith(kind) for kind in context.only):
         return []
     found = [*_markers(document), *_selection(document, span, context)]
@@ -37,7 +37,7 @@ def _selection(document: Document, span: types.Range, context: types.CodeActionC
 
 
 def _change(document: Document, span: types.Range) -> Iterator[types.CodeAction]:
-    """Offered on a line that is not as it was saved."""
+    """Offers to propagate a line that differs from the saved text."""
     before, row = document.saved.splitlines(), span.start.line
     if document.line(row) not in before and document.line(row).strip():
         yield _action("Make this change at all places like it", "lacuna.propagate", document, position=_at(span.start))
@@ -51,7 +51,7 @@ def _bodies(document: Document, span: types.Range) -> Iterator[types.CodeAction]
     try:
         name, start, end = placeholders.scope(text, language, document.offset(span.start))
         count = len(placeholders.stubs(text, language, start, end))
-    except UnparsableError:  # every other action is offered all the same
+    except UnparsableError:  # the other actions are still offered
         return
     if count:
         title = f"Fill {count} empty {'bodies' if count > 1 else 'body'} in {name or 'this file'}"

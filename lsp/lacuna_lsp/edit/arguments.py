@@ -1,4 +1,4 @@
-"""The arguments of our commands, as clients send them."""
+"""The arguments of Lacuna's commands, as clients send them."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeVar
@@ -16,42 +16,42 @@ A = TypeVar("A", bound="Arguments")
 
 
 class Arguments(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """One JSON object in camel case."""
+    """A JSON object with keys in camel case."""
 
 
 class Place(Arguments, frozen=True):
-    """A position of LSP."""
+    """A position in LSP's form."""
 
     line: Natural
     character: Natural
 
     @property
     def lsp(self) -> types.Position:
-        """As lsprotocol has it."""
+        """The position as an lsprotocol object."""
         return types.Position(self.line, self.character)
 
 
 class Span(Arguments, frozen=True):
-    """A range of LSP."""
+    """A range in LSP's form."""
 
     start: Place
     end: Place
 
     @property
     def lsp(self) -> types.Range:
-        """As lsprotocol has it."""
+        """The range as an lsprotocol object."""
         return types.Range(self.start.lsp, self.end.lsp)
 
 
 class TextDocument(Arguments, frozen=True):
-    """A document, and the version that is meant where there is one."""
+    """A document, with the expected version if the client sends one."""
 
     uri: str
     version: int | None = None
 
 
 class FillRegions(Arguments, frozen=True):
-    """``lacuna.fillRegions``: the ranges, or all markers or empty bodies, of the document or ``within`` a range."""
+    """``lacuna.fillRegions``: fills the ranges, all markers or all empty bodies, optionally only ``within`` a range."""
 
     text_document: TextDocument
     ranges: tuple[Span, ...] = ()
@@ -60,7 +60,7 @@ class FillRegions(Arguments, frozen=True):
 
 
 class Regenerate(Arguments, frozen=True):
-    """``lacuna.regenerate``: other texts for a range; ``choose`` lets the user choose one of them at once."""
+    """``lacuna.regenerate``: finds other texts for a range; ``choose`` lets the user pick one at once."""
 
     text_document: TextDocument
     range: Span
@@ -70,7 +70,7 @@ class Regenerate(Arguments, frozen=True):
 
 
 class Propagate(Arguments, frozen=True):
-    """``lacuna.propagate``: the change nearest to a position, made at all places like it, in the file or everywhere."""
+    """``lacuna.propagate``: makes the change nearest to a position at all similar places of the file or workspace."""
 
     text_document: TextDocument
     position: Place
@@ -85,9 +85,10 @@ class PlacesOf(Arguments, frozen=True):
 
 
 class Refactor(Arguments, frozen=True):
-    """``lacuna.refactor``: a pattern, a query, ranges or a recipe; the first three with a template.
+    """``lacuna.refactor``: rewrites the places of a pattern, a query or ranges by a template, or applies a recipe.
 
-    ``paths`` are files and folders, ``text_document`` one open document; without either it is the whole workspace.
+    ``paths`` are files and folders, ``text_document`` is one open document; without either, the whole workspace is
+    searched.
     """
 
     pattern: str = ""
@@ -102,7 +103,7 @@ class Refactor(Arguments, frozen=True):
 
 
 class Recipes(Arguments, frozen=True):
-    """``lacuna.recipes``: the document that they are for."""
+    """``lacuna.recipes``: the document to list recipes for."""
 
     text_document: TextDocument
 
@@ -115,14 +116,14 @@ class Where(Arguments, frozen=True):
 
 
 class NextPart(Arguments, frozen=True):
-    """``lacuna.nextPart``: the next word or line of a suggestion's text."""
+    """``lacuna.nextPart``: a suggestion's text, and the unit of its next part."""
 
     text: str
     unit: Unit
 
 
 def read(kind: type[A], arguments: Sequence[Any]) -> A:
-    """The arguments of a command; raises RequestError that names what is wrong with them."""
+    """Converts a command's arguments to ``kind``; raises RequestError with the reason if they are wrong."""
     if len(arguments) != 1:
         raise RequestError(f"this command takes one argument, an object, not {len(arguments)}")
     try:

@@ -1,4 +1,4 @@
-"""Edits of many places in many files: a refactor asked for, or one change of the user's made everywhere."""
+"""Edits many places in many files: refactors, and propagation of a change that the user made."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ Report = Callable[[str, float], None]
 
 
 def refactoring(session: Session, wanted: Refactor) -> Refactoring:
-    """What is asked for; raises RequestError where that is nothing, or more than one thing."""
+    """Returns the requested refactor; raises RequestError unless exactly one kind is given."""
     given = [name for name in ("pattern", "query", "ranges", "recipe") if getattr(wanted, name)]
     if len(given) != 1:
         raise RequestError(
@@ -49,7 +49,7 @@ def refactoring(session: Session, wanted: Refactor) -> Refactoring:
 
 
 async def sources(session: Session, wanted: Refactor, languages: frozenset[str]) -> list[Source]:
-    """The texts to look at: open documents as they are in the editor, all others as they are on disk."""
+    """Returns the texts to search: open documents as they are in the editor, other files as they are on disk."""
     if wanted.ranges:
         named = dict.fromkeys(places.uri for places in wanted.ranges)
         return [source_of(session.document(uri)) for uri in named]
@@ -57,14 +57,14 @@ async def sources(session: Session, wanted: Refactor, languages: frozenset[str])
         return [source_of(session.document(wanted.text_document.uri, wanted.text_document.version))]
     opened = {document.path: document for document in session.documents.values()}
     paths = wanted.paths or session.engine.folders
-    if not paths:  # then what is open is all there is
+    if not paths:  # without folders only the open documents are searched
         return [source for document in opened.values() for source in _known(document, languages)]
     on_disk, _ = await asyncio.to_thread(gather, paths, languages, forced=wanted.language if wanted.paths else "")
     return [source_of(opened[source.path]) if source.path in opened else source for source in on_disk]
 
 
 async def alike(session: Session, wanted: Propagate) -> tuple[Refactoring, list[Source]]:
-    """The user's last change as a refactor, and where to look for places like it."""
+    """Returns the user's last change as a refactor, and the texts to search for similar places."""
     document = session.document(wanted.text_document.uri, wanted.text_document.version)
     new, at = source_of(document), document.offset(wanted.position.lsp)
     old = Source(new.path, document.saved.decode(), new.language)
@@ -74,7 +74,7 @@ async def alike(session: Session, wanted: Propagate) -> tuple[Refactoring, list[
     def find(looked_at: Sequence[Source]) -> list[Found]:
         done: set[tuple[str, int]] = set()
         for source in looked_at:
-            with suppress(UnparsableError):  # what cannot be parsed is left out below, with a line
+            with suppress(UnparsableError):  # ``places`` leaves such files out and reports them
                 done |= {(source.path, match.start) for match in by_pattern(source, rule.done)}
         return [
             (source, item)
@@ -91,7 +91,7 @@ async def alike(session: Session, wanted: Propagate) -> tuple[Refactoring, list[
 
 
 async def plan(session: Session, wanted: Refactoring, looked_at: Sequence[Source], report: Report) -> Plan:
-    """Find the places and fill their holes."""
+    """Finds the places and fills their holes; ``report`` gets a message and the finished share (0..1)."""
     session.suggestions.hide()
     found, left_out = await asyncio.to_thread(places, wanted, looked_at)
     fills = [FileFill(source, rewrites) for source, rewrites in found]
@@ -108,7 +108,7 @@ async def plan(session: Session, wanted: Refactoring, looked_at: Sequence[Source
 
 
 def changes(session: Session, proposed: Plan, looked_at: Sequence[Source]) -> list[Change]:
-    """A plan as changes of documents, those on disk included."""
+    """Converts a plan to changes of documents, including files that are not open."""
     texts = {source.path: source for source in looked_at}
     opened = {document.path: document for document in session.documents.values()}
     found = []
@@ -116,7 +116,7 @@ def changes(session: Session, proposed: Plan, looked_at: Sequence[Source]) -> li
         source = texts[file.path]
         uri = Path(source.path).absolute().as_uri()
         document, skipped = opened.get(file.path), 0
-        if document is None:  # an editor takes the mark at a file's beginning for no part of its text
+        if document is None:  # editors do not count a byte order mark as text
             document = Document(uri, source.text.removeprefix(BOM), 0, source.language.name, session.encoding)
             skipped = len(source.data) - document.size
         edits = tuple(
@@ -127,13 +127,13 @@ def changes(session: Session, proposed: Plan, looked_at: Sequence[Source]) -> li
 
 
 def _known(document: Document, languages: frozenset[str]) -> list[Source]:
-    """An open document where it is in one of the languages, of which none means any."""
+    """Returns an open document if it is in one of the languages; an empty set means any language."""
     language = language_for(document.path, document.language)
     return [source_of(document)] if language is not None and (not languages or language.name in languages) else []
 
 
 def source_of(document: Document) -> Source:
-    """An open document as a refactor sees it; raises RequestError where its language is not known."""
+    """Returns an open document as the source of a refactor; raises RequestError if its language is unknown."""
     language = language_for(document.path, document.language)
     if language is None:
         raise RequestError(f"{document.path} is in no language that can be refactored: {document.language}")

@@ -1,4 +1,4 @@
-"""Proposed edits as a ``WorkspaceEdit``: versioned, labelled and to be confirmed where the client can do that."""
+"""Converts proposed edits to a ``WorkspaceEdit``: versioned, labelled and confirmed if the client supports it."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from lacuna_lsp.documents.document import Document
 
 
 class Replacement(msgspec.Struct, frozen=True):
-    """The bytes from ``start`` to ``end`` of a document become ``text``; ``label`` is what a person reads for it."""
+    """Replaces the bytes ``start``..``end`` of a document by ``text``; the user sees ``label``."""
 
     start: int
     end: int
@@ -19,7 +19,7 @@ class Replacement(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """The edits of one document, in order and disjoint; ``version`` is the one they were made for, None on disk."""
+    """The edits of one document, in order and disjoint; ``version`` is their base version, None for a file on disk."""
 
     document: Document
     version: int | None
@@ -29,7 +29,7 @@ class Change(msgspec.Struct, frozen=True):
 def workspace_edit(
     changes: Sequence[Change], client: types.ClientCapabilities, *, confirm: bool
 ) -> types.WorkspaceEdit:
-    """The edits in the richest form that the client knows; ``confirm`` asks for a preview, one tick for each region."""
+    """Returns the edits in the richest form that the client supports; ``confirm`` requests a preview per region."""
     if not versions_edits(client):
         return types.WorkspaceEdit(changes={change.document.uri: _plain(change) for change in changes})
     if not (confirm and confirms_edits(client)):

@@ -1,4 +1,4 @@
-"""Regions of one document filled together, and a selection made anew."""
+"""Fills several regions of a document together, and finds alternatives for a selection."""
 
 from collections.abc import Sequence
 
@@ -15,11 +15,11 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
 from lacuna_model.syntax import language_for
 
-MAX_REGIONS = 64  # of one request; more are asked for in turn
+MAX_REGIONS = 64  # per request; further regions go into the next requests
 
 
 def regions(document: Document, arguments: FillRegions) -> list[Region]:
-    """The regions that a command names; raises RequestError where there are none, or where they overlap."""
+    """Returns the regions that a command selects, in order; raises RequestError if there are none."""
     start, end = (0, document.size) if arguments.within is None else document.bounds(arguments.within.lsp)
     if arguments.select == "markers":
         found = [r for r in placeholders.markers(document.text) if start <= r.start and r.end <= end]
@@ -35,14 +35,14 @@ def regions(document: Document, arguments: FillRegions) -> list[Region]:
 
 
 def region(document: Document, span: types.Range) -> Region:
-    """A region for a range: one within a line stays a line."""
+    """Returns the region of a range; a range within one line gets a fill of one line."""
     start, end = document.bounds(span)
     within_line = start < end and span.start.line == span.end.line
     return Region(start, end, single_line=within_line)
 
 
 async def fill(session: Session, document: Document, wanted: Sequence[Region]) -> list[Replacement]:
-    """What becomes of the regions; those without a valid fill are left out."""
+    """Fills the regions and returns the replacements; leaves out regions without a valid fill."""
     found: list[Replacement] = []
     for first in range(0, len(wanted), MAX_REGIONS):
         found += await _fill(session, document, wanted[first : first + MAX_REGIONS])
@@ -52,7 +52,7 @@ async def fill(session: Session, document: Document, wanted: Sequence[Region]) -
 async def _fill(session: Session, document: Document, wanted: Sequence[Region]) -> list[Replacement]:
     result = await session.infill(document, wanted)
     if result.status != "ok":
-        # One region without a valid fill must not spoil the others.
+        # One region without a valid fill must not stop the others.
         if len(wanted) == 1:
             return []
         half = len(wanted) // 2
@@ -67,9 +67,9 @@ async def _fill(session: Session, document: Document, wanted: Sequence[Region]) 
 
 
 async def alternatives(session: Session, document: Document, arguments: Regenerate) -> list[str]:
-    """Other texts for a range, best first; none of them is what stands there now."""
+    """Returns other texts for a range, best first, without the current text; raises RequestError if none is valid."""
     wanted = region(document, arguments.range.lsp)
-    current = document.text[wanted.start : wanted.end].decode()  # now: it may be edited while the engine works
+    current = document.text[wanted.start : wanted.end].decode()  # read now: the user may edit it while the engine works
     result = await session.infill(document, [wanted], candidates=arguments.count + 1, diagnostics=arguments.diagnostics)
     if result.status != "ok":
         raise RequestError(result.message or "nothing valid was found for this range")

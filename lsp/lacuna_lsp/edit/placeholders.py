@@ -1,4 +1,4 @@
-"""Places in a file that wait to be filled: ``<<fill>>`` markers, and bodies that say nothing yet."""
+"""Finds places to fill in a file: ``<<fill>>`` markers, and bodies of functions that are only stubs."""
 
 import re
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ _TODO = re.compile(rb"\b(TODO|FIXME)\b")
 
 
 def markers(text: bytes) -> list[Region]:
-    """Every ``<<fill>>``; a marker alone in its line may become several lines."""
+    """Returns a region for every ``<<fill>>``; a marker alone on its line may become several lines."""
     return [Region(match.start(), match.end()) for match in re.finditer(re.escape(MARKER.encode()), text)]
 
 
 def stubs(text: bytes, language: Language, start: int, end: int) -> list[Region]:
-    """The bodies between two byte offsets that only say ``...``, ``pass``, ``TODO`` or the like.
+    """Returns the bodies between two byte offsets that hold only ``...``, ``pass``, ``TODO`` or the like.
 
-    What is said about them in a comment or a docstring stays: it tells what they should do.
+    Comments and docstrings in a body are kept, because they describe the code to fill in.
     """
     root = language.parser().parse(text).root_node
     return [
@@ -37,7 +37,7 @@ def stubs(text: bytes, language: Language, start: int, end: int) -> list[Region]
 
 
 def scope(text: bytes, language: Language, at: int) -> tuple[str, int, int]:
-    """The class, or else the function, or else the file around a byte offset: its name ("" for the file) and extent."""
+    """Returns the name ("" for the file), start and end of the class, else function, else file around a byte offset."""
     node = language.parser().parse(text).root_node.descendant_for_byte_range(at, at)
     around: list[Node] = []
     while node is not None and node.parent is not None:
@@ -53,7 +53,7 @@ def scope(text: bytes, language: Language, at: int) -> tuple[str, int, int]:
 
 
 def _bodies(node: Node) -> Iterator[Node]:
-    """The bodies of functions and methods, in order."""
+    """Yields the bodies of functions and methods, in order."""
     for child in node.children:
         body = child.child_by_field_name("body")
         if body is not None and _FUNCTION.search(child.type):

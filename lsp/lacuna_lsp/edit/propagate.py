@@ -1,8 +1,8 @@
-"""From one change that the user made to a rule for all places like it: an ast-grep pattern and a template.
+"""Infers a rule from one change of the user: an ast-grep pattern and a template for all similar places.
 
-The old and the new text of the changed place are compared token by token. What the change touched has to stand at
-another place too; what it left alone may be anything there and is carried over. What the user wrote for this place
-alone, such as a message, becomes a hole, which the model fills for every other place.
+The old and the new text of the changed place are compared token by token. A similar place must contain the tokens that
+the change touched. The tokens that it left alone may differ there and are carried over. Text that the user wrote only
+for this place, such as a message, becomes a hole, which the model fills at every other place.
 """
 
 import difflib
@@ -18,7 +18,7 @@ from lacuna_server.refactor.places.source import Source
 
 HOLE = "<<fill:line>>"
 MAX_LINES = 8
-# Parts of a node that say what it is: the function that is called, the operator, the attribute.
+# Fields that identify a node: the called function, the operator, the attribute.
 _KEPT_FIELDS = frozenset(
     ("function", "name", "method", "operator", "operators", "type", "attribute", "property", "field", "constructor")
 )
@@ -32,7 +32,7 @@ _WORD = re.compile(r"\w")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What one change says: a place like ``pattern`` becomes ``template``, and then looks like ``done``."""
+    """A place that matches ``pattern`` becomes ``template``; a place already changed matches ``done``."""
 
     pattern: str
     template: str
@@ -41,7 +41,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """A change: the bytes ``start``..``end`` of the old text became ``new_start``..``new_end`` of the new one."""
+    """A change: the bytes ``start``..``end`` of the old text became ``new_start``..``new_end`` of the new text."""
 
     start: int
     end: int
@@ -60,7 +60,7 @@ class Leaf:
 
 
 def infer(old: Source, new: Source, at: int) -> Rule:
-    """The rule behind the change nearest to byte ``at`` of the new text; raises RequestError where there is none."""
+    """Returns the rule of the change nearest to byte ``at`` of the new text; raises RequestError if there is none."""
     hunk = find_hunk(old.data, new.data, at)
     node = old.tree.root_node.descendant_for_byte_range(hunk.start, hunk.end)
     while node is not None and node.parent is not None:
@@ -73,7 +73,7 @@ def infer(old: Source, new: Source, at: int) -> Rule:
 
 
 def _is_part(node: Node) -> bool:
-    """Whether a node says nothing without the one around it: a token, a function's name, an argument."""
+    """Whether a node is too small for a pattern of its own: a token, a literal, a function's name, an argument."""
     parent = node.parent
     field = (
         next((parent.field_name_for_child(n) for n, child in enumerate(parent.children) if child == node), "")
@@ -84,7 +84,10 @@ def _is_part(node: Node) -> bool:
 
 
 def find_hunk(old: bytes, new: bytes, at: int) -> Hunk:
-    """The change nearest to byte ``at`` of the new text, without what both sides have in common."""
+    """Returns the change nearest to byte ``at`` of the new text, without the text that both sides share.
+
+    Raises RequestError if the texts are equal.
+    """
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     changes = [opcode for opcode in matcher.get_opcodes() if opcode[0] != "equal"]
@@ -104,7 +107,7 @@ def _common(a: bytes, b: bytes) -> int:
 
 
 def leaves(node: Node, start: int, end: int) -> Iterator[Leaf]:
-    """The tokens of a node between two byte offsets."""
+    """Yields the tokens of a node between two byte offsets."""
     if node.end_byte <= start or node.start_byte >= end:
         return
     literal = node.is_named and bool(_LITERAL.search(node.type))
@@ -116,7 +119,7 @@ def leaves(node: Node, start: int, end: int) -> Iterator[Leaf]:
 
 
 class _Comparison:
-    """The old and the new tokens of one node."""
+    """Compares the old and the new tokens of one node."""
 
     def __init__(self, node: Node, before: Sequence[Leaf], after: Sequence[Leaf]) -> None:
         self._node, self._before, self._after = node, before, after
@@ -124,12 +127,12 @@ class _Comparison:
         matcher = difflib.SequenceMatcher(None, [t.text for t in before], [t.text for t in after], autojunk=False)
         self._blocks = [block for block in matcher.get_matching_blocks() if block.size]
         self._index = {leaf.start: index for index, leaf in enumerate(before)}
-        self._holes: dict[int, tuple[int, str]] = {}  # by first old token: behind its last one, and what it is called
+        self._holes: dict[int, tuple[int, str]] = {}  # by first old token: the end (exclusive) and its name
         self._anchored = False
 
     @classmethod
     def of(cls, old: Source, new: Source, node: Node, hunk: Hunk) -> Rule | None:
-        """The rule that a changed node gives, None where it is not whole in the new text or says too little."""
+        """Returns the rule of a changed node, or None if it is not whole in the new text or gives no usable rule."""
         start = node.start_byte + hunk.new_start - hunk.start
         end = node.end_byte + hunk.new_end - hunk.end
         after = list(leaves(new.tree.root_node, start, end))
@@ -146,7 +149,7 @@ class _Comparison:
         template, done = self._template(new, "<<fill:line>>"), self._template(new, "$_")
         return Rule(pattern, template, done) if template != pattern else None
 
-    # --- the pattern: old text, with names for what may be anything
+    # --- the pattern: old text, with names for the parts that may vary
 
     def _pattern(self, node: Node, field: str, old: Source) -> str:
         first, last = self._tokens(node)
@@ -161,7 +164,7 @@ class _Comparison:
         for number, child in enumerate(node.children):
             parts.append(old.slice(position, child.start_byte))
             position = child.end_byte
-            if child.start_byte == child.end_byte:  # a token that a grammar makes of nothing, such as a dedent
+            if child.start_byte == child.end_byte:  # a token without text, such as a dedent
                 continue
             if number == listed[0] and listed[1] > listed[0]:
                 beginning, _ = self._tokens(child)
@@ -175,7 +178,7 @@ class _Comparison:
         return "".join(parts)
 
     def _listed(self, node: Node) -> tuple[int, int]:
-        """The children at the beginning of a list of arguments that the change left alone, if they stand for all."""
+        """Returns the range of unchanged children at the start of a list, if ``$$$`` may match them."""
         items = [n for n, child in enumerate(node.children) if child.is_named and child.start_byte < child.end_byte]
         kept = 0
         while kept < len(items) and self._untouched(*self._tokens(node.children[items[kept]])):
@@ -185,9 +188,10 @@ class _Comparison:
         return items[0], items[kept - 1] + 1
 
     def _may_vary(self, node: Node, field: str, old: Source) -> bool:
-        """Whether a part may be anything elsewhere.
+        """Whether a part may be any text at another place.
 
-        That is an operand that the change left alone or moved, or a message among other things that it changed.
+        That holds for an operand that the change left alone or moved, and for a message if the change touched more than
+        it.
         """
         first, last = self._tokens(node)
         if field in _KEPT_FIELDS or node.type in _CONSTANTS or not node.is_named or _LIST.search(node.type):
@@ -209,7 +213,7 @@ class _Comparison:
     def _letter(self) -> str:
         return chr(ord("A") + len(self._holes))
 
-    # --- the template: new text, with what was named carried over
+    # --- the template: new text, with the named parts carried over
 
     def _template(self, new: Source, hole: str) -> str:
         parts: list[str] = []
@@ -232,7 +236,7 @@ class _Comparison:
         return "".join(parts)
 
     def _written(self, leaf: Leaf, hole: str) -> str:
-        """A token that the user wrote: a name that stands elsewhere in the place, a hole, or just that token."""
+        """Returns the template of a token that the user wrote: a name from the pattern, a hole, or the token itself."""
         for first, (last, name) in self._holes.items():
             texts = [token.text for token in self._before[first:last]]
             if texts == [leaf.text]:
@@ -244,7 +248,7 @@ class _Comparison:
     def _is_string(self, leaf: Leaf) -> bool:
         return not leaf.text[:1].isdigit()
 
-    # --- which tokens are the same
+    # --- tokens that both texts share
 
     def _tokens(self, node: Node) -> tuple[int, int]:
         first = self._index[next(leaves(node, node.start_byte, node.end_byte)).start]
@@ -263,7 +267,7 @@ class _Comparison:
         return None
 
     def _mentioned(self, node: Node) -> bool:
-        """Whether what the user wrote anew repeats or names this part."""
+        """Whether a token that the user wrote repeats or names this part."""
         first, last = self._tokens(node)
         texts = [token.text for token in self._before[first:last]]
         anew = [leaf for number, leaf in enumerate(self._after) if self._counterpart(number) is None]
@@ -271,7 +275,7 @@ class _Comparison:
 
 
 def _matches(source: Source, pattern: str, node: Node) -> bool:
-    """Whether a pattern is one, and the place that it was made from is like it."""
+    """Whether a pattern is valid and matches the place that it was made from."""
     try:
         return any(
             (match.start, match.end) == (node.start_byte, node.end_byte) for match in by_pattern(source, pattern)
@@ -281,7 +285,7 @@ def _matches(source: Source, pattern: str, node: Node) -> bool:
 
 
 def _is_global(node: Node, source: Source) -> bool:
-    """Whether a name is imported or defined for the whole file, or that of a type: then it is no mere operand."""
+    """Whether a name is a type, or imported or defined for the whole file; such a name must not vary."""
     name = (node.text or b"").decode().split(".")[0]
     defined = (
         rf"^(import|from|use|using|#include|require)\b.*\b{re.escape(name)}\b|^\S*\s*\b{re.escape(name)}\s*:?=(?!=)"
@@ -290,5 +294,5 @@ def _is_global(node: Node, source: Source) -> bool:
 
 
 def _says(leaf: Leaf, texts: Sequence[str]) -> bool:
-    """Whether a literal has one of these names in it."""
+    """Whether a literal contains one of these names."""
     return leaf.literal and any(len(text) > 1 and re.search(rf"\b{re.escape(text)}\b", leaf.text) for text in texts)

@@ -1,4 +1,4 @@
-"""Edits brought to the user: confirmed where there are many, applied by the client, and never lost when refused."""
+"""Proposes edits to the client, asks the user to confirm large ones, and reports the texts of refused edits."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,10 +13,10 @@ APPLY = "Apply"
 
 
 async def propose(ls: Server, label: str, changes: Sequence[Change], *, confirm: bool) -> dict[str, Any]:
-    """Have the client make edits, after a preview where they are to be ``confirm``-ed.
+    """Asks the client to apply edits, after a preview if they are to be ``confirm``-ed.
 
-    The answer has a ``status``: ``nothing``, ``applied``, ``declined``, or ``stale`` with the ``edit`` that the client
-    did not take, which is told to the user in one line.
+    Returns a dict with a ``status``: ``nothing``, ``applied`` (with the number of ``edits``), ``declined``, or
+    ``stale`` with the ``reason`` and the ``texts`` that were not applied. The user sees the reason in one line.
     """
     if not any(change.replacements for change in changes):
         return {"status": "nothing"}
@@ -38,7 +38,7 @@ async def propose(ls: Server, label: str, changes: Sequence[Change], *, confirm:
 
 
 def _stale(ls: Server, changes: Sequence[Change]) -> str:
-    """Which document is not as it was, "" where none is."""
+    """Returns a message about the first document that has changed, or ""."""
     for change in changes:
         if ls.session.is_stale(change.document, change.version):
             return f"{change.document.path} has changed meanwhile"
@@ -50,7 +50,7 @@ def _texts(changes: Sequence[Change]) -> dict[str, list[str]]:
 
 
 async def _confirmed(ls: Server, label: str, changes: Sequence[Change]) -> bool:
-    """Ask in one line where the client has no preview."""
+    """Asks the user in one line; for clients without a preview."""
     edits = sum(len(change.replacements) for change in changes)
     message = f"{label}: {edits} edit{'s' * (edits > 1)} in {len(changes)} file{'s' * (len(changes) > 1)}"
     actions = [types.MessageActionItem(APPLY), types.MessageActionItem("Cancel")]

@@ -1,4 +1,4 @@
-"""The ready-made refactors for a document, and at how many places of it each would change something."""
+"""Lists the ready-made refactors for a document, with the number of places that each would change."""
 
 from typing import Any
 
@@ -8,11 +8,14 @@ from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.recipes import by_recipe, described, recipes
 from lacuna_server.refactor.rewriting.refactoring import places
 
-MAX_BYTES = 500_000  # of a document that is searched for places
+MAX_BYTES = 500_000  # larger documents are not searched for places
 
 
 def offered(document: Document) -> list[dict[str, Any]]:
-    """Those for its language; ``places`` is None where it cannot be told, for want of settings or for the size."""
+    """Returns the recipes of the document's language.
+
+    ``places`` is None if the recipe needs settings or the document is too large.
+    """
     language = language_for(document.path, document.language)
     if language is None:
         return []

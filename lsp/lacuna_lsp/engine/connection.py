@@ -1,4 +1,4 @@
-"""The engine behind one client: found or started, found again when it dies, and told of every document."""
+"""Connects one client with the engine: finds or starts it, reconnects when it dies, and sends it every document."""
 
 import asyncio
 import logging
@@ -28,10 +28,10 @@ log = logging.getLogger(__name__)
 
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 30.0
 POLL_S = 0.2
-# A service closes larger documents, and would be sent the whole text again at every keystroke.
+# The service closes larger documents, so every keystroke would send the whole text again.
 MAX_DOCUMENT_BYTES = ServerConfig().max_document_bytes
 
-TOKEN_VARIABLE = "LACUNA_TOKEN"  # of an engine that was named by its address
+TOKEN_VARIABLE = "LACUNA_TOKEN"  # the token of an engine given by its URL
 _STATES: dict[ModelState, State] = {"loading": "loading", "restarting": "loading", "ready": "ready", "failed": "failed"}
 Answer = Callable[[InfillRequest], Awaitable[InfillResult]]
 Send = Callable[[Client], Awaitable[None]]
@@ -40,8 +40,9 @@ Send = Callable[[Client], Awaitable[None]]
 class Engine:
     """One session with the service, from the client's first message to its last.
 
-    ``locate`` answers the service's address, on every attempt; ``documents`` are those the client has open, and
-    ``tell`` hears of every change of state, ``warn`` of what the user should know; ``folders`` are the client's.
+    ``locate`` returns the service's address at every attempt. ``documents`` returns the client's open documents.
+    ``tell`` is called at every change of state, ``warn`` with messages for the user. ``folders`` are the client's
+    folders.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Engine:
         self.news = News("starting")
 
     async def run(self) -> None:
-        """Keep a session until cancelled."""
+        """Keeps a session until cancelled; reconnects with growing pauses."""
         pause = FIRST_PAUSE_S
         while True:
             try:
@@ -92,7 +93,7 @@ class Engine:
         return address
 
     def _broken(self, why: OSError) -> None:
-        """A connection broke or could not be made; others are tried."""
+        """Handles a connection that broke or could not be made; ``Client`` then retries."""
         if self._client is None:
             self._now(News("unreachable", message=str(why)))
         else:
@@ -107,29 +108,29 @@ class Engine:
             self.open(document)
         sending = asyncio.create_task(self._send_all(client))
         try:
-            await self._outbox.join()  # a model that could not be loaded is tried again where a document is opened
+            await self._outbox.join()  # opening a document makes the service retry a model that failed to load
             await self._watch(client)
         finally:
             sending.cancel()
 
     async def _send_all(self, client: Client) -> None:
-        """Documents and feedback, in the order they came in."""
+        """Sends documents and feedback in their order of arrival."""
         while True:
             send = await self._outbox.get()
             try:
                 await send(client)
                 if self.news.state == "failed":
                     self._awake.set()
-            except Exception as error:  # what stands behind it is sent all the same: every request waits for that
+            except Exception as error:  # send the rest of the queue: every request waits for it
                 log.warning("%s", error)
                 self._awake.set()
             finally:
                 self._outbox.task_done()
 
     async def _watch(self, client: Client) -> None:
-        """Follow the service's state: closely while it loads, else when there is reason to."""
+        """Follows the service's state: by polling while the model loads, later when woken."""
         while True:
-            self._awake.clear()  # what wakes from here on may come after the answer
+            self._awake.clear()  # an event from here on may be newer than the answer
             status = await client.status()
             self._now(_news(status))
             pause = {"loading": POLL_S, "ready": None}.get(self.news.state, MAX_PAUSE_S)
@@ -142,14 +143,14 @@ class Engine:
             self._tell(news)
 
     def workspace(self, path: str) -> str:
-        """The innermost of the client's folders that a file lies in, "" where it lies in none."""
+        """Returns the innermost of the client's folders that contains a file, or ""."""
         around = [folder for folder in self.folders if PurePath(path).is_relative_to(folder)]
         return max(around, key=len, default="")
 
     # --- documents
 
     def open(self, document: Document) -> None:
-        """Tell of a document as it is now, unless it is larger than a service takes."""
+        """Sends a document as it is now, unless it is larger than the service accepts."""
         if document.size > MAX_DOCUMENT_BYTES:
             return
         text, workspace = document.text.decode(), self.workspace(document.path)
@@ -162,7 +163,7 @@ class Engine:
         )
 
     def change(self, document: Document, edits: Sequence[Edit]) -> None:
-        """Tell of the edits that led to a document, each to what the one before left."""
+        """Sends the edits of a document, each to the result of the previous one."""
         if document.uri not in self._versions:
             self.open(document)
         elif document.size > MAX_DOCUMENT_BYTES:
@@ -176,18 +177,18 @@ class Engine:
         self._post(lambda client: client.change(document.uri, version, edits))
 
     def _restore(self, document: Document) -> None:
-        """Take back what was typed into the engine's document for one request alone."""
+        """Undoes an edit that was made in the engine's document for a single request."""
         if (edit := self._pretended.pop(document.uri, None)) is not None:
             self._change(document, [edit])
 
     def close(self, document: Document) -> None:
-        """Tell that a document is closed."""
+        """Reports that a document is closed."""
         if self._versions.pop(document.uri, None) is not None:
             self._pretended.pop(document.uri, None)
             self._post(lambda client: client.close(document.uri))
 
     def feedback(self, request: str, kind: FeedbackKind, *, candidate: int = 0, accepted_bytes: int = 0) -> None:
-        """Tell what became of a fill."""
+        """Reports whether a fill was shown, accepted or rejected."""
         self._post(lambda client: client.feedback(request, kind, candidate=candidate, accepted_bytes=accepted_bytes))
 
     def _post(self, send: Send) -> None:
@@ -209,9 +210,10 @@ class Engine:
         supersede: bool = True,
         typed: Edit | None = None,
     ) -> InfillResult:
-        """Fill regions of a document; raises ServiceError, ``loading`` where there is no engine to ask now.
+        """Fills regions of a document; raises ServiceError, with code ``loading`` if no engine is ready.
 
-        ``typed`` is what the document is taken to contain for this request: ``regions`` lie in it as it then is.
+        ``typed`` is an edit that the engine's document gets for this request only; ``regions`` refer to the edited
+        text.
         """
         client = self._there()
         if document.uri not in self._versions:
@@ -241,7 +243,7 @@ class Engine:
 
     @asynccontextmanager
     async def aside(self) -> AsyncIterator[Answer]:
-        """Answers requests about texts that are no open documents, such as files to be refactored."""
+        """Yields a function that answers requests for texts that are no open documents, such as files to refactor."""
         opened = set[str]()
 
         async def answer(request: InfillRequest) -> InfillResult:
@@ -273,7 +275,7 @@ class Engine:
         return self._client
 
     async def status(self) -> Status | None:
-        """What the service says of itself, None where there is none now."""
+        """Returns the service's status, or None without a connection."""
         return await self._client.status() if self._client is not None and self.news.state != "lost" else None
 
 

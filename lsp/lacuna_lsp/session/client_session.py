@@ -1,4 +1,4 @@
-"""What one client has: its documents, its settings, its engine, and what was suggested to it."""
+"""One client's session: its documents, settings, engine and suggestions."""
 
 import asyncio
 import logging
@@ -32,9 +32,9 @@ log = logging.getLogger(__name__)
 
 
 class Session:
-    """One client's state, from ``initialize`` to the end of its connection.
+    """The state of one client, from ``initialize`` to the end of its connection.
 
-    ``tell`` hears of every change of the engine's state, ``say`` shows the user one line.
+    ``tell`` is called at every change of the engine's state; ``say`` shows the user one line.
     """
 
     def __init__(
@@ -56,18 +56,18 @@ class Session:
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Look for the engine."""
+        """Starts to connect to the engine."""
         self._running = asyncio.create_task(self.engine.run())
 
     async def close(self) -> None:
-        """Leave the engine."""
+        """Disconnects from the engine."""
         self._read_ahead.moved()
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait([self._running])
 
     def configure(self, values: object) -> None:
-        """Take a client's settings; what is wrong with them is shown once."""
+        """Applies a client's settings; shows each problem with them once."""
         self.settings, problems = settings_of_client.parse(values)
         for problem in problems:
             self.say_once(problem)
@@ -78,7 +78,7 @@ class Session:
             self._read_ahead.ready()
 
     def say_once(self, line: str) -> None:
-        """Show the user a line that has not been shown before."""
+        """Shows the user a line, unless it has been shown before."""
         if line not in self._said:
             self._said.add(line)
             self._say(line)
@@ -86,7 +86,7 @@ class Session:
     # --- documents
 
     def document(self, uri: str, version: int | None = None) -> Document:
-        """An open document; raises RequestError where there is none, StaleError where it is in another version."""
+        """Returns an open document; raises RequestError if it is not open, StaleError if its version differs."""
         document = self.documents.get(uri)
         if document is None:
             raise RequestError(f"{uri} is not open")
@@ -95,7 +95,7 @@ class Session:
         return document
 
     def open(self, item: types.TextDocumentItem) -> None:
-        """A document is opened; raises RequestError for a uri that is no text, as no engine could be told of it."""
+        """Opens a document; raises RequestError for a uri that is not valid Unicode."""
         if to_utf8(item.uri).decode() != item.uri:
             raise RequestError(f"{item.uri!r} is no uri")
         document = Document(item.uri, item.text, item.version, item.language_id, self.encoding)
@@ -106,7 +106,7 @@ class Session:
     def change(
         self, identifier: types.VersionedTextDocumentIdentifier, changes: Sequence[types.TextDocumentContentChangeEvent]
     ) -> None:
-        """A document has changed; a request for what it was before is of no use any more."""
+        """Applies changes to a document; cancels a running suggestion for its earlier text."""
         document = self.document(identifier.uri)
         self._latest.cancel(identifier.uri)
         self._debounce.typed(time.monotonic() * 1e3)
@@ -116,7 +116,7 @@ class Session:
             self._rests(document, edits[-1].start + len(edits[-1].text.encode()))
 
     def close_document(self, uri: str) -> None:
-        """A document is closed."""
+        """Closes a document."""
         document = self.document(uri)
         self._latest.cancel(uri)
         self._read_ahead.moved()
@@ -125,7 +125,7 @@ class Session:
         self.engine.close(document)
 
     def change_notebook(self, uri: str, change: types.NotebookDocumentChangeEvent) -> None:
-        """Cells were put in, taken out or typed in."""
+        """Applies a change of a notebook: cells inserted, deleted or edited."""
         if (cells := change.cells) is None:
             return
         if (structure := cells.structure) is not None:
@@ -138,7 +138,7 @@ class Session:
             self.change(typed.document, typed.changes)
 
     def focus(self, uri: str, position: types.Position | None) -> None:
-        """The user is in a document, at ``position`` if known: suggestions for others are not waited for."""
+        """Handles a move of the user to a document, at ``position`` if known; cancels suggestions for others."""
         self._latest.cancel_others(uri)
         document = self.documents.get(uri)
         if document is not None and position is not None:
@@ -146,12 +146,12 @@ class Session:
             self._rests(document, offset)
 
     def _rests(self, document: Document, offset: int) -> None:
-        """The cursor is at an offset of a document, where the next suggestion is likely to be wanted."""
+        """Reads ahead for a cursor at a byte offset, if the settings allow it."""
         if self.settings.enabled and self.settings.automatic and self.settings.read_ahead:
             self._read_ahead.rests(document, offset, lambda: self.notebooks.above(document.uri, self.documents.get))
 
     def is_stale(self, document: Document, version: int | None) -> bool:
-        """Whether a document is closed, in another version, or other on disk than it was (``version`` None)."""
+        """Whether a document is closed or in another version; for ``version`` None, whether its file differs."""
         if version is not None:
             return self.documents.get(document.uri) is not document or document.version != version
         try:
@@ -169,7 +169,7 @@ class Session:
         candidates: int = 1,
         diagnostics: Sequence[Diagnostic] = (),
     ) -> InfillResult:
-        """Fill regions on the user's command; raises ServiceError, which says what the matter is."""
+        """Fills regions on the user's command; raises ServiceError with the reason."""
         self.suggestions.hide()
         self._read_ahead.moved()
         above = self.notebooks.above(document.uri, self.documents.get)
@@ -185,7 +185,10 @@ class Session:
         invoked: bool,
         selected: types.SelectedCompletionInfo | None = None,
     ) -> list[Item]:
-        """Suggestions for a cursor; none where the engine has none, is not there, or a newer request came."""
+        """Returns suggestions for a cursor.
+
+        The list is empty if the engine has none or is not ready, or a newer request replaced this one.
+        """
         offset, _ = document.bounds(types.Range(position, position))
         above = self.notebooks.above(document.uri, self.documents.get)
         request = Request(document, offset, invoked, _edit(document, selected), above)
@@ -198,11 +201,11 @@ class Session:
                 self.say_once(f"no suggestions in {document.path}: {error}")
             return []
         finally:
-            if turn == self._read_ahead.turn:  # else something else has happened since
+            if turn == self._read_ahead.turn:  # otherwise the cursor moved or another request began
                 self._rests(document, offset)
 
     def feedback(self, kind: FeedbackKind, origin: Origin | None, accepted_bytes: int = 0) -> None:
-        """What became of a suggestion; one that the user dismissed is not made again."""
+        """Reports the outcome of a suggestion to the engine; a rejected text is not suggested again."""
         if origin is None:
             return
         self.engine.feedback(origin.request, kind, candidate=origin.candidate, accepted_bytes=accepted_bytes)

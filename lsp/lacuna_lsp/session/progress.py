@@ -1,4 +1,4 @@
-"""Work under a progress bar that the user can cancel."""
+"""Runs work under a progress bar that the user can cancel."""
 
 import asyncio
 import uuid
@@ -16,9 +16,9 @@ Report = Callable[[str, float], None]
 
 @asynccontextmanager
 async def working(ls: Server, title: str) -> AsyncIterator[Report]:
-    """Show progress around a piece of work; the report takes a message and a share in 0..1.
+    """Shows progress during a piece of work; yields a function that takes a message and a share in 0..1.
 
-    Raises CancelledByUserError where the user cancels.
+    Raises CancelledByUserError if the user cancels.
     """
     if not shows_progress(ls.client_capabilities):
         yield lambda message, share: None

@@ -1,4 +1,4 @@
-"""One client's connection: pygls's server with a session, and how it refuses and reports."""
+"""One client's connection: pygls's server with a session, and its error handling."""
 
 import asyncio
 import functools
@@ -26,7 +26,7 @@ EVERY_NOTEBOOK = types.NotebookDocumentFilterWithNotebook(notebook="*")
 
 
 class Server(LanguageServer):
-    """One client's connection; ``ended`` and ``shut_down`` are set by the messages ``exit`` and ``shutdown``."""
+    """One client's connection; the messages ``exit`` and ``shutdown`` set ``ended`` and ``shut_down``."""
 
     protocol: Protocol
 
@@ -48,36 +48,36 @@ class Server(LanguageServer):
 
     @property
     def folders(self) -> list[str]:
-        """The paths of the folders that the client has open."""
+        """The paths of the client's open folders."""
         uris = list(self.workspace.folders) or [self.workspace.root_uri or ""]
         return [path for uri in uris if (path := to_fs_path(uri))]
 
     def say(self, line: str) -> None:
-        """Show the user one line."""
+        """Shows the user one line."""
         self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"Lacuna: {line}"))
 
     def report_server_error(self, error: Exception, source: type[Exception]) -> None:
-        """Faults go to the log: an editor would show each as a popup otherwise, at every keystroke."""
-        if source is FeatureRequestError:  # the client has its answer
+        """Logs an error: editors show errors that pygls reports as popups, at every keystroke."""
+        if source is FeatureRequestError:  # the client has got an error response
             return
         log.error("%s: %s", source.__name__, error)
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, f"{error}"))
 
     def start(self) -> None:
-        """The client is there: tell it how things are, and look for the engine."""
+        """Sends the client the engine's state and starts to connect to the engine."""
         self.loading.hear(self.session.engine.news)
         self._following = asyncio.create_task(self.loading.run())
         self.session.start()
 
     async def close(self) -> None:
-        """The client has gone."""
+        """Ends the session after the client has disconnected."""
         await self.session.close()
         if self._following is not None:
             self._following.cancel()
 
 
 def refusing(handler: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Coroutine[Any, Any, T]]:
-    """Lets a handler refuse bad input with a LacunaError, which the client gets as the error that LSP has for it."""
+    """Decorates a handler: a LacunaError becomes an error response with its LSP code."""
 
     @functools.wraps(handler)
     async def wrapped(ls: Server, *arguments: Any) -> T:

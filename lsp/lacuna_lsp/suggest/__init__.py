@@ -1,1 +1,4 @@
-"""Suggestions at a cursor: when to ask, what is kept, how a fill becomes an item."""
+"""Inline suggestions at a cursor: when to request one, which are cached, and how a fill becomes an item.
+
+It may import ``engine``, ``client`` and ``documents`` of this package.
+"""

@@ -1,7 +1,7 @@
-"""How long to wait for the next keystroke before the model is asked.
+"""Computes how long to wait for the next keystroke before the model is asked.
 
-Tabby's formula: the average interval between keystrokes, times 3 where the cursor stands in the middle of things down
-to 1.5 where a suggestion is likely to be wanted, less the time that an answer takes anyway.
+The formula is Tabby's: the average interval between keystrokes times a rate, minus the expected time of an answer. The
+rate is 3 in the middle of a line, and down to 1.5 where the user is likely to want a suggestion.
 """
 
 import re
@@ -16,7 +16,7 @@ _ANSWERS = 10
 
 
 class Debounce:
-    """The rhythm of one client's typing and of its answers. Times are milliseconds."""
+    """The rhythm of one client's typing and of its answers. Times are in milliseconds."""
 
     def __init__(self) -> None:
         self._last: float | None = None
@@ -24,17 +24,17 @@ class Debounce:
         self._answers: deque[float] = deque(maxlen=_ANSWERS)
 
     def typed(self, now: float) -> None:
-        """A keystroke; a pause longer than typing has is none of its intervals."""
+        """Records a keystroke at time ``now``; a long pause does not count as an interval of typing."""
         if self._last is not None and now - self._last <= _MAX_INTERVAL_MS:
             self._intervals.append(now - self._last)
         self._last = now
 
     def answered(self, took: float) -> None:
-        """An answer took so long."""
+        """Records the time that an answer took."""
         self._answers.append(took)
 
     def delay(self, head: str, tail: str, *, at_end: bool) -> float:
-        """How long to wait; ``head`` and ``tail`` are the cursor's line, ``at_end`` says that nothing follows it."""
+        """Returns the wait; ``head`` and ``tail`` are the cursor's line, ``at_end`` means that only blanks follow."""
         score = 0.5 * bool(_TRIGGERS.fullmatch(head[-1:])) + 0.4 * (not tail.strip()) + 0.1 * at_end
         rate = _MAX_RATE - (_MAX_RATE - _MIN_RATE) * score
         expected = sum(self._answers) / len(self._answers) if self._answers else 0.0

@@ -1,4 +1,4 @@
-"""Inline completion: from a cursor to suggestions, through the cache, the debounce and the engine."""
+"""Inline completion: gets suggestions for a cursor from the cache or, after the debounce, from the engine."""
 
 import asyncio
 import re
@@ -19,17 +19,17 @@ from lacuna_model.core.params import DecodeOptions, Snippet
 from lacuna_model.core.regions import at_cursor
 from lacuna_server.wire.protocol import Edit
 
-AROUND = 6000  # bytes on either side of the cursor that suggestions are told apart and trimmed by
+AROUND = 6000  # bytes on each side of the cursor, used to identify a place and to trim suggestions
 USABLE = ("ok", "deadline")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A cursor at a byte offset of a document; what is ``selected`` in a list of completions stands there already.
+    """A request for suggestions at a byte offset of a document.
 
-    ``invoked`` says that the user asked for it. ``above`` is what other documents say that stand in front of this
-    one, such as the cells of a notebook.
+    ``selected`` is the selected entry of a completion list; it counts as already inserted. ``invoked`` means that the
+    user asked explicitly. ``above`` are the texts that precede the document, such as the cells above it in a notebook.
     """
 
     document: Document
@@ -41,7 +41,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A suggestion: ``text`` for the bytes from ``start`` to ``end``, and which fill of the engine it comes from."""
+    """A suggestion: ``text`` replaces the bytes ``start``..``end``; the other fields name the engine's fill."""
 
     text: str
     start: int
@@ -52,9 +52,9 @@ class Item:
 
 @dataclass(slots=True)
 class Counts:
-    """How often suggestions were wanted where one helps, served from the cache, asked of the engine, and kept back.
+    """Counts of suggestions: wanted, served from the cache, requested from the engine, and withheld.
 
-    Those that are ``unsure`` are not shown unasked.
+    ``unsure`` counts suggestions whose confidence was too low to show them without a request.
     """
 
     wanted: int = 0
@@ -76,7 +76,7 @@ class Inline:
         self.counts = Counts()
 
     async def suggest(self, request: Request) -> list[Item]:
-        """Suggestions for a cursor, best first; none where none helps."""
+        """Returns suggestions for a cursor, best first; the list is empty where a suggestion would not help."""
         settings = self._settings()
         if not settings.enabled or request.document.language in settings.disabled_languages:
             return []
@@ -105,7 +105,7 @@ class Inline:
         return self._items(request, place, match)
 
     def _is_outdated(self, suggestion: Suggestion, request: Request, place: Place) -> bool:
-        """Whether to ask again: for several, or as the user has typed on where nothing could be shown."""
+        """Whether to ask the engine again: for more candidates, or after typing where a suggestion was withheld."""
         if request.invoked:
             return not suggestion.several
         return self._is_unsure(suggestion, request) and suggestion.place != place
@@ -132,7 +132,7 @@ class Inline:
         fills = [filled.fills[0], *(fill[0] for fill in filled.alternatives)] if filled.status in USABLE else []
         habits = Habits.of(place.before + place.after, request.document.newline)
         texts = tuple(polish.clean(fill, habits, max_lines=region.max_lines) for fill in fills)
-        confidence = next((lines[0] for lines in filled.confidence if lines), 1.0)  # an older engine tells nothing
+        confidence = next((lines[0] for lines in filled.confidence if lines), 1.0)  # an older engine reports none
         suggestion = Suggestion(place, texts, id, request.invoked, filled.stats.constrained, confidence)
         self._suggestions.keep(suggestion)
         return Match(suggestion, tuple(enumerate(texts)))
@@ -154,7 +154,7 @@ class Inline:
 
 
 def look(request: Request) -> tuple[Place, Cursor]:
-    """The place and the line of a cursor, with what is selected in it."""
+    """Returns the place and the line of a cursor, with the selected completion inserted."""
     document, selected = request.document, request.selected
     start, end = (request.offset, request.offset) if selected is None else (selected.start, selected.end)
     before = document.before(start, AROUND).decode(errors="ignore") + (selected.text if selected else "")

@@ -1,4 +1,4 @@
-"""Suggestions as a client reads them, and back."""
+"""Converts suggestions to LSP items, and LSP items back to the fills that they came from."""
 
 import re
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ _WORD = re.compile(r"\w*$")
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Which fill of the engine an item is; it travels as the argument of the command that runs on acceptance."""
+    """The engine's fill that an item came from; the item's command carries it as its argument."""
 
     request: str
     candidate: Annotated[int, Meta(ge=0, lt=MAX_CANDIDATES)]
 
 
 def inline(document: Document, items: Sequence[Item]) -> types.InlineCompletionList:
-    """Items of ``textDocument/inlineCompletion``."""
+    """Returns the items of ``textDocument/inlineCompletion``."""
     return types.InlineCompletionList(
         [
             types.InlineCompletionItem(item.text, range=document.span(item.start, item.end), command=_accepted(item))
@@ -36,17 +36,17 @@ def inline(document: Document, items: Sequence[Item]) -> types.InlineCompletionL
 
 
 def completion(document: Document, items: Sequence[Item]) -> types.CompletionList:
-    """Items of ``textDocument/completion``; they replace the word in front of the cursor, by which clients filter."""
+    """Returns the items of ``textDocument/completion``; each includes the word before the cursor, for filtering."""
     return types.CompletionList(is_incomplete=True, items=[_completion(document, item) for item in items])
 
 
 def origin(item: types.InlineCompletionItem) -> Origin | None:
-    """The fill that an item came from, where the client has kept its command."""
+    """Returns the fill that an item came from, or None if the client dropped the item's command."""
     return origin_of(item.command.arguments or ()) if item.command is not None else None
 
 
 def origin_of(arguments: Sequence[Any]) -> Origin | None:
-    """The fill that the arguments of an item's command name; raises RequestError where they name none."""
+    """Returns the fill in the arguments of an item's command, or None; raises RequestError for wrong arguments."""
     try:
         return msgspec.convert(arguments[0], Origin) if arguments else None
     except msgspec.ValidationError as error:
@@ -54,7 +54,7 @@ def origin_of(arguments: Sequence[Any]) -> Origin | None:
 
 
 def bytes_taken(item: types.InlineCompletionItem, units: int) -> int:
-    """The bytes of the first ``units`` UTF-16 units of an item's text."""
+    """Returns the number of bytes in the first ``units`` UTF-16 units of an item's text."""
     text = item.insert_text if isinstance(item.insert_text, str) else item.insert_text.value
     return byte_column(to_utf8(text), units, "utf-16")
 

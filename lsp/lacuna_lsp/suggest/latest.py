@@ -1,4 +1,4 @@
-"""Of the requests for one document only the newest runs."""
+"""Runs only the newest request of each document."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -8,13 +8,13 @@ T = TypeVar("T")
 
 
 class Latest:
-    """Requests under way, at most one for each document."""
+    """Running requests, at most one per document."""
 
     def __init__(self) -> None:
         self._running: dict[str, asyncio.Task[Any]] = {}
 
     async def run(self, uri: str, request: Coroutine[Any, Any, T], superseded: T) -> T:
-        """What the request answers, or ``superseded`` where a newer one has taken its place."""
+        """Returns the result of a request, or ``superseded`` if a newer request replaced it."""
         self.cancel(uri)
         task = asyncio.ensure_future(request)
         self._running[uri] = task
@@ -22,7 +22,7 @@ class Latest:
             return await task
         except asyncio.CancelledError:
             current = asyncio.current_task()
-            if current is not None and current.cancelling():  # it was the client that cancelled
+            if current is not None and current.cancelling():  # the client cancelled
                 raise
             return superseded
         finally:
@@ -30,11 +30,11 @@ class Latest:
                 del self._running[uri]
 
     def cancel(self, uri: str) -> None:
-        """Stop the request that runs for a document, if one does."""
+        """Cancels the running request of a document, if there is one."""
         if (task := self._running.pop(uri, None)) is not None:
             task.cancel()
 
     def cancel_others(self, uri: str) -> None:
-        """Stop what runs for every document but this one."""
+        """Cancels the requests of all documents but this one."""
         for other in [running for running in self._running if running != uri]:
             self.cancel(other)

@@ -1,7 +1,7 @@
-"""What is done to the model's text before a user sees it: before it is kept, and for the place it is shown at.
+"""Adapts the model's text for the user.
 
-``clean`` looks at the text and the file's habits, and what it answers is kept; ``fit`` looks at what stands around the
-cursor now, which may be other text than the model saw when the user has typed into a suggestion meanwhile.
+``clean`` uses only the text and the file's style; its result is cached. ``fit`` uses the text around the cursor at
+display time, which may differ from the text that the model read if the user has typed since.
 """
 
 import re
@@ -18,14 +18,14 @@ _MAX_REPEATS = 3
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """How a file is written: its line ending, and one level of its indentation ("": none seen)."""
+    """The style of a file: its line ending, and one level of its indentation ("" if unknown)."""
 
     newline: str
     indent: str
 
     @classmethod
     def of(cls, text: str, newline: str) -> "Habits":
-        """The habits of a text: tabs where more lines begin with one than with spaces, else the least indentation."""
+        """Detects a text's style: tabs if most indented lines use them, else the smallest indentation in spaces."""
         indents = [match[0] for match in _INDENT.finditer(text)]
         tabs = sum(indent[0] == "\t" for indent in indents)
         if 2 * tabs > len(indents):
@@ -35,13 +35,13 @@ class Habits:
 
 
 def adapt(fill: str, habits: Habits) -> str:
-    """A fill with the file's line endings and indentation; its first line goes on where the gap begins."""
+    """Returns a fill with the file's line endings and indentation; its first line continues the line of the gap."""
     first, *rest = _LINE_END.split(fill)
     return habits.newline.join([first, *(_indented(line, habits.indent) for line in rest)])
 
 
 def clean(fill: str, habits: Habits, *, max_lines: int) -> str:
-    """A suggestion as it is kept: adapted, cut to whole lines, without trailing blanks; "" where nothing is left."""
+    """Returns a fill for the cache: adapted, cut to whole lines, without trailing blanks; "" if nothing is left."""
     lines = adapt(fill, habits).split(habits.newline)
     if len(lines) > max_lines:
         lines = _whole(lines[:max_lines])
@@ -53,15 +53,15 @@ def clean(fill: str, habits: Habits, *, max_lines: int) -> str:
 
 
 def fit(fill: str, before: str, after: str, *, constrained: bool) -> str:
-    """A fill for the place between ``before`` and ``after``; "" where it would only repeat them or break brackets.
+    """Returns a fill for the place between ``before`` and ``after``; "" if it repeats them or breaks the brackets.
 
-    Where the engine kept the file valid (``constrained``) its brackets are right; elsewhere they are counted.
+    If the engine kept the file valid (``constrained``), its brackets are right; otherwise brackets are counted.
     """
 
     def broken(text: str) -> int:
         return len(balance(before + text + after))
 
-    # A fill ends without its last line ending, by which it may repeat what follows.
+    # A fill lacks its last line ending, which may be part of a repetition of the suffix.
     ended = fill + ("\r\n" if "\r\n" in after else "\n")
     trimmed = trim_overlap(fill, after) if (whole := trim_overlap(ended, after)) == ended else whole
     choices = [trimmed, fill]
@@ -74,7 +74,7 @@ def fit(fill: str, before: str, after: str, *, constrained: bool) -> str:
 
 
 def balance(text: str) -> str:
-    """The brackets of ``text`` that have no partner in it."""
+    """Returns the unmatched brackets of ``text``."""
     left: list[str] = []
     for bracket in _BRACKETS.findall(text):
         if left and left[-1] == _PAIRS.get(bracket):
@@ -85,20 +85,20 @@ def balance(text: str) -> str:
 
 
 def _without_closers(fill: str, after: str) -> str:
-    """A fill without closing brackets at its end that stand behind the cursor already."""
+    """Returns a fill without the closing brackets at its end that follow the cursor already."""
     closers = fill[len(fill.rstrip(")]}")) :]
     shared = next((size for size in range(len(closers), 0, -1) if after.startswith(closers[-size:])), 0)
     return fill[: len(fill) - shared]
 
 
 def _repeats_line(text: str, before: str) -> bool:
-    """Whether a single line only says again what the line above says."""
+    """Whether a fill of one line only repeats the line above."""
     *_, above, head = ["", *before.split("\n")[-2:]]
     return "\n" not in text and (head + text).strip() == above.strip() != ""
 
 
 def _indented(line: str, unit: str) -> str:
-    """A line indented with tabs where the file is, and with spaces where the file is."""
+    """Converts the indentation of a line to the file's tabs or spaces."""
     indent = line[: len(line) - len(line.lstrip(" \t"))]
     if unit == "\t" and indent and "\t" not in indent:
         return "\t" * max(1, len(indent) // 4) + line[len(indent) :]
@@ -106,12 +106,12 @@ def _indented(line: str, unit: str) -> str:
 
 
 def _whole(lines: list[str]) -> list[str]:
-    """Lines from the first one on that leave no bracket open."""
+    """Drops lines from the end until no bracket is left open."""
     while lines and any(bracket in "([{" for bracket in balance("\n".join(lines))):
         lines = lines[:-1]
     return lines
 
 
 def _repeats(lines: list[str]) -> bool:
-    """Whether the same line stands there so often that the model has got stuck."""
+    """Whether a line repeats so often in a row that the model is stuck."""
     return any(line.strip() and lines[at : at + _MAX_REPEATS] == [line] * _MAX_REPEATS for at, line in enumerate(lines))

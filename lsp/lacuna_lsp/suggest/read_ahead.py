@@ -1,4 +1,4 @@
-"""Has the engine read a document's context while the user rests, so that the next suggestion need not wait for it."""
+"""Lets the engine encode a document's context while the cursor rests, so that the next suggestion comes faster."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ from lacuna_server.wire.protocol import ServiceError
 
 log = logging.getLogger(__name__)
 
-# How long the cursor must have stood still, and nothing been typed or asked.
+# Seconds without typing, cursor moves or requests before the engine reads ahead.
 REST_S = 0.5
 
 Above = Callable[[], tuple[Snippet, ...]]
@@ -20,7 +20,7 @@ Above = Callable[[], tuple[Snippet, ...]]
 class ReadAhead:
     """Asks the engine to encode the context of the place where the cursor rests, one place at a time.
 
-    ``turn`` counts what it was told: who waits meanwhile can see whether anything else has happened.
+    ``turn`` counts the calls, so that a caller can see whether another call came in between.
     """
 
     def __init__(self, engine: Engine, rest_s: float = REST_S) -> None:
@@ -31,7 +31,7 @@ class ReadAhead:
         self.turn = 0
 
     def rests(self, document: Document, offset: int, above: Above) -> None:
-        """The cursor is at a byte offset of a document; ``above`` tells what other documents stand in front of it."""
+        """Handles a cursor at a byte offset of a document; ``above`` returns the texts that precede the document."""
 
         async def read() -> None:
             await self._engine.infill(
@@ -47,14 +47,14 @@ class ReadAhead:
         self._start()
 
     def moved(self) -> int:
-        """The cursor's place is another, or a request is under way: reading for it is of no use. Returns the turn."""
+        """Stops reading ahead because the cursor moved or a request runs; returns the new turn."""
         self.turn += 1
         self._again = None
         self._stop()
         return self.turn
 
     def ready(self) -> None:
-        """The engine is there: what it could not be asked for before is asked now."""
+        """Starts a reading that was postponed because the engine was not ready."""
         if self._again is not None:
             self._start()
 
@@ -73,5 +73,5 @@ class ReadAhead:
             return
         try:
             await self._again()
-        except (ServiceError, OSError) as error:  # nobody asked for it
+        except (ServiceError, OSError) as error:  # no request waits for it
             log.info("nothing is read ahead: %s", error)

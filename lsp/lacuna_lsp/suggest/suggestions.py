@@ -1,4 +1,4 @@
-"""Suggestions that were made: served again while the user types through them, and not again once rejected."""
+"""Caches suggestions: serves them again while the user types through them, and withholds rejected ones."""
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 KEPT = 64
 REMEMBERED = 256
-COMPARED = 1000  # characters on either side by which places are told apart
-NEAR = 200  # characters in front of the cursor by which a rejection is remembered
+COMPARED = 1000  # characters on each side that identify a place
+NEAR = 200  # characters before the cursor that identify a rejection
 MAX_CLOSED = 4
 MAX_TYPED = 40
 _CLOSERS = frozenset(")]}\"'`")
@@ -15,7 +15,7 @@ _CLOSERS = frozenset(")]}\"'`")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The text around a cursor in one document, as much of it as tells places apart."""
+    """The text around a cursor in one document, long enough to identify the place."""
 
     uri: str
     before: str
@@ -24,11 +24,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What a request of the engine came to: texts for one place, best first.
+    """The result of a request to the engine: texts for one place, best first.
 
-    ``request`` names the fill to the engine, for feedback; ``several`` says that the engine was asked for
-    several candidates; ``constrained`` that it kept the file valid. ``confidence`` is how likely the first line of the
-    first text is the wanted one, in 0..1.
+    ``request`` identifies the fill in feedback to the engine. ``several`` means that the engine was asked for several
+    candidates, ``constrained`` that it kept the file valid. ``confidence`` is the probability (0..1) that the first
+    line of the first text is the wanted one.
     """
 
     place: Place
@@ -41,7 +41,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What is left of a suggestion at a place, with the index of each text among its candidates."""
+    """The rest of a suggestion at a place: each text with its index among the candidates."""
 
     suggestion: Suggestion
     texts: tuple[tuple[int, str], ...]
@@ -56,13 +56,13 @@ class Suggestions:
         self._shown: tuple[Place, Sequence[str], str] | None = None
 
     def keep(self, suggestion: Suggestion) -> None:
-        """Remember a suggestion; the oldest makes room."""
+        """Stores a suggestion and drops the oldest ones over the limit."""
         self._kept[suggestion.request] = suggestion
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
 
     def at(self, place: Place) -> Match | None:
-        """What is left of the newest suggestion that leads to this place, or None."""
+        """Returns the rest of the newest suggestion that leads to this place, or None."""
         for suggestion in reversed(self._kept.values()):
             texts = tuple(
                 (index, rest)
@@ -74,19 +74,19 @@ class Suggestions:
         return None
 
     def find(self, request: str) -> Suggestion | None:
-        """The suggestion of a request, while it is kept."""
+        """Returns the suggestion of a request, or None if it is no longer stored."""
         return self._kept.get(request)
 
     def show(self, place: Place, texts: Sequence[str], request: str) -> None:
-        """These are what the user sees now."""
+        """Records the texts that the user sees now."""
         self._shown = (place, texts, request)
 
     def hide(self) -> None:
-        """The user has turned to something else: what is edited from here on is not typed against a suggestion."""
+        """Records that no suggestion is shown, so that the next edit does not count as a rejection."""
         self._shown = None
 
     def typed(self, place: Place) -> str | None:
-        """The cursor is here now: what was shown and then typed against is rejected, and its request returned."""
+        """Rejects the shown texts if the user typed something else; returns their request, else None."""
         if self._shown is None or self._shown[0].uri != place.uri:
             return None
         origin, texts, request = self._shown
@@ -101,7 +101,7 @@ class Suggestions:
         return request
 
     def reject(self, place: Place, text: str) -> None:
-        """Do not suggest this text at this place again."""
+        """Rejects a text: it is not suggested at this place again."""
         self._rejected.append(_key(place, text))
 
     def rejected(self, place: Place, text: str) -> bool:
@@ -109,13 +109,13 @@ class Suggestions:
         return _key(place, text) in self._rejected
 
     def forget(self, uri: str) -> None:
-        """Forget a document that was closed."""
+        """Drops the suggestions of a closed document."""
         for request in [name for name, kept in self._kept.items() if kept.place.uri == uri]:
             del self._kept[request]
 
 
 def distinct(texts: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The texts that are not empty and were not among those before, with their index."""
+    """Yields the texts that are not blank and differ from all earlier ones, with their index."""
     seen: set[str] = set()
     for index, text in enumerate(texts):
         if text.strip() and text.strip() not in seen:
@@ -124,7 +124,7 @@ def distinct(texts: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def _remainder(origin: Place, text: str, place: Place) -> str | None:
-    """What is left of a text suggested at ``origin`` once the user has typed from there to ``place``."""
+    """Returns the rest of a text suggested at ``origin`` after the user typed from there to ``place``, or None."""
     if origin.uri != place.uri:
         return None
     typed = _typed(origin.before[-COMPARED:], text, place.before)
@@ -132,20 +132,20 @@ def _remainder(origin: Place, text: str, place: Place) -> str | None:
         return None
     rest = text[len(typed) :]
     for size in _closed(place.after, origin.after):
-        if rest.endswith(place.after[:size]):  # the text itself has them as well
+        if rest.endswith(place.after[:size]):  # the text contains the closers, too
             return rest[: len(rest) - size] or None
     return None
 
 
 def _closed(after: str, origin: str) -> Iterator[int]:
-    """How many brackets and quotes the editor may have closed as they were typed, in front of the text as it was."""
+    """Yields how many brackets and quotes the editor may have inserted before the old suffix while the user typed."""
     for size in range(MAX_CLOSED + 1):
         if set(after[:size]) <= _CLOSERS and _begins(after[size:], origin):
             yield size
 
 
 def _typed(anchor: str, text: str, before: str) -> str | None:
-    """The beginning of ``text`` with which ``before`` goes on behind ``anchor``."""
+    """Returns the beginning of ``text`` that follows ``anchor`` at the end of ``before``, or None."""
     at = before.find(anchor, max(0, len(before) - len(anchor) - len(text)))
     while at != -1:
         typed = before[at + len(anchor) :]
@@ -156,7 +156,7 @@ def _typed(anchor: str, text: str, before: str) -> str | None:
 
 
 def _begins(after: str, origin: str) -> bool:
-    """Whether a text begins as it did; a short one has to be the same to its end."""
+    """Whether a text begins with the old suffix; a short suffix must be equal as a whole."""
     return after.startswith(origin[:COMPARED]) and (len(origin) >= COMPARED or len(after) == len(origin))
 
 

@@ -1,4 +1,4 @@
-"""Whether a suggestion helps at a cursor, and whether it may have several lines."""
+"""Decides whether a suggestion helps at a cursor, and whether it may have several lines."""
 
 import re
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from typing import Literal
 
 from lacuna_model.core.regions import one_line
 
-# What may stand behind the cursor on its line when a suggestion comes by itself: closing brackets, quotes and
-# punctuation that an editor puts there, or nothing.
+# The allowed rest of the line after the cursor for a suggestion without a request: nothing, or closing brackets,
+# quotes and punctuation that an editor inserts.
 _CLOSERS = re.compile(r"[\s)\]}\"'`]*[:{;,]?\s*")
 _OPENS_BLOCK = re.compile(r"([:{(\[]|=>|->|\b(do|then|begin|else|try))\s*$")
 _BLANK = re.compile(r"\s*")
@@ -26,10 +26,10 @@ class Cursor:
 
 
 def shape(cursor: Cursor, multiline: Literal["auto", "always", "never"], *, invoked: bool) -> Shape:
-    """What to suggest at a cursor.
+    """Returns the shape of the suggestion for a cursor.
 
-    Nothing inside a word; unless it was asked for, nothing in front of text that goes on, and nothing behind a
-    statement that is complete. A block may have several lines where one has just been opened, or on request.
+    There is none inside a word and, unless ``invoked``, none before further text on the line or after a complete
+    statement. A suggestion may have several lines on request or where a block has just been opened.
     """
     if _in_word(cursor):
         return "none"

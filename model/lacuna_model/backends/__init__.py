@@ -1,4 +1,4 @@
-"""The kinds of models behind one door: what each keeps of a context, and what reads its canvases.
+"""One interface to all kinds of models: the cache that each keeps of a context, and the reader of its canvases.
 
-It may import every package but the engine.
+It may import every package below the engine and its sessions.
 """

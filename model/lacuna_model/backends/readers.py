@@ -1,6 +1,6 @@
-"""The kinds of models behind one door: what each keeps of a document's context, and what reads its canvases.
+"""One interface to all kinds of models: loads them, and makes their context caches and canvas readers.
 
-Fill-in-the-middle models keep the context encoded; open diffusion checkpoints read the whole text anew in each pass.
+Fill-in-the-middle models keep the context encoded; open diffusion checkpoints read the whole text again in each pass.
 """
 
 from collections.abc import Sequence
@@ -32,9 +32,9 @@ Cache = NoCache | FimContext
 
 
 def load(model: str, *, threads: int = 0, device: str = "") -> Loaded:
-    """A model of the registry by its name, a GGUF file with fill-in-the-middle tokens, or the model in a folder.
+    """Load a model of the registry by name, a GGUF file with fill-in-the-middle tokens, or the model in a folder.
 
-    Raises ModelNotFoundError, WeightsError or, where the ``device`` is not here, DeviceError.
+    Raises ModelNotFoundError, WeightsError or, where the ``device`` is missing, DeviceError.
     """
     folder = models.folder(model)
     if folder is not None and not Checkpoint(folder).is_causal:
@@ -43,7 +43,7 @@ def load(model: str, *, threads: int = 0, device: str = "") -> Loaded:
 
 
 def load_tokenizer(name: str) -> Tokenizer:
-    """The tokenizer of a model alone: of the registry, of a GGUF file, or of the checkpoint in a folder."""
+    """Load only the tokenizer of a model: of the registry, of a GGUF file, or of the checkpoint in a folder."""
     folder = models.folder(name)
     if folder is not None:
         return Checkpoint(folder).tokenizer()
@@ -51,7 +51,7 @@ def load_tokenizer(name: str) -> Tokenizer:
 
 
 def load_checkpoint(folder: Path, device: torch.device, dtype: torch.dtype | None = None) -> LoadedCheckpoint:
-    """The checkpoint in a folder; without a ``dtype`` in bfloat16 on a GPU, else in float32."""
+    """Load the checkpoint in a folder; without a ``dtype`` in bfloat16 on a GPU, else in float32."""
     checkpoint = Checkpoint(folder)
     config, tokenizer = checkpoint.config, checkpoint.tokenizer()
     dtype = dtype or (torch.bfloat16 if device.type == "cuda" else torch.float32)
@@ -60,23 +60,23 @@ def load_checkpoint(folder: Path, device: torch.device, dtype: torch.dtype | Non
 
 
 def new_cache(model: Loaded) -> Cache:
-    """What a model keeps of a document's context, as yet nothing."""
+    """An empty cache for the context of one document."""
     if isinstance(model, LoadedCheckpoint):
         return NoCache()
     return FimContext(model.transformer, model.tokenizer, model.fim.suffix, model.cache_dtype)
 
 
 def opening(model: Loaded, request: InfillRequest) -> Sequence[int]:
-    """The tokens in front of the open file's text: the snippets, and what the model's format begins with."""
+    """The tokens before the open file's text: the snippets, and the first tokens of the model's format."""
     if isinstance(model, LoadedFim):
         return prompt_head(model.fim, model.tokenizer, request.snippets, request.path)
     return [model.tokenizer.document_id, *model.tokenizer.encode(join(request.snippets))]
 
 
 def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment], options: DecodeOptions) -> Reader:
-    """What reads the canvases of a request; ``known`` is what drafts are looked for in.
+    """The reader of a request's canvases; drafts come from the segments in ``known``.
 
-    Checkpoints go without drafts, for nothing verifies them there.
+    Checkpoints get no drafts, since they cannot verify them.
     """
     if isinstance(model, LoadedCheckpoint):
         return WholeSequenceModel(model, layout)

@@ -1,7 +1,7 @@
-"""Reads canvases with a model that sees all of a text at once, both ways: the whole sequence anew in every pass.
+"""Reads canvases with a bidirectional model, which reads the whole sequence again in every pass.
 
-Such a checkpoint (Dream, LLaDA) has no exact cache, for every token of the context sees the slots. What stands
-between the gaps is one text, each canvas in its place, masks where slots are open.
+Such a checkpoint (Dream, LLaDA) has no exact cache, since every context token attends to the slots. The sequence is the
+text between the gaps with each canvas in its place, and masks in open slots.
 """
 
 from collections.abc import Generator, Iterable, Sequence
@@ -22,7 +22,7 @@ from lacuna_model.tokens.tokenizer import Tokenizer
 
 @dataclass(frozen=True, slots=True)
 class LoadedCheckpoint:
-    """A model that reads whole sequences, ready to run; attention is in ``dtype``."""
+    """A model that reads whole sequences, ready to run; ``dtype`` is that of attention."""
 
     name: str
     config: ModelConfig
@@ -33,19 +33,19 @@ class LoadedCheckpoint:
 
 
 class NoCache:
-    """What is kept of a document's context: nothing, since every pass reads it anew."""
+    """The cache of a model that keeps nothing, since every pass reads the whole context."""
 
     num_bytes = 0
 
     def updating(self, layout: Layout, *, ahead: bool = False) -> Generator[None, None, UpdateCounts]:
-        """Counts the context's tokens, without a pause."""
+        """Count the context's tokens, without a pause."""
         yield from ()
         total = len(layout.opening) + sum(map(len, layout.segments))
         return UpdateCounts(total=total, encoded=total)
 
 
 class WholeSequenceModel:
-    """One request's canvases, read by passes over the whole text."""
+    """Reads one request's canvases with passes over the whole text."""
 
     def __init__(self, model: LoadedCheckpoint, layout: Layout) -> None:
         self.passes = 0
@@ -76,15 +76,15 @@ class WholeSequenceModel:
         return Marginals(seen.ids, seen.logp, seen.entropy, anywhere=True)
 
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
-        """Nothing: the next pass reads what the blocks hold."""
+        """Do nothing: the next pass reads the tokens of all blocks."""
 
     def withdraw(self) -> bool:
-        """Nothing was proposed without asking the model."""
+        """False: every proposed token comes from a pass."""
         return False
 
     @torch.inference_mode()
     def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
-        """What one pass over nothing but masks makes of fills of these lengths (a pseudo-likelihood)."""
+        """Score fills with a pseudo-likelihood: one pass over masks only, in the lengths of the fills."""
         blocks = self._logits([()] * len(fills), [[None] * len(fill) for fill in fills])
         said = [
             float(logits.log_softmax(-1)[torch.arange(len(fill)), torch.tensor(fill)].sum())
@@ -95,7 +95,7 @@ class WholeSequenceModel:
         return float(sum(said) / length**0.5)
 
     def _logits(self, done: Sequence[Sequence[int]], slots: Sequence[Sequence[int | None]]) -> list[Tensor]:
-        """Logits [B, V] of every gap's slots, in one pass over the text with its gaps filled so."""
+        """Logits [B, V] of every gap's slots, in one pass over the text with these blocks in its gaps."""
         model, config = self._model.transformer, self._model.config
         assert config.mask_id is not None
         ids = [*self._before]
@@ -106,7 +106,7 @@ class WholeSequenceModel:
             places.append(range(len(ids) - config.shift, len(ids) - config.shift + len(block)))
             ids += [config.mask_id if token is None else token for token in block]
             ids += text
-        ids.append(self._eog_id)  # such models end every text they were trained on
+        ids.append(self._eog_id)  # in training every text ended with it
         device = model.final_norm.device
         x = model.embed(torch.tensor([ids], device=device))
         hidden = model.hidden(x, torch.arange(len(ids), device=device), NoStore(self._model.dtype))

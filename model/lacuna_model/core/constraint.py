@@ -1,7 +1,7 @@
-"""What the denoise loop asks of a constraint, and the constraint that allows everything.
+"""The protocol between the denoise loop and a constraint, and the constraint that allows everything.
 
-The loop owns the canvas; a constraint only sees views of it, free of torch, and answers which of the proposed
-commits may happen. It is asked once a step through ``admit`` and once at the end through ``finish``.
+The loop owns the canvas. A constraint sees only views of it, free of torch, and decides which of the proposed commits
+may happen: once a step through ``admit``, and once at the end through ``finish``.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ EMPTY_LOGP: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
 class GapView:
     """One gap as the constraint sees it.
 
-    ``done`` holds the token ids of finished blocks (they never change again), ``slots`` the current block: a token
-    id where committed, None where open. The end-of-gap id in ``slots`` closes the fill; slots behind it do not
-    count. ``ids`` [slots, K] and ``logp`` [slots, K] are the model's best candidates per slot, best first (the
-    end-of-gap id may be among them). ``budget`` is how many more tokens may follow behind this block. ``prefix`` is the
-    text in front of the gap that its tokens say anew (the healed token): they begin with it, the fill's text does not.
-    ``tentative`` says that the last tokens in front of the first open slot may be masked again.
+    ``done`` holds the token ids of finished blocks, which never change again. ``slots`` is the current block: a token
+    id where committed, None where open. The end-of-gap id in ``slots`` closes the fill; slots after it do not count.
+    ``ids`` [slots, K] and ``logp`` [slots, K] are the model's candidates per slot, best first (the end-of-gap id may be
+    among them), with their log-probabilities. ``budget`` is how many more tokens may follow this block. ``prefix`` is
+    the healed text: the bytes before the gap that the gap's tokens repeat and the fill's text leaves out.
+    ``tentative``: the last tokens before the first open slot may be masked again.
     """
 
     done: tuple[int, ...]
@@ -39,9 +39,9 @@ class GapView:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A slot of a gap's current block receives a token.
+    """Gives a slot of a gap's current block a token.
 
-    ``edit`` where it replaces a committed one, ``tentative`` where it may be taken back by a ``Remask``.
+    ``edit``: it replaces a committed token. ``tentative``: a ``Remask`` may take it back.
     """
 
     gap: int
@@ -53,7 +53,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Remask:
-    """The committed slots of a gap's current block from ``slot`` on, up to the first open one, are open again."""
+    """Opens the committed slots of a gap's current block again, from ``slot`` up to the first open one."""
 
     gap: int
     slot: int
@@ -61,7 +61,7 @@ class Remask:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The last word over a fill: one text per gap, or None where no valid fill is known."""
+    """The final decision about the fills: one text per gap, or None where no valid fill is known."""
 
     status: Literal["ok", "no_valid_fill"]
     fills: tuple[str, ...] | None
@@ -79,42 +79,41 @@ class ConstraintStats:
 
 
 class Constraint(Protocol):
-    """Decides which proposed commits may happen, so that the end result holds what it promises."""
+    """Decides which proposed commits may happen, so that the complete fills satisfy it."""
 
     @property
     def stats(self) -> ConstraintStats:
-        """What came of this fill's checks so far."""
+        """The counts of this fill's checks so far."""
         ...
 
     @property
     def active(self) -> bool:
-        """Whether anything is checked at all; an unknown language is filled unconstrained and reported so."""
+        """Whether anything is checked at all; files in an unknown language are filled unconstrained and reported so."""
         ...
 
     def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
-        """The commits that may happen, a subset of ``proposal`` except where a token was swapped for another.
+        """Return the commits that may happen: a subset of ``proposal``, except where a token is swapped for another.
 
-        Some may be tentative, which a later call confirms, by any other commit in their gap, or takes back.
-        An empty answer defers: the loop runs another pass and asks again, and the constraint must let a later
-        call through or the loop ends the fill through ``finish``.
+        Some may be tentative; a later call confirms them, by any other commit in their gap, or takes them back. An
+        empty answer defers: the loop asks again a limited number of times, and then ends the fill through ``finish``.
         """
         ...
 
     def confirms(self, gap: int, view: GapView) -> bool:
-        """Whether the tentative tokens of a gap may stay, as far as that can be told without further tokens."""
+        """Whether the tentative tokens of a gap may stay, as far as that can be decided without further tokens."""
         ...
 
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
-        """The final, fresh check of the complete fills; ``truncate`` allows cutting at a line (a deadline ran out)."""
+        """Check the complete fills once more; ``truncate`` allows cutting at a line end (a deadline ran out)."""
         ...
 
     def close(self) -> None:
-        """Nothing more will be asked: what is still searched for may end."""
+        """End any search that still runs; no further call follows."""
         ...
 
 
 class TokenText(Protocol):
-    """How a constraint turns token ids into bytes and back."""
+    """Turns token ids into bytes and back, for a constraint."""
 
     eog_id: int
     vocab_size: int
@@ -133,7 +132,7 @@ class TokenText(Protocol):
 
 
 class Unconstrained:
-    """Admits everything; the result is what the canvas holds."""
+    """Admits everything; the result is the text on the canvas."""
 
     active = False
 
@@ -146,15 +145,15 @@ class Unconstrained:
         return list(proposal)
 
     def confirms(self, gap: int, view: GapView) -> bool:
-        """Whatever is committed may stay."""
+        """True: all committed tokens may stay."""
         return True
 
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
-        """The fills as they stand, with incomplete UTF-8 at the end dropped."""
+        """The fills as committed, without incomplete UTF-8 at the end."""
         return Verdict("ok", tuple(fill_text(gap, self._tokens, truncate=truncate) for gap in gaps))
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """Do nothing."""
 
 
 def fill_tokens(gap: GapView, eog_id: int) -> list[int]:

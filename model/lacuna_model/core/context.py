@@ -1,4 +1,4 @@
-"""From a document and its gaps to the tokens that a model reads: the text around the gaps, healed where it was cut."""
+"""Lays out a document and its gaps as the tokens that a model reads, with token healing where a cursor cut the text."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from typing import Protocol, TypeVar
 
 Result = TypeVar("Result")
 
-# Words of four and more tokens that one token may still come to are too few to look for.
+# Tokens that healing gives back at most. Words of four and more tokens rarely begin a longer token.
 MOST_HEALED = 3
-# Characters at the end of a text that tell how it goes on.
+# Characters at the end of a text that decide how it is tokenized with what follows.
 LOOKED_AT = 120
 
 
 class TextTokenizer(Protocol):
-    """What the layout needs of a tokenizer."""
+    """The part of a tokenizer that the layout needs."""
 
     def encode(self, text: str) -> list[int]:
         """Token ids of plain text."""
@@ -32,8 +32,8 @@ class TextTokenizer(Protocol):
 class Gap:
     """The gap number ``index`` of a layout.
 
-    ``prefix`` are the last bytes before the gap. They are given back to the canvas (token healing), for a text cut at
-    a cursor rarely ends where a token of natural text would end: the fill has to begin with them.
+    ``prefix`` are the last bytes before the gap, which the fill has to begin with (token healing): a text cut at a
+    cursor rarely ends where a token of natural text would end.
     """
 
     index: int
@@ -42,9 +42,10 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The tokens of the text around n gaps: n + 1 ``segments``, without what is healed at the end of each.
+    """The tokens of the text around n gaps: n + 1 ``segments``, without the healed bytes at the end of each.
 
-    ``opening`` are the tokens in front of the first segment: snippets of other files, and what the format begins with.
+    ``opening`` are the tokens before the first segment: snippets of other files, and the first tokens of the prompt
+    format.
     """
 
     opening: tuple[int, ...]
@@ -61,7 +62,7 @@ class UpdateCounts:
 
 
 def finished(steps: Generator[object, None, Result]) -> Result:
-    """What a generator returns that is run to its end in one go."""
+    """Run a generator to its end and return its value."""
     while True:
         try:
             next(steps)
@@ -71,14 +72,14 @@ def finished(steps: Generator[object, None, Result]) -> Result:
 
 
 def heal(text: str, tokenizer: TextTokenizer) -> tuple[list[int], bytes]:
-    """The tokens in front of a gap, and the bytes at its end that no natural token would end at: the fill has them.
+    """Split the text before a gap into context tokens and the healed bytes that the fill begins with.
 
-    They are those of the last token, or of as many more as one token may begin with (``retu`` is `` ret`` + ``u``, but
-    `` return`` one token), so that a single token can begin with them. Of white space only the last character belongs
-    to the token of the word behind it (as in ``\\n   `` + `` return``, ``\\n`` + ``\\n`` + ``def``), so only that is
-    given back, unless a blank line is one token with the columns of the next. A token that ends a character begun in
-    another (of an emoji, say) stays. Where a line ends in a token of its own, that is given back: a small model fills
-    whole lines better where it says the end of the line in front itself.
+    The healed bytes are those of the last token, or of up to ``MOST_HEALED`` tokens that a longer token begins with
+    (``retu`` is `` ret`` + ``u``, but `` return`` is one token). Of white space only the last character is given back,
+    since only that belongs to the token of the following word (as in ``\\n   `` + `` return``, ``\\n`` + ``\\n`` +
+    ``def``). A blank line below an indented line is an exception, since it may be one token with the next indentation.
+    A token that ends a character begun in another token (of an emoji, say) stays. Where a newline is a token of its
+    own, that token is given back: a small model fills whole lines better if it writes the preceding newline itself.
     """
     if text.endswith("\n") and _is_whole(text[-LOOKED_AT:], tokenizer):
         *ids, last = tokenizer.encode(text)
@@ -95,7 +96,7 @@ def heal(text: str, tokenizer: TextTokenizer) -> tuple[list[int], bytes]:
 
 
 def _is_whole(text: str, tokenizer: TextTokenizer) -> bool:
-    """Whether the tokens of a text stay what they are when a line follows, as indented as its last one or deeper."""
+    """Whether the tokens of a text stay the same when a line follows, as indented as its last one or deeper."""
     last = text.rstrip().rpartition("\n")[2]
     indentation = last[: len(last) - len(last.lstrip())]
     ids = tokenizer.encode(text)
@@ -103,10 +104,10 @@ def _is_whole(text: str, tokenizer: TextTokenizer) -> bool:
 
 
 def _ends_in_space(text: str) -> bool:
-    """Whether a text ends in white space whose last character is no part of the token in front of it."""
+    """Whether a text ends in white space whose last character is not part of the preceding token."""
     if text.endswith("\n\n"):
         above = text[:-2].rpartition("\n")[2]
-        return not above or not above[0].isspace()  # behind an indented line the next one is likely to be, too
+        return not above or not above[0].isspace()  # after an indented line the next one is likely indented too
     return text[-1:] in (" ", "\t") and text[-2:-1].isspace()
 
 

@@ -1,24 +1,24 @@
 """The exception tree of the model side.
 
 LacunaError
-├── RequestError        the request cannot be served as it stands
-├── ModelNotFoundError  no model of that name, or its files are not here
+├── RequestError        the request cannot be served
+├── ModelNotFoundError  no model of that name, or its files are missing
 ├── WeightsError        a weight file is damaged or of another model
 ├── DownloadError       a download failed or was cut off
 │   └── NotPublishedError   the registry has no such package
-├── DeviceError         the device asked for is not here
+├── DeviceError         this machine has no such device
 └── CorpusError         a corpus or a shard is damaged (in ``lacuna_model.train.corpus``)
 
-Every message is one line that says what to do next where there is something to do.
+Every message is one line, and tells the user what to do next where that helps.
 """
 
 
 class LacunaError(Exception):
-    """Anything Lacuna refuses, with one clear line for the user."""
+    """Base of all errors that Lacuna reports to the user, with a message of one line."""
 
 
 class RequestError(LacunaError):
-    """A request that cannot be served as it stands."""
+    """A request that cannot be served, since its values are invalid."""
 
 
 class ModelNotFoundError(LacunaError):

@@ -1,7 +1,7 @@
-"""What a fill is asked with and what it answers: plain structs, free of torch.
+"""The request, the snapshots and the result of a fill, as plain structs without torch.
 
-Offsets are UTF-8 byte offsets into the document's text, as tree-sitter and the model count them. Callers that
-count otherwise (LSP positions, terminal columns) convert at their own border.
+Offsets are UTF-8 byte offsets into the document's text, as tree-sitter and the model count them. Callers that count
+otherwise (LSP positions, terminal columns) convert them.
 """
 
 from typing import Annotated, Literal
@@ -15,18 +15,19 @@ ScheduleName = Literal["entropy", "confidence", "single"]
 
 MAX_CANDIDATES = 8
 
-# What MessagePack has room for. JSON has room for more, and a request travels on in MessagePack.
+# The range of MessagePack integers. JSON allows larger ones, and a request that arrives as JSON is passed on as
+# MessagePack.
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One gap with its options.
 
-    ``start`` and ``end`` are byte offsets; the bytes between them are replaced. ``max_tokens`` bounds the fill, no
-    end is accepted before ``min_tokens``; ``max_lines`` bounds it too where it is not 0, and with ``single_line`` it
-    ends before the first newline. ``regex`` (whole fill; linear, so without look-around and back-references),
-    ``json_schema`` and the word lists ``must_contain`` and ``must_not_contain`` constrain the text of this region
-    beside the syntax of its file.
+    ``start`` and ``end`` are byte offsets; the fill replaces the bytes between them. The fill has at most
+    ``max_tokens`` tokens and at least ``min_tokens``, and at most ``max_lines`` lines (0: any number). With
+    ``single_line`` it ends before the first newline. ``regex`` (matches the whole fill; linear time, so without
+    look-around and back-references), ``json_schema`` and the word lists ``must_contain`` and ``must_not_contain``
+    constrain the text of this region in addition to the syntax of its file.
     """
 
     start: Int64
@@ -44,7 +45,7 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Snippet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The ``text`` of another file, ``path``, that the model reads as context.
 
-    ``reason`` says why it was chosen, and ``score`` how well it fits: more is better.
+    ``reason`` tells the user why it was chosen; a higher ``score`` means that it fits better.
     """
 
     path: str
@@ -66,10 +67,10 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``steps`` bounds the forward passes per block of slots (0: as many as the schedule needs; 1: everything in one
     pass). ``schedule`` chooses the slots to commit: ``entropy_bound`` (nats) and ``confidence`` steer the two adaptive
     ones; ``single`` commits one slot a step. ``corrections`` is the number of committed slots that may change.
-    ``temperature`` 0 takes the best token, else tokens are drawn with ``seed``. ``deadline_ms`` 0 means none. With
-    ``syntax`` nothing is committed that would add a syntax error, and with ``prior`` the open file and its workspace
-    draft what the model then verifies. With ``encode_only`` nothing is filled: the context is encoded for the requests
-    to come, and the result keeps the text.
+    ``temperature`` 0 takes the best token, otherwise tokens are drawn with ``seed``. ``deadline_ms`` 0 means none. With
+    ``syntax`` no token is committed that would add a syntax error. With ``prior`` drafts from the open file and its
+    workspace are proposed, and the model verifies them. With ``encode_only`` nothing is filled: the context is encoded
+    for later requests, and the result keeps the text.
     """
 
     schedule: ScheduleName = "entropy"
@@ -88,9 +89,9 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A document and the regions to fill in it, ordered and disjoint.
 
-    ``candidates`` asks for so many different sets of fills, best first. ``workspace`` is the root folder of the
-    project that the document belongs to ("": none is read), ``diagnostics`` are what is said of the document itself;
-    both help to choose what else the model reads, unless ``snippets`` says it.
+    ``candidates`` asks for that many different sets of fills, best first. ``workspace`` is the root folder of the
+    project that the document belongs to ("": none is read). ``diagnostics`` are those of the document itself. Both help
+    to choose snippets of other files, unless ``snippets`` gives them.
     """
 
     text: str
@@ -115,9 +116,9 @@ class SlotView(msgspec.Struct, frozen=True):
 class Snapshot(msgspec.Struct, frozen=True):
     """The canvas after one step: per region its text so far in ``fills`` and its ``slots``.
 
-    ``step`` is 0 while a long context is being encoded, before anything is drafted.
-    ``nfe``, ``corrections``, ``vetoes``, ``deferrals`` and ``constraint_ms`` are of the fill so far, as in FillStats.
-    Like ``step`` they begin anew where regions too far apart for one window are filled group after group.
+    ``step`` is 0 while a long context is being encoded, before anything is drafted. ``nfe``, ``corrections``,
+    ``vetoes``, ``deferrals`` and ``constraint_ms`` are counted so far, as in FillStats. Like ``step`` they start from
+    zero for each group of regions where regions are too far apart for one window.
     """
 
     step: int
@@ -131,14 +132,13 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class FillStats(msgspec.Struct, frozen=True):
-    """What a fill took.
+    """Counts and times of a fill.
 
-    ``nfe`` counts every forward pass over open slots; ``steps`` are turns of the denoise loop and ``tokens`` those of
-    the delivered fills. The context has ``context_tokens``, of which ``cached_tokens`` came from the cache.
-    ``corrections`` counts committed slots that changed, ``vetoes`` tokens that the constraint refused and
-    ``deferrals`` how often it let nothing through; where ``constrained`` is false there was none. Times are
-    milliseconds; ``encode_ms`` and ``constraint_ms``, the time that the loop waited for the constraint, are part of
-    ``ms``.
+    ``nfe`` counts every forward pass over open slots, ``steps`` the turns of the denoise loop, ``tokens`` those of the
+    delivered fills. The context has ``context_tokens``; ``cached_tokens`` of them came from the cache. ``corrections``
+    counts committed slots that changed, ``vetoes`` tokens that the constraint refused, and ``deferrals`` how often it
+    admitted nothing; ``constrained`` is false where there was no constraint. Times are milliseconds: ``ms`` in total,
+    ``encode_ms`` for the context, and ``constraint_ms`` that the loop waited for the constraint.
     """
 
     nfe: int = 0
@@ -158,10 +158,10 @@ class FillStats(msgspec.Struct, frozen=True):
 class InfillResult(msgspec.Struct, frozen=True):
     """The end of a fill: ``fills`` has one text per region; ``text`` is the whole document after filling.
 
-    Where ``status`` is not ok, ``message`` says why. ``stats`` are what it took.
-    ``alternatives`` are further sets of fills, next best first, where the request asked for several candidates; there
-    may be fewer than asked for. ``confidence`` has for every line of each of the ``fills`` how likely the fill is the
-    wanted one up to the end of that line, in 0..1; nothing for regions that were left as they were.
+    Where ``status`` is not ok, ``message`` gives the reason. ``alternatives`` are further sets of fills, next best
+    first, where the request asked for several candidates; there may be fewer than asked for. ``confidence`` has for
+    every line of each fill the probability, in 0..1, that the fill is right up to the end of that line; it is empty for
+    regions that were left unchanged.
     """
 
     status: Status

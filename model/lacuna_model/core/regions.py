@@ -1,4 +1,4 @@
-"""Regions of a document: checked, grouped by what one window can hold, and spliced with their fills."""
+"""Checks the regions of a document, groups those that fit one window, and splices fills into the text."""
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -9,18 +9,18 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Region
 from lacuna_model.core.stopping import LineLimit, StopRule
 
-# Regions of one window: no more than training had, and no further apart than the window can show.
+# Bounds of one window: as many gaps as in training, and no further apart than the window reaches.
 MAX_GAPS = 8
 MAX_SPAN_BYTES = 3000
 
 
 def one_line(tail: str) -> bool:
-    """Whether a fill at a cursor is of one line: where text stands behind the cursor on its line, the ``tail``."""
+    """Whether a fill at a cursor is a single line: it is if the rest of the cursor's line, the ``tail``, has text."""
     return bool(tail.strip())
 
 
 def at_cursor(at: int, tail: str, max_tokens: int, max_lines: int = 0) -> Region:
-    """The region at a cursor, of at most ``max_lines`` lines (0: any number), and of one in front of a ``tail``."""
+    """The region at the byte offset ``at``: at most ``max_lines`` lines (0: any number), one line before a ``tail``."""
     single = max_lines == 1 or one_line(tail)
     return Region(at, at, max_tokens, max_lines=1 if single else max_lines, single_line=single)
 
@@ -44,11 +44,10 @@ def check(regions: Sequence[Region], text: bytes) -> None:
 
 
 def newlines(text: bytes, regions: Sequence[Region]) -> list[str]:
-    """The newline that each fill ends with because it is lines of their own in front of an indented one, else "".
+    """The newline that each fill ends with because its region is whole lines before an indented line, else "".
 
-    Whoever fills such a gap need not write it, so it is the text's: a token of natural text has the newline and the
-    indentation behind it in one, and a fill that had to end between the two seldom did (24 of 150 single lines passed
-    their tests, with nearly twice the tokens that 32 passed with when the newline stood behind the gap).
+    The newline is put into the text after the gap, so that the fill need not write it: a token of natural text joins a
+    newline with the following indentation, and a fill rarely ends between the two.
     """
     found = []
     for region, end in zip(regions, texts_between(text, regions)[1:], strict=True):
@@ -62,14 +61,14 @@ def newlines(text: bytes, regions: Sequence[Region]) -> list[str]:
 
 
 def spaced(text: bytes, regions: Sequence[Region], lines: Sequence[str]) -> tuple[bytes, list[Region]]:
-    """The text with ``lines``, a newline or nothing, behind every region, and the regions in it."""
+    """The text with ``lines``, a newline or nothing, inserted after every region, and the regions moved accordingly."""
     end = [msgspec.structs.replace(region, start=region.end) for region in regions]
     added = accumulate(map(len, lines[:-1]), initial=0)
     return splice(text, end, lines), [_shifted(region, by) for region, by in zip(regions, added, strict=True)]
 
 
 def closed(fills: Sequence[str], lines: Sequence[str]) -> tuple[str, ...]:
-    """The first fills with the ``lines`` that they end with; one that is empty adds no line."""
+    """The fills with their ``lines`` at the end; an empty fill and one that ends with a newline get none."""
     pairs = zip(fills, lines, strict=False)
     return tuple(fill + line if fill and not fill.endswith("\n") else fill for fill, line in pairs)
 
@@ -94,10 +93,10 @@ def grouped(regions: Sequence[Region], text: bytes) -> Iterator[range]:
 def moved(
     text: bytes, regions: Sequence[Region], fills: Sequence[str], group: range, later: Sequence[str] = ()
 ) -> tuple[bytes, list[Region]]:
-    """The text with the first regions filled, and the regions of ``group`` where they stand in it.
+    """The text with the regions before ``group`` filled, and the regions of ``group`` at their new offsets.
 
-    Regions of later groups are left out of the text, since what stands in them (a marker, say) is not to be read, or
-    hold what is in ``later`` for them.
+    Each region after the group holds its text in ``later``; without ``later`` it is empty, since the text in it (a
+    marker, say) must not be read.
     """
     end = regions[group.stop - 1].end
     coming = [_shifted(region, -end) for region in regions[group.stop :]]
@@ -127,7 +126,7 @@ def splice(text: bytes, regions: Sequence[Region], fills: Sequence[str]) -> byte
 
 
 def stop_rules(text: bytes, regions: Sequence[Region]) -> Iterator[StopRule]:
-    """Where the fill of each region ends: as the text behind it would be repeated, or with the last line it takes."""
+    """The rule that ends the fill of each region: where it repeats the suffix, or at its last allowed line."""
     for index, region in enumerate(regions):
         after = text[region.end :].decode()
         following = regions[index + 1 : index + 2]

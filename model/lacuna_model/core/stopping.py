@@ -1,4 +1,4 @@
-"""When a left-to-right model has filled a gap: the stop rule that every baseline shares."""
+"""The stop rule: decides when a left-to-right model has filled a gap. Baselines use the same rule."""
 
 import re
 from collections.abc import Sequence
@@ -9,26 +9,26 @@ from lacuna_model.core.params import Region
 
 # What a line within a block may begin with at the left edge: nothing, white space, a closing bracket.
 _EDGE = ("", " ", "\t", "\r", ")", "]", "}")
-# Shorter parts of a line between two gaps, a comma say, are no sign that the first one ends.
+# A shorter part of a line between two gaps, a comma say, does not end the first one.
 LEAST_PART = 4
 LEAST_LOOPED, MOST_PERIOD = 16, 48
 
 
 @dataclass(frozen=True, slots=True)
 class LineLimit:
-    """How many ``lines`` a region takes; ``keeps_newline`` says that the newline of the last one is the fill's own."""
+    """A limit of ``lines`` for a fill; ``keeps_newline``: the newline of the last line belongs to the fill."""
 
     lines: int
     keeps_newline: bool
 
     @classmethod
     def of(cls, region: Region, after: bytes) -> Self | None:
-        """The limit of a region that ``after`` follows; None where it takes any number."""
+        """The limit of a region that the text ``after`` follows; None where any number of lines is allowed."""
         lines = 1 if region.single_line else region.max_lines
         return cls(lines, not region.single_line and not after.startswith((b"\n", b"\r"))) if lines else None
 
     def cut(self, fill: bytes) -> bytes:
-        """The fill without what lies beyond."""
+        """The fill without the lines beyond the limit."""
         lines = fill.split(b"\n", self.lines)
         if len(lines) <= self.lines:
             return fill
@@ -38,14 +38,14 @@ class LineLimit:
 
 @dataclass(frozen=True, slots=True)
 class StopRule:
-    """Where a growing text ends as a fill.
+    """Finds the end of a fill in a growing text.
 
-    A model that only continues text does not know where the gap ends. The fill ends where the model repeats the
-    first non-blank line of the text after the gap (``resumes``), or where it leaves the indented block that the gap
-    lies in (``in_block``), since what follows then belongs to something else. ``head`` is what stands before the gap
-    on its own line; ``mid_line`` says that ``resumes`` is the rest of a line, so that a line may end with it,
-    ``broken`` that another gap goes on with that line, and ``newline_follows`` that the text after the gap ends the
-    fill's last line. A fill also ends with the last line that its region takes (``limit``).
+    A model that only continues text does not know where the gap ends. The fill ends where the model repeats
+    ``resumes``, the first non-blank line of the text after the gap, or where it leaves the indented block that the gap
+    lies in (``in_block``). A fill also ends with the last line that its region allows (``limit``). ``head`` is the text
+    before the gap on the gap's first line. ``mid_line``: ``resumes`` is the rest of the gap's line, so a line of the
+    fill may end with it. ``broken``: another gap interrupts that line. ``newline_follows``: the text after the gap
+    begins with a newline, which ends the fill's last line.
     """
 
     head: str
@@ -58,7 +58,7 @@ class StopRule:
 
     @classmethod
     def between(cls, before: str, after: str, until: int | None = None, limit: LineLimit | None = None) -> Self:
-        """The rule for the gap between two texts; ``until`` the next gap so many characters of ``after`` follow."""
+        """The rule for the gap between two texts; the next gap, if any, begins ``until`` characters into ``after``."""
         head = before.rpartition("\n")[2]
         first = next((line for line in after.split("\n") if line.strip()), "")
         part = after[:until].lstrip("\n")
@@ -74,9 +74,9 @@ class StopRule:
         return cls(head, resumes, mid_line, in_block and next_line[0].isspace(), newline_follows, broken, limit)
 
     def end(self, text: str, *, final: bool) -> str | None:
-        """The fill where ``text`` has reached its end, else None; ``final`` says that no more text will come.
+        """The fill where ``text`` has reached its end, else None; ``final``: no more text follows.
 
-        A line is judged once it is complete: ``return x`` may still become ``return x + 1``.
+        A line is checked once it is complete: ``return x`` may still become ``return x + 1``.
         """
         kept = self.limit.cut(text.encode()).decode() if self.limit else text
         if kept != text:
@@ -95,15 +95,15 @@ class StopRule:
         return text if final else None
 
     def _last_line_closed(self, text: str) -> str:
-        """Whole lines, with the end of the last one left to the text after the gap where it has that."""
+        """The text; where ``newline_follows``, without trailing white space that contains a newline."""
         return _ended(text, "") if self.newline_follows else text
 
     def _leaves_block(self, line: str, *, opens: bool) -> bool:
-        """Whether a line begins at the left edge where the gap lies further in; a closing bracket may stand there."""
+        """Whether a line begins at the left edge although the gap is indented; a closing bracket is allowed there."""
         return self.in_block and opens and line[:1] not in _EDGE
 
     def _kept(self, line: str, whole: str) -> int | None:
-        """How much of a complete line belongs to the fill where the text after the gap resumes in it, else None."""
+        """How many characters of a complete line belong to the fill where ``resumes`` is found in it, else None."""
         if not self.resumes:
             return None
         if self.mid_line and self.broken:
@@ -114,16 +114,16 @@ class StopRule:
 
 
 def _ended(text: str, newline: str) -> str:
-    """A text with ``newline`` in place of the white space at its end, if that has one."""
+    """A text with ``newline`` in place of the white space at its end, if that contains a newline."""
     bare = text.rstrip()
     return bare + newline if "\n" in text[len(bare) :] else text
 
 
 def looping(tokens: Sequence[int]) -> int | None:
-    """The token with which a text that says the same again and again would go on doing so; None where it does not.
+    """The token that would continue a loop at the end of ``tokens``; None where there is no loop.
 
-    A loop is said twice more in full, and goes on for ``LEAST_LOOPED`` tokens at least: greedy decoding of a small
-    model does not leave one by itself (arXiv 1904.09751).
+    A loop repeats its period at least twice and for at least ``LEAST_LOOPED`` tokens. Greedy decoding of a small model
+    rarely leaves a loop by itself (arXiv 1904.09751).
     """
     for period in range(1, min(MOST_PERIOD, len(tokens) // 3) + 1):
         looped = 0

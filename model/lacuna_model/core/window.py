@@ -1,19 +1,19 @@
-"""Which part of a long document the model reads: a window around the gaps, measured in tokens, at line borders."""
+"""Chooses the part of a long document that the model reads: a window around the gaps, in tokens, cut at line ends."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lacuna_model.core.context import TextTokenizer
 
-# A token of code is about three bytes; windows are cut from this many bytes a token and then counted exactly.
+# A token of code is about three bytes. Windows are first cut at this many bytes a token and then counted exactly.
 BYTES_PER_TOKEN = 6
-# The window's first line is looked for by its text, so that edits far above do not move the window.
+# The window's first line is found by its text, so that edits far above do not move the window.
 SIGNATURE_BYTES = 160
 
 
 @dataclass(frozen=True, slots=True)
 class WindowOptions:
-    """Token budgets of the text before the first gap and after the last, and of the snippets of other files."""
+    """Budgets in tokens for the text before the first gap, the text after the last, and snippets of other files."""
 
     before: int = 768
     after: int = 320
@@ -21,10 +21,10 @@ class WindowOptions:
 
 
 class Window:
-    """Chooses a document's window and keeps it where it is while the text before the gap grows.
+    """Chooses a document's window and keeps its start while the text before the gap grows.
 
-    A window that moved with every keystroke would change every token of *before*; this one stays until the text
-    in it outgrows the budget by a third, or is less than half of it because the cursor went up.
+    A window that moved with every keystroke would change every cached token before the gap. This one moves only when
+    its text exceeds the budget by a third, or falls below half of it because the cursor moved up.
     """
 
     def __init__(self, options: WindowOptions) -> None:
@@ -33,7 +33,7 @@ class Window:
         self._signature = b""
 
     def before(self, text: bytes, tokenizer: TextTokenizer) -> bytes:
-        """The end of ``text`` that is read: the same beginning as last time if that still fits."""
+        """The end of ``text`` that the model reads; it begins where it began last time if that still fits."""
         budget = self._options.before
         start = self._find(text)
         if start >= 0 and len(text) - start <= self._reach:
@@ -51,16 +51,17 @@ class Window:
         return self._options.before * 4 // 3 * BYTES_PER_TOKEN
 
     def _find(self, text: bytes) -> int:
-        """Where the window's first line stands now, -1 where it does not: at the same offset, or edits moved it."""
+        """The offset of the window's first line now: unchanged, or moved by edits; -1 where it is not found."""
         if self._signature and text.startswith(self._signature, self._start):
             return self._start
-        # A short signature may stand anywhere; of a long one the first in reach is right, for lines may repeat.
+        # A short signature may occur anywhere. Of a long one the first occurrence in reach counts, since lines may
+        # repeat.
         if len(self._signature) < SIGNATURE_BYTES:
             return -1
         return text.find(self._signature, max(0, len(text) - self._reach))
 
     def after(self, text: bytes, tokenizer: TextTokenizer) -> bytes:
-        """The beginning of ``text`` that is read; it depends on nothing else, so typing before it changes nothing."""
+        """The beginning of ``text`` that the model reads; it does not depend on the text before the gap."""
         budget = self._options.after
         head = _characters(text[: budget * BYTES_PER_TOKEN])
         while len(ids := tokenizer.encode(head.decode())) > budget:
@@ -87,5 +88,5 @@ def _size(tokens: Sequence[int], tokenizer: TextTokenizer) -> int:
 
 
 def _characters(text: bytes) -> bytes:
-    """A text without the parts of characters that it was cut in."""
+    """A text without the cut characters at its ends."""
     return text.decode("utf-8", errors="ignore").encode()

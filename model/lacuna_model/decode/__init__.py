@@ -1,4 +1,4 @@
-"""The denoise loop: canvases of slots, what a pass says of them, what is committed, and how sure a fill is.
+"""The denoise loop: canvases of slots, the marginals of a pass, the schedule of commits, and the confidence of a fill.
 
-It may import ``core`` and ``tokens``. Which model reads the canvases it does not know.
+It may import ``core`` and ``tokens``. It knows the model only through the protocol ``CanvasModel``.
 """

@@ -1,7 +1,7 @@
 """Several candidates for the same gaps: the first fill, and forks of it that are denoised side by side in one batch.
 
-A fork begins like the first fill up to a place where that was least sure, and has the next best token there. The
-canvases of candidate c are those from ``c * num_gaps`` on. They read the same context and never each other.
+A fork repeats the first fill up to a place of low confidence, and takes the next best token there. The canvases of
+candidate c begin at index ``c * num_gaps``. They read the same context and never each other.
 """
 
 import time
@@ -18,32 +18,33 @@ from lacuna_model.decode import confidence
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.denoise import CanvasModel, Ending, denoise, shown
 
-# Where several fills are wanted any token will do that was not ruled out: those are thousands of nats behind.
+# A fork may take any token that was not ruled out; ruled-out tokens are thousands of nats below the best.
 POSSIBLE = 50.0
-CALL_SECONDS = 0.5  # of the constraints of all candidates, the last of them not cut short
+CALL_SECONDS = 0.5  # for the constraints of all candidates in one call; a running one is not cut short
 
 Fills = tuple[str, ...]
-# What the fills of a candidate begin with, a run of tokens for every gap.
+# The first tokens of a candidate's fills, a run of tokens for every gap.
 Begins = Sequence[Sequence[int]]
 
 
 def forks(canvases: Sequence[Canvas], count: int, within: float, eog_id: int) -> list[Begins]:
-    """How up to ``count`` forks of the finished ``canvases`` begin, those first whose rivals were the most likely.
+    """The first tokens of up to ``count`` forks of the finished ``canvases``, those with the likeliest rivals first.
 
-    A rival is ``within`` so many nats of the token that was taken. Gaps that do not fork keep their fills.
+    A rival's log-probability is less than ``within`` nats below that of the token taken. Gaps that do not fork keep
+    their fills.
     """
     fills = [[*canvas.tokens(), eog_id] for canvas in canvases]
     rivals = sorted(
         (gap_to_best, gap, place, token)
         for gap, canvas in enumerate(canvases)
         for place, (gap_to_best, token) in canvas.rivals.items()
-        if gap_to_best < within and place < len(fills[gap])  # an end may have cut off what was committed ahead
+        if gap_to_best < within and place < len(fills[gap])  # an end may have cut off a slot that was committed ahead
     )
     return [[*fills[:gap], [*fills[gap][:place], token], *fills[gap + 1 :]] for _, gap, place, token in rivals[:count]]
 
 
 def likeliest_first(found: Iterable[Fills], likelihood: Callable[[Fills], float]) -> list[Fills]:
-    """The different fills in ``found``, and where there are several the likeliest first."""
+    """The different fills in ``found``, the likeliest first."""
     different = list(dict.fromkeys(found))
     return sorted(different, key=likelihood, reverse=True) if len(different) > 1 else different
 
@@ -60,18 +61,18 @@ def total(stats: Iterable[ConstraintStats]) -> ConstraintStats:
 class SideBySide:
     """The constraints of all candidates as one; its verdict is that of the first candidate that found a fill.
 
-    ``found`` are the fills of all that did, each with the first candidate that has them.
+    ``found`` maps the fills of all candidates to the first candidate that has them.
     """
 
     def __init__(self, constraints: Sequence[Constraint], num_gaps: int) -> None:
         self._constraints = constraints
         self._num_gaps = num_gaps
-        self._next = 0  # whose turn it is
+        self._next = 0  # the candidate to be served next
         self.found: dict[Fills, int] = {}
 
     @property
     def active(self) -> bool:
-        """Whether anything is checked at all; the candidates share one language."""
+        """Whether anything is checked at all; all candidates have the same language."""
         return self._constraints[0].active
 
     @property
@@ -80,9 +81,9 @@ class SideBySide:
         return total(constraint.stats for constraint in self._constraints)
 
     def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
-        """What each candidate's constraint lets through of its own commits.
+        """The commits of each candidate that its own constraint admits.
 
-        Once they took long together, the others have their turn in the next call.
+        Once the constraints have taken ``CALL_SECONDS`` of CPU time, the remaining candidates wait for the next call.
         """
         admitted: list[Commit | Remask] = []
         started = time.thread_time()
@@ -97,7 +98,7 @@ class SideBySide:
         return admitted
 
     def confirms(self, gap: int, view: GapView) -> bool:
-        """What the candidate's constraint says of its gap."""
+        """Whether the candidate's constraint confirms its gap."""
         return self._constraints[gap // self._num_gaps].confirms(gap % self._num_gaps, view)
 
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
@@ -112,7 +113,7 @@ class SideBySide:
         return next((verdict for verdict in verdicts if verdict.fills is not None), verdicts[0])
 
     def close(self) -> None:
-        """Ends what is searched for, for all candidates."""
+        """End the searches of all candidates."""
         for constraint in self._constraints:
             constraint.close()
 
@@ -124,7 +125,7 @@ class SideBySide:
 
 
 class Reader(CanvasModel, Protocol):
-    """A model that reads canvases, and can tell which of several fills is the likeliest."""
+    """A model that reads canvases and scores complete fills."""
 
     @property
     def passes(self) -> int:
@@ -132,9 +133,9 @@ class Reader(CanvasModel, Protocol):
         ...
 
     def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
-        """A score to compare fills of all gaps by, given as tokens: their log-probability over their length's root.
+        """Score the fills of all gaps, given as tokens: their log-probability over the square root of their length.
 
-        Without the root short fills win and empty ones most of all, with the length itself long ones do.
+        Without the root, short and empty fills would win; divided by the length itself, long ones would.
         """
         ...
 
@@ -151,8 +152,9 @@ class Attempt:
 class Candidates:
     """Finds the fills of a request: a first one, and forks of it where several are wanted.
 
-    ``attempt`` makes what is denoised, for candidates that begin so. ``found`` has the fills, likeliest first, and
-    ``confidence`` for each how likely every line of every gap is, as :mod:`lacuna_model.decode.confidence` has it.
+    ``attempt`` makes the model, canvases and constraints for candidates that begin with the given tokens. ``found`` has
+    the fills, likeliest first. ``confidence`` maps each to its probability per gap and line, as
+    :mod:`lacuna_model.decode.confidence` computes it.
     """
 
     def __init__(
@@ -179,7 +181,7 @@ class Candidates:
 
     @property
     def checks(self) -> ConstraintStats:
-        """What came of the checks of all attempts."""
+        """The summed constraint counters of all attempts."""
         return total(attempt.constraint.stats for attempt in self._attempts)
 
     @property
@@ -188,7 +190,7 @@ class Candidates:
         return self._attempts[0].constraint.active
 
     def denoise(self, cancelled: Callable[[], bool], deadline: float | None) -> Generator[Snapshot, None, Ending]:
-        """Run the loop, and once more where there are forks; a first fill stands where the deadline ends those."""
+        """Run the loop, then once more over the forks; if the deadline ends the second run, the first fill is kept."""
         (first,) = self._attempts
         ending = yield from self._turns(first, cancelled, deadline)
         if ending.verdict.fills is not None:
@@ -227,7 +229,7 @@ class Candidates:
     def _turns(
         self, attempt: Attempt, cancelled: Callable[[], bool], deadline: float | None
     ) -> Generator[Snapshot, None, Ending]:
-        """One loop; what is shown is the first candidate, as it was left where the loop is that of its forks."""
+        """Run one loop; snapshots show the first candidate, in its final state while the forks are denoised."""
         loop = denoise(
             attempt.model,
             attempt.canvases,

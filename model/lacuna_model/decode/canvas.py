@@ -1,4 +1,4 @@
-"""The canvas: the slots that stand for the gaps, block by block."""
+"""The canvas: the slots of one gap, filled block by block."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ Key = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Marginals:
-    """What a pass says of the slots of a block: candidates [B, K] best first, their log-probabilities, entropy [B].
+    """The result of a pass for a block's slots: candidates [B, K] best first, log-probabilities [B, K], entropy [B].
 
-    They reach as far as the pass does: nothing is known of slots behind the last row. ``exact`` counts the leading
-    open slots whose candidates hold beside each other: the base has read the tokens in front of each, so that they may
-    be committed in one go. Else that is the first open slot alone, or, where the model reads ``anywhere`` equally
-    well, the surest. Of a gap that ``waits`` for others nothing is committed yet.
+    Slots after the last row were not read. ``exact`` counts the leading open slots whose candidates hold together: the
+    model has read the tokens before each, so they may be committed at once. Otherwise only the first open slot may, or,
+    where the model reads ``anywhere`` equally well, the one with the lowest entropy. Nothing is committed in a gap that
+    ``waits`` for others.
     """
 
     ids: NDArray[np.int64]
@@ -36,11 +36,11 @@ class Marginals:
 class Canvas:
     """One gap's slots while it is filled.
 
-    ``done`` are the tokens of finished blocks, ``slots`` the current block (None: open). ``budget`` is how many
-    tokens may follow behind this block. Of several candidates for one gap each has a canvas, which begins with the
-    tokens of ``begin``. The ``tentative`` slots may yet be open again. ``rivals`` has for places, counted over all
-    blocks, the next best token and by how many nats it was behind the one that stands there, and ``log_probs`` the
-    log-probability that the model gave the token there.
+    ``done`` are the tokens of finished blocks, ``slots`` the current block (None: open). ``budget`` is how many tokens
+    may follow this block. Each candidate for a gap has a canvas of its own, which begins with the tokens of ``begin``.
+    The ``tentative`` slots may be opened again. ``rivals`` and ``log_probs`` are keyed by place, counted over all
+    blocks: the next best token and how many nats it was below the committed one; and the log-probability that the model
+    gave the committed token.
     """
 
     gap: Gap
@@ -58,7 +58,7 @@ class Canvas:
     closed: bool = False
 
     def open_block(self) -> None:
-        """Put the current block's tokens to the finished ones and open the next, as large as the budget allows."""
+        """Append the current block's tokens to the finished ones and open the next, as large as the budget allows."""
         self.done += [token for token in self.slots if token is not None]
         size = min(self.block_size, self.budget)
         self.slots = [None] * size
@@ -67,17 +67,17 @@ class Canvas:
 
     @property
     def key(self) -> Key:
-        """What tells a canvas from the others of a request: its candidate, and the number of its gap."""
+        """Identifies the canvas within its request: its candidate, and the number of its gap."""
         return self.candidate, self.gap.index
 
     @property
     def least(self) -> int:
-        """How many tokens come before any end: those asked for, and the healed one that is none of the fill's own."""
+        """How many tokens must precede an end: ``min_tokens``, and one for the healed text."""
         return self.min_tokens + bool(self.gap.prefix)
 
     @property
     def room(self) -> int:
-        """How many tokens the current block and those behind it may hold."""
+        """How many tokens the current block and the following ones may hold."""
         return len(self.slots) + self.budget
 
     @property
@@ -86,9 +86,9 @@ class Canvas:
         return next((i for i, token in enumerate(self.slots) if token is None), len(self.slots))
 
     def commit(self, slot: int, token: int, eog_id: int, *, tentative: bool = False) -> None:
-        """Give a slot its token; end-of-gap cuts the block behind it and closes the fill once all before is filled.
+        """Give a slot its token; end-of-gap cuts off the later slots and closes the fill once no slot is open.
 
-        What is not tentative itself confirms what was.
+        A commit that is not tentative confirms the tentative ones.
         """
         self.tentative = self.tentative | {slot} if tentative else set()
         self.slots[slot] = token
@@ -100,9 +100,9 @@ class Canvas:
             self.closed = True
 
     def remember(self, slot: int, token: int, seen: Marginals) -> None:
-        """Keep what was said of the token that a slot receives, and its rival, where it is the best one.
+        """Record the log-probability of the token that a slot receives, and its rival if the token is the best one.
 
-        Nothing was said of slots that the pass did not reach: the constraint fills them, too.
+        A slot that the pass did not read, which the constraint may fill, gets ``UNKNOWN_LOG_PROB``.
         """
         place = len(self.done) + slot
         if slot >= len(seen.ids):
@@ -123,7 +123,7 @@ class Canvas:
 
     @property
     def begun(self) -> Sequence[int]:
-        """The tokens of ``begin`` that are still to come in the current block, from the frontier on."""
+        """The tokens of ``begin`` that are still to be committed in the current block, from the frontier on."""
         return self.begin[len(self.done) + self.frontier : len(self.done) + len(self.slots)]
 
     @property
@@ -132,10 +132,9 @@ class Canvas:
         return None not in self.slots
 
     def close_by_rule(self, tokens: TokenText, is_confirmed: Callable[[], bool]) -> None:
-        """Close the fill where its rule ends it: it never repeats what stands behind the gap.
+        """Close the fill where its stop rule ends it, so that it never repeats the text after the gap.
 
-        Not at tokens that may yet be taken back, unless they ``is_confirmed``: what is closed can be nothing else any
-        more.
+        Tentative tokens that are not ``is_confirmed`` prevent this, since a closed fill cannot change any more.
         """
         if self.stop is None:
             return

@@ -1,7 +1,7 @@
-"""How likely a fill is what is wanted, line by line: what the model said of its tokens when they were committed.
+"""The probability that a fill is right, line by line, from the log-probabilities of its tokens at commit time.
 
-The sum of their log-probabilities tells right fills from wrong ones, but is too sure of itself at both ends, so it is
-calibrated (Platt scaling, as in arXiv 1706.04599) on gaps as they are when a line is being typed.
+Their sum separates right fills from wrong ones but is overconfident at both ends. It is calibrated (Platt scaling, as
+in arXiv 1706.04599) on gaps like those at a cursor while a line is being typed.
 """
 
 import math
@@ -13,30 +13,30 @@ import msgspec
 
 from lacuna_model.core.constraint import TokenText
 
-# What a token counts that the model did not offer: the constraint, or what led out of a loop, put it there.
+# The log-probability of a token that was not among the model's candidates: the constraint or the loop breaker chose it.
 UNKNOWN_LOG_PROB = -12.0
-# Less than this makes no difference.
+# Lower sums make no difference.
 LEAST = -60.0
 
 
 class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The log-odds of a fill: ``constant``, and what each nat that the model said of its tokens counts (``slope``)."""
+    """The log-odds that a fill is right: ``constant`` plus ``slope`` times the log-probability (nats) of its tokens."""
 
     constant: float
     slope: float
 
     def probability(self, log_prob: float) -> float:
-        """How likely a text is the wanted one whose tokens had this log-probability together, in 0..1."""
+        """The probability, in 0..1, that a text is right whose tokens have this summed log-probability."""
         return 1 / (1 + math.exp(-self.constant - self.slope * max(log_prob, LEAST)))
 
     def log_prob(self, probability: float) -> float:
-        """The log-probability that :meth:`probability` takes to this one."""
+        """The log-probability for which :meth:`probability` returns this value."""
         return (math.log(probability / (1 - probability)) - self.constant) / self.slope
 
 
 @cache
 def fitted() -> Calibration:
-    """The numbers that ship with the package; ``lacuna train confidence`` fits them."""
+    """The calibration that ships with the package; ``lacuna train confidence`` fits it."""
     text = resources.files("lacuna_model.decode").joinpath("confidence.json").read_bytes()
     return msgspec.json.decode(text, type=Calibration)
 
@@ -44,11 +44,11 @@ def fitted() -> Calibration:
 def of_lines(
     fill: str, canvas: Sequence[int], log_probs: Mapping[int, float], prefix: bytes, tokens: TokenText
 ) -> tuple[float, ...]:
-    """For every line of a delivered ``fill``: how likely it is right up to the end of that line.
+    """For every line of a delivered ``fill``: the probability that it is right up to the end of that line.
 
-    ``canvas`` are the tokens that the loop ended with, the first of which repeat the healed ``prefix``. ``log_probs``
-    has the log-probability of each by its place, and after the last that of the end. Where the fill is not what the
-    canvas says, the constraint has made it, and it is as likely as a token that was never offered.
+    ``canvas`` are the tokens that the loop ended with; the first of them repeat the healed ``prefix``. ``log_probs``
+    has the log-probability of each by its place, and after the last that of the end. From the first byte where the fill
+    differs from the canvas, the constraint wrote it, and ``UNKNOWN_LOG_PROB`` is added once.
     """
     text = fill.encode()
     pieces = [tokens.token_bytes(token) for token in canvas]
@@ -63,7 +63,7 @@ def of_lines(
 
 
 def _line_ends(text: bytes) -> Iterator[int]:
-    """Where each line of a text ends, in front of its newline; a text has at least one line."""
+    """The offset of each line's end, before its newline; a text has at least one line."""
     end = text.find(b"\n")
     while end >= 0:
         yield end

@@ -1,4 +1,4 @@
-"""THE denoise loop: one for every model, cache, schedule and constraint."""
+"""The denoise loop: one for every model, cache, schedule and constraint."""
 
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -14,7 +14,7 @@ from lacuna_model.core.params import DecodeOptions, SlotState, SlotView, Snapsho
 from lacuna_model.decode import schedule
 from lacuna_model.decode.canvas import Canvas, Marginals
 
-# How often a constraint that finds no witness is asked: it searches further each time.
+# How often a constraint that admits nothing is asked; it searches further each time.
 MAX_DEFERRALS = 16
 
 Outcome = Literal["ok", "no_valid_fill", "deadline", "cancelled"]
@@ -24,7 +24,7 @@ class CanvasModel(Protocol):
     """Reads canvases: one forward pass over the open blocks of all gaps."""
 
     def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
-        """Marginals of every open canvas (None for closed ones), priors and guidance mixed in."""
+        """The marginals of every open canvas, drafts of the prior included; None for closed canvases."""
         ...
 
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
@@ -32,13 +32,13 @@ class CanvasModel(Protocol):
         ...
 
     def withdraw(self) -> bool:
-        """Take back the least sure of what was proposed without asking the model; whether there was any."""
+        """Withdraw the least certain of the tokens proposed without a pass; return whether there were any."""
         ...
 
 
 @dataclass(slots=True)
 class Counts:
-    """What the loop counts, and the milliseconds that it waited for the constraint."""
+    """The loop's counters, and the milliseconds that it waited for the constraint."""
 
     steps: int = 0
     corrections: int = 0
@@ -47,7 +47,7 @@ class Counts:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """The time inside is spent on the constraint."""
+        """Add the time spent inside to ``constraint_ms``."""
         began = time.perf_counter()
         yield
         self.constraint_ms += (time.perf_counter() - began) * 1e3
@@ -55,7 +55,7 @@ class Counts:
 
 @dataclass(slots=True)
 class Ending:
-    """How the loop ended."""
+    """How the loop ended: the outcome, the constraint's verdict and the counts."""
 
     outcome: Outcome
     verdict: Verdict
@@ -72,11 +72,11 @@ def denoise(
     cancelled: Callable[[], bool],
     deadline: float | None,
 ) -> Generator[Snapshot, None, Ending]:
-    """Fill ``canvases`` step by step, yielding a snapshot after each; returns how it ended.
+    """Fill ``canvases`` step by step, yielding a snapshot after each; return the outcome and the verdict.
 
-    ``deadline`` is a ``time.monotonic`` instant. Both it and ``cancelled`` are looked at before every pass, and before
-    a constraint that let nothing through is asked again; there is a snapshot then, too, for a search for a first
-    witness may take long, and others wait for their turn.
+    ``deadline`` is a ``time.monotonic`` instant in seconds. The loop checks it and ``cancelled`` before every pass, and
+    before it asks a constraint again that admitted nothing. It yields a snapshot then, too: the search for a first
+    witness may take long, and other requests wait for their turn.
     """
 
     def late() -> bool:
@@ -123,7 +123,7 @@ def denoise(
         if not admitted:
             if cancelled() or late():
                 continue
-            break  # there is no witness, and another pass would see the same: the constraint has the last word
+            break  # there is no witness, and another pass would propose the same: end through ``finish``
         _apply(canvases, marginals, admitted, tokens.eog_id, counts)
         with counts.waiting():
             for gap, canvas in enumerate(canvases):
@@ -143,7 +143,7 @@ def denoise(
 def shown(
     loop: Generator[Snapshot, None, Ending], show: Callable[[Snapshot], Snapshot]
 ) -> Generator[Snapshot, None, Ending]:
-    """The same loop, its snapshots as ``show`` makes them."""
+    """The same loop, with ``show`` applied to its snapshots."""
     while True:
         try:
             seen = next(loop)
@@ -165,7 +165,7 @@ def _apply(
         if isinstance(commit, Remask):
             canvas.remask(commit.slot)
         elif canvas.closed or commit.slot >= len(canvas.slots):
-            continue  # an end-of-gap of this very step has cut the slot off
+            continue  # an end-of-gap of this step has cut the slot off
         elif seen is not None and commit.edit:
             canvas.remember(commit.slot, commit.token, seen)
             canvas.slots[commit.slot] = commit.token
@@ -180,7 +180,7 @@ def _is_confirmed(constraint: Constraint, canvas: Canvas, gap: int) -> bool:
 
 
 def _next_block(model: CanvasModel, canvases: Sequence[Canvas]) -> None:
-    """No block can take more: the gaps whose own is full get their next one, as far as their budget goes."""
+    """No block has an open slot: open the next block of the gaps whose block is full, as far as their budget allows."""
     for canvas in canvases:
         if not canvas.closed and canvas.is_full and canvas.budget == 0:
             canvas.closed = True
@@ -194,7 +194,7 @@ def _next_block(model: CanvasModel, canvases: Sequence[Canvas]) -> None:
 def snapshot(
     counts: Counts, canvases: Sequence[Canvas], marginals: Sequence[Marginals | None], tokens: TokenText
 ) -> Snapshot:
-    """What stands on the canvases now: committed tokens, and the best draft of every open slot.
+    """The canvases now: committed tokens, and the best draft of every open slot up to the first that was not read.
 
     The confidence of a token is the probability that the model gave it last.
     """

@@ -1,4 +1,4 @@
-"""What logits over open slots come to: what cannot stand is ruled out, the rest is summed up as candidates."""
+"""Turns logits over open slots into marginals: rules out impossible tokens and keeps the best candidates."""
 
 import torch
 from torch import Tensor
@@ -8,14 +8,18 @@ from lacuna_model.decode.canvas import Canvas, Marginals
 from lacuna_model.tokens.prefixes import PrefixTable
 
 NUM_CANDIDATES = 12
-# A logit that rules a token out; finite, so that sums stay numbers.
+# The logit of a token that is ruled out; finite, so that sums stay finite.
 RULED_OUT = -1e4
-# A fill ends where the end is at least this probable: it outweighs many ways to go on that are all unlikely.
+# A fill ends where end-of-gap is at least this probable: many continuations that are each unlikely do not outweigh it.
 END_SHARE = 0.4
 
 
 def restrict(canvas: Canvas, logits: Tensor, prefixes: PrefixTable, eog_id: int) -> Tensor:
-    """Rule out what cannot stand in a block [B, V]: no text, a start without the healed text, an end too early."""
+    """Rule out impossible tokens in the logits [B, V] of a block, in place, and return the logits.
+
+    Ruled out are special tokens other than end-of-gap, starts that do not repeat the healed text, and an end that is
+    too early.
+    """
     logits.index_fill_(1, prefixes.specials_but(eog_id), RULED_OUT)
     early = canvas.least - len(canvas.done)
     if early > 0:
@@ -30,22 +34,22 @@ def restrict(canvas: Canvas, logits: Tensor, prefixes: PrefixTable, eog_id: int)
 
 
 def only(row: Tensor, allowed: Tensor) -> None:
-    """Rule out all tokens of a row [V] but the ``allowed`` ids [N]."""
+    """Rule out all tokens of a row [V] except the ``allowed`` ids [N]."""
     kept = row[allowed].clone()
     row.fill_(RULED_OUT)
     row[allowed] = kept
 
 
 def summary(rows: Tensor, eog_id: int) -> Marginals:
-    """The marginals of log-probabilities ``rows`` [R, V], which are not to be used any more."""
+    """The marginals of log-probabilities ``rows`` [R, V], which are overwritten."""
     ids, logp, entropy = unmask(_end_if_likely(rows, eog_id), NUM_CANDIDATES)
     return Marginals(ids.numpy(force=True), logp.numpy(force=True), entropy.numpy(force=True))
 
 
 def _end_if_likely(rows: Tensor, eog_id: int) -> Tensor:
-    """Let end-of-gap be the best candidate where its probability is over ``END_SHARE``, and only there.
+    """Make end-of-gap the best candidate where its probability is over ``END_SHARE``, and only there.
 
-    It competes with all tokens together, not with the best of them: many ways to go on are no reason to end.
+    It is compared with all tokens together, not with the best one: many ways to continue are no reason to end.
     """
     end = rows[:, eog_id].clone()
     rows[:, eog_id] = RULED_OUT

@@ -10,14 +10,15 @@ from lacuna_model.core.params import DecodeOptions
 from lacuna_model.core.stopping import looping
 from lacuna_model.decode.canvas import Canvas, Marginals
 
-# WeDLM prefers positions beside committed text: every slot of distance costs this much entropy (nats).
+# As in WeDLM, positions next to committed text come first: every slot of distance costs this much entropy (nats).
 DISTANCE_COST = 0.02
 
 
 def draw(seen: Marginals, frontier: int, temperature: float, generator: np.random.Generator) -> Marginals:
-    """The marginals with a token drawn at ``temperature`` in front of every slot's candidates (Gumbel's trick).
+    """Put a token drawn at ``temperature`` first among every slot's candidates (Gumbel's trick).
 
-    What the base said behind a slot holds for its best token only: where another is drawn, exactness ends.
+    ``exact`` ends after the first slot whose drawn token is not the best one, since the later slots were read after the
+    best.
     """
     scores = seen.logp / temperature + generator.gumbel(size=seen.logp.shape)
     order = np.argsort(-scores, axis=1)
@@ -28,7 +29,7 @@ def draw(seen: Marginals, frontier: int, temperature: float, generator: np.rando
 
 
 def without_loop(seen: Marginals, canvas: Canvas) -> Marginals:
-    """The marginals with the token last at the frontier with which the fill would say the same once more."""
+    """The marginals with the token that would continue a loop moved to the end of the frontier's candidates."""
     token = looping(canvas.tokens())
     if token is None or canvas.is_full or token not in seen.ids[canvas.frontier]:
         return seen
@@ -44,7 +45,7 @@ def propose(
 ) -> list[Commit]:
     """The commits of this step over all gaps, best first; at least one for every gap that is still open.
 
-    ``steps_left`` counts this step: at 1 everything open is committed.
+    ``steps_left`` includes this step: at 1 all open slots are committed. Gaps that wait get none.
     """
     proposal: list[tuple[float, Commit]] = []
     for index, (canvas, seen) in enumerate(zip(canvases, marginals, strict=True)):
@@ -59,8 +60,8 @@ def propose(
 def _choose(canvas: Canvas, seen: Marginals, options: DecodeOptions, steps_left: int) -> list[tuple[float, int]]:
     """Slots of one gap with their cost, cheapest first.
 
-    The frontier slot, or as many slots from it on as are exact, costs nothing: what stands in front of it is known. To
-    a model that reads anywhere equally well no slot comes first but the surest.
+    The frontier slot and the exact slots after it cost nothing: all tokens before them are known. For a model that
+    reads anywhere equally well, only the slot with the lowest entropy costs nothing.
     """
     opened = [slot for slot, token in enumerate(canvas.slots[: len(seen.entropy)]) if token is None]
     free = 0 if seen.anywhere else 1 if options.schedule == "single" else max(seen.exact, 1)
@@ -83,8 +84,8 @@ def _accept(costs: Sequence[tuple[float, int]], seen: Marginals, options: Decode
         # Fast-dLLM (arXiv 2505.22618): every slot whose best token is likely enough.
         sure = [cost == 0.0 or np.exp(seen.logp[slot, 0]) >= options.confidence for cost, slot in costs]
         return next((i for i, good in enumerate(sure) if not good), len(sure))
-    # EB-Sampler (arXiv 2505.24857): the summed entropies of all but one slot bound the error of taking the slots as
-    # independent; the one is the frontier here, on which all others depend.
+    # EB-Sampler (arXiv 2505.24857): the summed entropies of all but one slot bound the error of treating the slots as
+    # independent. The exempt slot is the frontier, on which the others depend.
     totals = np.cumsum([cost for cost, _ in costs])
     return int((totals <= options.entropy_bound).sum())
 
@@ -92,9 +93,9 @@ def _accept(costs: Sequence[tuple[float, int]], seen: Marginals, options: Decode
 def corrections(
     canvases: Sequence[Canvas], marginals: Sequence[Marginals | None], budget: int, eog_id: int
 ) -> list[Commit]:
-    """Committed slots whose token has become improbable while another is sure: at most ``budget`` edits.
+    """Edits of committed tokens that became improbable where another token is nearly certain: at most ``budget``.
 
-    LLaDA2.1 edits at a confidence of 0.9; the old token must have fallen below 0.05 besides.
+    As in LLaDA2.1 the new token needs a confidence of 0.9; the old one must also have fallen below 0.05.
     """
     found: list[tuple[float, Commit]] = []
     for index, (canvas, seen) in enumerate(zip(canvases, marginals, strict=True)):

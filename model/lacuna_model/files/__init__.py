@@ -1,4 +1,4 @@
-"""Which files of a workspace may be read, and reading them safely: ignore files, secrets, links, limits.
+"""Decides which files of a workspace may be read, and reads them safely: ignore files, secrets, links, limits.
 
 It may import ``core`` and ``hub``.
 """

@@ -1,4 +1,4 @@
-"""Secrets inside a text, neither to be learned nor quoted: private keys, service tokens, random-looking passwords."""
+"""Finds secrets in a text that must not be quoted or learned: private keys, service tokens, random passwords."""
 
 import math
 import re
@@ -24,14 +24,13 @@ _TOKENS = (
     r"eyJ[A-Za-z0-9_-]{15,}\.eyJ[A-Za-z0-9_-]{15,}\.[A-Za-z0-9_-]{15,}",
 )
 _KNOWN = tuple(re.compile(token) for token in _TOKENS)
-# The password of an address; what stands for one in an example is in braces, angles or capitals, or a usual word.
+# The password in a URL. Placeholders in examples are in braces, angles or capitals, or a usual word.
 _ADDRESS = re.compile(r"://[^\s:/@'\"]{0,100}:([^\s:/@'\"]{4,200})@[\w.-]")
 _PLACEHOLDER = re.compile(
     r"[${<\[(%*]|\A[A-Z_]+\Z|(?i:pass(word)?|secret|example|changeme|token|test|user|root|admin)\w{0,8}\Z"
 )
 _NAMES = r"(?:secret|token|passw(?:or)?d|api_?key|access_?key|private_?key|credential)"
-# The rest of a line of YAML, INI or a shell's environment that gives a secret its value, without quotes around it; and
-# what may stand in front of that rest.
+# A line of YAML, INI or a shell's environment that gives a secret an unquoted value; and the start of such a line.
 _REST = re.compile(
     rf"(?im){_NAMES}[\w.-]{{0,60}}[ \t]*[:=][ \t]*([A-Za-z0-9+/=_.!@#%^&*~-]{{8,200}})[ \t]*(?:[#;].*)?$"
 )
@@ -49,7 +48,7 @@ _ENTROPY_RANDOM = 4.6
 
 
 def holds_credential(text: str) -> bool:
-    """Whether a file holds something that looks like a key, a token or a password."""
+    """Whether a text holds something that looks like a key, a token or a password."""
     if any(token.search(text) for token in _KNOWN):
         return True
     if any(not _PLACEHOLDER.match(m[1]) for m in _ADDRESS.finditer(text)):
@@ -62,30 +61,30 @@ def holds_credential(text: str) -> bool:
 
 
 def entropy(text: str) -> float:
-    """Return the Shannon entropy of the characters, in bits a character."""
+    """The Shannon entropy of the characters, in bits per character."""
     counts = Counter(text).values()
     return -sum(count / len(text) * math.log2(count / len(text)) for count in counts)
 
 
 def _begins_line(text: str, at: int) -> bool:
-    """Whether nothing but the beginning of a name stands in front of a place in its line."""
+    """Whether only the beginning of a name precedes an offset in its line."""
     return _HEAD.fullmatch(text, text.rfind("\n", 0, at) + 1, at) is not None
 
 
 def _is_random(text: str) -> bool:
-    """Whether nobody would think a value up: of letters and digits, or in base 16, where 4 bits a digit are most."""
+    """Whether a value looks random, by its entropy: letters and digits, or hexadecimal (at most 4 bits per digit)."""
     if _is_hex(text):
         return entropy(text) > _ENTROPY_HEX
     return _mixed(text) and entropy(text) > _ENTROPY_ASSIGNED
 
 
 def _is_hex(text: str) -> bool:
-    """Whether a value is a long number in base 16, with digits and letters."""
+    """Whether a value is a long hexadecimal number, with digits and letters."""
     return _HEX.fullmatch(text) is not None and any(map(str.isdigit, text)) and any(map(str.isalpha, text))
 
 
 def _is_password(text: str) -> bool:
-    """Whether a value without quotes is random, or as a person makes up a password: letters, digits and a mark."""
+    """Whether an unquoted value is random, or like a password that a person chose: letters, digits and a symbol."""
     if _PLACEHOLDER.match(text):
         return False
     if len(text) >= 16 and _is_random(text):
@@ -95,12 +94,12 @@ def _is_password(text: str) -> bool:
 
 
 def _named(text: str, value: re.Match[str]) -> bool:
-    """Whether the name that a quoted value is given to says that it is a secret."""
+    """Whether a quoted value is assigned to a name that suggests a secret."""
     return _NAMED.search(text[max(0, value.start() - 40) : value.start()]) is not None
 
 
 def _mixed(text: str) -> bool:
-    """Random tokens mix digits with both cases; long identifiers and paths rarely do."""
+    """Whether a text has digits and both cases, as random tokens do; long identifiers and paths rarely do."""
     digits = sum(character.isdigit() for character in text)
     cases = any(c.islower() for c in text) and any(c.isupper() for c in text)
     return cases and digits >= 3 and not _ALPHABET.search(text)

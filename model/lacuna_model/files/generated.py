@@ -1,4 +1,4 @@
-"""Files that no person wrote: what compilers, bundlers and package managers leave behind."""
+"""Recognises files that compilers, bundlers and package managers generated."""
 
 import re
 
@@ -17,12 +17,12 @@ _MAX_MEAN_LINE = 100
 
 
 def generated_name(name: str) -> bool:
-    """Whether a file's name says that it was generated."""
+    """Whether a file's name shows that it was generated."""
     return _NAME.fullmatch(name) is not None
 
 
 def generated_head(text: str) -> bool:
-    """Whether the head of a file says that it was generated."""
+    """Whether the first characters of a file announce that it was generated."""
     return _HEAD.search(text[:_HEAD_CHARACTERS]) is not None
 
 

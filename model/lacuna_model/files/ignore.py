@@ -10,20 +10,20 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 from lacuna_model.files.opening import read_within
 from lacuna_model.files.root import find_repository
 
-# Later ones outrank earlier ones of the same folder. A `.lacunaignore` that says `*` switches a workspace off.
+# Later ones outrank earlier ones of the same folder. A `.lacunaignore` with the line `*` switches a workspace off.
 IGNORE_FILES = (".git/info/exclude", ".gitignore", ".lacunaignore")
 IGNORE_NAMES = frozenset(name.rpartition("/")[2] for name in IGNORE_FILES)
-# An ignore file that is longer says nothing; git's own are links as little as these.
+# A longer ignore file is not read, nor is one that is a link; git does not follow such links either.
 MOST_BYTES = 1_000_000
-# A line has at most so many `**`: each more may stand for any number of folders, and a match tries all of them.
+# The most `**` of a line: each may match any number of folders, and a match tries all combinations.
 MOST_ANY_DEPTH = 4
-# In a pattern of pathspec: any run of characters but `/`, and what stands for a part of a name without being one.
+# In a regular expression from pathspec: any run of characters except `/`; and a literal between two such runs.
 _ANY = r"\[\^/\]\*"
 _PIECE = re.compile(rf"{_ANY}((?:\\.|\[\^/\](?!\*)|\[[^\]]+\](?!\*)|[^\[\](){{}}.*+?|\\^$/])+)(?={_ANY})")
 
 
 class IgnoreRules:
-    """The ignore files that hold in a folder: its own outrank those of the folders above it."""
+    """The ignore rules of a folder; its own files outrank those of the folders above it."""
 
     def __init__(self, folder: Path, above: "IgnoreRules | None" = None) -> None:
         self._above = above
@@ -34,7 +34,7 @@ class IgnoreRules:
 
     @classmethod
     def of(cls, root: Path) -> "IgnoreRules":
-        """The rules of a workspace: where it lies inside a repository, those of the folders above it hold too."""
+        """The rules of a workspace, with those of the folders above it up to the root of its repository."""
         repository = find_repository(root) or root
         above = None
         for folder in reversed([root, *root.parents]):
@@ -46,7 +46,7 @@ class IgnoreRules:
     def ignores(self, path: str) -> bool:
         """Whether git would leave out ``path``, absolute with forward slashes; that of a folder ends in a slash.
 
-        The folders above it are taken to have been looked at: nothing below an ignored folder can be kept.
+        The caller must have checked the folders above it: nothing inside an ignored folder can be kept.
         """
         rules: IgnoreRules | None = self
         while rules is not None:
@@ -59,7 +59,7 @@ class IgnoreRules:
 
 
 def _names(pattern: re.Pattern[str], path: str) -> bool:
-    """Whether a pattern means this very file or folder; pathspec lets it mean what lies inside as well."""
+    """Whether a pattern matches this very file or folder; pathspec's patterns also match what lies inside."""
     return any(match.end() == len(path) for match in pattern.finditer(path))
 
 
@@ -69,20 +69,20 @@ def _lines(folder: Path, name: str) -> list[str]:
 
 
 def _compiled(lines: Iterable[str]) -> Iterable[tuple[bool, re.Pattern[str]]]:
-    """Each line as a pattern, and whether it leaves out what it means or keeps it."""
+    """Each line as a pattern, and whether it ignores the paths it matches (else it keeps them)."""
     for line in lines:
-        # To git `a/**` is what lies inside `a`, to pathspec `a` as well.
+        # In git `a/**` matches what is inside `a`, in pathspec also `a` itself.
         line = _shallow(f"{line.rstrip()}/*" if line.rstrip().endswith("/**") else line)
         try:
             pattern = GitIgnoreSpecPattern(line)
-        except GitIgnorePatternError:  # git too passes over what is no pattern
+        except GitIgnorePatternError:  # git also skips lines that are no pattern
             continue
         if pattern.include is not None and pattern.regex is not None:
             yield pattern.include, re.compile(_atomic(pattern.regex.pattern))
 
 
 def _shallow(line: str) -> str:
-    """A line with few `**`: one that has more means all between its first and its last one, or nothing if it keeps."""
+    """A line with few `**`: if there are more, the first to the last become one, and a `!` line is dropped."""
     if line.count("**") <= MOST_ANY_DEPTH:
         return line
     if line.startswith("!"):
@@ -91,9 +91,9 @@ def _shallow(line: str) -> str:
 
 
 def _atomic(pattern: str) -> str:
-    """A pattern that matches the same, but tries each place of a literal between two `*` once.
+    """A pattern that matches the same, but tries only the first place of a literal between two `*`.
 
-    The first place that a literal is found at is as good as any later one, as long as another `*` follows. Without
-    that a line of many stars takes years.
+    Any later place is equivalent as long as another `*` follows. Without this, a line with many stars takes exponential
+    time.
     """
     return _PIECE.sub(r"(?>[^/]*?\1)", pattern)

@@ -1,7 +1,7 @@
-"""Reads a workspace's files without leaving it: no links, nothing but regular files, never more than a limit.
+"""Reads a workspace's files without leaving it: no links, only regular files, never more than a limit.
 
-A link may lead anywhere, a pipe never ends, a device has no size. So each folder on the way is opened without
-following links, and the next name is looked up in it: what a name stands for may change, what is open does not.
+A link may lead anywhere, a pipe may never end, a device has no size. Each folder on the way is opened without following
+links, and the next name is looked up in it. So a path that is exchanged meanwhile cannot redirect the read.
 """
 
 import os
@@ -9,16 +9,16 @@ import stat
 from pathlib import Path
 
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-# A pipe that nobody writes to is opened at once, and then turns out to be none of ours.
+# Non-blocking, so that opening a pipe without a writer returns at once; it is refused afterwards.
 _FILE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 def read_within(root: Path, file: Path, limit: int) -> bytes | None:
-    """The bytes of a file below ``root``, itself a path that may be a link; None where they may not be read.
+    """The bytes of a file below ``root``, which may itself be a link; None where it may not be read.
 
-    That is where it lies elsewhere, is no regular file, or has more than ``limit`` bytes, and where it is a link or a
-    folder on the way is.
+    That is a file outside ``root``, one that is not regular or has more than ``limit`` bytes, a link, and a file in a
+    folder that is a link.
     """
     root, file = root.absolute(), file.absolute()
     if not file.is_relative_to(root) or ".." in file.parts:
@@ -29,15 +29,15 @@ def read_within(root: Path, file: Path, limit: int) -> bytes | None:
         return None
     try:
         return _read(descriptor, limit)
-    except OSError:  # the medium is gone, say
+    except OSError:  # e.g. the medium was removed
         return None
     finally:
         os.close(descriptor)
 
 
 def _opened(root: Path, parts: tuple[str, ...]) -> int:
-    """A descriptor of the file that is reached through ``parts``; raises OSError."""
-    if os.open not in os.supports_dir_fd:  # Windows: there is a moment between the look and the opening
+    """Open the file reached through ``parts`` and return its descriptor; raises OSError."""
+    if os.open not in os.supports_dir_fd:  # Windows: not atomic, the path may change between check and opening
         if any(path.is_symlink() for path in _ways(root, parts)):
             raise OSError("a link")
         return os.open(root.joinpath(*parts), _FILE)
@@ -57,7 +57,7 @@ def _ways(root: Path, parts: tuple[str, ...]) -> list[Path]:
 
 
 def _read(descriptor: int, limit: int) -> bytes | None:
-    """All of a regular file; None where it is none, or too long."""
+    """All bytes of a regular file; None where it is not regular, or too long."""
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
         return None

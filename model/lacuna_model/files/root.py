@@ -1,4 +1,4 @@
-"""Which folder is the workspace of a file that was named alone."""
+"""Finds the workspace of a single file."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ _PROJECT_FILES = ("pyproject.toml", "package.json")
 
 
 def find_root(file: Path) -> Path | None:
-    """The repository that a file lies in, else the nearest folder above with a project file; None where neither is."""
+    """The repository of a file, else the nearest folder above with a project file; None where there is neither."""
     folder = file.resolve().parent
     found = (f for f in (folder, *folder.parents) if any((f / name).is_file() for name in _PROJECT_FILES))
     return find_repository(folder) or next(found, None)

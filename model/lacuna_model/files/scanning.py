@@ -1,9 +1,8 @@
-"""Which files of a workspace may be read, and their text.
+"""Decides which files of a workspace may be read, and reads their text.
 
-Left out are what git ignores, hidden folders (version control and the state of tools), dependencies and virtual
-environments, secrets, generated and binary files, and files over the limits. Links are not followed, so nothing
-outside the workspace is read. ``.lacunaignore``, written like ``.gitignore``, leaves out more; with the line ``*``
-it switches a workspace off.
+Left out are files that git ignores, hidden folders, dependencies and virtual environments, secrets, generated and
+binary files, and files over the limits. Links are not followed, so nothing outside the workspace is read.
+``.lacunaignore``, written like ``.gitignore``, leaves out more; its line ``*`` switches a workspace off.
 """
 
 import os
@@ -23,9 +22,9 @@ from lacuna_model.files.secrets import is_secret
 __all__ = ["WorkspaceFile", "WorkspaceSettings", "admits", "is_secret", "read_source", "scan"]
 
 _DEPENDENCIES = frozenset({"node_modules", "bower_components", "site-packages", "__pycache__", "__pypackages__"})
-# Folders that say of themselves that they are an environment or a cache (PEP 405, bford.info/cachedir).
+# Files that mark a folder as a virtual environment or a cache (PEP 405, bford.info/cachedir).
 _MARKS = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})
-# What is no text, or is text that nobody writes by hand.
+# Binary files, and text that is not written by hand.
 _NO_SOURCE = re.compile(
     r"(?i)(package-lock|npm-shrinkwrap)\.json|pnpm-lock\.yaml|.*\.(7z|a|avif|bin|bmp|bz2|class|csv|dat|db|deb|dll|dmg|docx?|"
     r"dylib|eot|exe|flac|gguf|gif|gz|h5|icns|ico|ipynb|iso|jar|jpe?g|jsonl|lib|lock|log|lz4|map|mo|mov|mp[34]|np[yz]|o|"
@@ -35,7 +34,7 @@ _NO_SOURCE = re.compile(
 
 
 class WorkspaceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether a workspace is read, and how much of it: bytes a file, number of files, bytes in all."""
+    """Whether a workspace is read, and the limits: bytes per file, number of files, bytes in total."""
 
     enabled: bool = True
     max_file_bytes: int = 400_000
@@ -45,7 +44,7 @@ class WorkspaceSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFile:
-    """A file that may be read: its absolute path, its bytes and its time of change."""
+    """A file that may be read: its absolute path, size in bytes and modification time in nanoseconds."""
 
     path: Path
     size: int
@@ -53,9 +52,9 @@ class WorkspaceFile:
 
 
 def scan(root: Path, settings: WorkspaceSettings) -> Iterator[WorkspaceFile]:
-    """Walk a workspace, the files of a folder by name, then its folders; nothing is opened but ignore files.
+    """Walk a workspace: the files of a folder by name, then its folders; only ignore files are opened.
 
-    Lazy, so that the caller can pause between files. What cannot be listed is passed over.
+    Lazy, so that the caller can pause between files. Folders that cannot be listed are skipped.
     """
     if not settings.enabled:
         return
@@ -69,7 +68,7 @@ def scan(root: Path, settings: WorkspaceSettings) -> Iterator[WorkspaceFile]:
 
 
 def admits(root: Path, path: Path, settings: WorkspaceSettings) -> bool:
-    """Whether :func:`scan` would come to ``path``, a file that may not be on disk yet (limits on numbers aside)."""
+    """Whether :func:`scan` would yield ``path``, which may not be on disk yet; limits on sizes and numbers aside."""
     root, path = root.absolute(), path.absolute()
     if not settings.enabled or not path.is_relative_to(root):
         return False
@@ -85,9 +84,9 @@ def admits(root: Path, path: Path, settings: WorkspaceSettings) -> bool:
 
 
 def read_source(root: Path, path: Path, limit: int) -> str | None:
-    """The text of a file below ``root`` as it stands, line ends included.
+    """The text of a file below ``root``, unchanged, line ends included.
 
-    None where :func:`read_within` gives nothing, and where it is not UTF-8, is generated or minified, or holds a
+    None where :func:`read_within` returns None, and where the text is not UTF-8, is generated or minified, or holds a
     private key or another credential.
     """
     data = read_within(root, path, limit)
@@ -101,7 +100,7 @@ def read_source(root: Path, path: Path, limit: int) -> str | None:
 
 
 def quotable(text: str) -> bool:
-    """Whether a text is one that a person wrote, and without credentials."""
+    """Whether a text is written by hand and holds no credentials."""
     return not ("\0" in text or generated_head(text) or minified(text) or holds_credential(text))
 
 
@@ -131,12 +130,12 @@ def _listed(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def _admitted(entry: os.DirEntry[str], folder: Path, settings: WorkspaceSettings) -> Iterator[WorkspaceFile]:
-    """The file of an entry, where it is one and within the limit."""
+    """The file of an entry, if it is a regular file within the limit."""
     if not entry.is_file(follow_symlinks=False):
         return
     try:
         status = entry.stat(follow_symlinks=False)
-    except OSError:  # gone since it was listed
+    except OSError:  # removed since it was listed
         return
     if 0 < status.st_size <= settings.max_file_bytes:
         yield WorkspaceFile(folder / entry.name, status.st_size, status.st_mtime_ns)
@@ -147,5 +146,5 @@ def _is_closed(name: str) -> bool:
 
 
 def _is_source(name: str, inside: str) -> bool:
-    """Whether a file's name lets one hope for text that someone wrote."""
+    """Whether a file's name suggests hand-written text that may be read."""
     return not (_NO_SOURCE.fullmatch(name) or generated_name(name) or is_secret(inside))

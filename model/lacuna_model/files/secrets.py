@@ -1,4 +1,4 @@
-"""Files that hold secrets, told by their names: they are never indexed, quoted or shown."""
+"""Recognises files that hold secrets by their names; they are never indexed, quoted or shown."""
 
 import os
 import re
@@ -25,7 +25,7 @@ _SECRET_FOLDERS = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azu
 def is_secret(path: str | os.PathLike[str]) -> bool:
     """Whether a file is secret by its name or its folder (``.env``, ``*.pem``, ``id_rsa``, ``credentials``).
 
-    Give the path inside the workspace: what stands above that says nothing about the file.
+    Pass the path inside the workspace, since the folders above it do not count.
     """
     *folders, name = os.fspath(path).replace("\\", "/").split("/")
     return _SECRET.fullmatch(name) is not None or any(folder.lower() in _SECRET_FOLDERS for folder in folders)

@@ -1,14 +1,14 @@
-"""The gap buffer of a fill-in-the-middle prompt: what is kept of a document between keystrokes, and what is read anew.
+"""The prompts of a document's gaps, encoded and kept between keystrokes.
 
 The prompt of gap g is
 
     head | between 1 | .. | between g | suffix g | middle and fill
 
-in one causal order, as such a model was trained. *head* is all in front of the first gap, snippets included; *between
-i* is what gap i - 1 became and the text up to gap i; *suffix g* is the text after gap g, without the later gaps.
-Typing appends to *head*. The suffix keeps its keys and values, turned to their new positions, but for its nearest
-tokens: these are read anew in the pass that reads what was typed. Where the rest of it has missed too much, all of
-it is read anew.
+in one causal order, as fill-in-the-middle models are trained. *head* is all text before the first gap, snippets
+included; *between i* is the fill of gap i - 1 and the text up to gap i; *suffix g* is the text after gap g, without the
+later gaps. Typing appends to *head*. The suffix keeps its keys and values, rotated to their new positions, except those
+of its nearest tokens, which are read again in the pass that reads the typed text. Where the prefix has changed too much
+since the rest was read, the whole suffix is read again.
 """
 
 from collections.abc import Generator, Sequence
@@ -20,21 +20,22 @@ from lacuna_model.core.context import Layout, TextTokenizer, UpdateCounts, finis
 from lacuna_model.fim.tracks import UNREAD, Chain, Track, TrackReader, common_prefix
 from lacuna_model.network.transformer import Transformer
 
-# A CPU encodes so many rows at a time: their activations stay in its cache, and rows behind them are not looked at.
+# A CPU encodes so many rows at a time: their activations stay in its cache, and later rows are not attended to.
 CPU_ROWS = 128
-# While nobody waits, a piece is short: a request that comes meanwhile waits for its end.
+# Rows of a piece while encoding ahead: short, since a request that arrives waits until the piece ends.
 ROWS_AHEAD = 16
-# So many tokens of the suffix are read anew when anything in front of it has changed.
+# Tokens at the start of the suffix that are read again when anything before it has changed.
 NEAR = 24
-# The rest of it is read anew where the head differs by more tokens from the one that it has seen.
+# The whole suffix is read again where more tokens of the prefix differ from those it was read after.
 MOST_STALE = 96
 
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """The tokens of a request's prompts: the head, and for each gap the text behind it up to the next and to the end.
+    """The tokens of a request's prompts.
 
-    ``between`` [n - 1] stand between neighbouring gaps, ``suffixes`` [n] begin with the suffix token.
+    ``head`` is the text before the first gap, ``between`` [n - 1] are the texts between neighbouring gaps, and
+    ``suffixes`` [n] the texts after each gap, each with the suffix token first.
     """
 
     head: list[int]
@@ -43,7 +44,7 @@ class Prompts:
 
     @classmethod
     def of(cls, layout: Layout, tokenizer: TextTokenizer, opening: int) -> "Prompts":
-        """The prompts of a layout; ``opening`` is the token that every suffix begins with."""
+        """The prompts of a layout; ``opening`` is the suffix token, which every suffix begins with."""
         head, *between = layout.segments
         healed = [tokenizer.encode(gap.prefix.decode()) for gap in layout.gaps[1:]]
         suffixes: list[list[int]] = []
@@ -55,22 +56,25 @@ class Prompts:
 
 
 class Suffix:
-    """The suffix of one gap as it was read: its track, and how much of what stands in front of it it has seen."""
+    """The suffix of one gap as it was read: its track, and how far the tokens before it have changed since."""
 
     def __init__(self, reader: TrackReader) -> None:
         self._reader = reader
         self.track = reader.new()
         self._front: list[int] = []
-        self._agreed = 0  # tokens in front that stand since all of it was read, of then so many
+        self._agreed = 0  # leading tokens of the prefix unchanged since the suffix was read, out of _num_seen
         self._num_seen = 0
 
     @property
     def num_missed(self) -> int:
-        """How many tokens in front of it differ from those that the oldest of its tokens have seen."""
+        """How many tokens before it differ from those that its oldest tokens were read after."""
         return max(len(self._front), self._num_seen) - self._agreed
 
     def become(self, ids: Sequence[int], front: Sequence[int], *, near: int) -> None:
-        """Stand behind ``front``; ``near`` of its tokens are read anew where that has changed, else none."""
+        """Place the tokens ``ids`` after ``front``; where that changed, the ``near`` first tokens are read again.
+
+        Where too much of ``front`` changed, all tokens are read again.
+        """
         agreed = common_prefix(self._front, front)
         if (len(front), agreed) == (len(self._front), len(front)) and list(ids) == self.track.ids:
             return
@@ -92,7 +96,7 @@ class Suffix:
 
 
 class FimContext:
-    """Holds one document's prompt, encoded, and brings it up to date with a layout."""
+    """Holds one document's prompts, encoded, and brings them up to date with a layout."""
 
     def __init__(
         self,
@@ -114,22 +118,23 @@ class FimContext:
 
     @property
     def num_bytes(self) -> int:
-        """Memory that the keys and values hold."""
+        """Bytes that the keys and values hold."""
         return self.reader.arena.num_bytes
 
     def update(self, layout: Layout) -> UpdateCounts:
-        """As :meth:`updating`, in one go."""
+        """As :meth:`updating`, without pauses."""
         return finished(self.updating(layout))
 
     @torch.inference_mode()
     def updating(self, layout: Layout, *, ahead: bool = False) -> Generator[None, None, UpdateCounts]:
-        """Encode what ``layout`` has and the context lacks, with pauses; the last piece is left to the first pass.
+        """Encode the tokens of ``layout`` that are not encoded yet, with pauses; the first pass reads the last piece.
 
-        ``ahead`` says that no pass follows: all is encoded, and stale suffixes are read anew.
+        ``ahead``: no pass follows, so all tokens are encoded, and stale suffixes are read again. Returns the token
+        counts.
         """
         self._prompts = prompts = Prompts.of(layout, self._tokenizer, self._suffix_id)
         self._resize(len(prompts.suffixes))
-        # What an earlier request wrote at its gaps is not needed any more.
+        # The fills of an earlier request are not needed any more.
         self.reader.tracks = [self._head, *self._between, *(suffix.track for suffix in self._suffixes)]
         self._head.become(prompts.head, 0)
         self.settle([[]] * len(prompts.between))
@@ -147,7 +152,7 @@ class FimContext:
         return UpdateCounts(total=total, encoded=unread)
 
     def _refreshing(self) -> Generator[None, None, None]:
-        """Read stale suffixes anew, each in a track of its own that takes the old one's place once it is complete."""
+        """Read stale suffixes again, each into a new track that replaces the old one once it is complete."""
         for gap, stale in enumerate(self._suffixes):
             if stale.num_missed <= self._near:
                 continue
@@ -161,7 +166,7 @@ class FimContext:
             self._suffixes[gap] = fresh
 
     def settle(self, fills: Sequence[Sequence[int]]) -> None:
-        """Let every later gap see what the ones before it became: ``fills`` as tokens, empty where not known yet."""
+        """Put fills into the prompts of later gaps: ``fills`` as tokens, empty where not known yet."""
         front = list(self._head.ids)
         for index, suffix in enumerate(self._suffixes):
             if index:
@@ -171,7 +176,7 @@ class FimContext:
             suffix.become(self._prompts.suffixes[index], front, near=self._near)
 
     def chain(self, gap: int) -> Chain:
-        """The tracks in front of a gap's fill."""
+        """The tracks before a gap's fill."""
         return [self._head, *self._between[:gap], self._suffixes[gap].track]
 
     def _resize(self, gaps: int) -> None:

@@ -1,4 +1,4 @@
-"""What the open file and its workspace would write at a gap: drafts that the model verifies in its next pass."""
+"""Drafts for a gap from the open file and its workspace, which the model verifies in its next pass."""
 
 from collections.abc import Sequence
 
@@ -7,20 +7,21 @@ from lacuna_model.prior.index import Segment
 from lacuna_model.prior.proposal import Walk
 from lacuna_model.prior.suffix_array import MAX_MATCH
 
-# A draft goes on as long as its tokens are likely enough to hold together. A shorter match than this says little.
+# A draft ends where its certainty, a product over its tokens, falls below ``LEAST_CERTAINTY``. Shorter matches are
+# ignored.
 LEAST_MATCH = 3
 LEAST_CERTAINTY = 0.35
 
 
 class ProjectDrafts:
-    """Continues a fill as the longest match in the project does."""
+    """Continues a fill as the longest match in the project continues."""
 
     def __init__(self, known: Sequence[Segment], layout: Layout) -> None:
         self._known = known
         self._layout = layout
 
     def draft(self, gap: int, written: Sequence[int], most: int) -> list[int]:
-        """Up to ``most`` tokens that may follow what is ``written`` in a gap."""
+        """Up to ``most`` tokens that may follow the tokens ``written`` in a gap."""
         walk = Walk(self._known, [*self._layout.segments[gap], *written][-MAX_MATCH:])
         drafted: list[int] = []
         certainty = 1.0

@@ -1,7 +1,7 @@
-"""Loads a fill-in-the-middle model from a GGUF file or a folder, in the precision the device is fast in.
+"""Loads a fill-in-the-middle model from a GGUF file or a folder, in the precision that is fast on the device.
 
-The first load works out what every later one needs and keeps it in the user's cache, in the very order in which the
-kernels of this machine read it; later ones only map the file.
+The first load prepares the weights in the order in which this machine's kernels read them, and keeps them in the user's
+cache; later loads only map the file.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ from lacuna_model.network.transformer import Transformer
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
 
-# States of so many tokens say which channels are large.
+# The hidden states of so many tokens decide which channels are large.
 CALIBRATION_TOKENS = 256
 
 
@@ -56,13 +56,12 @@ def load_fim(
     device: str = "",
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> LoadedFim:
-    """Load the GGUF file at ``path``, or the folder as the Hugging Face hub has it.
+    """Load the GGUF file at ``path``, or the folder in Hugging Face's format.
 
     ``threads`` 0 leaves the choice to :func:`choose_threads`, ``device`` "" to :func:`choose_device`. ``precision`` ""
-    takes bfloat16 on a GPU, 8 bit on a CPU that has the instructions, by our own kernels or torch's, and float32
-    elsewhere. ``advance`` hears
-    how much of the prepared form is done, of how much, where it has to be made. Raises DeviceError, or WeightsError
-    where it cannot be read or the model has no fill-in-the-middle tokens.
+    takes bfloat16 on a GPU, 8 bit on a CPU that has the instructions (with our own kernels or torch's), and float32
+    elsewhere. ``advance`` is called with the layers prepared and their total, where weights have to be prepared. Raises
+    DeviceError, or WeightsError where the file cannot be read or the model has no fill-in-the-middle tokens.
     """
     place = choose_device(device)
     threads = threads or choose_threads()
@@ -76,7 +75,7 @@ def load_fim(
         about.config, {name: tensor.to(place) for name, tensor in tensors.items()}, kernels=kernels
     )
     if transformer.is_native:
-        torch.set_num_threads(1)  # what is left to torch is short, and would only wait for its threads
+        torch.set_num_threads(1)  # the operations left to torch are too short for several threads
     tokenizer = _tokenizer(path, about)
     kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
     assert tokenizer.fim is not None
@@ -107,7 +106,7 @@ def _tensors(
 
 
 def _opened(path: Path) -> tuple[GgufTensors | Tensors, Preparation]:
-    """The weights at a path and what is said of their model; raises WeightsError where that cannot fill gaps."""
+    """The weights at a path, and the model's config and vocabulary; raises WeightsError where it cannot fill gaps."""
     weights: GgufTensors | Tensors
     if path.is_dir():
         folder = Checkpoint(path)
@@ -123,7 +122,7 @@ def _opened(path: Path) -> tuple[GgufTensors | Tensors, Preparation]:
 
 
 def _tokenizer(path: Path, about: Preparation) -> Tokenizer:
-    """A folder says by itself how text is split."""
+    """The tokenizer; a folder has its own rules for splitting text."""
     return Checkpoint(path).tokenizer() if path.is_dir() else Tokenizer(about.vocabulary)
 
 

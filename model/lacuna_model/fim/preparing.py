@@ -1,7 +1,7 @@
 """Turns a model's weights into the form that passes read, a layer at a time.
 
-The kernels in C read weights that the file has in 4 bit as they stand there, and all others in 8 bit. Torch's own
-operators read 8 bit only, smoothed: their activations have one scale for all of a row.
+The kernels in C read the file's 4-bit weights unchanged, and all others in 8 bit. Torch's own operators read 8 bit
+only; their activations have one scale per row, so the weights are smoothed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,18 +24,18 @@ from lacuna_model.network.linear import quantize_rows
 
 
 class Weights(Protocol):
-    """A model's tensors by our names, each read in float32 when it is asked for."""
+    """A model's tensors by our names, each read in float32 on access."""
 
     def __getitem__(self, name: str, /) -> Tensor:
         """A tensor; raises KeyError where there is none of that name."""
         ...
 
     def __iter__(self) -> Iterator[str]:
-        """The names of all."""
+        """The names of all tensors."""
         ...
 
     def four_bit(self, name: str) -> FourBitWeight | None:
-        """The weight as it stands in the file, where that is in 4 bit with groups of 32."""
+        """The weight as stored in the file, where that is 4 bit with groups of 32; else None."""
         ...
 
 
@@ -46,11 +46,11 @@ def prepared(
     kernels: NativeKernels | None,
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[tuple[str, Tensor]]:
-    """Every tensor of the model under its name: linears as codes and scales, packed where ``kernels`` read them.
+    """Every tensor of the model by name: linears as codes and scales, packed where ``kernels`` read them.
 
-    Where embedding and head are one table it is there once, as the packed head; torch's own operators want both.
-    These also want to know which channels are large, which the states of the ``calibration`` tokens say. ``advance``
-    hears how many layers are done, of how many.
+    Where embedding and head are one table, only the packed head is made; torch's own operators want both. For these,
+    the hidden states of the ``calibration`` tokens decide which channels are large. ``advance`` is called with the
+    number of layers done and their total.
     """
     head = "embedding" if config.tie_embeddings else "head"
     if kernels is not None and _packable(config.hidden_size, config.vocab_size):
@@ -78,12 +78,12 @@ def _packable(*sizes: int) -> bool:
 
 
 def _projected(config: ModelConfig) -> tuple[int, int]:
-    """How many channels queries have, and keys and values."""
+    """The numbers of query channels and of key (and value) channels."""
     return config.num_heads * config.head_dim, config.num_kv_heads * config.head_dim
 
 
 def _packed_layer(state: Weights, index: int, single: ModelConfig, kernels: NativeKernels) -> dict[str, Tensor]:
-    """One layer as the kernels in C read it."""
+    """One layer in the form that the kernels in C read."""
     prefix = f"layers.{index}."
     others = [name for name in state if name.startswith(prefix) and not name.endswith("_proj")]
     layer = _fused({name: state[name] for name in others}, index, single)
@@ -93,7 +93,7 @@ def _packed_layer(state: Weights, index: int, single: ModelConfig, kernels: Nati
 
 
 def _packed(name: str, parts: Sequence[str], state: Weights, kernels: NativeKernels) -> dict[str, Tensor]:
-    """The tensors of the linear ``name``, whose outputs are those of ``parts``, the first ones in 4 bit if they are."""
+    """The tensors of the linear ``name``, whose outputs are those of ``parts``; leading 4-bit parts stay in 4 bit."""
     small: list[FourBitWeight] = [found for found in takewhile(bool, map(state.four_bit, parts)) if found]
     large = [state[part] for part in parts[len(small) :]]
     tensors = {}
@@ -106,7 +106,7 @@ def _packed(name: str, parts: Sequence[str], state: Weights, kernels: NativeKern
 def _smoothed_layers(
     state: Weights, config: ModelConfig, single: ModelConfig, calibration: Sequence[int]
 ) -> Iterator[dict[str, Tensor]]:
-    """All layers as torch's own operators read them."""
+    """All layers in the form that torch's own operators read."""
     layers = SmoothedLayers(config, F.embedding(torch.tensor([list(calibration)]), state["embedding"]))
     for index, own in enumerate(_ahead(partial(_own, state), config.num_layers)):
         layer: dict[str, Tensor] = {}
@@ -126,13 +126,13 @@ def _own(state: Weights, index: int) -> dict[str, Tensor]:
 
 
 def _fused(own: dict[str, Tensor], index: int, single: ModelConfig) -> dict[str, Tensor]:
-    """A layer's tensors with its projections stacked, named without its number."""
+    """A layer's tensors with its projections stacked, named without the layer's number."""
     first = {f"layers.0.{name.removeprefix(f'layers.{index}.')}": tensor for name, tensor in own.items()}
     return {name.removeprefix("layers.0."): tensor for name, tensor in fuse(first, single).items()}
 
 
 def _ahead(read: Callable[[int], dict[str, Tensor]], count: int) -> Iterator[dict[str, Tensor]]:
-    """What ``read`` returns for 0 to ``count``, the next one read in another thread meanwhile: half the time."""
+    """The values of ``read`` for 0 to ``count`` - 1; a thread reads the next one meanwhile, which halves the time."""
     with ThreadPoolExecutor(1) as thread:
         following = thread.submit(read, 0)
         for index in range(count):

@@ -1,6 +1,6 @@
-"""How a fill-in-the-middle prompt begins: other files in the repository format, then the open file up to its text.
+"""The first tokens of a fill-in-the-middle prompt: other files in the repository format, then the open file's header.
 
-The format is that of Qwen2.5-Coder (arXiv 2409.12186, section 3.2.2): the repository's name, then each file below its
+The format is that of Qwen2.5-Coder (arXiv 2409.12186, section 3.2.2): the repository's name, then each file after its
 path; the open file comes last and holds the prefix token.
 """
 
@@ -11,12 +11,12 @@ from lacuna_model.core.context import TextTokenizer
 from lacuna_model.core.params import Snippet
 from lacuna_model.tokens.tokenizer import FimTokens
 
-# What the weights have seen in front of the files of a repository that has no name here.
+# The repository name in the prompt; workspaces have none, and the format requires one.
 NO_NAME = "workspace"
 
 
 def prompt_head(fim: FimTokens, tokenizer: TextTokenizer, snippets: Iterable[Snippet], path: str) -> list[int]:
-    """The tokens in front of the open file's text."""
+    """The tokens before the open file's text."""
     files = [(snippet.path, snippet.text) for snippet in snippets]
     if fim.repo is None or fim.file_sep is None or not files:
         return [*fim.start, fim.prefix]

@@ -1,12 +1,11 @@
 """Reads canvases with a fill-in-the-middle model: each pass verifies the drafts of all gaps, token by token.
 
-A row of a fill says what follows it, given all tokens in front. The draft holds as long as each of its tokens is the
-one that the row before it finds likeliest; the row behind the last that holds gives one token more. So a pass commits
-one token at least, and greedy fills are those of the model alone, left to right, whatever the drafts were worth
-(arXiv 2211.17192).
+Each row's logits predict the next token given all tokens before it. A draft token is accepted while it is the likeliest
+one in the preceding row; the row after the last accepted token yields one token more. So every pass commits at least
+one token, and greedy fills are those of the model alone, left to right, whatever the drafts are (arXiv 2211.17192).
 
-A gap waits for the gaps in front of it, whose fills its prompt will hold. Until then it is drafted ahead in the same
-passes; once they are filled, one pass verifies what was drafted.
+A gap waits for the gaps before it, since its prompt will hold their fills. Meanwhile it is drafted ahead in the same
+passes; once they are filled, one pass verifies that draft.
 """
 
 from collections.abc import Sequence
@@ -24,15 +23,15 @@ from lacuna_model.fim.drafts import ProjectDrafts
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.tracks import Track
 
-# Tokens drafted for one pass: on a CPU a pass over so many rows takes little longer than one over a single row.
+# Tokens drafted for one pass. On a CPU a pass over so many rows takes little longer than one over a single row.
 MOST_DRAFTED = 7
 
 
 @dataclass(slots=True)
 class Line:
-    """What stands behind a gap's prompt: the middle token, and the fill.
+    """The tokens after a gap's prompt: the middle token and the fill.
 
-    ``ahead`` was drafted while the gap waits, and ``seen`` is what was said of it, and of the slot behind.
+    ``ahead`` is the draft made while the gap waits, and ``seen`` the marginals of its slots and of the next one.
     """
 
     track: Track
@@ -42,9 +41,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a pass reads of a canvas: the ``known`` tokens, and a ``draft`` behind them of which it is to judge.
+    """The tokens that a pass reads for a canvas: the ``known`` ones, and a ``draft`` after them to verify.
 
-    The first ``forced`` tokens of the draft hold whatever is said of them.
+    The first ``forced`` tokens of the draft are accepted whatever their logits.
     """
 
     canvas: Canvas
@@ -55,7 +54,7 @@ class Turn:
 
 
 class FimReader:
-    """One request's canvases over a document's prompt."""
+    """Reads one request's canvases after a document's prompts."""
 
     def __init__(self, model: LoadedFim, context: FimContext, drafts: ProjectDrafts | None, num_gaps: int) -> None:
         self.passes = 0
@@ -77,15 +76,18 @@ class FimReader:
         return [found.get(canvas.key) for canvas in canvases]
 
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
-        """Nothing: a fill is read as one run, whatever its blocks."""
+        """Do nothing: a fill is read as one run, whatever its blocks."""
 
     def withdraw(self) -> bool:
-        """Nothing was proposed without asking the model."""
+        """False: every proposed token was verified by a pass."""
         return False
 
     @torch.inference_mode()
     def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
-        """The log-probability of all fills and ends, each gap's given those before it, over their length's root."""
+        """Score fills: the log-probability of their tokens and ends over the square root of their length.
+
+        Each gap's fill is scored given the fills of the gaps before it.
+        """
         self._context.settle([list(fill) for fill in fills[:-1]])
         total, length = 0.0, 0
         reader = self._context.reader
@@ -103,14 +105,14 @@ class FimReader:
         return float(total / length**0.5)
 
     def _waits(self, canvas: Canvas, canvases: Sequence[Canvas]) -> bool:
-        """Whether a gap in front of a canvas is not filled yet."""
+        """Whether a gap before a canvas is not filled yet."""
         mine = canvas.gap.index
         return any(
             not other.closed and other.candidate == canvas.candidate and other.gap.index < mine for other in canvases
         )
 
     def _settle(self, canvases: Sequence[Canvas]) -> None:
-        """Put what gaps became into the prompts of those behind; the fork of a fill is read with the first one's."""
+        """Put finished fills into the prompts of later gaps; forks are read with the fills of the first candidate."""
         first = [canvas for canvas in canvases if canvas.candidate == canvases[0].candidate]
         settled = [canvas.tokens() if canvas.closed else [] for canvas in first[:-1]]
         if settled != self._settled:
@@ -118,10 +120,10 @@ class FimReader:
             self._context.settle(settled)
 
     def _turn(self, canvas: Canvas, canvases: Sequence[Canvas]) -> Turn:
-        """What the next pass reads of a canvas."""
+        """The tokens that the next pass reads for a canvas."""
         written, line = canvas.tokens(), self._line(canvas)
         first, size = canvas.frontier, len(canvas.slots)
-        # The constraint may have filled slots further on: the draft ends in front of them.
+        # The constraint may have filled slots further on: the draft ends before them.
         room = next((slot for slot in range(first + 1, size) if canvas.slots[slot] is not None), size) - first - 1
         if begun := list(canvas.begun):
             return Turn(canvas, written, begun, forced=len(begun))
@@ -133,7 +135,7 @@ class FimReader:
         return Turn(canvas, written, self._draft(canvas, written, min(room, MOST_DRAFTED)))
 
     def _draft(self, canvas: Canvas, written: list[int], most: int) -> list[int]:
-        """What may follow the ``written`` tokens: the healed text as it stands there, then what the project has."""
+        """Tokens that may follow the ``written`` ones: the healed text as one token, then a draft from the project."""
         healed = None if written else self._model.prefixes.token(canvas.gap.prefix)
         drafted = [healed] if healed is not None and most else []
         if self._drafts is None or (canvas.gap.prefix and not (written or drafted)):
@@ -146,14 +148,14 @@ class FimReader:
         return self._lines[canvas.key]
 
     def _logits(self, turns: Sequence[Turn]) -> list[Tensor]:
-        """Logits [d + 1, V] behind the known tokens of every turn and behind each of the d tokens of its draft."""
+        """Logits [d + 1, V] after the known tokens of every turn and after each of the d tokens of its draft."""
         if not turns:
             return []
         reader, chains = self._context.reader, []
         for turn in turns:
             chain, track = self._context.chain(turn.canvas.gap.index), self._line(turn.canvas).track
             track.become([self._model.fim.middle, *turn.known, *turn.draft], sum(len(one.ids) for one in chain))
-            track.forget_from(len(turn.known))  # the last known token is read anew, for its output
+            track.forget_from(len(turn.known))  # the last known token is read again, for its output
             chains.append([*chain, track])
         hidden = reader.read(chains)
         self.passes += 1
@@ -162,7 +164,7 @@ class FimReader:
         return list(reader.logits(torch.cat(rows)).split_with_sizes(sizes))
 
     def _marginals(self, turn: Turn, logits: Tensor) -> Marginals:
-        """What the rows of a pass come to; rows behind a token that does not hold say nothing."""
+        """The marginals of a turn's rows; rows after the first refused draft token are dropped."""
         canvas, rows = turn.canvas, []
         for index, row in enumerate(self._with_end(logits)):
             rows.append(self._restricted(canvas, row, [*turn.known, *turn.draft[:index]]))
@@ -178,21 +180,21 @@ class FimReader:
         return _joined([_sure(token) for token in canvas.slots[: canvas.frontier] if token is not None], found)
 
     def _went_ahead(self, line: Line, turn: Turn, found: Marginals) -> Marginals:
-        """What is shown of a gap that waits, once one token more of it is drafted."""
+        """The marginals shown for a gap that waits, after one more token of it was drafted."""
         line.seen = [*line.seen[: len(turn.known)], found]
         best = int(found.ids[0, 0])
         line.ahead = turn.known if best == self._eog_id else [*turn.known, best]
         return replace(_joined(line.seen[:-1], line.seen[-1]), exact=0, waits=True)
 
     def _with_end(self, logits: Tensor) -> Tensor:
-        """The logits [n, V] with all that ends a fill as one end, and no other special token."""
+        """The logits [n, V] with all end tokens summed as end-of-gap, and the other special tokens ruled out."""
         ends = logits[:, self._ends].logsumexp(-1)
         logits.index_fill_(1, self._model.prefixes.specials_but(self._eog_id), RULED_OUT)
         logits[:, self._eog_id] = ends
         return logits
 
     def _restricted(self, canvas: Canvas, row: Tensor, written: Sequence[int]) -> Tensor:
-        """The row [V] behind ``written`` without what cannot stand there: an end too early, no healed text."""
+        """The row [V] after ``written`` without impossible tokens: too early ends, and breaks of the healed text."""
         if len(written) < canvas.least:
             row[self._eog_id] = RULED_OUT
         if due := self._model.prefixes.due(canvas.gap.prefix, written):
@@ -201,7 +203,7 @@ class FimReader:
 
 
 def _put_first(found: Marginals, slot: int, token: int) -> None:
-    """Have ``token`` stand first in a slot, for which it is settled."""
+    """Move ``token`` to the front of a slot's candidates."""
     others = [i for i in range(found.ids.shape[1]) if found.ids[slot, i] != token]
     ranks = np.flatnonzero(found.ids[slot] == token)
     log_prob = found.logp[slot, ranks[0]] if len(ranks) else found.logp[slot].min()
@@ -211,7 +213,7 @@ def _put_first(found: Marginals, slot: int, token: int) -> None:
 
 
 def _sure(token: int) -> Marginals:
-    """The marginals of a committed slot, which holds its token."""
+    """The marginals of a committed slot: its token with probability 1."""
     ids = np.zeros((1, NUM_CANDIDATES), dtype=np.int64)
     logp = np.full((1, NUM_CANDIDATES), RULED_OUT, dtype=np.float32)
     ids[0, 0], logp[0, 0] = token, 0.0
@@ -219,7 +221,7 @@ def _sure(token: int) -> Marginals:
 
 
 def _joined(before: Sequence[Marginals], last: Marginals) -> Marginals:
-    """The marginals of several stretches of slots, as exact as the last one."""
+    """The marginals of several runs of slots, as exact as the last one."""
     parts = [*before, last]
     return replace(
         last,

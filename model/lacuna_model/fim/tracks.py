@@ -1,8 +1,8 @@
-"""Runs of tokens that one arena holds, each read after the runs in front of it.
+"""Runs of tokens (tracks) in one arena, each read after the tracks before it.
 
-A chain is a sequence of tracks that stand one after the other in a prompt: head, suffix, fill. A token sees all tokens
-of the tracks before its own, and its own track up to itself. Chains of several gaps share tracks, so that what stands
-in front of all gaps is read once. Where a row lies in the arena means nothing: its place is in its rotary position.
+A chain is the sequence of tracks that make up a prompt: head, suffix, fill. A token attends to all tokens of the tracks
+before its own, and to its own track up to itself. Chains of several gaps share tracks, so that the text before all gaps
+is read once. The order of rows in the arena has no meaning: the rotary position places a row.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from lacuna_model.network.arena import Arena
 from lacuna_model.network.transformer import Transformer
 
 UNREAD = -1
-# Rows of tokens that were given up are squeezed out of the arena once there are so many.
+# Unused rows are removed from the arena once there are more than this.
 MOST_UNUSED = 256
 
 
@@ -29,14 +29,14 @@ class Track:
     start: int = 0
 
     def become(self, ids: Sequence[int], start: int) -> int:
-        """Hold other tokens at another position; returns how many leading ones stay as they were read."""
+        """Replace the tokens and their position; return how many leading ones keep their rows."""
         kept = common_prefix(self.ids, ids) if start == self.start else 0
         self.rows = [*self.rows[:kept], *[UNREAD] * (len(ids) - kept)]
         self.ids, self.start = list(ids), start
         return kept
 
     def forget_from(self, place: int) -> None:
-        """Have all tokens from a place on read anew."""
+        """Mark all tokens from a place on as unread."""
         self.rows[place:] = [UNREAD] * (len(self.rows) - place)
 
     @property
@@ -64,11 +64,11 @@ class TrackReader:
         return track
 
     def drop(self, track: Track) -> None:
-        """The track is not needed any more."""
+        """Free the rows of a track."""
         self.tracks.remove(track)
 
     def read(self, chains: Sequence[Chain], most: int | None = None) -> dict[Track, Tensor]:
-        """Read what is unread of the chains in one pass, at most ``most`` tokens, those of early tracks first.
+        """Read the unread tokens of the chains in one pass, at most ``most``, those of early tracks first.
 
         Returns the hidden states [n, H] of the n tokens that were read of each track.
         """
@@ -101,7 +101,7 @@ class TrackReader:
         return dict(zip(chosen, hidden.split_with_sizes(sizes), strict=True))
 
     def turn(self, track: Track, start: int) -> None:
-        """Move what was read of a track to another position: its keys are turned, nothing is read."""
+        """Move the read tokens of a track to another position by rotating their keys; no token is read."""
         shift, track.start = start - track.start, start
         rows = [row for row in track.rows if row != UNREAD]
         if not shift or not rows:
@@ -124,7 +124,7 @@ class TrackReader:
         return self._transformer.hidden(x, torch.tensor(positions, device=device), arena, mask.to(device))[0]
 
     def _make_room(self) -> int:
-        """The first row behind all that is in use, after squeezing out what is not where that is much."""
+        """The first row after all used ones; unused rows are first removed where there are many."""
         used = sorted(row for track in self.tracks for row in track.rows if row != UNREAD)
         tail = used[-1] + 1 if used else 0
         if tail - len(used) <= MOST_UNUSED:
@@ -139,7 +139,7 @@ class TrackReader:
 
 
 def _show(mask: Tensor, before: Chain, track: Track, places: Sequence[int]) -> None:
-    """Let the rows [n, K] of a track's ``places`` see all tracks ``before`` it, and their own up to each place."""
+    """Let the rows [n, K] of a track's ``places`` attend to all tracks ``before`` it, and to their own up to each."""
     earlier = [row for one in before for row in one.rows if row != UNREAD]
     mask[:, torch.tensor(earlier, dtype=torch.long)] = True
     own = [(place, row) for place, row in enumerate(track.rows) if row != UNREAD]
@@ -149,6 +149,6 @@ def _show(mask: Tensor, before: Chain, track: Track, places: Sequence[int]) -> N
 
 
 def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
-    """How many tokens two runs begin with alike."""
+    """The length of the common prefix of two runs of tokens."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((i for i, (one, other) in pairs if one != other), min(len(first), len(second)))

@@ -1,4 +1,4 @@
-"""Which models there are, where their weights come from and where they are kept on this machine.
+"""The registry of models: where their weights come from and where they are kept on this machine.
 
 It may import ``core``.
 """

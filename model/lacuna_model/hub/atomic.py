@@ -1,4 +1,4 @@
-"""Files that appear under their name complete or not at all."""
+"""Writes files that appear under their name complete or not at all."""
 
 import glob
 import os
@@ -19,9 +19,8 @@ _OWN = re.compile(r"[0-9a-f-]+")
 def replacing(target: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """A stream whose content becomes ``target`` in one step, on disk, when the block ends without an exception.
 
-    A ``private`` one is at no moment readable by anybody else.
-    The temporary file lies in the same folder under a name of its own, so that two writers cannot meet; it is removed
-    when anything fails. Raises OSError.
+    A ``private`` file is never readable by other users. The temporary file is in the same folder under a unique name,
+    so that two writers do not collide; it is removed when anything fails. Raises OSError.
     """
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}{PART}")
     try:
@@ -37,22 +36,22 @@ def replacing(target: Path, *, private: bool = False) -> Iterator[BinaryIO]:
 
 
 def create(path: Path, *, private: bool) -> BinaryIO:
-    """Opens a file that is not there yet, which from the first moment nobody else can read if it is ``private``."""
+    """Create and open a file that must not exist; a ``private`` one is readable by this user only from the start."""
     if not private:
         return path.open("xb")
     return open(path, "xb", opener=lambda name, flags: os.open(name, flags, PRIVATE))
 
 
 def remove_parts(target: Path) -> None:
-    """Removes what killed writers of ``target`` left behind; call it only where no other writer can be at work."""
+    """Remove the temporary files of killed writers of ``target``; call it only while no other writer can be running."""
     head = f".{target.name}."
     for part in target.parent.glob(f"{glob.escape(head)}*{PART}"):
-        if _OWN.fullmatch(part.name[len(head) : -len(PART)]):  # not that of a file with a longer name
+        if _OWN.fullmatch(part.name[len(head) : -len(PART)]):  # not the part of a file with a longer name
             part.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:
-    """Brings a folder's names to disk: without it a new one can be lost in a power cut, or an old one come back."""
+    """Flush a folder's entries to disk, so that a power cut does not lose a new name or restore an old one."""
     # Windows has no way to open a folder.
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)

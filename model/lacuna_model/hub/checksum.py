@@ -1,4 +1,4 @@
-"""SHA-256 of large files, computed once and remembered in a small file beside them."""
+"""SHA-256 of large files, computed once and stored in a small file beside them."""
 
 import contextlib
 import hashlib
@@ -12,7 +12,7 @@ SUFFIX = ".checked.json"
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """What was computed, and the size (bytes) and modification time (ns) it holds for."""
+    """A stored checksum, and the size (bytes) and modification time (ns) of the file that it is valid for."""
 
     sha256: str
     size: int
@@ -26,7 +26,7 @@ def sha256(file: Path) -> str:
 
 
 def remembered(file: Path) -> str:
-    """The file's SHA-256, from the note beside it while size and modification time are those of the note."""
+    """The file's SHA-256, from the stored one while the file's size and modification time are unchanged."""
     status = file.stat()
     note = _note(file)
     try:
@@ -36,14 +36,14 @@ def remembered(file: Path) -> str:
     if (checked.size, checked.mtime_ns) == (status.st_size, status.st_mtime_ns):
         return checked.sha256
     digest = sha256(file)
-    # A cache that cannot be written to costs the same check next time, nothing else.
+    # If the note cannot be written, the next call computes the checksum again.
     with contextlib.suppress(OSError):
         note.write_bytes(msgspec.json.encode(Checked(digest, status.st_size, status.st_mtime_ns)))
     return digest
 
 
 def forget(file: Path) -> None:
-    """Removes the note beside a file, so that the next check reads the file again."""
+    """Remove the note beside a file, so that the next check reads the file again."""
     _note(file).unlink(missing_ok=True)
 
 

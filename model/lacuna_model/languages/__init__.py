@@ -1,5 +1,5 @@
-"""Languages: one file each with all that is known of it beside its grammar.
+"""Languages: one file each with what is known of a language besides its grammar.
 
-A file names what the lexical scan, the minimal completions, the checks and the snippets need. ``registry`` lists all of
-them; ``language`` says what one consists of. The package may import ``core``.
+A file holds what the lexical scan, the minimal completions, the checks and the snippets need. ``registry`` lists all
+languages; ``language`` defines their parts. The package may import ``core``.
 """

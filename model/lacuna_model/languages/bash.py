@@ -4,7 +4,7 @@ from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.strings import Strings, strings_with_code
 
 _LEXICON = Lexicon(
-    brackets=(b"[]", b"{}"),  # a lone ")" ends a pattern of a case
+    brackets=(b"[]", b"{}"),  # a lone ")" ends the pattern of a case
     line_comment=(b"#",),
     block_comment=(),
     quotes=(b'"', b"'", b"`"),

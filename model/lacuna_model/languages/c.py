@@ -1,4 +1,4 @@
-"""C, and what C++ takes over from it."""
+"""C, and the parts that C++ shares."""
 
 from tree_sitter import Node
 
@@ -32,7 +32,7 @@ _C_STATEMENTS = kinds(
     "continue_statement goto_statement labeled_statement case_statement compound_statement "
     "throw_statement try_statement for_range_loop co_return_statement co_yield_statement"
 )
-# At the top level, in a namespace, in the block of extern "C", between the lines of a condition.
+# Places at the top level, in a namespace, in a block of extern "C", between preprocessor conditions.
 C_PLACES = """
 (translation_unit (_) @top)
 (declaration_list (_) @top)
@@ -99,7 +99,7 @@ C_FITS: dict[str, Predicate] = {
     "nameless": text_matches(rb"[A-Z_]\w*"),
     "omitted": text_matches(rb"[A-Z_]\w*"),
     "in_line": in_directive,
-    "type": text_matches(rb"class|namespace"),  # of C++ in a header that is read as C
+    "type": text_matches(rb"class|namespace"),  # words of C++ in a header that is read as C
     "directive_line": line_start,
     "directive": text_matches(
         rb"#[ \t]*(?:include|define|undef|error|warning|pragma|line|ident|sccs|assert|unassert|include_next|import"
@@ -114,12 +114,12 @@ C_QUOTING = kinds(
 
 
 def given(declaration: Node) -> int:
-    """The weight of what is declared here, and not somewhere else as well."""
+    """Return a clashing weight, or for an ``extern`` declaration one that never clashes."""
     return -CLASH if any(one.text == b"extern" for one in declaration.children) else CLASH
 
 
 def is_function(declarator: Node | None) -> bool:
-    """Whether a declarator is that of a function, a pointer to one, or a macro that looks like that."""
+    """Whether a declarator declares a function, a pointer to one, or a macro that looks like one."""
     while declarator is not None and declarator.type != "function_declarator":
         inner = declarator.child_by_field_name("declarator")
         declarator = declarator.named_children[0] if declarator.type == "reference_declarator" else inner
@@ -127,12 +127,12 @@ def is_function(declarator: Node | None) -> bool:
 
 
 def unless_function(_holder: Node, declarator: Node) -> int:
-    """The weight of what may be declared but once, unless it is a function."""
+    """Return a clashing weight, or 0 for a function."""
     return 0 if is_function(declarator) else CLASH
 
 
 def _c_variable(declaration: Node, declarator: Node) -> int:
-    """At the top level of C a variable may be declared again, unless both give it a value."""
+    """The weight of a variable: at the top level of C it may be declared again, unless both give it a value."""
     if is_function(declarator):
         return 0
     outside = declaration.parent is not None and declaration.parent.type not in _C_LOCAL
@@ -140,7 +140,7 @@ def _c_variable(declaration: Node, declarator: Node) -> int:
 
 
 def defined(holder: Node, _child: Node) -> int:
-    """Of types, which may be named before."""
+    """Return 1 for a type with a body, 0 for one that is only named."""
     return int(holder.child_by_field_name("body") is not None)
 
 

@@ -58,7 +58,7 @@ def _cpp_variable(declaration: Node, declarator: Node) -> int:
 
 _CPP_ROLES = C_ROLES | {
     "declaration": Role("declarator", weight=_cpp_variable),
-    "function_definition": Role("declarator", weight=0),  # of one name there may be many
+    "function_definition": Role("declarator", weight=0),  # functions may be overloaded
     "field_declaration": Role("declarator", "member", unless_function),
     "optional_parameter_declaration": Role("declarator"),
     "for_range_loop": Role("declarator", within=True),

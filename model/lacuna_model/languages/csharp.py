@@ -10,7 +10,7 @@ from lacuna_model.languages.strings import Strings, strings_with_code
 
 
 def _unless_partial(holder: Node, _child: Node) -> int:
-    """The parts of a type may be many."""
+    """The weight of a type or method, 0 for one that is ``partial`` and may have several parts."""
     return 0 if any(one.text == b"partial" for one in holder.children) else CLASH
 
 

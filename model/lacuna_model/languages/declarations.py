@@ -1,4 +1,7 @@
-"""What declares a name in a language, and in which scopes a name may be declared but once, which no grammar tells."""
+"""Declarations: the nodes that declare names, and the scopes in which a name may be declared only once.
+
+Grammars do not hold this information.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,16 +10,16 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 CLASH = 2
-Weight = Callable[[Node, Node], int]  # of a holder and the child of it that the name is in
+Weight = Callable[[Node, Node], int]  # of a declaring node and its child that contains the name
 
 
 class Role(NamedTuple):
     """How a kind of node declares a name.
 
-    It does so in the first of some fields that it has, "" being its first child and "*" any. Names of different
-    spaces never clash, nor do those whose ``signature``, some fields or kinds of children, differs. What declares for
-    itself alone, ``within``, is its own scope. A declaration that ``renews`` a name may stand below another one. What
-    counts in more than the scope around does so up to the next node of a kind (``until``).
+    The name is in the first of ``fields`` that the node has; "" stands for its first child and "*" for any. Names clash
+    only within one ``space`` and with the same ``signature`` (some fields or kinds of children), if their weights sum
+    to at least ``CLASH``. A declaration ``within`` itself is its own scope. One that ``renews`` a name may follow
+    another declaration of it. With ``until``, the scope is the next node around of that kind.
     """
 
     fields: str = "name"
@@ -32,10 +35,10 @@ class Role(NamedTuple):
 class Declarations:
     """One language's declarations.
 
-    ``names`` are the kinds of nodes that are names, ``roles`` what declares them, ``through`` the nodes that may lie
-    between (with the field that leads on), ``scopes`` where declarations end. A scope of ``bodies`` is that of the
-    ``owners`` around it. Where ``walls`` are given, names of inner scopes clash with those of outer ones up to there;
-    if they are ``ordered``, only with those above them.
+    ``names`` are the kinds of nodes that are names, ``roles`` the nodes that declare them, ``through`` the nodes that
+    may lie between (with the field that leads to the name), ``scopes`` the nodes where declarations end. A scope of
+    ``bodies`` is that of the ``owners`` around it. With ``walls``, names of inner scopes clash with those of outer
+    scopes up to there; if they are ``ordered``, only with earlier ones.
     """
 
     names: str

@@ -59,7 +59,7 @@ _GO_FITS: dict[str, Predicate] = {
     "name": one_of("identifier"),
     "line": ONE_LINE,
     "escape": text_matches(rb"\\(?:[abfnrtv\\\"']|[0-7]{3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})"),
-    "literal": outside(_GO_HEADERS, _GO_BRACKETS),  # its brace would be read as that of the block
+    "literal": outside(_GO_HEADERS, _GO_BRACKETS),  # its brace would be read as the block's
     "called": one_of("call_expression type_conversion_expression"),
     "break": jump(_GO_LOOPS | _GO_SWITCHES, _GO_FUNCTIONS),
     "continue": jump(_GO_LOOPS, _GO_FUNCTIONS),
@@ -71,7 +71,7 @@ _GO_WORDS = (
 
 
 def _renews(variables: Node, _child: Node) -> bool:
-    """Whether ``:=`` declares something that nothing above it in its block does: then other names may be known."""
+    """Whether ``:=`` declares a name that nothing above it in its block does: then it may repeat others."""
     known, above = {b"_"}, variables.prev_named_sibling
     while above is not None:
         known.update(name.text or b"" for name in _go_names(above))
@@ -85,7 +85,7 @@ def _renews(variables: Node, _child: Node) -> bool:
 
 
 def _go_names(statement: Node) -> list[Node]:
-    """What ``:=`` or ``var`` declares."""
+    """The names that ``:=`` or ``var`` declares."""
     left = statement.child_by_field_name("left")
     if statement.type == "short_var_declaration" and left is not None:
         return left.named_children
@@ -95,7 +95,7 @@ def _go_names(statement: Node) -> list[Node]:
 
 
 def _literal(case: Node, _child: Node) -> int:
-    """Of a case of one literal; names may stand for values that are not known yet."""
+    """The weight of a case of one literal, 0 for others: the values of names are unknown."""
     value = case.child_by_field_name("value")
     alone = value.named_children if value is not None else []
     return CLASH if len(alone) == 1 and alone[0].type.endswith("_literal") else 0

@@ -20,7 +20,7 @@ _HTML_PLACES = """
 (element . (start_tag)) @element
 (erroneous_end_tag) @closing
 """
-# Elements that need no end, and those that cannot have one.
+# Elements that need no end tag, and those that cannot have one.
 _OPEN_ENDED = kinds(
     "html head body li dt dd p rt rp optgroup option colgroup caption thead tbody tfoot tr td th "
     "area base br col embed hr img input link meta param source track wbr"
@@ -28,7 +28,7 @@ _OPEN_ENDED = kinds(
 
 
 def _ended(element: Node) -> bool:
-    """An element that has an end, or needs none."""
+    """Whether an element has an end tag, or needs none."""
     name = element.children[0].named_children[0].text or b""
     return element.children[-1].type == "end_tag" or name.decode(errors="replace").lower() in _OPEN_ENDED
 

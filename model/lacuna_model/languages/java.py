@@ -45,7 +45,7 @@ _JAVA_FITS: dict[str, Predicate] = {
         "package_declaration import_declaration module_declaration class_declaration interface_declaration "
         "enum_declaration record_declaration annotation_type_declaration method_declaration"
     ),
-    "main": text_matches(rb"main"),  # what else a class without a head has is no fault where the text has more of it
+    "main": text_matches(rb"main"),  # others are tolerated where the file has more of them outside of classes
     "modifiers": distinct,
     "statement": one_of(
         "assignment_expression update_expression method_invocation object_creation_expression switch_expression"

@@ -1,4 +1,4 @@
-"""JavaScript, and what TypeScript takes over from it."""
+"""JavaScript, and the parts that TypeScript shares."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ from lacuna_model.languages.predicates import (
 from lacuna_model.languages.rules import LOOPS, ONE_LINE, Rules, kinds
 from lacuna_model.languages.strings import Strings, strings_with_code
 
-# A slash where an operand is due; without one in front of it, or with a space between.
+# A slash where an operand is expected: directly after a mark or ``return``, or after a mark and a space.
 _REGEX_AT = rb"(?:(?<=[(,=:!&|?;\[{}])|(?<=[(,=:!&|?;\[{}] )|(?<=return ))"
 _REGEX = _REGEX_AT + rb"/(?![*/])(?:\\.|\[(?:\\.|[^\]\n])*\]|[^/\n\\\[])+/"
 DO = (b"do", b" while (x);")
@@ -121,13 +121,13 @@ SCRIPT_QUOTING = kinds("export_specifier import_specifier namespace_export")
 
 
 def tagged(places: str, predicates: dict[str, Predicate]) -> Rules:
-    """The rules of a language with elements as JSX has them."""
+    """Return the rules of a language with JSX elements."""
     firm, blamed = frozenset({"element", "spread", "generic"}), {"element": -1}
     return Rules(places + _MARKUP_PLACES, predicates, SCRIPT_WORDS, SCRIPT_QUOTING, firm=firm, blamed=blamed)
 
 
 def _lexical(declarator: Node, _child: Node) -> int:
-    """What ``let`` and ``const`` declare; ``var`` may go with itself and with parameters."""
+    """The weight of a variable: that of ``let`` and ``const`` clashes, ``var`` may repeat itself and parameters."""
     parent = declarator.parent
     return CLASH if parent is not None and parent.type == "lexical_declaration" else 0
 
@@ -174,7 +174,7 @@ SCRIPT_NAMES = "identifier property_identifier shorthand_property_identifier_pat
 
 
 def declarations(names: str) -> Declarations:
-    """What declares names of some kinds of nodes."""
+    """Return the declarations of names that are nodes of some kinds."""
     bodies, owners = kinds("statement_block"), _HEADS | {"catch_clause"}
     return Declarations(names, _SCRIPT_ROLES, _SCRIPT_SCOPES, _SCRIPT_THROUGH, bodies, owners)
 

@@ -1,7 +1,7 @@
-"""Regular expressions of JavaScript: what its grammar takes for a pattern and its compilers do not.
+"""Regular expressions of JavaScript: patterns that the grammar accepts and compilers do not.
 
-Browsers read much that is no pattern by the book (a lone brace, any escape); the faults that are left are these: groups
-that do not match, repetitions of nothing, ranges and bounds that run backwards.
+Browsers accept much that the specification does not (a lone brace, any escape). The remaining faults are unmatched
+groups, repetitions of nothing, and ranges and bounds that run backwards.
 """
 
 import re
@@ -19,7 +19,7 @@ _PARTS = r"""
 """
 _CONTROLS = {"n": 10, "t": 9, "r": 13, "f": 12, "v": 11, "b": 8}
 _SETS = frozenset("dDsSwWpPk")
-# What no repetition may follow, besides an opening parenthesis and another repetition.
+# Parts that no repetition may follow, besides an opening parenthesis and another repetition.
 _NOTHING = frozenset({"|", "^", "$", "\\b", "\\B"})
 
 
@@ -37,7 +37,7 @@ _MEMBERS = {False: _member(""), True: _member(_CODE_POINT)}
 
 
 def well_formed(node: Node) -> bool:
-    """Whether the compilers take a literal's pattern; one with the flag "v" is not looked into."""
+    """Whether compilers accept a literal's pattern; one with the flag "v" is not checked."""
     flags = node.parent.child_by_field_name("flags") if node.parent is not None else None
     letters = (flags.text or b"").decode() if flags is not None else ""
     return "v" in letters or _is_pattern((node.text or b"").decode(errors="replace"), "u" in letters)
@@ -64,7 +64,7 @@ def _rises(least: str | None, most: str | None) -> bool:
 
 
 def _runs_forward(text: str, by_code_points: bool) -> bool:
-    """Whether each range of a class in brackets begins with what comes first."""
+    """Whether the ranges of a class in brackets are in ascending order."""
     members = _MEMBERS[by_code_points].findall(text[1:-1].removeprefix("^"))
     place = 0
     while place + 2 < len(members):
@@ -79,7 +79,7 @@ def _runs_forward(text: str, by_code_points: bool) -> bool:
 
 
 def _units(member: str, by_code_points: bool) -> list[int]:
-    """The numbers that a member of a class is compared by; none for one that is a set of characters."""
+    """The numbers by which a member of a class is compared; empty for a member that is a set of characters."""
     if len(member) < 2 or member[0] != "\\":
         size = 4 if by_code_points else 2
         code = member.encode("utf-32-le" if by_code_points else "utf-16-le", "surrogatepass")

@@ -27,7 +27,7 @@ _JSON_PLACES = """
 
 
 def _first_value(node: Node) -> bool:
-    """The one value of a text, with comments around it."""
+    """Whether a node is the only value of a text; comments may be around it."""
     before = node.prev_named_sibling
     while before is not None and before.type in COMMENTS:
         before = before.prev_named_sibling
@@ -35,12 +35,12 @@ def _first_value(node: Node) -> bool:
 
 
 _JSON_FITS: dict[str, Predicate] = {"root": _first_value, "line": text_matches(rb"[^\x00-\x1f]*")}
-# A string of JSON, or a comment as some of its readers have it.
+# A string of JSON, or a comment as some of its readers accept it.
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
 def _commented_json(text: str) -> object:
-    """JSON with comments, which become blanks."""
+    """Parse JSON with comments, which are replaced with blanks."""
     return json.loads(_COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else " " * len(match[0]), text))
 
 

@@ -1,4 +1,4 @@
-"""A language: its grammar, and all that its grammar does not say."""
+"""A language: its grammar, and what the grammar does not tell."""
 
 import importlib
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from lacuna_model.languages.strings import Strings
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """What the scanner and the minimal completions need to know of a language's surface.
+    """The surface of a language, as the scanner and the minimal completions need it.
 
-    ``operand`` is the shortest expression, ``statement`` the shortest statement to write where one is due, ``field`` a
-    field of a value, ``filler`` a statement that may stand anywhere at the top level. ``headers`` are what the headers
-    of blocks that are columns begin with, ``body`` is what turns an open header into a statement; ``blocks`` are the
-    blocks that are words: what opens them, what closes them, and the shortest head of one. ``links`` are what an
-    unfinished expression of several words may lack. ``atoms`` are patterns of literals that no quote tells: regular
-    expressions, characters. ``raw`` are strings with an opener and a closer of their own. ``declarations`` are what may
-    stand behind an annotation. ``conditionals`` says that there are lines as ``#if`` and ``#endif``, ``columns`` that
-    blocks are columns. ``heads`` are what may stand in front of a block's brace, the first of them where no block is
-    open, ``tails`` what must follow the block of a word where it ends. ``tags`` says that what a tag opens, another one
-    of its name closes, ``anchors`` that names stand for what was marked with them above.
+    ``operand`` is the shortest expression, ``statement`` the shortest statement to write where one is required,
+    ``field`` a field of a value, ``filler`` a statement that is allowed anywhere at the top level. ``headers`` are the
+    first words of headers of indented blocks; ``body`` turns an open header into a statement. ``blocks`` are the blocks
+    delimited by words: opener, closer, and the shortest head. ``links`` are texts that an unfinished expression of
+    several words may lack. ``atoms`` are patterns of literals without quotes: regular expressions, characters. ``raw``
+    are strings with an opener and a closer of their own. ``declarations`` are texts that may follow an annotation.
+    ``conditionals`` tells that there are lines such as ``#if`` and ``#endif``, ``columns`` that blocks are indented.
+    ``heads`` are texts that may precede a block's brace, the first of them where no block is open; ``tails`` are texts
+    that must follow the block of a word. ``tags`` tells that a tag is closed by another tag of its name, ``anchors``
+    that names refer to values marked above.
     """
 
     line_comment: tuple[bytes, ...] = (b"//",)
@@ -53,18 +53,18 @@ class Lexicon:
     anchors: bool = False
 
     def opener_of(self, closer: bytes) -> bytes:
-        """What begins the string or comment that ``closer`` ends; "" for none."""
+        """Return the opener of the string or comment that ``closer`` ends; ``closer`` itself if both are the same."""
         return next((begin for begin, end in (*self.block_comment, *self.raw) if end == closer), closer)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Language:
-    """A language that fills can be kept valid in.
+    """A language whose fills can be kept valid.
 
-    ``columns`` says that its blocks are columns, which the grammar does not check; ``splits`` that a few statements
-    out of the middle of a file parse on their own. ``rules`` and ``declarations`` say what the grammar takes and the
-    language does not, ``strict`` what reads such a file in the end, ``strings`` which of its strings hold code.
-    ``definitions`` are the query files that find what other files may name.
+    ``columns`` tells that its blocks are indented, which the grammar does not check; ``splits`` that a few statements
+    from the middle of a file parse on their own. ``rules`` and ``declarations`` describe what the grammar accepts and
+    the language does not, ``strict`` the parsers that read such a file in the end, ``strings`` the strings that hold
+    code. ``definitions`` are the query files that find names for other files.
     """
 
     name: str
@@ -82,11 +82,11 @@ class Language:
     definitions: tuple[str, ...] = ()
 
     def grammar(self) -> tree_sitter.Language:
-        """The tree-sitter grammar; its wheel is imported on first use."""
+        """Return the tree-sitter grammar; its wheel is imported on first use."""
         return _load_grammar(self.module, self.symbol)
 
     def parser(self) -> Parser:
-        """A parser of its grammar, which ends in time."""
+        """Return a parser of its grammar, with a time limit."""
         return Parser(self.grammar())
 
 

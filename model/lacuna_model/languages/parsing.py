@@ -1,7 +1,7 @@
-"""Parsing with a limit: some texts make a grammar run for ever, and the parser holds the interpreter's lock meanwhile.
+"""Parsing with a time limit: some texts make a grammar run forever while the parser holds the interpreter's lock.
 
-tree-sitter-tsx does so on ``<a {{b:>c:d(e f)``. tree-sitter looks at its progress callback only where it reads the text
-by a callable, so all of our parses do; that takes no longer than a parse of bytes.
+tree-sitter-tsx does so on ``<a {{b:>c:d(e f)``. tree-sitter calls its progress callback only where it reads the text
+through a callable, so all parses do; that takes no longer than a parse of bytes.
 """
 
 import hashlib
@@ -13,16 +13,16 @@ from tree_sitter import Point, Tree
 
 from lacuna_model.core.errors import LacunaError
 
-# A parse may take so many seconds of its thread's time, and one more for every so many bytes: ten times what it needs.
+# The CPU time of a parse: so many seconds, and one more per so many bytes. That is ten times what it needs.
 LEAST_SECONDS = 0.3
 BYTES_PER_SECOND = 1_000_000
 CHUNK = 16_384
-# Texts that ran out of time are remembered, so that nobody waits for one of them twice.
+# Texts that ran out of time are remembered, so that no request waits for one of them twice.
 REMEMBERED = 256
 
 
 class UnparsableError(LacunaError):
-    """A text that a grammar does not come to an end with."""
+    """A text whose parse does not end in time."""
 
 
 class Parser:
@@ -33,13 +33,13 @@ class Parser:
         self._parser = tree_sitter.Parser(grammar)
 
     def parse(self, text: bytes, old: Tree | None = None) -> Tree:
-        """The tree of ``text``; ``old`` is a tree of a text like it, edited to be this one's."""
+        """Return the tree of ``text``; ``old`` is the tree of a similar text, edited to match this one."""
         tree, _ = self.counted(text, old, math.inf)
         assert tree is not None
         return tree
 
     def counted(self, text: bytes, old: Tree | None, most: float) -> tuple[Tree | None, int]:
-        """The tree, or None beyond ``most`` reports of progress, and the number of reports."""
+        """Return the tree, or None after more than ``most`` reports of progress, and the number of reports."""
         if _HOPELESS and self._key(text) in _HOPELESS:
             raise UnparsableError(_message(text))
         until = time.thread_time() + LEAST_SECONDS + len(text) / BYTES_PER_SECOND

@@ -1,4 +1,4 @@
-"""Whether a node may stand where it does, by what it is and what is around it."""
+"""Predicates of nodes: whether a node is allowed where it is, by its kind and by the nodes around it."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -8,11 +8,11 @@ from tree_sitter import Node
 Predicate = Callable[[Node], bool]
 COMMENTS = frozenset({"comment", "line_comment", "block_comment"})
 DECLARED = frozenset({"object", "function_expression", "generator_function", "class"})
-# What stands in front of a name that is defined as a type, and behind the name of a variable; of a function too, in C.
+# Text that must not precede a type's name. Text that follows the name of a variable and, in C, of a function.
 NO_NAME = rb"(?<![\w.>:])(?<!using )(?<!typename )(?<!class )"
 USED = rb"\s*(?:->|<<|\.\w+\(|[-+*/|&^%!=]?=(?!=)|\+\+|--)"
 CALLED = rb"|\s*\((?!\s*\*)"
-# What declares a variable.
+# A declaration of a variable.
 VARIABLE = rb"\b(?:auto|bool|char|double|float|int|long|short|signed|unsigned|\w+_t)[\s*&]+%b\s*[=;,)\[]"
 ACCESS = frozenset({"public", "protected", "private"})
 FUNCTION = re.compile(r"(?:generator_)?function_|arrow_function|method_definition")
@@ -34,7 +34,7 @@ CONSTRUCTION = re.compile(rb"\bsuper\(")
 
 
 def _around(node: Node, walls: frozenset[str] = frozenset()) -> Iterator[Node]:
-    """The nodes around one, from the innermost on, up to the first of ``walls``."""
+    """The nodes around a node, innermost first, up to the first of ``walls``."""
     around = node.parent
     while around is not None and around.type not in walls:
         yield around
@@ -42,33 +42,33 @@ def _around(node: Node, walls: frozenset[str] = frozenset()) -> Iterator[Node]:
 
 
 def _nearest(node: Node, kind: str) -> Node | None:
-    """The innermost node of a kind around one."""
+    """The innermost node of a kind around a node."""
     return next((one for one in _around(node) if one.type == kind), None)
 
 
 def never(_node: Node) -> bool:
-    """Nothing may stand there."""
+    """Allow no node."""
     return False
 
 
 def one_of(kinds: str) -> Predicate:
-    """Only nodes of these kinds and comments may stand there."""
+    """Allow only nodes of these kinds, and comments."""
     allowed = COMMENTS.union(kinds.split())
     return lambda node: node.type in allowed
 
 
 def none_of(kinds: frozenset[str]) -> Predicate:
-    """Nodes of all other kinds may stand there."""
+    """Allow nodes of all other kinds."""
     return lambda node: node.type not in kinds
 
 
 def text_matches(pattern: bytes) -> Predicate:
-    """Only nodes with this text may stand there."""
+    """Allow only nodes whose whole text matches."""
     return lambda node: re.fullmatch(pattern, node.text or b"") is not None
 
 
 def preceded_by(kinds: str) -> Predicate:
-    """Only behind nodes of these kinds and comments."""
+    """Allow a node only after nodes of these kinds and comments."""
     allowed = COMMENTS.union(kinds.split())
 
     def predicates(node: Node) -> bool:
@@ -81,7 +81,7 @@ def preceded_by(kinds: str) -> Predicate:
 
 
 def separated(node: Node) -> bool:
-    """Only in a line of its own or behind a semicolon."""
+    """Allow a node only on a line of its own or after a semicolon."""
     before = node.prev_sibling
     return (
         before is None
@@ -92,7 +92,7 @@ def separated(node: Node) -> bool:
 
 
 def evenly_named(parameters: Node) -> bool:
-    """Parameters that all have names, or none of them."""
+    """Allow parameters only if all of them have names, or none of them."""
     names = {
         parameter.child_by_field_name("name") is None
         for parameter in parameters.named_children
@@ -102,19 +102,22 @@ def evenly_named(parameters: Node) -> bool:
 
 
 def inside(homes: frozenset[str], walls: frozenset[str] = frozenset()) -> Predicate:
-    """Only a node with one of ``homes`` around it, and none of ``walls`` in between."""
+    """Allow a node only inside one of ``homes``, with none of ``walls`` in between."""
 
     return lambda node: any(one.type in homes for one in _around(node, walls))
 
 
 def outside(homes: frozenset[str], walls: frozenset[str]) -> Predicate:
-    """Only a node without any of ``homes`` around it, unless one of ``walls`` is in between."""
+    """Allow a node only outside all of ``homes``, unless one of ``walls`` is in between."""
     within = inside(homes, walls)
     return lambda node: not within(node)
 
 
 def jump(homes: frozenset[str], walls: frozenset[str]) -> Predicate:
-    """The same for a ``break`` or ``continue``; one with a value is not looked into, one with a label needs that."""
+    """Allow a ``break`` or ``continue`` only inside one of ``homes``, with none of ``walls`` in between.
+
+    A jump with a value is always allowed; a jump with a label needs a statement around it with that label.
+    """
     around = inside(homes, walls)
 
     def predicates(node: Node) -> bool:
@@ -133,7 +136,7 @@ def _labelled(node: Node, label: Node, walls: frozenset[str]) -> bool:
 
 
 def statement_start(expression: Node) -> bool:
-    """An expression that a statement may begin with: what begins with these would be read as something else."""
+    """Allow an expression only if it does not begin with a node of ``DECLARED``, which a statement reads otherwise."""
     while expression.child_count and expression.type not in DECLARED:
         head = expression.child(0)
         assert head is not None
@@ -142,13 +145,13 @@ def statement_start(expression: Node) -> bool:
 
 
 def in_constructor(node: Node) -> bool:
-    """Only in the constructor of a class, as far as methods go."""
+    """Allow a node only in the constructor of a class, or outside of methods."""
     method = _nearest(node, "method_definition")
     return method is None or _constructs(method)
 
 
 def awaited(node: Node) -> bool:
-    """Only in a function that is ``async``, or outside of all in a module."""
+    """Allow a node only in an ``async`` function, or outside of all functions in a module."""
     for around in _around(node):
         if FUNCTION.match(around.type):
             return any(child.type == "async" for child in around.children)
@@ -158,13 +161,13 @@ def awaited(node: Node) -> bool:
 
 
 def in_line(node: Node) -> bool:
-    """Only in the line that the token in front ends in."""
+    """Allow a node only on the line where the token before it ends."""
     before = node.prev_sibling
     return before is None or before.end_point.row == node.start_point.row
 
 
 def in_directive(node: Node) -> bool:
-    """Only in the line of the directive around it, as far as backslashes carry that on."""
+    """Allow a node only on the line of the directive around it, which backslashes may continue."""
     directive, before = node.parent, node.prev_sibling
     if directive is None or before is None or node.type in COMMENTS:
         return True
@@ -173,7 +176,7 @@ def in_directive(node: Node) -> bool:
 
 
 def line_start(node: Node) -> bool:
-    """Only at the beginning of a line, comments aside."""
+    """Allow a node only at the beginning of a line, comments aside."""
     one: Node | None = node
     while one is not None and (one.prev_sibling is None or one.prev_sibling.type in COMMENTS):
         one = one.prev_sibling or one.parent
@@ -182,13 +185,13 @@ def line_start(node: Node) -> bool:
 
 
 def distinct(modifiers: Node) -> bool:
-    """Modifiers of which none is there twice, and one at most says who has access."""
+    """Allow modifiers only if none is repeated and at most one sets the access."""
     words = [word.type for word in modifiers.children if not word.is_named]
     return len(words) == len(set(words)) and len(ACCESS.intersection(words)) < 2
 
 
 def macro(node: Node) -> bool:
-    """What a macro may stand for: a word, a call of one, what goes on with such a call; and assembly, as it may."""
+    """Allow a node that a macro may stand for: a word, an expression that begins with a call, or assembly."""
     if node.type in ("identifier", "gnu_asm_expression"):
         return True
     while node.child_count:
@@ -200,7 +203,7 @@ def macro(node: Node) -> bool:
 
 
 def type_name(used: bytes = USED) -> Predicate:
-    """A name of a type: the function around, if there is one, does nothing with it that is done with variables."""
+    """Allow a name as a type only if the function around it, if any, does not use it as a variable."""
 
     def predicates(name: Node) -> bool:
         function = _nearest(name, "function_definition")
@@ -215,7 +218,7 @@ def type_name(used: bytes = USED) -> Predicate:
 
 
 def attribute(name: Node) -> bool:
-    """A macro behind the parameters of a function: in capitals, or below them."""
+    """Allow a macro after the parameters of a function if it is in capitals or on a later line."""
     function = _nearest(name, "function_declarator")
     parameters = function and function.child_by_field_name("parameters")
     if parameters is not None and parameters.end_point.row < name.start_point.row:
@@ -224,7 +227,10 @@ def attribute(name: Node) -> bool:
 
 
 def of_its_name(owner: Node) -> bool:
-    """A class whose constructors have its name; asked of the class, for a fill may name it far in front of them."""
+    """Allow a class only if its constructors have its name.
+
+    The class is checked, since a fill may name it far before its constructors.
+    """
     own, body = owner.child_by_field_name("name"), owner.child_by_field_name("body")
     if own is None or body is None:
         return True
@@ -234,7 +240,7 @@ def of_its_name(owner: Node) -> bool:
 
 
 def heir(owner: Node) -> bool:
-    """A class that extends another one, or does not construct it."""
+    """Allow a class only if it extends another one, or no constructor of it calls ``super``."""
     body = owner.child_by_field_name("body")
     if body is None or any(child.type == "class_heritage" for child in owner.children):
         return True
@@ -243,7 +249,7 @@ def heir(owner: Node) -> bool:
 
 
 def destroyed(owner: Node) -> bool:
-    """A class whose destructors have its name."""
+    """Allow a class only if its destructors have its name."""
     own, body = owner.child_by_field_name("name"), owner.child_by_field_name("body")
     if own is None or body is None:
         return True
@@ -260,14 +266,14 @@ def _destructors(body: Node) -> Iterator[bytes]:
 
 
 def target(node: Node) -> bool:
-    """What a value may be given to."""
+    """Allow only expressions that a value can be assigned to."""
     while node.type == "parenthesized_expression" and node.named_children:
         node = node.named_children[-1]
     return node.type in TARGETS
 
 
 def old_style(declaration: Node) -> bool:
-    """A declaration between a function's head and its body, as C had it: of parameters that are mere names."""
+    """Allow a declaration between a function's head and its body if it declares a parameter, as in old C."""
     function = declaration.parent
     assert function is not None
     head = (function.text or b"")[: declaration.start_byte - function.start_byte]
@@ -276,7 +282,7 @@ def old_style(declaration: Node) -> bool:
 
 
 def matched(element: Node) -> bool:
-    """An element whose closing tag has the name of the opening one."""
+    """Allow an element only if its closing tag has the name of its opening tag."""
     return _tag_name(element.children[0]) == _tag_name(element.children[-1])
 
 

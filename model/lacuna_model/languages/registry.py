@@ -1,4 +1,4 @@
-"""All languages, and which one a file is in."""
+"""All languages, and the language of a file."""
 
 from pathlib import PurePath
 
@@ -12,6 +12,7 @@ from lacuna_model.languages.html import HTML
 from lacuna_model.languages.java import JAVA
 from lacuna_model.languages.javascript import JAVASCRIPT
 from lacuna_model.languages.json import JSON
+from lacuna_model.languages.kotlin import KOTLIN
 from lacuna_model.languages.language import Language
 from lacuna_model.languages.lua import LUA
 from lacuna_model.languages.php import PHP
@@ -42,6 +43,7 @@ LANGUAGES: tuple[Language, ...] = (
     CSS,
     YAML,
     TOML,
+    KOTLIN,
 )
 
 _BY_NAME = {name: language for language in LANGUAGES for name in (language.name, *language.aliases)}
@@ -49,7 +51,7 @@ _BY_EXTENSION = {extension: language for language in LANGUAGES for extension in 
 
 
 def language_for(path: str = "", name: str = "") -> Language | None:
-    """The language of that name, or else of the path's extension; None where neither is known."""
+    """Return the language called ``name``, or without a name that of the path's extension; None if unknown."""
     if name:
         return _BY_NAME.get(name.lower())
     return _BY_EXTENSION.get(PurePath(path).suffix.lower())

@@ -1,4 +1,4 @@
-"""Where a language does not take what its tree-sitter grammar takes: queries for places, and who may stand there."""
+"""Rules where a language is stricter than its tree-sitter grammar: queries for places, and predicates of nodes."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from lacuna_model.languages.predicates import Predicate, text_matches
 
 
 def kinds(names: str) -> frozenset[str]:
-    """Kinds of nodes, named with blanks between."""
+    """Return kinds of nodes, given as names with blanks between."""
     return frozenset(names.split())
 
 
@@ -17,11 +17,10 @@ def kinds(names: str) -> frozenset[str]:
 class Rules:
     """One language's rules.
 
-    ``places`` is a query; ``predicates`` says by the name of a capture whether a captured node may stand there. What is
-    captured by one of the names ``lasting`` may be due to a macro. ``reserved`` are words that are no names, unless
-    their parent is one of ``quoting``. ``line_ends`` says that these may be semicolons. What is captured by one of the
-    names ``firm`` is never let pass at a fill. What is captured by a name in ``blamed`` is out of place in one of its
-    children, by index.
+    ``places`` is a query; ``predicates`` holds by capture name the predicate that allows a captured node. Captures with
+    one of the names ``lasting`` may be due to a macro. ``reserved`` are words that are no names, unless their parent is
+    one of ``quoting``. ``line_ends`` tells that line ends may be semicolons. Captures with one of the names ``firm``
+    are never excused at a fill. Captures with a name in ``blamed`` are out of place in one of their children, by index.
     """
 
     places: str = ""
@@ -35,11 +34,11 @@ class Rules:
 
     @cached_property
     def words(self) -> re.Pattern[bytes]:
-        """What finds a reserved word."""
+        """A pattern that finds a reserved word."""
         words = b"|".join(self.reserved.encode().split())
         return re.compile(rb"\b(?:%b)\b" % words if words else rb"(?!)")
 
 
 LOOPS = kinds("for_statement while_statement do_statement")
-# A line's end between a string's quotes is no blank, as the grammars have it.
+# Allows no line end between a string's quotes, where the grammars read it as a blank.
 ONE_LINE = text_matches(rb"(?s)(?:[^\n\\]|\\\r?.)*")

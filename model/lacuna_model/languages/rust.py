@@ -53,7 +53,7 @@ _RUST_QUOTING = kinds("token_tree lifetime label")
 
 
 def _apart(item: Node, _child: Node) -> int:
-    """Of items without an attribute, which may choose between two."""
+    """The weight of an item, which never clashes after an attribute: that may choose between two items."""
     before = item.prev_named_sibling
     return -CLASH if before is not None and before.type == "attribute_item" else CLASH
 

@@ -1,4 +1,4 @@
-"""Strict parsers of a data language: what reads such a file in the end."""
+"""Strict parsers of a data language: those that read such a file in the end."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ Parser = Callable[[str], object]
 class StrictParsers:
     """The ``parsers`` of a language, the strictest first, each of which raises ValueError or yaml.YAMLError.
 
-    ``neutral`` is what may stand in a gap of a sound text. Texts up to ``soon`` bytes are parsed at every check, larger
-    ones at the end.
+    ``neutral`` are texts that may fill a gap of a sound text. Texts up to ``soon`` bytes are parsed at every check,
+    larger ones at the end.
     """
 
     parsers: tuple[Parser, ...]

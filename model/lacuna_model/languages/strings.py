@@ -1,4 +1,4 @@
-"""Strings that hold code, and code that holds strings: what begins and ends each in a language."""
+"""Strings that hold code, and code that holds strings: the openers and closers of both in a language."""
 
 import re
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ CLOSERS = {b"(": b")", b"[": b"]", b"{": b"}", b"${": b"}", b"#{": b"}", b"$(": 
 
 @dataclass(frozen=True)
 class Strings:
-    """A language's strings by what begins them: what ends each, and what begins code in it.
+    """A language's strings by opener: the closer, and the openers of code in the string.
 
-    ``code`` is what has to be ended in code, ``plain`` what means nothing in a string.
+    ``code`` are the openers in code that need a closer, ``plain`` the marks that mean nothing in a string.
     """
 
     strings: Mapping[bytes, tuple[bytes, frozenset[bytes]]]
@@ -21,7 +21,7 @@ class Strings:
 
     @cached_property
     def tokens(self) -> re.Pattern[bytes]:
-        """What finds all of these, longest first, and what is escaped."""
+        """A pattern of all these marks, longest first, and of escapes."""
         marks = {*self.plain, *self.strings, *self.code, *CLOSERS.values()}
         for closer, inner in self.strings.values():
             marks |= {closer, *inner}
@@ -29,10 +29,10 @@ class Strings:
         return re.compile(rb"\\.|" + b"|".join(map(re.escape, ordered)), re.DOTALL)
 
     def open_ends(self, line: bytes) -> list[bytes]:
-        """What ends each string and bracket that a line leaves open, outermost first."""
+        """Return the closers of the strings and brackets that a line leaves open, outermost first."""
         due, inside, end = list[bytes](), list[frozenset[bytes] | None](), 0
         for match in self.tokens.finditer(line):
-            mark, marks = match[0], inside[-1] if inside else None  # what begins code, None being in code
+            mark, marks = match[0], inside[-1] if inside else None  # the openers of code in a string, None in code
             if match.start() < end or mark.startswith(b"\\"):
                 continue
             if due and line.startswith(due[-1], match.start()):
@@ -48,7 +48,7 @@ class Strings:
 
 
 def strings_with_code(marks: str, *quotes: str, plain: str = "'") -> dict[bytes, tuple[bytes, frozenset[bytes]]]:
-    """Strings that hold code behind some marks, each with its prefix, and those that hold none."""
+    """Return strings that hold code after some marks, each with its prefix, and ``plain`` ones that hold none."""
     inner = frozenset(marks.encode().split())
     holding = {quote.encode(): (quote.encode().lstrip(b"fFrR$@"), inner) for quote in quotes}
     return {quote.encode(): (quote.encode(), frozenset[bytes]()) for quote in plain} | holding

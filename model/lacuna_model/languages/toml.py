@@ -18,16 +18,16 @@ _LEXICON = Lexicon(
     body=b" = 0",
     terminator=b"",
 )
-MOST_DOTS = 1000  # in a line: TOML's parser takes time in the square of them
+MOST_DOTS = 1000  # in a line: the time of TOML's parser is quadratic in them
 
 
 def _toml(text: str) -> object:
-    """TOML, unless a key may have so many parts that to read it takes seconds."""
+    """Parse TOML, unless a key may have so many parts that this takes seconds."""
     return tomllib.loads(text) if all(line.count(".") < MOST_DOTS for line in text.split("\n")) else None
 
 
 def _table(_table: Node, key: Node) -> int:
-    """A table of a dotted name may be part of each of several others."""
+    """The weight of a table, 0 for a dotted name: it may be part of each of several others."""
     return 0 if key.type == "dotted_key" else 1
 
 

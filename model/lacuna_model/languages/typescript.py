@@ -1,4 +1,4 @@
-"""TypeScript, without and with elements."""
+"""TypeScript, without and with JSX elements."""
 
 from dataclasses import replace
 

@@ -23,18 +23,18 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _yaml_document(text: str) -> object:
-    if "<<" in text:  # merged keys may grow beyond all bounds
+    if "<<" in text:  # merged keys may grow without bounds
         return yaml.compose(text, _LOADER)
     return yaml.load(text, _LOADER)
 
 
 def _yaml_stream(text: str) -> object:
-    """Several documents, and values that only their reader knows."""
+    """Parse several documents without making their values, which only their reader may know."""
     return list(yaml.compose_all(text, _LOADER))
 
 
 def _anchored(alias: Node) -> bool:
-    """An alias of an anchor that stands above it."""
+    """Whether an alias refers to an anchor above it."""
     root, name = alias, re.escape((alias.text or b"")[1:])
     while root.parent is not None:
         root = root.parent
@@ -44,7 +44,7 @@ def _anchored(alias: Node) -> bool:
 
 
 def _single(pair: Node, _child: Node) -> int:
-    """Of the keys of a mapping; in a sequence each is a mapping of its own."""
+    """The weight of a mapping's key, 0 in a sequence, where each pair is a mapping of its own."""
     return 0 if pair.parent is not None and pair.parent.type == "flow_sequence" else CLASH
 
 

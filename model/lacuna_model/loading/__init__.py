@@ -1,4 +1,4 @@
-"""Weights from files: GGUF and safetensors in, the form that passes read out, kept in the user's cache.
+"""Reads weights from GGUF and safetensors files, and keeps their prepared form in the user's cache.
 
 It may import ``core``, ``hub``, ``tokens`` and ``network``.
 """

@@ -1,7 +1,7 @@
-"""Reads a model's folder as the Hugging Face hub has it: of a diffusion model, or of one that fills in the middle.
+"""Reads a model's folder in Hugging Face's format: a diffusion model, or one that fills in the middle.
 
-What the files of a diffusion model leave open (whether its outputs are shifted, which token is the mask) a file
-``lacuna.json`` beside them says; it overrules them, too. A folder of a causal kind that names no mask is taken for a
+A file ``lacuna.json`` in the folder states what a diffusion model's own files leave open (whether its outputs are
+shifted, which token is the mask); it also overrules them. A folder of a causal kind that names no mask is taken for a
 fill-in-the-middle model.
 """
 
@@ -24,7 +24,7 @@ from lacuna_model.loading.fim_tokens import ENDS, find_fim_tokens
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.tokens.tokenizer import QWEN_SPLITS, Tokenizer, Vocabulary, byte_alphabet, pre_tokenizer
 
-# The parts of a layer by our names, as Llama, Qwen2, Qwen3 and Dream call them.
+# The parts of a layer by our names, with their names in Llama, Qwen2, Qwen3 and Dream.
 LAYER = {
     "attn_norm": "input_layernorm",
     "mlp_norm": "post_attention_layernorm",
@@ -34,7 +34,7 @@ LAYER = {
     **{name: f"mlp.{name}" for name in ("gate_proj", "up_proj", "down_proj")},
 }
 OUTSIDE = {"embedding": "model.embed_tokens", "final_norm": "model.norm", "head": "lm_head"}
-# The same as LLaDA calls them, whose code comes from OLMo's.
+# The same with their names in LLaDA, whose code is based on OLMo's.
 LLADA_LAYER = {
     "attn_norm": "attn_norm",
     "mlp_norm": "ff_norm",
@@ -58,7 +58,7 @@ LLADA_KEYS = {
     "max_position_embeddings": "max_sequence_length",
     "tie_word_embeddings": "weight_tying",
 }
-# More context than the engine ever gives; tables of every position are as large as this.
+# More positions than the engine ever uses; the tables of rotations have this many rows.
 MOST_POSITIONS = 16_384
 BLOCK_SIZE = 32
 SETTINGS = "lacuna.json"
@@ -67,7 +67,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """How the checkpoints of one kind name things, and whether their outputs are shifted (None: some are)."""
+    """The names that one kind of checkpoint uses, and whether its outputs are shifted (None: it varies)."""
 
     shift: bool | None = None
     prefix: str = "model.layers"
@@ -76,7 +76,7 @@ class Family:
     keys: Mapping[str, str] = field(default_factory=dict)
 
 
-# By ``model_type`` of config.json. Open-dCoder is a plain "qwen2" with shifted outputs, others of that shape are not.
+# By ``model_type`` of config.json. Open-dCoder is a plain "qwen2" with shifted outputs; others of that kind are not.
 FAMILIES = {
     "Dream": Family(shift=True),
     "llada": Family(False, "model.transformer.blocks", LLADA_LAYER, LLADA_OUTSIDE, LLADA_KEYS),
@@ -90,7 +90,7 @@ FAMILIES = {
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What ``lacuna.json`` may say: ``shift``, the ids of mask, end of a gap and start of a text, slots a block."""
+    """The contents of ``lacuna.json``: ``shift``, the ids of mask, end-of-gap and document start, slots per block."""
 
     shift: bool | None = None
     mask_id: int | None = None
@@ -102,8 +102,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Checkpoint:
     """A folder with config.json, a byte-level BPE tokenizer and weights in safetensors.
 
-    Raises ModelNotFoundError where it is none, WeightsError where its model is of a kind that is not known or lacks
-    something.
+    Raises ModelNotFoundError where it holds no model, and WeightsError where the model's kind is unknown or a part is
+    missing.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -121,13 +121,13 @@ class Checkpoint:
 
     @property
     def is_causal(self) -> bool:
-        """Whether the model reads left to right: nothing says that it is a diffusion model."""
+        """Whether the model reads left to right: no file marks it as a diffusion model."""
         said = (self._family.shift, self._settings.shift, self._settings.mask_id, self._about.get("mask_token_id"))
         return all(one is None for one in said)
 
     @cached_property
     def config(self) -> ModelConfig:
-        """The transformer's shape, and how the model is to be read."""
+        """The transformer's shape, and the way in which the model is read."""
         shape = self._shape()
         if self.is_causal:
             return shape
@@ -160,7 +160,7 @@ class Checkpoint:
         )
 
     def _said(self, name: str, known: Any) -> Any:
-        """What the settings say, or else what is known; nobody guesses."""
+        """The value in the settings, or else the known one; raises WeightsError where there is neither."""
         said = getattr(self._settings, name)
         if said is None and known is None:
             raise WeightsError(f"{self.folder} does not say its {name} ({self._kind}); write it into its {SETTINGS}")
@@ -177,7 +177,7 @@ class Checkpoint:
         return value
 
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer, without what would change text or read special tokens in it."""
+        """The tokenizer, without normalizers and without recognition of special tokens in text."""
         bpe, added = self._bpe()
         ids, alphabet = bpe.get_vocab(with_added_tokens=False), byte_alphabet()
         said = self._value("eos_token_id", [])
@@ -212,31 +212,31 @@ class Checkpoint:
         return _read(file, dict[str, Any]) if file.is_file() else {}
 
     def _bpe(self) -> tuple[BpeTokenizer, dict[str, int]]:
-        """What splits text, and the tokens that were added to those of text, with their ids."""
+        """The splitter and merger of text, and the ids of the added tokens by name."""
         whole, words, merges = (self.folder / name for name in ("tokenizer.json", "vocab.json", "merges.txt"))
         if whole.is_file():
             data = _read(whole, dict[str, Any])
             added = {token["content"]: token["id"] for token in data.get("added_tokens", ())}
-            # A normalizer would change the text, and added tokens be found in it.
+            # A normalizer would change the text, and added tokens would be found in it.
             plain = {**data, "added_tokens": [], "normalizer": None, "post_processor": None}
             try:
                 return BpeTokenizer.from_str(msgspec.json.encode(plain).decode()), added
-            except Exception as error:  # what the library raises has no type of its own
+            except Exception as error:  # the library raises a bare Exception
                 raise WeightsError(f"{whole} is not readable ({error})") from error
         if not (words.is_file() and merges.is_file()):
             raise WeightsError(f"{self.folder} has neither tokenizer.json nor vocab.json and merges.txt")
         bpe = BpeTokenizer(models.BPE.from_file(str(words), str(merges)))
-        bpe.pre_tokenizer = pre_tokenizer(QWEN_SPLITS)  # Dream's folder, too, which has no tokenizer.json
+        bpe.pre_tokenizer = pre_tokenizer(QWEN_SPLITS)  # also for Dream, whose folder has no tokenizer.json
         named = self._tokenizer_config.get("added_tokens_decoder", {})
         return bpe, {token["content"]: int(id) for id, token in named.items()}
 
     @property
     def files(self) -> list[Path]:
-        """What the model is read from; another model has others, or of another time."""
+        """The files that the model is read from."""
         return sorted(self.folder.glob("*.safetensors")) + sorted(self.folder.glob("*.json"))
 
     def state(self, device: torch.device, dtype: torch.dtype) -> "Tensors":
-        """All weights under our names, each read when it is asked for."""
+        """All weights under our names, each read on access."""
         names = {ours: f"{theirs}.weight" for ours, theirs in self._family.outside.items()}
         if self.config.tie_embeddings:
             del names["head"]
@@ -256,9 +256,9 @@ class Checkpoint:
 
 
 class Tensors(Mapping[str, Tensor]):
-    """The tensors of a folder's safetensors files by the ``names`` that they are given, read one by one.
+    """The tensors of a folder's safetensors files by the ``names`` given to them, read one by one.
 
-    Two copies of a model that fills half of a GPU would not fit, so nothing is read before its time.
+    Two copies of a model that fills half of a GPU would not fit, so each is read on access.
     """
 
     def __init__(self, folder: Path, device: torch.device, dtype: torch.dtype) -> None:
@@ -278,11 +278,11 @@ class Tensors(Mapping[str, Tensor]):
         path = self.files[self.names[name]]
         with safe_open(path, framework="pt", device=str(self._device)) as file:
             tensor: Tensor = file.get_tensor(self.names[name])
-        # norms are reduced in float32, and take no room
+        # norms are reduced in float32, and are small
         return tensor.to(torch.float32 if "norm" in name else self._dtype)
 
     def four_bit(self, name: str) -> None:
-        """No weight stands in 4 bit in such files."""
+        """None: such files hold no 4-bit weights."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -292,7 +292,7 @@ class Tensors(Mapping[str, Tensor]):
 
 
 def _read(path: Path, kind: type[T]) -> T:
-    """A JSON file; raises WeightsError where it is not as it should be."""
+    """A JSON file; raises WeightsError where it is unreadable or of another form."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (OSError, msgspec.MsgspecError) as error:

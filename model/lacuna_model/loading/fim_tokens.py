@@ -1,10 +1,10 @@
-"""Which tokens of a vocabulary make a fill-in-the-middle prompt, by the names that model families give them."""
+"""Finds the tokens of a fill-in-the-middle prompt in a vocabulary, by the names that model families give them."""
 
 from collections.abc import Mapping, Sequence
 
 from lacuna_model.tokens.tokenizer import FimTokens
 
-# The parts of a prompt, each with its names (llama.cpp's ``llama-vocab.cpp`` has the same).
+# The parts of a prompt, each with its names (the same as in llama.cpp's ``llama-vocab.cpp``).
 PARTS: Mapping[str, tuple[str, ...]] = {
     "prefix": ("<|fim_prefix|>", "<fim_prefix>", "<fim-prefix>", "<\uff5cfim▁begin\uff5c>", "▁<PRE>", "<PRE>"),
     "suffix": ("<|fim_suffix|>", "<fim_suffix>", "<fim-suffix>", "<\uff5cfim▁hole\uff5c>", "▁<SUF>", "<SUF>"),
@@ -13,7 +13,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "repo": ("<|repo_name|>", "<|fim_repo|>", "<fim-repo>", "<repo_name>", "<reponame>"),
     "file_sep": ("<|file_sep|>", "<file_sep>"),
 }
-# What else ends a fill, the end of a document first.
+# Other tokens that end a fill, the end of a document first.
 ENDS = (
     "<|endoftext|>", "<|end_of_text|>", "<\uff5cend▁of▁sentence\uff5c>", "<EOT>", "▁<EOT>", "</s>",
     "<|im_end|>", "<|eot_id|>", "<|EOT|>", "<|end|>",
@@ -25,8 +25,8 @@ def find_fim_tokens(
 ) -> FimTokens | None:
     """The tokens of the format; None where the model has none.
 
-    ``ids`` are those of all tokens by name, ``said`` those of parts that the model's files name, ``ends`` tokens that
-    end a text, and ``start`` those that begin one.
+    ``ids`` maps the names of all tokens to their ids, ``said`` maps parts to the ids that the model's files give.
+    ``ends`` are tokens that end a text, and ``start`` those that begin one.
     """
     found: dict[str, int] = {}
     for part, names in PARTS.items():

@@ -1,4 +1,4 @@
-"""Metadata and tensors of a GGUF file, as the ``gguf`` package reads them, with one clear line for what is amiss."""
+"""Reads metadata and tensors of a GGUF file with the ``gguf`` package, and reports every fault in one line."""
 
 import struct
 from pathlib import Path
@@ -16,10 +16,9 @@ _ARRAY = struct.Struct("<IQ")
 
 
 class _Reader(gguf.GGUFReader):
-    """The library's reader, but for lists: it makes arrays of every entry, which takes 10 s for 150,000 tokens.
+    """The library's reader, except for lists: it makes an array of every entry, which takes 10 s for 150,000 tokens.
 
-    What is returned here is what the method it stands in for returns: size, parts, indices of the values among them
-    and types.
+    The method returns the same as the one it replaces: size, parts, the values' indices among them, and types.
     """
 
     def _get_field_parts(self, orig_offs: int, raw_type: int) -> tuple[int, list[Any], list[int], list[Any]]:
@@ -53,14 +52,14 @@ class _Reader(gguf.GGUFReader):
 class GgufReader:
     """An open GGUF file: metadata by name, and ``tensors`` by name, still quantised.
 
-    Raises WeightsError where the file is none or is cut short.
+    Raises WeightsError where the file is not a GGUF file or is cut short.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
             self._reader = _Reader(path)
-        # What a damaged file makes the library stumble over has no type of its own.
+        # On a damaged file the library raises no error type of its own.
         except (ValueError, OSError, LookupError, ArithmeticError, TypeError, struct.error) as error:
             raise WeightsError(f"{path} is no readable GGUF file, or is cut short ({error}); fetch it again") from error
         self.tensors = {tensor.name: tensor for tensor in self._reader.tensors}
@@ -91,12 +90,12 @@ class GgufReader:
 
 
 def dequantized(tensor: gguf.ReaderTensor) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """The values of a tensor in float32, in memory of their own."""
+    """The values of a tensor in float32, as a copy."""
     return np.array(gguf.dequantize(tensor.data, tensor.tensor_type), dtype=np.float32)
 
 
 def four_bit(tensor: gguf.ReaderTensor) -> FourBitWeight | None:
-    """A tensor of two dimensions as it stands in the file, or None where that is not in Q4_K."""
+    """A two-dimensional tensor in its stored form, or None where that is not Q4_K."""
     if tensor.tensor_type != gguf.GGMLQuantizationType.Q4_K or len(tensor.shape) != 2:
         return None
     width, out = tensor.shape.tolist()

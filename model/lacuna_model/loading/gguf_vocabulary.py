@@ -1,4 +1,4 @@
-"""What a GGUF file says of its tokenizer, and which of its tokens make a fill-in-the-middle prompt."""
+"""Reads the tokenizer of a GGUF file, and finds its fill-in-the-middle tokens."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,13 +9,13 @@ from lacuna_model.loading.fim_tokens import ENDS, find_fim_tokens
 from lacuna_model.loading.gguf_reader import GgufReader
 from lacuna_model.tokens.tokenizer import SPLITS, FimTokens, Vocabulary, byte_alphabet
 
-# Where a vocabulary names no other: <|endoftext|>, which SmolLM2 saw between documents, and <|im_end|>, which ends a
-# message, here a gap; text never encodes to it.
+# The defaults: <|endoftext|>, which SmolLM2 saw between documents, and <|im_end|>, which ends a message and here a gap.
+# Text never encodes to it.
 DOCUMENT_ID = 0
 EOG_ID = 2
-# What is no text: token types of llama.cpp (gguf-py, ``TokenType``).
+# Types of tokens that are not text (gguf-py, ``TokenType``).
 NO_TEXT = (gguf.TokenType.UNKNOWN, gguf.TokenType.CONTROL, gguf.TokenType.USER_DEFINED, gguf.TokenType.UNUSED)
-# The metadata that name the parts of a fill-in-the-middle prompt, newest first.
+# The metadata fields that name the parts of a fill-in-the-middle prompt, newest first.
 FIM_KEYS = {
     "prefix": ("fim_pre_token_id", "prefix_token_id"),
     "suffix": ("fim_suf_token_id", "suffix_token_id"),
@@ -27,7 +27,7 @@ FIM_KEYS = {
 
 
 def read_vocabulary(file: GgufReader) -> Vocabulary:
-    """The tokenizer of a file; raises WeightsError where it is of a kind that is not known, or damaged."""
+    """The tokenizer of a file; raises WeightsError where its kind is unknown or it is damaged."""
     kind, pre = file.field("tokenizer.ggml.model"), file.optional("tokenizer.ggml.pre")
     if kind != "gpt2":
         raise WeightsError(f"{file.path} has a {kind!r} tokenizer; only byte-level BPE ('gpt2') is supported")
@@ -65,6 +65,6 @@ def _fim_tokens(file: GgufReader, ids: Mapping[str, int], ends: Sequence[int]) -
 
 
 def _token(file: GgufReader, key: str, size: int) -> list[int]:
-    """The token id that a metadata field names; none where there is no such field or no such token."""
+    """The token id in a metadata field; empty where there is no such field or no such token."""
     token = file.optional(f"tokenizer.ggml.{key}")
     return [token] if isinstance(token, int) and 0 <= token < size else []

@@ -1,4 +1,4 @@
-"""Weights in the very form that passes read, kept in the user's cache: making it takes far longer than reading it."""
+"""Keeps weights in the user's cache in the form that passes read: preparing them takes far longer than reading them."""
 
 import hashlib
 import os
@@ -15,21 +15,21 @@ from lacuna_model.hub import models, ownership
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.tokens.tokenizer import Vocabulary
 
-# Prepared forms that stay: several models and precisions are used in turn.
+# Prepared files that are kept, since several models and precisions are used in turn.
 PREPARED_KEPT = 4
-# Raised when what is kept in the cache changes its meaning.
+# Increase when the format of the prepared files changes.
 PREPARED_VERSION = "6"
 
 
 class Preparation(msgspec.Struct, frozen=True):
-    """What a prepared file says of itself beside its tensors."""
+    """The metadata of a prepared file: the model's config and vocabulary."""
 
     config: ModelConfig
     vocabulary: Vocabulary
 
 
 def prepared_path(files: Sequence[Path], precision: str) -> Path:
-    """Where the prepared form of these very files is kept."""
+    """The path of the prepared form of these files, by their paths, sizes and modification times."""
     digest = hashlib.sha256(f"{PREPARED_VERSION} {torch.__version__} {precision}".encode())
     for file in files:
         status = file.stat()
@@ -38,7 +38,7 @@ def prepared_path(files: Sequence[Path], precision: str) -> Path:
 
 
 def read_prepared(path: Path) -> tuple[dict[str, Tensor], Preparation] | None:
-    """What is kept at ``path``, or None where there is nothing whole: it is only a cache and is made anew."""
+    """The tensors and metadata at ``path``, or None where the file is missing, damaged or not trusted."""
     try:
         if not ownership.is_trusted(path):
             return None
@@ -50,7 +50,7 @@ def read_prepared(path: Path) -> tuple[dict[str, Tensor], Preparation] | None:
 
 
 def write_prepared(path: Path, *, tensors: dict[str, Tensor], about: Preparation) -> None:
-    """Write the prepared form, which appears whole or not at all. Raises OSError."""
+    """Write the prepared form; the file appears complete or not at all. Raises OSError."""
     temporary = path.with_suffix(f".{os.getpid()}.part")
     unique = {name: tensor.contiguous() for name, tensor in tensors.items()}
     if unique["head"] is unique.get("embedding"):

@@ -28,23 +28,23 @@ LAYER_NAMES = {
 }
 # Norms that only some architectures have.
 OPTIONAL_NAMES = {"q_norm": "attn_q_norm", "k_norm": "attn_k_norm"}
-# Architectures whose blocks are of this shape; of a llama, the rows of queries and keys are in another order.
+# Supported architectures, all of this shape; llama's rows of queries and keys are in another order.
 ARCHITECTURES = ("llama", "qwen2", "qwen3")
 QUANTISATIONS = (
     "F32", "F16", "BF16", "Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0",
     "IQ4_NL", "IQ4_XS",
 )  # fmt: skip
-# Slots a pass opens at once: one reading of the canvas side serves them all, but far slots are drafted ill. With 8, 16
-# and 32 a pass brought 2.1, 2.5 and 2.2 tokens (48 fills of 32 tokens, in the contexts of ``lacuna bench``).
+# Slots that a pass opens at once. Far slots are drafted badly: a pass with 8, 16 and 32 slots yields 2.1, 2.5 and 2.2
+# tokens.
 BLOCK_SIZE = 16
-# More context than the engine ever gives; tables of every position are as large as this.
+# More positions than the engine ever uses; the tables of rotations have this many rows.
 MOST_POSITIONS = 16_384
 
 
 class GgufFile:
     """A GGUF file opened for reading: config, vocabulary and dequantised weights.
 
-    Raises WeightsError where it is none, is cut short, or holds what this loader does not read.
+    Raises WeightsError where it is not a GGUF file, is cut short, or holds a model that this loader does not support.
     """
 
     def __init__(self, path: Path) -> None:
@@ -90,14 +90,14 @@ class GgufFile:
         )
 
     def _rope_scale(self) -> float:
-        """By how much positions are divided before they turn queries and keys."""
+        """The divisor of positions before rotation."""
         kind = self._file.optional(f"{self._architecture}.rope.scaling.type") or "none"
         if kind not in ("none", "linear"):
             raise WeightsError(f"{self.path} scales its rotary positions by {kind!r}, which is not supported")
         return float(self._file.number(f"{self._architecture}.rope.scaling.factor", 1.0)) if kind == "linear" else 1.0
 
     def vocabulary(self) -> Vocabulary:
-        """The tokenizer's vocabulary and merges; raises WeightsError where it is of a kind that is not known."""
+        """The tokenizer's vocabulary and merges; raises WeightsError where its kind is unknown."""
         return read_vocabulary(self._file)
 
     def state(self) -> "GgufTensors":
@@ -106,12 +106,12 @@ class GgufFile:
         names = {"embedding": "token_embd.weight", "final_norm": "output_norm.weight"}
         if not config.tie_embeddings:
             names["head"] = "output.weight"
-        # The last block first: a damaged file may say that there are billions.
+        # The last block first: a damaged file may claim billions of them.
         for i in reversed(range(config.num_layers)):
             names |= self._block(i)
             if (norm := names[f"layers.{i}.attn_norm"]) not in self._tensors:
                 raise WeightsError(f"{self.path} lacks the tensor {norm}; fetch it again")
-        # What is not read would be part of what the model works out, too.
+        # An unknown tensor would change the model's outputs, so it is refused.
         if unread := self._tensors.keys() - names.values():
             raise WeightsError(f"{self.path} holds the tensor {min(unread)}, which this loader does not know")
         if missing := [theirs for theirs in names.values() if theirs not in self._tensors]:
@@ -134,7 +134,7 @@ class GgufFile:
 
 
 def _expected(name: str, config: ModelConfig) -> list[int]:
-    """The shape of the tensor that we call ``name``."""
+    """The shape of the tensor with our name ``name``."""
     hidden, wide = config.hidden_size, config.intermediate_size
     rows = {
         "embedding": config.vocab_size,
@@ -152,9 +152,9 @@ def _expected(name: str, config: ModelConfig) -> list[int]:
 
 
 class GgufTensors(Mapping[str, Tensor]):
-    """The tensors of a file by our names, each dequantised to float32 when it is asked for.
+    """The tensors of a file by our names, each dequantised to float32 on access.
 
-    ``turned`` names projections whose rows are in llama.cpp's rotary order, with the number of their heads.
+    ``turned`` maps projections whose rows are in llama.cpp's rotary order to the number of their heads.
     """
 
     def __init__(self, tensors: Mapping[str, gguf.ReaderTensor], turned: Mapping[str, int]) -> None:
@@ -167,7 +167,7 @@ class GgufTensors(Mapping[str, Tensor]):
         return _half_rotary(values, heads) if heads else values
 
     def four_bit(self, name: str) -> FourBitWeight | None:
-        """The weight as it stands in the file, where that is in 4 bit with groups of 32."""
+        """The weight as stored in the file, where that is 4 bit with groups of 32; else None."""
         weight, heads = four_bit(self._tensors[name]), self._turned_heads(name)
         return weight.by_rows(lambda part: _half_rotary(part, heads)) if weight and heads else weight
 
@@ -182,6 +182,6 @@ class GgufTensors(Mapping[str, Tensor]):
 
 
 def _half_rotary(weight: Tensor, heads: int) -> Tensor:
-    """Rows from llama.cpp's interleaved rotary order to the half-split order of Hugging Face and our kernels."""
+    """Reorder rows from llama.cpp's interleaved rotary order to the half-split one of Hugging Face and our kernels."""
     out = len(weight)
     return weight.view(heads, out // heads // 2, 2, -1).transpose(1, 2).reshape(weight.shape).contiguous()

@@ -1,4 +1,4 @@
-"""Where the keys and values of a document's rows are kept."""
+"""Stores the keys and values of a document's rows."""
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ GROWTH = 512
 
 
 class Arena:
-    """Keys and values of all layers [L, G, capacity, D]; a pass writes its rows at ``tail`` and sees from ``head``."""
+    """Keys and values of all layers [L, G, capacity, D]; a pass writes its rows at ``tail`` and reads from ``head``."""
 
     def __init__(self, config: ModelConfig, device: torch.device, dtype: torch.dtype) -> None:
         shape = (config.num_layers, config.num_kv_heads, GROWTH, config.head_dim)
@@ -21,16 +21,16 @@ class Arena:
 
     @property
     def num_bytes(self) -> int:
-        """Memory held."""
+        """Bytes that the keys and values hold."""
         return 2 * self.keys.numel() * self.keys.element_size()
 
     @property
     def is_bfloat16(self) -> bool:
-        """Whether the kernels in C read it."""
+        """Whether keys are in bfloat16, which the kernels in C require."""
         return self.keys.dtype is torch.bfloat16
 
     def reserve(self, rows: int) -> None:
-        """Make room for ``rows`` rows in all; what is there stays."""
+        """Grow to at least ``rows`` rows in total; the contents are kept."""
         capacity = self.keys.shape[2]
         if rows <= capacity:
             return
@@ -41,18 +41,18 @@ class Arena:
         self.keys[:, :, :capacity], self.values[:, :, :capacity] = old_keys, old_values
 
     def move(self, source: int, target: int, rows: int) -> None:
-        """Copy ``rows`` rows within the arena; the stretches may overlap."""
+        """Copy ``rows`` rows within the arena; the ranges may overlap."""
         if source == target or rows == 0:
             return
         for store in (self.keys, self.values):
             store[:, :, target : target + rows] = store[:, :, source : source + rows].clone()
 
     def rows(self, count: int) -> range:
-        """What a pass of ``count`` rows sees; its own are the last of it."""
+        """The rows that a pass of ``count`` rows attends to; its own are the last."""
         return range(self.head, self.tail + count)
 
     def exchange(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Write the rows behind ``tail`` and show everything from ``head`` to their end."""
+        """Write the rows at ``tail`` and return all rows from ``head`` to their end."""
         end = self.tail + key.shape[2]
         self.keys[layer, :, self.tail : end] = key[0]
         self.values[layer, :, self.tail : end] = value[0]

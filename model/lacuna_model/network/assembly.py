@@ -1,4 +1,4 @@
-"""Builds a transformer from the tensors of one side, each linear in the form that the tensors have."""
+"""Builds a transformer from tensors, with each linear in the form that its tensors have."""
 
 from collections.abc import Callable, Mapping
 
@@ -11,7 +11,7 @@ from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.linear import DenseLinear, Int8Linear, Linear, NativeLinear
 from lacuna_model.network.transformer import Layer, Rotations, Transformer
 
-# The fused linears of a layer, by the checkpoint's projections whose rows they stack.
+# The fused linears of a layer, and the projections whose rows each stacks.
 FUSED = {
     "qkv": ("q_proj", "k_proj", "v_proj"),
     "output": ("o_proj",),
@@ -23,7 +23,7 @@ State = Mapping[str, Tensor]
 
 
 def fuse(state: State, config: ModelConfig) -> dict[str, Tensor]:
-    """The tensors of a checkpoint with the projections of each layer stacked as :data:`FUSED` says."""
+    """The tensors of a checkpoint with the projections of each layer stacked according to :data:`FUSED`."""
     fused = {name: state[name] for name in state if "proj" not in name}
     for layer in range(config.num_layers):
         for name, parts in FUSED.items():
@@ -38,7 +38,7 @@ def fuse(state: State, config: ModelConfig) -> dict[str, Tensor]:
 
 
 def narrow(fused: State) -> dict[str, Tensor]:
-    """The same with every linear in bfloat16; embedding and norms stay as they are."""
+    """The same with every linear in bfloat16; embedding and norms are unchanged."""
     return {
         name: tensor.bfloat16() if name.endswith(".bias") or (tensor.ndim == 2 and name != "embedding") else tensor
         for name, tensor in fused.items()
@@ -46,7 +46,7 @@ def narrow(fused: State) -> dict[str, Tensor]:
 
 
 def linear_from(tensors: State, name: str, kernels: NativeKernels | None = None) -> Linear:
-    """The linear ``name`` in the form its tensors have; 8 and 4 bit by ``kernels`` where they are and take it."""
+    """The linear ``name`` in the form of its tensors; 8 and 4 bit run on ``kernels`` where they support its shape."""
     weight, scale, bias = tensors[name], tensors.get(name + ".scale"), tensors.get(name + ".bias")
     if scale is None:
         return DenseLinear(weight, bias)
@@ -68,7 +68,7 @@ def build_layer(config: ModelConfig, tensors: State, prefix: str, make: Callable
 
 
 def _embedding(tensors: State, head: Linear, kernels: NativeKernels | None) -> Linear:
-    """Rows by token id: those of ``embedding``, packed or not, or of the packed ``head`` where that is all there is."""
+    """The lookup of rows by token id: in the table ``embedding``, packed or not, else in the packed ``head``."""
     table = tensors.get("embedding")
     if table is None or table.dtype is torch.uint8:
         packed = head if table is None else linear_from(tensors, "embedding", kernels)
@@ -84,7 +84,7 @@ def build_transformer(
     linear: Callable[[str], Linear] | None = None,
     kernels: NativeKernels | None = None,
 ) -> Transformer:
-    """A transformer over fused ``tensors``; ``linear`` makes each linear by name where it is not theirs."""
+    """A transformer over fused ``tensors``; ``linear`` overrides how each linear is made from its name."""
     make = linear or (lambda name: linear_from(tensors, name, kernels))
 
     head = make("head")

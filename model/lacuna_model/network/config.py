@@ -1,4 +1,4 @@
-"""The shape of a transformer, able to say what Llama, Qwen2, Qwen3, Dream and LLaDA checkpoints need."""
+"""The shape of a transformer, general enough for Llama, Qwen2, Qwen3, Dream and LLaDA checkpoints."""
 
 from typing import Literal
 
@@ -8,13 +8,13 @@ Attention = Literal["two-sided", "bidirectional"]
 
 
 class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything the forward pass depends on beside the weights.
+    """All parameters of the forward pass besides the weights.
 
-    ``shift``: the output at a position predicts the next slot (Dream, DiffuCoder, Fast-dLLM v2, and every model
-    adapted from an autoregressive one without retraining its head); otherwise its own (LLaDA, SDAR). It is never
-    inferred from the family: Open-dCoder and A2D share a shape and differ.
-    ``attention``: ``two-sided`` contexts never see the canvas and are cached exactly; ``bidirectional`` checkpoints
-    recompute the whole sequence. ``rope_scale``: positions are divided by it (linear scaling).
+    ``shift``: the output at a position predicts the next slot (Dream, DiffuCoder, Fast-dLLM v2, and every model adapted
+    from an autoregressive one without retraining its head); otherwise its own (LLaDA, SDAR). It is never inferred from
+    the shape: Open-dCoder and A2D share a shape and differ. ``attention``: ``two-sided`` contexts never attend to the
+    canvas and are cached exactly; ``bidirectional`` checkpoints read the whole sequence in each pass. ``rope_scale``:
+    positions are divided by it (linear scaling).
     """
 
     num_layers: int

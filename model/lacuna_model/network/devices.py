@@ -1,4 +1,4 @@
-"""Which device a model runs on, in which precision, with how many threads."""
+"""Chooses the device that a model runs on, its precision, and the number of threads."""
 
 import torch
 
@@ -10,9 +10,9 @@ KINDS = ("cpu", "cuda")
 
 
 def choose_device(wanted: str = "") -> torch.device:
-    """The device ``wanted``, as in ``cpu``, ``cuda`` or ``cuda:1``; "" takes CUDA where there is one, else the CPU.
+    """The device ``wanted``, as in ``cpu``, ``cuda`` or ``cuda:1``; "" takes CUDA where available, else the CPU.
 
-    Raises DeviceError where there is none of that name here.
+    Raises DeviceError where this machine has no such device.
     """
     if not wanted:
         wanted = "cuda" if torch.cuda.is_available() else "cpu"
@@ -35,7 +35,7 @@ def default_precision(device: torch.device) -> str:
 
 
 def cache_dtype(precision: str, device: torch.device) -> torch.dtype:
-    """What keys and values are kept in: float32 beside such weights, else bfloat16 where the device is fast in it."""
+    """The type of keys and values: float32 for float32 weights, else bfloat16 where the device multiplies it fast."""
     return torch.float32 if precision == "float32" else attention_dtype(device)
 
 

@@ -1,4 +1,4 @@
-"""Linears: dense, and 8 and 4 bit on CPUs that have the instructions."""
+"""Linears: dense, and in 8 and 4 bit on CPUs with the instructions for them."""
 
 import warnings
 from collections.abc import Callable
@@ -33,21 +33,20 @@ def quantize_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
 class Int8Linear:
     """``x W^T (+ b)`` in 8 bit: weights with one scale per output row, activations with one per row (FBGEMM).
 
-    FBGEMM takes one activation scale for the whole input, and one outlier row (the document token, to start with)
-    would cost all others their precision, so rows are brought to the same range first. On 300 tokens of Python the
-    divergence from float32 is 0.04 nats a token this way and 0.66 without; what ``smoothing`` does comes on top.
+    FBGEMM takes one activation scale for the whole input, so one outlier row (such as the document token's) would cost
+    all others their precision. Rows are therefore scaled to the same range first.
     """
 
     def __init__(self, codes: Tensor, scale: Tensor, bias: Tensor | None = None) -> None:
         zeros = torch.zeros(len(scale), dtype=torch.long)
         with warnings.catch_warnings():
-            # torch announces that quantised tensors will go in a later release; the release is pinned, and the
-            # packed operator below has no other way in.
+            # torch warns that quantised tensors will be removed in a later release. The release is pinned, and the
+            # packed operator below accepts nothing else.
             warnings.filterwarnings("ignore", message=".*quantized tensor creation.*")
             packed = torch._make_per_channel_quantized_tensor(codes, scale.double(), zeros, 0)
         self._packed = torch.ops.quantized.linear_prepack(packed, None)
         self._bias = bias
-        # Without these instructions products of bytes are added up in 16 bit, which 8-bit activations overflow.
+        # Without these instructions, byte products are summed in 16 bit, which 8-bit activations overflow.
         capabilities = torch.cpu.get_capabilities()
         self._7_bit = not (capabilities.get("avx512_vnni", False) or capabilities.get("avx_vnni", False))
 
@@ -60,9 +59,9 @@ class Int8Linear:
 
 
 class NativeLinear:
-    """The same in our own kernel, which takes activations by blocks of a row, and weights in 4 bit as well.
+    """The same in our own kernel, with one activation scale per block of a row; it reads 4-bit weights as well.
 
-    ``packed`` is what the kernel reads.
+    ``packed`` is the form that the kernel reads.
     """
 
     def __init__(
@@ -73,9 +72,9 @@ class NativeLinear:
         bias: Tensor | None = None,
         blocks: Tensor | None = None,
     ) -> None:
-        """``weight`` [out, in] are codes, or codes packed by these very ``kernels`` (uint8).
+        """Take the codes ``weight`` [out, in], plain or packed by these ``kernels`` (uint8).
 
-        Where there are ``blocks``, outputs in 4 bit that these kernels packed, they are the first of the linear's.
+        ``blocks`` are the first outputs of the linear in 4 bit, packed by these kernels, if there are any.
         """
         packed = weight if weight.dtype is torch.uint8 else kernels.packed(weight)
         self.packed = kernels.bind(packed, scale, bias, blocks)

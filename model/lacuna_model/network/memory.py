@@ -1,4 +1,4 @@
-"""What glibc does with free memory: kept for the next fill while there is work, and given back when not."""
+"""Controls glibc's free memory: kept for the next fill during work, and returned to the system on request."""
 
 import ctypes
 import gc
@@ -9,7 +9,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
 
 def reuse_freed() -> None:
-    """Have it kept: the rows of a vocabulary, mapped and cleared anew, are 6 % of a fill's time."""
+    """Keep freed memory: mapping and clearing a vocabulary's rows again and again takes 6 % of a fill's time."""
     _set({M_TRIM_THRESHOLD: 256 << 20, M_MMAP_THRESHOLD: 32 << 20})
 
 
@@ -21,7 +21,7 @@ def _set(parameters: Mapping[int, int]) -> None:
 
 
 def give_back_freed() -> None:
-    """Free what nothing refers to any more, and give what is free back to the system, also between what is not."""
+    """Collect garbage, and return free memory to the system, also from the middle of the heap."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim is not None:

@@ -1,7 +1,7 @@
-"""The transformer: one forward pass for context, canvas, guidance and training alike.
+"""The transformer: one forward pass for contexts, canvases and whole sequences.
 
-A pass takes rows of hidden states at given positions, lets a store keep their keys and values, and attends to what
-the store shows. What differs between the uses (which weights, which rows see which) is in the arguments.
+A pass takes rows of hidden states at given positions, puts their keys and values into a store, and attends to the keys
+and values that the store returns. Uses differ only in the arguments: the weights, and the mask.
 """
 
 import copy
@@ -21,15 +21,15 @@ from lacuna_model.network.linear import Linear, NativeLinear
 
 
 class KeyValueStore(Protocol):
-    """Where a pass puts its keys and values, and what it attends to."""
+    """Stores the keys and values of a pass, and returns those that it attends to."""
 
     def exchange(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Take the rows' ``key`` and ``value`` [B, G, R, D]; return all that they may see [B, G, K, D]."""
+        """Take the rows' ``key`` and ``value`` [B, G, R, D]; return all that they may attend to [B, G, K, D]."""
         ...
 
 
 class NoStore:
-    """The rows see each other and nothing else; ``dtype`` is that of attention, the rows' own where there is none."""
+    """The rows attend to each other only; ``dtype`` is that of attention, by default the rows' own."""
 
     def __init__(self, dtype: torch.dtype | None = None) -> None:
         self._dtype = dtype
@@ -71,7 +71,7 @@ class Rotations:
 
 
 class Transformer:
-    """A decoder-shaped transformer over explicit parts, so that linears may be dense, quantised or adapted."""
+    """A decoder-shaped transformer over explicit parts, so that linears may be dense or quantised."""
 
     def __init__(
         self,
@@ -95,8 +95,8 @@ class Transformer:
     def hidden(self, x: Tensor, positions: Tensor, store: KeyValueStore, mask: Tensor | None = None) -> Tensor:
         """Hidden states [B, R, H] after all layers and the final norm.
 
-        ``x`` [B, R, H] are embeddings, ``positions`` [R] or [B, R] their places in the rotary order, ``mask`` bool
-        [R, K] or [B, 1, R, K] what each row may see of the K keys that ``store`` shows (None: everything).
+        ``x`` [B, R, H] are embeddings, ``positions`` [R] or [B, R] the rows' rotary positions. ``mask``, bool [R, K] or
+        [B, 1, R, K], is True where a row attends to one of the K keys that ``store`` returns (None: everywhere).
         """
         if self._native is not None and isinstance(store, Arena) and len(x) == 1 and store.is_bfloat16:
             x = self._through_native(self._native, x[0], positions.view(-1), store, mask)[None]
@@ -123,14 +123,14 @@ class Transformer:
         return layers(x, cos, sin, arena.keys, arena.values, arena.rows(len(x)), folded)
 
     def compiled(self) -> "Transformer":
-        """The same with fused work between the stores; every new shape compiles anew, but one layer does for all."""
+        """The same with the work between the stores fused by torch; it compiles once per shape, for all layers."""
         other = copy.copy(self)
         other._project = torch.compile(project, dynamic=False)
         other._finish = torch.compile(finish, dynamic=False)
         return other
 
     def native(self, kernels: NativeKernels) -> "Transformer":
-        """The same with several layers in one call of ``kernels`` over an arena in bfloat16, where they take all."""
+        """The same with several layers per call of ``kernels`` over a bfloat16 arena, where they support all layers."""
         parts = [part for part in map(_parts, self.layers) if part is not None]
         if self.config.head_dim % WIDTH or len(parts) < len(self.layers):
             return self
@@ -140,7 +140,7 @@ class Transformer:
 
     @property
     def is_native(self) -> bool:
-        """Whether the layers are those of ``native``."""
+        """Whether the layers run in native kernels."""
         return self._native is not None
 
 
@@ -161,7 +161,7 @@ def project(layer: Layer, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, 
 
 
 def finish(layer: Layer, x: Tensor, query: Tensor, keys: Tensor, values: Tensor, mask: FoldedMask | None) -> Tensor:
-    """The layer's output [B, R, H] once its rows' keys and values stand among those they may see."""
+    """The layer's output [B, R, H], given all keys and values that its rows may attend to."""
     batch, rows, _ = x.shape
     mixed = attention(query.to(keys.dtype), keys, values, mask)
     update = layer.output(mixed.transpose(1, 2).reshape(batch, rows, -1).to(x.dtype))
@@ -171,7 +171,7 @@ def finish(layer: Layer, x: Tensor, query: Tensor, keys: Tensor, values: Tensor,
 
 
 def _parts(layer: Layer) -> LayerParts | None:
-    """A layer as the kernels take it: 8-bit linears, norms in float32, none for query and key."""
+    """A layer in the kernels' form: native linears, float32 norms, none for query and key; None where it differs."""
     qkv, output, gate_up, down = layer.qkv, layer.output, layer.gate_up, layer.down
     if layer.q_norm is not None or {layer.attn_norm.dtype, layer.mlp_norm.dtype} != {torch.float32}:
         return None

@@ -1,4 +1,4 @@
-"""Token ids of documents that change by the keystroke: what was encoded before is remembered line by line."""
+"""Encodes documents that change with every keystroke; encoded lines are cached."""
 
 import re
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ import numpy as np
 from lacuna_model.prior.index import Tokens
 from lacuna_model.prior.suffix_array import token_type
 
-# Where a text may be cut so that its parts have the tokens that it has itself: some pre-tokenisers (GPT-2) never put a
-# printable character and the newline after it into one token, others (Qwen2) nothing that ends a line and what begins
-# the next one with text in it.
+# Where a text may be split so that the tokens of its parts are those of the whole. Some pre-tokenisers (GPT-2) never
+# join a printable character and the following newline. Others (Qwen2) never join the end of a line and the start of a
+# following line that has text.
 _BORDERS = re.compile(r"(?<=[!-~])(?=\n)"), re.compile(r"(?<=\n)(?=[ \t]*[!-~])")
 # A text that tells these kinds apart.
 _SAMPLE = "if x:\n    y()\n\n\n        z"
@@ -20,13 +20,13 @@ REMEMBERED_LINES = 16384
 
 
 class FileTokenizer(Protocol):
-    """What indexing needs of a tokenizer."""
+    """The part of a tokenizer that indexing needs."""
 
     vocab_size: int
 
     @property
     def fingerprint(self) -> str:
-        """Tells its vocabulary from others."""
+        """Identifies its vocabulary."""
         ...
 
     def encode(self, text: str) -> list[int]:
@@ -39,7 +39,7 @@ class FileTokenizer(Protocol):
 
 
 class LineEncoder:
-    """Encodes whole texts as ``tokenizer`` does; what it finds no border for it encodes as a whole."""
+    """Encodes texts exactly as ``tokenizer`` does, line by line if one of the borders fits it, else as a whole."""
 
     def __init__(self, tokenizer: FileTokenizer) -> None:
         self.kind = kind = token_type(tokenizer.vocab_size)

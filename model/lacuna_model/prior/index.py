@@ -1,4 +1,4 @@
-"""The tokens of a project that matches are looked for in: files at rest and, beside them, those that change."""
+"""The index of a project's tokens: unchanged files, indexed once, and beside them the documents that changed."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Documents:
 
     @classmethod
     def index(cls, documents: Mapping[str, Sequence[int] | Tokens], kind: np.dtype[np.unsignedinteger]) -> "Documents":
-        """Sort the suffixes of documents given by name."""
+        """Build the suffix array of documents given by name."""
         return cls(SuffixArray(join(list(documents.values()), kind), kind), tuple(documents))
 
     @cached_property
@@ -33,19 +33,19 @@ class Documents:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Documents of which some do not count: ``counts`` has a flag for every one, None where all do."""
+    """Documents, of which some may be hidden: ``counts`` has a flag for each, True if it counts; None: all count."""
 
     documents: Documents
     counts: NDArray[np.bool_] | None = None
 
     @property
     def array(self) -> SuffixArray:
-        """Where to look."""
+        """The suffix array of the documents."""
         return self.documents.array
 
     @classmethod
     def of(cls, documents: Documents, without: Collection[str]) -> "Segment":
-        """The documents but for those of some names."""
+        """The documents except those named in ``without``."""
         hidden = [documents.numbers[name] for name in without if name in documents.numbers]
         if not hidden:
             return cls(documents)
@@ -62,9 +62,9 @@ class Segment:
 class Index:
     """The documents of one workspace by name, as tokens.
 
-    ``rest`` are the files at rest, indexed once in the background. What is open or has changed since is indexed anew
-    whenever it is asked for after a change: it is small. Safe to use from several threads; who reads keeps the
-    segments that were given out.
+    ``rest`` are the unchanged files, indexed once in the background. Documents that are open or changed since are few;
+    they are indexed again on the first request after a change. Safe to use from several threads: readers keep the
+    segments that they were given.
     """
 
     kind: np.dtype[np.unsignedinteger]
@@ -81,32 +81,32 @@ class Index:
 
     @property
     def num_changed(self) -> int:
-        """Tokens of the documents that are not at rest."""
+        """Tokens of the documents that are open or changed."""
         return sum(map(len, self._changed.values()))
 
     def update(self, name: str, tokens: Sequence[int] | Tokens) -> None:
-        """A document is new or has changed."""
+        """Add a document, or replace its tokens."""
         with self._lock:
             self._changed[name] = np.asarray(tokens, dtype=self.kind)
             self._gone.add(name)
             self._recent = None
 
     def remove(self, name: str) -> None:
-        """A document is gone."""
+        """Remove a document."""
         with self._lock:
             self._changed.pop(name, None)
             self._gone.add(name)
             self._recent = None
 
     def settle(self, rest: Documents, unsettled: Callable[[str], bool] = lambda name: False) -> None:
-        """Take new files at rest for the old; what has changed again since they were read is ``unsettled``."""
+        """Replace the unchanged files; ``unsettled`` tells whether a document changed again since they were read."""
         with self._lock:
             self._gone = {name for name in self._gone if unsettled(name)}
             self._changed = {name: tokens for name, tokens in self._changed.items() if name in self._gone}
             self.rest, self._recent = rest, None
 
     def segments(self, without: str = "") -> list[Segment]:
-        """Everything that counts now, but for one document."""
+        """All segments of the current state, without the document ``without``."""
         with self._lock:
             if self._recent is None and self._changed:
                 self._recent = Documents.index(self._changed, self.kind)

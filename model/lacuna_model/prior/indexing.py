@@ -12,13 +12,13 @@ from lacuna_model.prior.index import Documents, Tokens
 from lacuna_model.prior.store import IndexedFiles, Mark
 from lacuna_model.prior.suffix_array import token_type
 
-# Text that is encoded in one go (bytes): an encoding takes many times the memory of its tokens.
+# Bytes of text encoded at once; encoding takes many times the memory of the tokens.
 BATCH_BYTES = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far reading has come: files and tokens so far, and whether the index can be asked."""
+    """Files and tokens read so far, and whether the index is ready for queries."""
 
     num_files: int = 0
     num_tokens: int = 0
@@ -34,10 +34,10 @@ def refresh(
     advance: Callable[[Progress], None] = lambda progress: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> IndexedFiles:
-    """Bring an index of the files under ``root`` up to date; ``known`` itself where nothing has changed.
+    """Bring an index of the files under ``root`` up to date; returns ``known`` itself where nothing has changed.
 
-    ``stopped`` is looked at between files: what has been read by then is indexed, and what was known of the others
-    is kept.
+    ``stopped`` is checked between files: the files read so far are indexed, and the others keep their entries in
+    ``known``. ``advance`` is called with the progress.
     """
     reader = _Reader(root, tokenizer, known, advance, settings.max_file_bytes)
     complete = True
@@ -55,7 +55,7 @@ def name_of(root: Path, path: Path) -> str:
 
 
 class _Reader:
-    """Collects the tokens of files, old and new."""
+    """Collects the tokens of files, known and newly read."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class _Reader:
         self._num_tokens = 0
 
     def read(self, file: WorkspaceFile) -> None:
-        """Take one file in; a file that may not be quoted is remembered as looked at."""
+        """Read one file; a file that must not be quoted is only marked as seen."""
         name, mark = name_of(self._root, file.path), (file.size, file.mtime_ns)
         self._marks[name] = mark
         if self._known and self._known.marks.get(name) == mark:
@@ -95,7 +95,7 @@ class _Reader:
             self._encode()
 
     def finish(self, *, complete: bool) -> IndexedFiles:
-        """Everything read as an index; the files not come to stay as they were known unless it is ``complete``."""
+        """Index everything read; unless ``complete``, the files not reached keep their known entries."""
         self._encode()
         if self._known and not complete:
             self._tokens = {name: t for name, t in self._old.items() if name not in self._marks} | self._tokens

@@ -13,9 +13,9 @@ from lacuna_model.prior.suffix_array import MAX_MATCH, Places
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Where the tokens before a slot stand in the project: for every place, the offset of the token in the slot.
+    """The places where the tokens before a slot occur in the project, as offsets of the token that follows them.
 
-    ``length`` tokens agree, and no more than that anywhere.
+    ``length`` tokens agree; no longer match exists.
     """
 
     length: int
@@ -23,18 +23,18 @@ class Match:
 
     @property
     def count(self) -> int:
-        """How many places there are (of very many, a sample)."""
+        """The number of places (of very many, a sample)."""
         return sum(len(places) for _, places in self.found)
 
     def tokens(self) -> NDArray[np.int64]:
-        """What stands in the slot at every place."""
+        """The token in the slot at every place."""
         parts = [segment.array.tokens[places].astype(np.int64) for segment, places in self.found]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
     def follow(self, token: int) -> "Match | None":
-        """The match of the next slot, given the token in this one; None where it stands at no place.
+        """The match of the next slot, given the token in this one; None where no place has it.
 
-        A match that is followed is again the longest: a longer one would have been longer here too.
+        A followed match is again the longest: a longer one would have been longer here too.
         """
         found = []
         for segment, places in self.found:
@@ -46,7 +46,7 @@ class Match:
 
 
 def longest_match(segments: Sequence[Segment], context: Sequence[int]) -> Match | None:
-    """The longest end of ``context`` that stands in the project with a token behind it."""
+    """The longest end of ``context`` that occurs in the project followed by a token."""
     best = 0
     found: list[tuple[Segment, Places]] = []
     for segment in segments:
@@ -68,6 +68,6 @@ def _longest_in(segment: Segment, context: Sequence[int]) -> tuple[int, Places]:
         slots = array.places(array.find(run[-length * width :])) + length
         return segment.counted(slots[array.tokens[slots] != array.separator])
 
-    # A run that does not occur makes no longer one occur: the lengths that do come first.
+    # If a run does not occur, no longer one does: the lengths that occur come first.
     length = bisect_left(range(1, len(context) + 1), True, key=lambda size: not len(places(size)))
     return length, places(length) if length else np.zeros(0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What the project says of the slots of a gap, one after another, given what stands in front of them."""
+"""Tokens that the project proposes for the slots of a gap, one after another, given the tokens before them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from lacuna_model.prior.index import Segment
 from lacuna_model.prior.matching import Match, longest_match
 
-# Of the tokens that a match offers, so many are told.
+# The most tokens of a match that are proposed.
 MAX_OFFERED = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Tokens of a slot with their shares [N], most frequent first, and the match that they come from."""
+    """Tokens of a slot with their shares [N], most frequent first; ``length`` and ``count`` of their match."""
 
     ids: NDArray[np.int64]
     shares: NDArray[np.float64]
@@ -29,7 +29,7 @@ class Proposal:
 
 
 def propose(match: Match) -> Proposal:
-    """The tokens that stand at a match's places."""
+    """The tokens at a match's places."""
     tokens = match.tokens()
     ids, counts = np.unique(tokens, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:MAX_OFFERED]
@@ -39,8 +39,7 @@ def propose(match: Match) -> Proposal:
 class Walk:
     """Follows a fill through the project from its first open slot on, token by token.
 
-    The continuation of a match is followed as long as the tokens taken are its own; otherwise the longest match is
-    looked for anew.
+    A match is followed as long as it contains the tokens taken; otherwise the longest match is searched again.
     """
 
     def __init__(self, segments: Sequence[Segment], left: Sequence[int]) -> None:
@@ -49,11 +48,11 @@ class Walk:
         self._match = longest_match(segments, self._left)
 
     def proposal(self) -> Proposal | None:
-        """What may stand in the slot; None where the project has nothing like it."""
+        """The tokens that may fill the slot; None where the project has no match."""
         return propose(self._match) if self._match else None
 
     def take(self, token: int) -> None:
-        """The slot has its token: on to the next."""
+        """Put a token into the slot and go to the next."""
         self._left.append(token)
         followed = self._match and self._match.follow(token)
         self._match = followed or longest_match(self._segments, self._left)

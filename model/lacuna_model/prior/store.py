@@ -1,4 +1,4 @@
-"""Indexes kept in the user's cache between runs, each with a checksum; a damaged one is as good as none."""
+"""Indexes kept in the user's cache between runs, each with a checksum; a damaged one is ignored."""
 
 import contextlib
 import hashlib
@@ -15,10 +15,10 @@ from lacuna_model.hub import atomic, models, ownership
 from lacuna_model.prior.index import Documents
 from lacuna_model.prior.suffix_array import SuffixArray
 
-# Raised when the file changes its meaning.
+# Increase when the format of the file changes.
 VERSION = 1
 SUFFIX = ".index"
-# Indexes hold the text of files: those of workspaces that nobody opens go after a while.
+# Indexes hold the text of files, so those of workspaces that were not opened for long are removed.
 MOST_KEPT = 40
 MOST_SECONDS = 60 * 24 * 3600
 
@@ -27,7 +27,7 @@ Mark = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class IndexedFiles:
-    """The files of a workspace as they were read: indexed, with size (bytes) and time of change (ns) of each."""
+    """The files of a workspace as they were read: indexed, with size (bytes) and modification time (ns) of each."""
 
     documents: Documents
     marks: Mapping[str, Mark]
@@ -44,13 +44,13 @@ class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def location(root: Path, fingerprint: str) -> Path:
-    """Where the index of a workspace is kept, for one tokenizer."""
+    """The path of a workspace's index for one tokenizer."""
     digest = hashlib.sha256(f"{root.absolute()} {fingerprint}".encode()).hexdigest()
     return models.cache_dir() / "workspaces" / f"{digest[:24]}{SUFFIX}"
 
 
 def save(file: Path, files: IndexedFiles, fingerprint: str) -> None:
-    """Write an index, readable by its owner only: it holds the text of the files. Raises OSError."""
+    """Write an index, readable by its owner only, since it holds the text of the files. Raises OSError."""
     array = files.documents.array
     body = [array.data, array.order.astype("<i4", copy=False).tobytes()]
     digest = hashlib.sha256()
@@ -77,8 +77,8 @@ def save(file: Path, files: IndexedFiles, fingerprint: str) -> None:
 
 
 def _prune(kept: Path) -> None:
-    """Remove the indexes that were not used for long, and the oldest where there are too many."""
-    with contextlib.suppress(OSError):  # another process may clear up as well
+    """Remove indexes that were not used for ``MOST_SECONDS``, and the oldest beyond ``MOST_KEPT``."""
+    with contextlib.suppress(OSError):  # another process may remove files too
         others = sorted((one.stat().st_mtime, one) for one in kept.parent.glob(f"*{SUFFIX}") if one != kept)
         for number, (changed, one) in enumerate(reversed(others), start=1):
             if number >= MOST_KEPT or time.time() - changed > MOST_SECONDS:
@@ -86,12 +86,12 @@ def _prune(kept: Path) -> None:
 
 
 def load(file: Path, fingerprint: str) -> IndexedFiles | None:
-    """The index in a file; None where there is none, or it is damaged or another tokenizer's: it is made anew then."""
+    """The index in a file; None where there is none, it is damaged, or it belongs to another tokenizer or version."""
     try:
         if not ownership.is_trusted(file):
             return None
         with file.open("rb") as stream:
-            os.utime(file)  # in use
+            os.utime(file)  # marks it as used
             header = msgspec.json.decode(stream.readline(), type=_Header)
             if (header.version, header.tokenizer) != (VERSION, fingerprint):
                 return None

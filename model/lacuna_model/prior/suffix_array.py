@@ -1,4 +1,4 @@
-"""A suffix array over tokenised documents: where a run of tokens occurs, by two binary searches."""
+"""A suffix array over tokenised documents: finds the occurrences of a run of tokens with two binary searches."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydivsufsort import divsufsort  # type: ignore[import-untyped]  # it ships no types
 
-# Longest run that is looked for: longer ones tell nothing more.
+# The longest run that is searched; longer ones add nothing.
 MAX_MATCH = 32
-# Places that are looked at where a run has more: the array is in the order of what follows, so a sample spread over
-# it is a fair one.
+# The most places used of a run that has more. The array is sorted by the following tokens, so an even sample over it is
+# representative.
 MAX_PLACES = 1024
 
 Places = NDArray[np.int64]
@@ -23,12 +23,12 @@ def token_type(vocab_size: int) -> np.dtype[np.unsignedinteger]:
 
 
 def join(documents: Sequence[Sequence[int] | NDArray[np.unsignedinteger]], kind: np.dtype[np.unsignedinteger]) -> bytes:
-    """Documents as one text, a separator in front of each and at the end."""
+    """Documents as one text, with a separator before each and at the end."""
     separator = np.full(1, np.iinfo(kind).max, dtype=kind)
     parts = [separator]
     for document in documents:
         parts += [np.asarray(document, dtype=kind), separator]
-    # Concatenating returns native byte order otherwise.
+    # Without the dtype, concatenating returns native byte order.
     return np.concatenate(parts, dtype=kind).tobytes()
 
 
@@ -36,7 +36,7 @@ class SuffixArray:
     """All suffixes of a text of documents in order.
 
     ``data`` is the text that :func:`join` made; ``order`` its suffixes (token offsets, int32), sorted here where not
-    given. No run that is looked for holds a separator, so no match crosses the border of a document.
+    given. No run that is searched holds a separator, so no match crosses the border of a document.
     """
 
     def __init__(self, data: bytes, kind: np.dtype[np.unsignedinteger], order: NDArray[np.int32] | None = None) -> None:
@@ -45,11 +45,11 @@ class SuffixArray:
         self.tokens = np.frombuffer(data, dtype=kind)
         self.separator = int(np.iinfo(kind).max)
         self.order = self._sorted() if order is None else order
-        # A memoryview gives plain integers, several times faster than an array does.
+        # A memoryview yields plain integers, several times faster than an array does.
         self._view = self.order.view(np.uint8).data.cast("i")
 
     def _sorted(self) -> NDArray[np.int32]:
-        # Sorted as bytes, which is what the library sorts; of a token's bytes only the first begins a suffix.
+        # The library sorts bytes; only the offsets of a token's first byte are suffixes.
         width = self.kind.itemsize
         order = divsufsort(self.data)
         order = order[order % width == 0]
@@ -62,11 +62,11 @@ class SuffixArray:
         return np.flatnonzero(self.tokens == self.separator)
 
     def documents_of(self, places: Places) -> NDArray[np.int64]:
-        """Numbers of the documents that places lie in."""
+        """The numbers of the documents that contain the places."""
         return np.searchsorted(self.borders, places, side="right") - 1
 
     def find(self, run: bytes) -> tuple[int, int]:
-        """The stretch of ``order`` whose suffixes begin with a run of tokens (as bytes)."""
+        """The range of ``order`` whose suffixes begin with a run of tokens (as bytes)."""
         data, width, size = self.data, self.kind.itemsize, len(run)
 
         def head(place: int) -> bytes:
@@ -76,7 +76,7 @@ class SuffixArray:
         return first, bisect_right(self._view, run, lo=first, key=head)
 
     def places(self, stretch: tuple[int, int]) -> Places:
-        """Where the suffixes of a stretch begin; of a long stretch, an even sample."""
+        """The offsets of the suffixes in a range; of a long range, an even sample."""
         first, last = stretch
         step = max(1, -(-(last - first) // MAX_PLACES))
         return self.order[first:last:step].astype(np.int64)

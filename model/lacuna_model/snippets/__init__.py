@@ -1,1 +1,4 @@
-"""What the model should read beside the open file: definitions, recent edits, similar code and diagnostics."""
+"""Snippets that the model reads besides the open file: definitions, recent edits, similar code and diagnostics.
+
+It may import ``core``, ``files`` and ``languages``, and no torch.
+"""

@@ -1,4 +1,4 @@
-"""Chooses what the model should read beside the open file."""
+"""Chooses the snippets that the model reads besides the open file."""
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -17,13 +17,13 @@ from lacuna_model.snippets.references import ROWS_ABOVE, ROWS_BELOW
 from lacuna_model.snippets.selection import Selection, select
 from lacuna_model.snippets.words import plain, words
 
-# Rows around the cursor that similar code is looked for with, and how many chunks are looked at.
+# Rows around the cursor whose words are the query for similar code, and how many similar chunks are considered.
 _QUERY_ABOVE = 12
 _QUERY_BELOW = 4
 _NUM_SIMILAR = 8
 _SIMILAR_SCORE = 0.9
 _OPEN_BONUS = 1.2
-# Diagnostics change often and are read last; they have a share of the budget of their own.
+# Diagnostics change often and come last; they have a share of the budget of their own: one part in so many.
 _DIAGNOSTICS_SHARE = 8
 _MAX_DOCUMENTS = 32
 
@@ -32,7 +32,7 @@ class SnippetChooser:
     """Chooses snippets for the documents of one workspace.
 
     The workspace is read in the background, unless ``background`` is false and :meth:`refresh` is called. Paths are
-    absolute or those in the workspace. Nothing is quoted of files that the workspace's rules leave out, open or not.
+    absolute or relative to the workspace. Files that the workspace's rules leave out are never quoted, open or not.
     """
 
     def __init__(self, root: Path, settings: WorkspaceSettings | None = None, *, background: bool = True) -> None:
@@ -44,35 +44,35 @@ class SnippetChooser:
             self.index.start()
 
     def close(self) -> None:
-        """End the work in the background."""
+        """Stop the background work."""
         self.index.stop()
 
     def refresh(self) -> None:
-        """Read the workspace now; only where it is not done in the background."""
+        """Read the workspace now; for choosers without background work."""
         self.index.refresh()
 
     def update(self, path: str, text: str) -> None:
-        """A document is open in the editor with this text."""
+        """Take in a document that is open in the editor with this text."""
         name = self.index.name(path)
         if not self.index.is_open(name) and self.index.admits(name):
             self._recent.note(name, text, 0, "open in the editor")
         self.index.open(name, text)
 
     def edited(self, path: str, text: str, offset: int) -> None:
-        """An open document was edited at ``offset`` (bytes) and has this text now."""
+        """Take in the new text of an open document that was edited at ``offset`` (bytes)."""
         name = self.index.name(path)
         if self.index.admits(name):
             self._recent.note(name, text, offset, "edited a short while ago")
         self.index.open(name, text)
 
     def remove(self, path: str) -> None:
-        """A document is no longer open."""
+        """Forget the open text of a document that was closed."""
         name = self.index.name(path)
         self.index.close(name)
         self._selections.pop(name, None)
 
     def changed(self, path: str) -> None:
-        """A file has changed on disk; without being told, it is seen some minutes later."""
+        """Read a file that has changed on disk; without this call, the change is noticed some minutes later."""
         self.index.changed(self.index.name(path))
 
     def choose(
@@ -86,10 +86,10 @@ class SnippetChooser:
         tokenizer: TextTokenizer,
         budget: int,
     ) -> tuple[Snippet, ...]:
-        """The snippets to read for a cursor at ``at`` (bytes) of a document, in the order in which they are read.
+        """The snippets for a cursor at ``at`` (bytes) of a document, in the order in which the model reads them.
 
-        All together they take at most ``budget`` tokens. Takes what is known of the workspace so far. The same
-        snippets come in the same order until others are clearly better.
+        Together they take at most ``budget`` tokens. Only the files indexed so far are considered. The same snippets
+        are returned in the same order until others are clearly better.
         """
         name = self.index.name(path)
         if is_secret(name):
@@ -122,7 +122,7 @@ class SnippetChooser:
         yield from self._similar(lines, row, path, query)
 
     def _similar(self, lines: list[str], row: int, path: str, query: list[str]) -> Iterator[Snippet]:
-        """Similar code, that of the document itself aside where the model reads it anyhow."""
+        """Similar code, without chunks of the document itself that the model reads anyway."""
         for chunk, score in self.index.similar.nearest(query, _NUM_SIMILAR):
             source = self.index.sources.files.get(chunk.path)
             if source is None or (chunk.path == path and abs(chunk.first - row) < ROWS_ABOVE + ROWS_BELOW):
@@ -134,7 +134,7 @@ class SnippetChooser:
             yield Snippet(chunk.path, chunk.text, reason, min(1.0, score * _SIMILAR_SCORE * bonus))
 
     def _still_there(self, name: str) -> Selection:
-        """What was chosen for a document last, without files that are gone since."""
+        """The last selection for a document, without files that are gone."""
         old = self._selections.get(name, Selection())
         there = tuple(one for one in old.snippets if one.path in self.index.sources.files)
         return Selection(there, old.row)

@@ -1,4 +1,4 @@
-"""Definitions of the names that the code around the cursor refers to."""
+"""Finds the definitions of the names that the code around the cursor refers to."""
 
 from collections.abc import Iterator
 
@@ -8,21 +8,21 @@ from lacuna_model.snippets.imports import Import, imports, module_file
 from lacuna_model.snippets.references import ROWS_ABOVE, ROWS_BELOW, Reference, references
 from lacuna_model.snippets.sources import Source, Sources
 
-# How sure it is that the definition is the one that is meant.
+# The certainty, in 0..1, that a definition found in this way is the right one.
 _IMPORTED = 1.0
 _SAME_FILE = 0.9
 _ONLY_ONE = 0.7
 _MEMBER = 0.3
-# A name defined in more files than this says nothing.
+# A name defined in more files than this is ignored.
 _MAX_PLACES = 4
-# A file may pass a name on that it imports itself, as the __init__ of a package does.
+# A file may re-export a name that it imports, as the __init__ of a package does.
 _MAX_HOPS = 3
-# One language's code may use what is defined in another of its family.
+# Languages that may use each other's definitions.
 _FAMILIES = (frozenset({"javascript", "typescript", "tsx"}), frozenset({"c", "cpp"}))
 
 
 class Definitions:
-    """Finds the definitions for one cursor: ``lines`` are those of the file ``path``, ``row`` the cursor's."""
+    """Finds the definitions for a cursor in ``row`` of the file ``path``, whose rows are ``lines``."""
 
     def __init__(self, sources: Sources, lines: list[str], row: int, path: str, language: str) -> None:
         self._sources = sources
@@ -44,7 +44,7 @@ class Definitions:
                 yield Snippet(source.path, quote(source.lines, one), reason, sure * (0.3 + 0.7 * use.weight))
 
     def _meant(self, use: Reference) -> Iterator[tuple[Source, Definition, float]]:
-        """The definitions that a use may mean, and how surely each."""
+        """The definitions that a use may refer to, each with its certainty."""
         imported = self._imports.get(use.qualifier or use.name)
         if imported is not None:
             yield from self._imported(use, imported)
@@ -61,11 +61,11 @@ class Definitions:
             return
         file = module_file(imported, self._path, self._language, self._sources.by_stem)
         for source, one in self._sources.definitions_in(file or "", use.name):
-            # A member is that of an imported class perhaps, of another in the same file perhaps.
+            # A member may belong to the imported class or to another class of its file.
             yield source, one, _IMPORTED if one.parent < 0 else _MEMBER
 
     def _in_module(self, wanted: Import, path: str, hops: int) -> Iterator[tuple[Source, Definition]]:
-        """The definitions of an imported name, through files that only pass it on."""
+        """The definitions of an imported name, also through files that re-export it."""
         file = module_file(wanted, path, self._language, self._sources.by_stem)
         source = self._sources.files.get(file or "")
         if source is None:
@@ -82,7 +82,7 @@ class Definitions:
                 )
 
     def _by_name(self, use: Reference) -> Iterator[tuple[Source, Definition, float]]:
-        """All definitions of a name that the workspace has, if they are few."""
+        """All definitions of a name in the workspace, if they are few."""
         if not use.telling:
             return
         places = [path for path in self._sources.places(use.name) if self._akin(path)]
@@ -100,10 +100,10 @@ class Definitions:
         return other == self._language or any({other, self._language} <= family for family in _FAMILIES)
 
     def _in_view(self, source: Source, one: Definition) -> bool:
-        """Whether the model reads the definition anyhow, for it stands near the cursor."""
+        """Whether the model reads the definition anyway, since it is near the cursor."""
         return source.path == self._path and source.lines[one.row] in self._view
 
 
 def _default(source: Source) -> str:
-    """The name that a script exports by default, which is taken to be that of its first class or function."""
+    """The name that a script exports by default, taken to be its first class or function."""
     return next((one.name for one in source.definitions if one.kind != "value"), "")

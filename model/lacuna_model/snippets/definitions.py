@@ -1,4 +1,4 @@
-"""The definitions of a file, found by tree-sitter, and how each is quoted: what a caller of it has to know."""
+"""Finds the definitions of a file with tree-sitter, and quotes of each the rows that its callers need."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ KINDS: tuple[Kind, ...] = ("function", "class", "value")
 _WRAPPERS = frozenset({"decorated_definition", "export_statement", "template_declaration", "type_definition"})
 _COMMENT_STARTS = ("//", "/*", "*")
 
-# How many rows are quoted of a definition, of a constructor among a class's members, and of a text that documents it.
+# The most rows quoted of a definition, a constructor's body and a documentation text.
 _FUNCTION_ROWS = 10
 _CLASS_ROWS = 24
 _CONSTRUCTOR_ROWS = 6
@@ -30,8 +30,8 @@ _CONSTRUCTORS = frozenset({"__init__", "constructor", "new"})
 class Definition:
     """A named definition of a file.
 
-    Its name stands in ``row`` (from 0) and ``quoted`` are the rows that quote it; ``parent`` is the row of the class
-    that it is a member of, -1 for none.
+    Its name is in ``row`` (from 0), and ``quoted`` are the rows that quote it. ``parent`` is the row of the class that
+    it is a member of, -1 for none.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Definition:
 
 @dataclass(slots=True)
 class _Found:
-    """A definition as the query found it: ``row`` has its name, its signature ends at row ``signature``."""
+    """A definition as the query found it: its name is in ``row``, and its signature ends at row ``signature``."""
 
     name: str
     kind: Kind
@@ -55,7 +55,7 @@ class _Found:
 
 
 def definitions(text: str, language: Language) -> tuple[Definition, ...]:
-    """The definitions of a file that can be named from outside: not what is local to a function.
+    """The definitions of a file that can be named from outside, so none that is local to a function.
 
     Empty for a language without a query.
     """
@@ -84,14 +84,14 @@ def definitions(text: str, language: Language) -> tuple[Definition, ...]:
 
 
 def quote(lines: Sequence[str], definition: Definition) -> str:
-    """The text that quotes a definition: its rows, where it is a member below its class's first one."""
+    """The text that quotes a definition: its rows, for a member after the first row of its class."""
     rows = [definition.parent, *definition.quoted] if definition.parent >= 0 else list(definition.quoted)
     indent = min((len(lines[row]) - len(lines[row].lstrip()) for row in rows if lines[row].strip()), default=0)
     return "".join(f"{lines[row][indent:].rstrip()}\n" for row in rows)
 
 
 def _quoted(one: _Found, members: Iterable[_Found], hidden: set[int], lines: Sequence[str]) -> tuple[int, ...]:
-    """The rows of a definition that are quoted: of a class its own rows and its members' signatures."""
+    """The rows that quote a definition; for a class its own rows and its members' signatures."""
     left_out = set(hidden)
     for member in members:
         constructor = member.name in _CONSTRUCTORS or member.name == one.name
@@ -104,7 +104,7 @@ def _quoted(one: _Found, members: Iterable[_Found], hidden: set[int], lines: Seq
 
 
 def _comment_above(first: int, lines: Sequence[str]) -> Iterable[int]:
-    """The first rows of the comment that stands right above a definition."""
+    """The first rows of the comment directly above a definition."""
     start = first
     while start > 0 and lines[start - 1].lstrip().startswith(_COMMENT_STARTS):
         start -= 1
@@ -112,7 +112,7 @@ def _comment_above(first: int, lines: Sequence[str]) -> Iterable[int]:
 
 
 def _find(source: bytes, language: Language) -> tuple[list[_Found], list[tuple[int, int]]]:
-    """All definitions, and the first and last row of every text that documents one."""
+    """All definitions, and the first and last row of every documentation text."""
     root = language.parser().parse(source).root_node
     found: dict[tuple[str, int], _Found] = {}
     documentation = []
@@ -122,7 +122,7 @@ def _find(source: bytes, language: Language) -> tuple[list[_Found], list[tuple[i
             continue
         kind = next(kind for kind in KINDS if kind in captures)
         one = _found(kind, captures)
-        # The patterns overlap (a constant may be a function); the first that tells of a definition counts.
+        # The patterns overlap (a constant may be a function); the first match of a definition counts.
         found.setdefault((one.name, one.first), one)
     return list(found.values()), documentation
 
@@ -132,7 +132,7 @@ def _found(kind: Kind, captures: dict[str, list[Node]]) -> _Found:
     while node.parent is not None and node.parent.type in _WRAPPERS:
         node = node.parent
     first, last = node.start_point.row, node.end_point.row
-    if last > first and node.end_point.column == 0:  # some grammars count the line's end in
+    if last > first and node.end_point.column == 0:  # some grammars include the line's end
         last -= 1
     before_body = captures["body"][0].prev_sibling if "body" in captures else None
     signature = before_body.end_point.row if before_body is not None else last

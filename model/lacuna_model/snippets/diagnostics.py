@@ -1,4 +1,4 @@
-"""What the editor's tools say is wrong with the file, as comments that the model can read."""
+"""Diagnostics of the open file from the editor's tools, as comments that the model can read."""
 
 from collections.abc import Callable, Sequence
 

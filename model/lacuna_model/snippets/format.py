@@ -1,4 +1,4 @@
-"""How snippets stand in the stream that the model reads: each below its path, which is a comment of its language."""
+"""Formats snippets for the model: each after its path, which is a comment of its language."""
 
 from collections.abc import Callable, Iterable
 
@@ -11,23 +11,19 @@ _MAX_COUNTS = 4_096
 
 
 def join(snippets: Iterable[Snippet]) -> str:
-    """The text of all snippets, each below its path.
-
-    Measured with the embedded base model on the true next three lines of 24 places (loss a token): in a stream of
-    their own 2.03 with comments and 2.06 with its file separators, in front of the text 1.81 with either.
-    """
+    """The text of all snippets, each after its path."""
     return "".join(_under_path(snippet.path, snippet.text) for snippet in snippets)
 
 
 class TokenCounts:
-    """How many tokens snippets take in the stream; counted once each while the tokenizer is the same."""
+    """Counts the tokens that snippets take in the prompt; each is counted once while the tokenizer stays the same."""
 
     def __init__(self) -> None:
         self._tokenizer: TextTokenizer | None = None
         self._known: dict[tuple[str, str], int] = {}
 
     def by(self, tokenizer: TextTokenizer) -> Callable[[Snippet], int]:
-        """The function that counts by this tokenizer."""
+        """The function that counts with this tokenizer."""
         if tokenizer is not self._tokenizer or len(self._known) > _MAX_COUNTS:
             self._tokenizer, self._known = tokenizer, {}
         known = self._known
@@ -42,7 +38,7 @@ class TokenCounts:
 
 
 def comment(text: str, path: str, language: str = "") -> str:
-    """A line of text as a comment of the path's language, or of the one named."""
+    """A line of text as a comment in ``language`` or, if that is empty, in the language of ``path``."""
     known = language_for(path, language)
     lexicon = known.lexicon if known else Lexicon(line_comment=(b"#",))
     if lexicon.line_comment:
@@ -54,5 +50,5 @@ def comment(text: str, path: str, language: str = "") -> str:
 
 
 def _under_path(path: str, text: str) -> str:
-    # One line feed at the end and no more, so that tokens do not depend on what follows and can be counted apart.
+    # Exactly one line feed at the end, so that the tokens do not depend on the next snippet and can be counted alone.
     return f"{comment(path, path)}{text.rstrip()}\n"

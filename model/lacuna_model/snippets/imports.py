@@ -1,4 +1,4 @@
-"""What a file imports, and which file of the workspace each import means; Python, JavaScript and TypeScript."""
+"""Finds the imports of a file, and the file of the workspace that each refers to: Python, JavaScript and TypeScript."""
 
 import posixpath
 import re
@@ -22,23 +22,23 @@ _SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """A name that a file gets from elsewhere: ``name`` of ``module``, or the module itself where ``name`` is ""."""
+    """A name that a file imports: ``name`` of ``module``, or the module itself where ``name`` is ""."""
 
     module: str
     name: str = ""
 
 
 def imports(text: str, language: str) -> dict[str, Import]:
-    """What every local name stands for; a star's names stand under ``*module``."""
+    """The import behind every local name; a star import has the key ``*module``."""
     if language == "python":
         return dict(_python(text))
     return dict(_script(text)) if language in _SCRIPTS else {}
 
 
 def module_file(wanted: Import, path: str, language: str, by_stem: Mapping[str, Collection[str]]) -> str | None:
-    """The file of the workspace that an import in ``path`` takes its module from, None where it is of elsewhere.
+    """The file of the workspace that an import in ``path`` refers to; None where it is outside the workspace.
 
-    ``by_stem`` has all paths of the workspace by the last part of the module's name that they may have.
+    ``by_stem`` maps the last part of a module's name to all paths of the workspace that may have it.
     """
     if language == "python":
         module = wanted.module
@@ -52,19 +52,19 @@ def module_file(wanted: Import, path: str, language: str, by_stem: Mapping[str, 
         module = posixpath.normpath(posixpath.join(posixpath.dirname(path), module))
         exact = _among(by_stem, module, path, whole=True)
         return exact or _among(by_stem, _without_ending(module), path, whole=True)
-    # `@/x` and `~/x` are what bundlers are told to call the sources' root.
+    # `@/x` and `~/x`: bundlers are configured to read these prefixes as the root of the sources.
     return _among(by_stem, module.removeprefix("@/").removeprefix("~/"), path) if "/" in module else None
 
 
 def stem(path: str) -> str:
-    """The path of a file without what an import leaves out: its ending, and `__init__` or `index`."""
+    """The path of a file without the parts that an import omits: its ending, and `__init__` or `index`."""
     bare = _without_ending(path)
     folder, _, name = bare.rpartition("/")
     return folder if name in ("__init__", "index") and folder else bare
 
 
 def _among(by_stem: Mapping[str, Collection[str]], module: str, path: str, *, whole: bool = False) -> str | None:
-    """The file whose stem is ``module`` or, unless ``whole``, ends in it; that nearest to ``path`` where several do."""
+    """The file nearest to ``path`` whose stem is ``module`` or, unless ``whole``, ends in it; None if there is none."""
     module = module.strip("/")
     found = [
         other

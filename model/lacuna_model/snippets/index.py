@@ -1,4 +1,4 @@
-"""Keeps what is known of a workspace's sources up to date, in the background or at once."""
+"""Keeps the index of a workspace's sources up to date, in the background or on request."""
 
 import threading
 import time
@@ -9,18 +9,18 @@ from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, rea
 from lacuna_model.snippets.similar import MAX_CHUNKS, SimilarCode
 from lacuna_model.snippets.sources import Chunk, Sources
 
-# Files on disk are looked at again after this time, and the index over chunks is built anew at most so often: seconds.
+# Seconds after which the files on disk are scanned again, and between two builds of the index over chunks.
 RESCAN_AFTER = 120.0
 REINDEX_AFTER = 5.0
-# The number of files after which others get their turn to run.
+# After so many files, a scan takes in changes and yields to other threads.
 _BREATH = 20
 
 
 class WorkspaceIndex:
-    """The sources of a workspace, on disk and as they are open in the editor, and the index over their chunks.
+    """The sources of a workspace, from disk and from the editor, and the index over their chunks.
 
-    What is open counts, not what the disk has of it. In the background one thread does all the work: readers never
-    wait for it, they see what is there so far.
+    The editor's text outranks the disk's. In the background one thread does all the work; readers never wait for it and
+    see the state so far.
     """
 
     def __init__(self, root: Path, settings: WorkspaceSettings) -> None:
@@ -39,31 +39,31 @@ class WorkspaceIndex:
         self._thread: threading.Thread | None = None
 
     def name(self, path: str | Path) -> str:
-        """The path of a file in the workspace, with forward slashes; as it is where it lies outside."""
+        """A file's path relative to the workspace, with forward slashes; its absolute path where it lies outside."""
         absolute = self.root / path
         return absolute.relative_to(self.root).as_posix() if absolute.is_relative_to(self.root) else absolute.as_posix()
 
     def admits(self, name: str) -> bool:
-        """Whether a file may be read; what is ignored, secret or outside may not, even if it is open."""
+        """Whether a file may be read; ignored, secret and outside files may not, even if they are open."""
         known = self._admitted.get(name)
         if known is None:
             known = self._admitted[name] = admits(self.root, self.root / name, self._settings)
         return known
 
     def open(self, name: str, text: str) -> None:
-        """An editor has the file open, with this text."""
+        """Take in the text of a file that is open in an editor."""
         if self._open.get(name) != text and self.admits(name):
             self._open[name] = text
             self._changed[name] = text
             self._wake.set()
 
     def close(self, name: str) -> None:
-        """No editor has the file open any more: what is on disk counts again."""
+        """Read a file from disk again, since no editor has it open any more."""
         if self._open.pop(name, None) is not None:
             self.changed(name)
 
     def changed(self, name: str) -> None:
-        """A file has changed on disk, or is gone from it."""
+        """Take in a file that has changed on disk or was removed."""
         if name not in self._open:
             self._changed[name] = None
             self._wake.set()
@@ -73,12 +73,12 @@ class WorkspaceIndex:
         return name in self._open
 
     def touch(self) -> None:
-        """The workspace is in use: let the disk be looked at again if that was long ago."""
+        """Scan the disk again if the last scan is long ago; called when the workspace is used."""
         if time.monotonic() - self._scanned_at > RESCAN_AFTER:
             self._wake.set()
 
     def rules_changed(self) -> None:
-        """An ignore file is another: what is left out now goes at once, and all files are looked at anew."""
+        """Drop all files that the changed ignore files leave out, and scan all files again."""
         self._admitted.clear()
         for name in list(self.sources.files):
             if not self.admits(name):
@@ -88,19 +88,19 @@ class WorkspaceIndex:
         self._wake.set()
 
     def refresh(self, progress: Callable[[], None] = lambda: None, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Bring everything up to date now, as far as ``stopped`` allows; ``progress`` is called once for every file."""
+        """Bring everything up to date until ``stopped`` returns True; ``progress`` is called once for every file."""
         self._admitted.clear()
         self._scan(progress, stopped)
         self._take_changes()
         self._reindex()
 
     def start(self) -> None:
-        """Work in the background from now on."""
+        """Start the background work."""
         self._thread = threading.Thread(target=self._work, name="lacuna-snippets", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End the work in the background."""
+        """Stop the background work."""
         self._closed = True
         self._wake.set()
         if self._thread is not None:
@@ -119,7 +119,7 @@ class WorkspaceIndex:
             self._wake.clear()
 
     def _scan(self, progress: Callable[[], None], stopped: Callable[[], bool]) -> None:
-        """Read every file that is new or has another time or size, and forget those that are gone."""
+        """Read every file that is new or has another time or size, and drop those that are gone."""
         seen = set()
         for number, file in enumerate(scan(self.root, self._settings)):
             if stopped():
@@ -151,7 +151,7 @@ class WorkspaceIndex:
             self._put(name, text)
 
     def _on_disk(self, name: str) -> str | None:
-        """What may be read of a file on disk."""
+        """The text of a file on disk; None where it may not be read."""
         return read_source(self.root, self.root / name, self._settings.max_file_bytes) if self.admits(name) else None
 
     def _put(self, name: str, text: str | None) -> None:

@@ -1,4 +1,4 @@
-"""A ring of the chunks that were edited or opened last (the pattern is llama.vim's)."""
+"""A ring of the chunks that were edited or opened last (as in llama.vim)."""
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from lacuna_model.files.credentials import holds_credential
 from lacuna_model.snippets.words import plain, similarity, words
 
 NUM_CHUNKS = 16
-# Rows of a chunk before and behind the place of the edit.
+# Rows of a chunk before and after the place of the edit.
 _ROWS_BEFORE = 12
 _ROWS_AFTER = 12
-# A chunk like an older one takes its place.
+# A chunk replaces an older one of the same file that is more similar than this.
 _SAME = 0.6
 _BEST_SCORE = 0.6
 _DECAY = 0.85
@@ -31,7 +31,7 @@ class RecentChunks:
         self._ring: tuple[_Recent, ...] = ()
 
     def note(self, path: str, text: str, offset: int, reason: str) -> None:
-        """Take in the rows around ``offset`` (bytes) of a document; rows that hold a credential are not kept."""
+        """Add the rows around ``offset`` (bytes) of a document; rows that hold a credential are not kept."""
         row = plain(text.encode()[:offset].decode("utf-8", errors="ignore")).count("\n")
         lines = plain(text).split("\n")[max(0, row - _ROWS_BEFORE) : row + _ROWS_AFTER]
         chunk = "".join(f"{line.rstrip()}\n" for line in lines).strip("\n") + "\n"
@@ -41,7 +41,7 @@ class RecentChunks:
         self._ring = (*others, _Recent(path, chunk, reason))[-NUM_CHUNKS:]
 
     def candidates(self, path: str, query: set[str], known: Container[str]) -> Iterator[Snippet]:
-        """The chunks of ``known`` files but ``path``: the newer and the more words of ``query`` in them, the better."""
+        """The chunks of ``known`` files except ``path``; newer ones and more words of ``query`` score higher."""
         others = [one for one in reversed(self._ring) if one.path != path and one.path in known]
         for age, one in enumerate(others):
             shared = len(query & set(words(one.text))) / max(1, len(query))

@@ -1,16 +1,16 @@
-"""The names that the code around a cursor refers to, nearest first."""
+"""Finds the names that the code around a cursor refers to, nearest first."""
 
 import re
 from dataclasses import dataclass, replace
 
-# Rows above and below the cursor that are looked at; the nearer a name, the more it counts.
+# Rows above and below the cursor that are searched; nearer names have more weight.
 ROWS_ABOVE = 50
 ROWS_BELOW = 15
 _HALF_WEIGHT_ROWS = 16
-# Names in strings and comments refer to nothing.
+# Names in strings and comments are no references.
 _HASH_TEXT = re.compile(r"(\"{3}|'{3}).*?(\1|\Z)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|#[^\n]*", re.DOTALL)
 _SLASH_TEXT = re.compile(r"/\*.*?(\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"|//[^\n]*", re.DOTALL)
-# What a keyword defines right here is no use of it.
+# A name that a keyword defines here is not a use.
 _NAME = re.compile(r"(\b(?:def|class|function|func|fn)\s+)?(?:([^\W\d]\w*)\s*(?:\.|::|->)\s*)?([^\W\d]\w+)(\s*\()?")
 
 
@@ -18,8 +18,8 @@ _NAME = re.compile(r"(\b(?:def|class|function|func|fn)\s+)?(?:([^\W\d]\w*)\s*(?:
 class Reference:
     """A use of a name in ``row`` (from 0).
 
-    ``qualifier`` is what stands in front of its dot, "" for none. ``weight`` in 0..1 falls with the distance from the
-    cursor; ``telling`` is a name that looks like that of a definition: it is called, or spelt like a type.
+    ``qualifier`` is the name before its dot, "" for none. ``weight`` in 0..1 falls with the distance from the cursor.
+    ``telling``: the name looks like that of a definition, since it is called or spelt like a type.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Reference:
 def references(lines: list[str], row: int, language: str) -> list[Reference]:
     """The names used around ``row``, each once at its nearest use, the nearest first.
 
-    Above the cursor, the block that it stands in is looked at, from its first line at the margin on.
+    Above the cursor, the block around it is searched, from its first line at the left margin.
     """
     first, last = _extent(lines, row)
     code = _code("\n".join(lines[first:last]), language).split("\n")
@@ -50,20 +50,20 @@ def references(lines: list[str], row: int, language: str) -> list[Reference]:
 
 
 def _code(text: str, language: str) -> str:
-    """The text without strings and comments, its rows where they were."""
+    """The text without strings and comments; every row keeps its number."""
     pattern = _HASH_TEXT if language == "python" else _SLASH_TEXT
     return pattern.sub(lambda match: "\n" * match[0].count("\n"), text)
 
 
 def _note(found: dict[tuple[str, str], Reference], use: Reference) -> None:
-    """Keep the nearest use of a name; that it is telling may be seen at another."""
+    """Keep the nearest use of a name; it is telling if any of its uses is."""
     known = found.setdefault((use.qualifier, use.name), use)
     if use.telling and not known.telling:
         found[use.qualifier, use.name] = replace(known, telling=True)
 
 
 def _extent(lines: list[str], row: int) -> tuple[int, int]:
-    """The rows of the block around ``row``, the second not among them."""
+    """The rows of the block around ``row``: the first, and the one after the last."""
     first = row
     while first > max(0, row - ROWS_ABOVE) and (first == row or not _begins_block(lines[first])):
         first -= 1

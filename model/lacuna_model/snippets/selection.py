@@ -1,4 +1,4 @@
-"""Which candidates are read: the best that fit the budget, and the same ones until others are clearly better."""
+"""Selects the best candidates that fit the budget, and keeps them until others are clearly better."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from lacuna_model.core.params import Snippet
 from lacuna_model.snippets.words import similarity
 
-# Texts more alike than this say the same twice.
+# More similar texts are taken to repeat each other.
 _SAME = 0.5
 _MAX_SNIPPETS = 8
 _MIN_SCORE = 0.12
-# What is read is exchanged when the scores of other snippets are this many times those of the ones in use, and that
-# much more: then all has to be encoded anew. On the line that is being written more is asked for.
+# Snippets are exchanged when the others' summed score exceeds theirs by this factor and this margin, since all of them
+# then have to be encoded again. While the cursor stays in its row, more is required.
 _CLEAR_GAIN = (1.25, 0.1)
 _CLEAR_GAIN_IN_LINE = (1.6, 0.3)
-# Where there is room, one this good is read behind the rest, which costs no more than its own tokens.
+# Where the budget allows, a snippet with this score is appended, which costs only its own tokens.
 _WORTH_ADDING = 0.5
 
 Count = Callable[[Snippet], int]
@@ -22,7 +22,7 @@ Count = Callable[[Snippet], int]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is read of a document's candidates, in the order in which it is read, and the row it was chosen for."""
+    """The selected snippets of a document, in the order in which the model reads them, and the cursor's row."""
 
     snippets: tuple[Snippet, ...] = ()
     row: int = -1
@@ -31,10 +31,10 @@ class Selection:
 def select(
     old: Selection, candidates: Iterable[Snippet], row: int, surroundings: str, count: Count, budget: int
 ) -> Selection:
-    """Choose for a cursor in ``row``; the old selection stands until the gain is clear.
+    """Choose for a cursor in ``row``; the old selection stays until the gain is clear.
 
-    ``count`` says how many tokens a snippet takes. What stays keeps its place at the front and what is new comes
-    behind it, the best last: so the cache of the tokens in front stays right.
+    ``count`` returns the tokens of a snippet. Snippets that stay keep their place at the front; new ones follow, the
+    best last, so that the cached tokens before them stay valid.
     """
     ranked = sorted(candidates, key=lambda one: (-one.score, one.path, one.text))
     best = _pick(ranked, (), surroundings, count, budget)
@@ -56,7 +56,7 @@ def select(
 def _pick(
     ranked: Sequence[Snippet], have: Sequence[Snippet], surroundings: str, count: Count, budget: int
 ) -> list[Snippet]:
-    """The best that fit beside those there are, best first, without what is read at the cursor or in another anyhow."""
+    """The best that fit besides ``have``, best first, without text that the surroundings or another snippet repeat."""
     picked: list[Snippet] = []
     for one in ranked:
         if len(have) + len(picked) >= _MAX_SNIPPETS or one.score < _MIN_SCORE:

@@ -1,4 +1,4 @@
-"""Similar code: the chunks of the workspace that share the most telling words with the cursor's surroundings (BM25)."""
+"""Finds the chunks of the workspace that share the most telling words with the cursor's surroundings (BM25)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from lacuna_model.snippets.sources import Chunk
 
-# The index is held in memory: about 9 MB of text.
+# The index is held in memory: this is about 9 MB of text.
 MAX_CHUNKS = 12_000
 
 
 class SimilarCode:
-    """An index over chunks; it never changes, a new one takes its place."""
+    """An immutable index over chunks; changes need a new one."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self.chunks = [chunk for chunk in chunks if chunk.words][:MAX_CHUNKS]
@@ -23,11 +23,12 @@ class SimilarCode:
             self._index = bm25s.BM25(method="lucene")
             self._index.index([chunk.words for chunk in self.chunks], show_progress=False)
             scores = self._index.scores
-            # The most that a word can add to a score, by which scores become shares of the best thinkable one.
+            # The most that each word can add to a score; divided by their sum, scores are shares of the highest
+            # possible score.
             self._most: NDArray[np.float32] = np.maximum.reduceat(scores["data"], scores["indptr"][:-1])
 
     def nearest(self, query: Sequence[str], count: int) -> list[tuple[Chunk, float]]:
-        """The ``count`` chunks most like a query of words, best first, each with a score in 0..1."""
+        """The ``count`` chunks most similar to a query of words, best first, each with a score in 0..1."""
         ids = self._index.get_tokens_ids(sorted(set(query))) if self._index is not None else []
         if not ids:
             return []

@@ -1,4 +1,4 @@
-"""The sources of a workspace as snippets are taken from them: what each file defines, imports and consists of."""
+"""The sources of a workspace: the definitions, imports and chunks of each file."""
 
 import logging
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ from lacuna_model.snippets.words import plain, words
 
 log = logging.getLogger(__name__)
 
-# A chunk ends at the first empty line from the smaller number of rows on, and at the larger number anyhow.
+# A chunk ends at the first empty line after the smaller number of rows, and after the larger number at the latest.
 CHUNK_ROWS = (12, 24)
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Consecutive rows of a file, ``last`` not among them, and their words; ``lines`` are all of the file."""
+    """Rows ``first`` to ``last`` - 1 of a file, and their words; ``lines`` are all rows of the file."""
 
     path: str
     lines: list[str]
@@ -30,14 +30,14 @@ class Chunk:
 
     @property
     def text(self) -> str:
-        """The rows, without empty ones around them."""
+        """The rows, without empty ones at both ends."""
         rows = (line.rstrip() for line in self.lines[self.first : self.last])
         return "\n".join(rows).strip("\n") + "\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file: its rows, and what is in them."""
+    """One file: its rows, definitions, imports and chunks."""
 
     path: str
     language: str
@@ -49,9 +49,9 @@ class Source:
 
 @dataclass(slots=True)
 class Sources:
-    """All files of a workspace that are known so far.
+    """All files of a workspace that were read so far.
 
-    One thread puts and drops files; others may look names up meanwhile: they see a file before or after, never between.
+    One thread puts and drops files, and others may look names up meanwhile; a file is missing while it is replaced.
     """
 
     files: dict[str, Source] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Sources:
     by_stem: dict[str, set[str]] = field(default_factory=dict)
 
     def put(self, path: str, text: str) -> None:
-        """Take in a file, in place of what was known of it; ``path`` is that in the workspace."""
+        """Add or replace a file; ``path`` is relative to the workspace."""
         self.drop(path)
         source = read(path, text)
         self.files[path] = source
@@ -68,7 +68,7 @@ class Sources:
         self.by_stem.setdefault(_last_part(path), set()).add(path)
 
     def drop(self, path: str) -> None:
-        """Forget a file; one that is not known is none to forget."""
+        """Remove a file; unknown files are ignored."""
         source = self.files.pop(path, None)
         if source is None:
             return
@@ -88,7 +88,7 @@ class Sources:
 
 
 def read(path: str, text: str) -> Source:
-    """What is in a file."""
+    """The source with this path and text."""
     text = plain(text)
     language = language_for(path)
     lines = text.split("\n")
@@ -103,7 +103,7 @@ def read(path: str, text: str) -> Source:
 
 
 def _definitions(path: str, text: str, language: Language) -> tuple[Definition, ...]:
-    """The definitions of a file; none where the grammar does not come to an end with it, which is said once."""
+    """The definitions of a file; none, with a warning in the log, where the parser does not finish."""
     try:
         return definitions(text, language)
     except UnparsableError as error:
@@ -117,7 +117,7 @@ def _say(path: str, reason: str) -> None:
 
 
 def chunk_rows(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Cut a text into chunks, at empty lines where it has them; those without a word are left out."""
+    """Cut a text into chunks, at empty lines where possible; blank chunks are left out."""
     least, most = CHUNK_ROWS
     first = 0
     for row in range(1, len(lines) + 1):

@@ -1,4 +1,4 @@
-"""The words of code: identifiers, and the parts that they are put together from."""
+"""The words of code: identifiers, and the parts of compound identifiers."""
 
 import re
 from functools import lru_cache
@@ -8,18 +8,18 @@ _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[^\W\d_A-Za-z]+")
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in order: each identifier of two and more characters, and its parts where it has several."""
+    """The words of a text in order: identifiers of two and more characters, and the parts of compound ones."""
     return [word for name in _IDENTIFIER.findall(text) for word in _split(name)]
 
 
 def similarity(text: str, other: str) -> float:
-    """How much of ``text`` the other has too, in 0..1: the share of its lines, those without a word aside."""
+    """The share of the lines of ``text`` that the other has too, in 0..1; lines without a word do not count."""
     lines = _lines(text)
     return len(lines & _lines(other)) / len(lines) if lines else 0.0
 
 
 def plain(text: str) -> str:
-    """The text with line feeds alone as line ends, as the model knows them."""
+    """The text with line feeds as line ends and without a byte order mark."""
     return text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
 
 

@@ -1,4 +1,8 @@
-"""Syntax constraints: tree-sitter and each region's own rules decide what the denoise loop may commit."""
+"""Syntax constraints: decide which proposed tokens may be committed while the gaps are denoised.
+
+A committed token has to keep the file parseable by tree-sitter and to keep the rules of its region. The package may
+import ``languages``, ``hub`` and ``core``.
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -27,11 +31,12 @@ def constraint_for(
     deadline: float | None = None,
     prefixes: Sequence[bytes] = (),
 ) -> Constraint:
-    """The constraint of a request: the syntax of its language and its regions' own rules.
+    """Return the constraint of a request: the syntax of its language and the rules of its regions.
 
-    The language goes by name, else by the path's extension. ``Unconstrained`` where there is neither.
-    Its searches end at the ``deadline``, a ``time.monotonic`` instant.
-    A rule that cannot be compiled is a ``RequestError``.
+    The language is found by its name, else by the path's extension. Without a known language and without any rule the
+    result is ``Unconstrained``. ``deadline`` is a ``time.monotonic`` instant at which all searches end. ``prefixes``
+    holds one healed prefix per region, empty by default. A rule that cannot be compiled raises ``RequestError``, here
+    or in the first call of the constraint.
     """
     known = language_for(path, language) if syntax else None
     if known is None and all(RegionRules(region, text[region.end :]).empty for region in regions):

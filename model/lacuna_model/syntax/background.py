@@ -1,7 +1,7 @@
-"""Beside the model: the searches of a constraint go on in a thread of their own while the model reads the canvases.
+"""Runs the searches of a constraint in a thread of its own while the model runs.
 
-A pass leaves Python to others for most of its time. So the first witness is looked for while the context is encoded,
-and the witness of what was let through last while the next pass is made; the loop waits for what is left.
+A model pass leaves the interpreter free for most of its time. So the first witness is searched for while the context is
+encoded, and the next witness during the next pass. The denoise loop waits for the rest.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,10 +14,10 @@ _THREADS = ThreadPoolExecutor(4, thread_name_prefix="syntax")
 
 
 class Background:
-    """A constraint that works on in another thread between two calls: what it answers is the same.
+    """A constraint that continues its searches in another thread between two calls; its answers are the same.
 
-    It is made there, too, and at once looks for fills of the ``gaps`` as they are before anything is proposed. What
-    goes wrong there is raised by the next call.
+    That thread also makes the constraint and at once looks for fills of the ``gaps``, before any token is proposed. The
+    next call raises any exception of the thread.
     """
 
     active = True
@@ -29,26 +29,26 @@ class Background:
 
     @property
     def stats(self) -> ConstraintStats:
-        """What came of its checks so far."""
+        """The counters of its checks so far."""
         return self._made.stats if self._made is not None else ConstraintStats()
 
     def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
-        """What the constraint lets through; what that needs a witness for is searched once this has returned."""
+        """Return the commits that the constraint admits, and start the search for their next witness."""
         constraint = self._work.result()
         admitted = constraint.admit(gaps, proposal)
         self._work = _THREADS.submit(self._follow, constraint)
         return admitted
 
     def confirms(self, gap: int, view: GapView) -> bool:
-        """Whether a witness holds what is committed in a gap."""
+        """Whether a witness holds the committed tokens of a gap."""
         return self._work.result().confirms(gap, view)
 
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
-        """The constraint's last word."""
+        """The constraint's final verdict."""
         return self._work.result().finish(gaps, truncate=truncate)
 
     def close(self) -> None:
-        """Ends what is searched for now."""
+        """End all searches."""
         self._closed = True
         if self._made is not None:
             self._made.close()

@@ -1,7 +1,7 @@
 """Stand-ins: the shortest fills that make a text valid as long as its gaps are not filled.
 
-Gaps far apart are filled one group after the other. While those to come are empty, the text around the others is
-broken, which makes their checks slow and leaves it open whether all gaps can be filled in the end.
+Gaps that are far apart are filled in groups, one after the other. Without stand-ins in the later gaps the text around
+the earlier ones is broken: their checks are slow, and it is unknown whether all gaps can be filled.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,9 @@ from lacuna_model.syntax.witness import SyntaxConstraint
 def stand_ins(
     text: bytes, regions: Sequence[Region], language: Language, tokens: TokenText, deadline: float | None = None
 ) -> list[str]:
-    """A fill for each region with which the text is valid; empty ones for those that none is found for."""
+    """Return a fill for each region so that the text is valid; "" for regions without one.
+
+    ``deadline`` is a ``time.monotonic`` instant.
+    """
     constraint = SyntaxConstraint(text, regions, language, tokens, deadline=deadline)
     return constraint.foresee([GapView((), (), budget=region.max_tokens) for region in regions])

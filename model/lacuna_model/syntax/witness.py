@@ -1,8 +1,8 @@
-"""The witness: commit only what agrees with a complete fill that has been verified.
+"""The witness: commit only tokens that agree with a complete fill that was verified.
 
-Every state of the canvas can then be finished within its real budget, and the end result is the witness. The idea of
-keeping the last verified look-ahead fill is LAVE's (arXiv 2602.00612); a fill between a left and a right context has
-to satisfy both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter is the judge and the whole file the context.
+So every state of the canvas can be finished within its budget, and the end result is the witness. Keeping the last
+verified look-ahead fill is the idea of LAVE (arXiv 2602.00612). A fill between a prefix and a suffix has to satisfy
+both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter verifies a fill in the context of the whole file.
 """
 
 import time
@@ -29,17 +29,18 @@ from lacuna_model.syntax.search.tentative import Tentative
 from lacuna_model.syntax.search.verified import Verified
 from lacuna_model.syntax.text.vocabulary import vocabulary_of
 
-RENEW_SECONDS_ALL = 0.006  # of all gaps together, the last of them not cut short
-# A call ends after this time, whatever it was about to try: all other requests wait for it.
+RENEW_SECONDS_ALL = 0.006  # for all gaps together; the search of the last one is not cut short
+# A call ends after this time, since all other requests wait for it.
 CALL_SECONDS = 1.0
-GRACE_SECONDS = 0.3  # for the last word where the deadline has passed
+GRACE_SECONDS = 0.3  # for ``finish`` after the deadline
 
 
 class SyntaxConstraint:
-    """Keeps a file syntactically valid, and each region's own rules, while its gaps are denoised.
+    """Keeps a file syntactically valid, and the rules of each region, while its gaps are denoised.
 
-    A file that is broken around its gaps is to be repaired by the fills. Where none is found that does so, errors
-    that were there before may stay, unless the constraint is ``strict``: then the answer is no_valid_fill.
+    Fills have to repair a file that is broken around its gaps. If no such fill is found, errors of the original may
+    stay, unless the constraint is ``strict``: then the verdict is no_valid_fill. ``deadline`` is a ``time.monotonic``
+    instant.
     """
 
     active = True
@@ -63,10 +64,10 @@ class SyntaxConstraint:
         self._begin(text, regions)
         self._witness: list[Fill] | None = None
         self._seen: tuple[GapView, ...] = ()
-        self._due: tuple[Sequence[GapView], Sequence[Commit]] = (), ()  # gaps as they are now, and what had to wait
+        self._due: tuple[Sequence[GapView], Sequence[Commit]] = (), ()  # the gaps after admit, and delayed commits
 
     def _begin(self, text: bytes, regions: Sequence[Region], part: Part | None = None) -> None:
-        """Makes what fills of some regions are looked for and checked with."""
+        """Build the document, the search and the last word for these regions, or for one ``part`` of the text."""
         self._text, self._regions = text, regions
         spans, language, clock = [(region.start, region.end) for region in regions], self._language, self._clock
         self._document = part.document if part is not None else None
@@ -86,11 +87,14 @@ class SyntaxConstraint:
 
     @property
     def witness(self) -> tuple[str, ...] | None:
-        """The verified complete fills that every committed token agrees with, as text."""
+        """The verified complete fills that every committed token agrees with, as text; None without a witness."""
         return tuple(fill.text.decode() for fill in self._witness) if self._witness is not None else None
 
     def foresee(self, gaps: Sequence[GapView]) -> list[str]:
-        """Fills that are valid together, before anything is proposed; "" for gaps that none are soon found for."""
+        """Look for fills that are valid together before any token is proposed.
+
+        Returns one text per gap, "" for gaps without a fill within the time of a call.
+        """
         self._clock.begin(CALL_SECONDS)
         self._take_prefixes(gaps)
         while self._witness is None and self._first.attempts < BARE_ATTEMPTS and not self._clock.over:
@@ -102,9 +106,9 @@ class SyntaxConstraint:
         return [fill.text.decode() if fill is not None else "" for fill in self._witness or self._first.partial]
 
     def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
-        """Of the proposed commits those that a witness agrees with or that may be tentative, or else other tokens.
+        """Return the proposed commits that a witness agrees with or that may be tentative, else other tokens.
 
-        A witness that holds the tentative ones is looked for by ``follow``, which the next call begins with.
+        The next call begins with ``follow``, which looks for a witness that holds the tentative tokens.
         """
         self.follow()
         self._clock.begin(CALL_SECONDS)
@@ -122,9 +126,9 @@ class SyntaxConstraint:
         return admitted
 
     def follow(self) -> None:
-        """Looks for the witness that tentative tokens lack, that commits do which had to wait, or that may be next.
+        """Look for witnesses that hold tentative tokens, commits that had to wait, and commits that are likely next.
 
-        It may be called beside the model, once behind each ``admit``, by any thread.
+        Any thread may call it once after each ``admit``, while the model runs.
         """
         (gaps, waiting), self._due = self._due, ((), ())
         self._clock.begin(CALL_SECONDS)
@@ -139,22 +143,22 @@ class SyntaxConstraint:
                 self._witness = self._renewal.expect(gaps, gap, self._witness)
 
     def confirms(self, gap: int, view: GapView) -> bool:
-        """Whether a witness holds what is committed in a gap."""
+        """Whether a witness holds the committed tokens of a gap."""
         self.follow()
         return self._witness is not None and self._holds(view, self._witness[gap])
 
     def close(self) -> None:
-        """Ends what is searched for."""
+        """End all searches, also those that begin later."""
         self._clock.stop()
 
     def _read_ahead(self, gaps: Sequence[GapView]) -> None:
-        """Reads what is committed, behind which the next tokens will be read."""
+        """Let the grammar read the committed tokens now, so that it only has to read the next ones later."""
         for gap, view in zip(self._gaps, gaps, strict=False):
             if self._witness is not None and not view.closed and not self._clock.over:
                 gap.reads(tuple(fill_tokens(view, self._vocabulary.eog_id)))
 
     def _admit(self, gaps: Sequence[GapView], own: Mapping[int, Sequence[Commit]]) -> list[Commit | Remask]:
-        """What is let through of each gap's ``own`` commits."""
+        """Return the admitted commits of each gap's ``own`` ones, or other tokens in their place."""
         if not own:
             return []
         self._seen = tuple(gaps)
@@ -171,7 +175,7 @@ class SyntaxConstraint:
     def _find_first(
         self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: Collection[int]
     ) -> list[Fill] | None:
-        """A first witness, in a part of the text where it is broken; something neutral where a search finds none."""
+        """Look for a first witness, if need be in the sound part of a broken text; else try the part's neutral fill."""
         self._leave_out(gaps)
         found = self._first.find(gaps, proposal, which, self._witness)
         if found is None and self._part and (self.leaves_out or self._first.attempts >= ATTEMPTS):
@@ -180,11 +184,11 @@ class SyntaxConstraint:
 
     @property
     def leaves_out(self) -> bool:
-        """Whether fills are judged in a part of the text, for it is broken whatever they are."""
+        """Whether fills are checked in a sound part of the text, since the rest is broken whatever they are."""
         return self._part is not None and self._part.document is not None
 
     def _leave_out(self, gaps: Sequence[GapView]) -> bool:
-        """From now on judges in the part of a text that is sound, if the search found nothing and it is broken."""
+        """Switch to the sound part of a broken text if the search found nothing; returns whether it did."""
         if self._witness is not None or self._first.attempts < BARE_ATTEMPTS or not self._may_leave_out:
             return False
         self._may_leave_out, region, language = False, self._regions[0], self._language
@@ -198,9 +202,10 @@ class SyntaxConstraint:
         return self.leaves_out
 
     def _pass(self, gaps: Sequence[GapView], own: Sequence[Commit], gap: int) -> Sequence[Commit | Remask]:
-        """What needs no search: tokens of the witness's, and those that the grammar reads behind what is there.
+        """Return the commits that need no search: tokens of the witness, else tokens that the grammar can read next.
 
-        Tentative tokens that no more may follow are taken back, unless those that are proposed lead to a witness.
+        If no more tentative tokens may follow, a search looks for a witness with the proposed tokens. If it finds none,
+        the tentative tokens are taken back.
         """
         assert self._witness is not None
         view, witness = gaps[gap], self._witness[gap]
@@ -213,10 +218,10 @@ class SyntaxConstraint:
         return [commit for commit in own if self._agrees(gaps, commit)]
 
     def _take_back(self, gaps: Sequence[GapView], gap: int) -> list[Commit | Remask]:
-        """Masks the tentative tokens of a gap; the first of their places receives the witness's own."""
+        """Mask the tentative tokens of a gap and commit the witness's token in the first of their slots."""
         assert self._witness is not None
         self._find_other(gaps, gap)
-        if not self._is_ahead(gaps, gap):  # they have a witness after all, and its next token confirms them
+        if not self._is_ahead(gaps, gap):  # the new witness holds them, and its next token confirms them
             return [*self._lacking(gap, gaps[gap])[:1]]
         back = self._tentative.take_back(gap, gaps[gap], self._witness[gap])
         self.stats.swaps += 1
@@ -231,9 +236,9 @@ class SyntaxConstraint:
         return agrees(self._witness[commit.gap].tokens, commit, gaps[commit.gap], self._vocabulary.eog_id)
 
     def _strayed(self, gaps: Sequence[GapView]) -> set[int]:
-        """The gaps whose committed tokens the witness does not hold; all of them where there is no witness.
+        """The gaps whose committed tokens the witness does not hold; all gaps without a witness.
 
-        Tentative ones it need not hold as long as the gap is open.
+        The witness need not hold tentative tokens as long as their gap is open.
         """
         if self._witness is None:
             return set(range(len(gaps)))
@@ -249,9 +254,9 @@ class SyntaxConstraint:
         return holds(fill.tokens, view, self._vocabulary.eog_id)
 
     def _catch_up(self, gaps: Sequence[GapView], gap: int) -> None:
-        """Looks for a witness that holds the tentative tokens of a gap, or else as many of them as it can.
+        """Look for a witness that holds the tentative tokens of a gap, or else as many of them as possible.
 
-        Where no more may follow, they will be taken back, and others are looked for.
+        If no more may follow them, they will be taken back, so look for a witness with another first token too.
         """
         assert self._witness is not None
         self._renew(gaps, (), gap)
@@ -263,7 +268,7 @@ class SyntaxConstraint:
             self._find_other(gaps, gap)
 
     def _find_other(self, gaps: Sequence[GapView], gap: int) -> None:
-        """Looks for a witness with the model's next best token in place of a gap's first tentative one."""
+        """Look for a witness with the model's next best token in place of a gap's first tentative one."""
         assert self._witness is not None
         first = self._tentative.run(gaps[gap], self._witness[gap])[0]
         token = gaps[gap].slots[first]
@@ -276,10 +281,10 @@ class SyntaxConstraint:
         self._witness = self._renewal.find(gaps, own, gap, self._witness)
 
     def _insist(self, gaps: Sequence[GapView], own: Mapping[int, Sequence[Commit]]) -> list[Commit]:
-        """What a search finds a witness for of each gap's commits, or of the best of them.
+        """Search for a witness for each gap's commits, or for the first of them; return those that it agrees with.
 
-        A step would else take nothing of what was proposed. A token of the witness's own costs the fill its sense, and
-        a step lost costs more than this search.
+        Without this search the step would commit none of the proposed tokens. A lost step costs more than the search,
+        and a token of the witness may not be what the model means.
         """
         started = time.thread_time()
         admitted: list[Commit] = []
@@ -294,10 +299,10 @@ class SyntaxConstraint:
         return admitted
 
     def _swap(self, gaps: Sequence[GapView], own: Mapping[int, Sequence[Commit]]) -> list[Commit]:
-        """The witness's token for the first open slot, of the gap that was proposed first.
+        """The witness's token for the first open slot of the gap that was proposed first.
 
-        Where the model would go on in a line that the region does not take, all that the fill lacks is committed: else
-        it would write into its last line what is to stand below.
+        If the model would continue in a line beyond the region's limit, all missing tokens are committed. Otherwise it
+        would write into the fill's last line the text that belongs below.
         """
         assert self._witness is not None
         eog = self._vocabulary.eog_id
@@ -314,14 +319,14 @@ class SyntaxConstraint:
         return []
 
     def _leaves(self, view: GapView, commit: Commit) -> bool:
-        """Whether a commit is of the first open slot, and in a line that the region does not take."""
+        """Whether a commit is for the first open slot and in a line beyond the region's limit."""
         committed = fill_tokens(view, self._vocabulary.eog_id)
         return len(view.done) + commit.slot == len(committed) and self._gaps[commit.gap].leaves(
             (*committed, commit.token)
         )
 
     def _shorten(self, gaps: Sequence[GapView], gap: int) -> None:
-        """Looks for a fill that ends sooner than the witness, without anything of the draft, better without names."""
+        """Replace the witness by a fill without the model's draft if that has no made-up names or is shorter."""
         assert self._witness is not None
         head = self._gaps[gap].text(fill_tokens(gaps[gap], self._vocabulary.eog_id))
         found = self._renewal.bare(gaps, gap, self._witness) or self._witness
@@ -337,7 +342,10 @@ class SyntaxConstraint:
         return [Commit(gap, slot, token) for slot, (own, token) in enumerate(pairs) if own is None]
 
     def finish(self, gaps: Sequence[GapView], *, truncate: bool) -> Verdict:
-        """The final verdict: a fresh parse of the whole, the indentation rules and the language's own oracle."""
+        """The final verdict: a fresh parse of the whole file, the indentation rules and the language's own compiler.
+
+        With ``truncate`` an unfinished fill may end at a line.
+        """
         self._clock.begin(CALL_SECONDS, least=GRACE_SECONDS)
         self._take_prefixes(gaps)
         seen, attempts = self._seen or gaps, self._first.attempts
@@ -345,5 +353,5 @@ class SyntaxConstraint:
 
 
 def _with(gaps: Sequence[GapView], gap: int, view: GapView) -> list[GapView]:
-    """The gaps, one of them as in a view."""
+    """The gaps with one of them replaced by a view."""
     return [*gaps[:gap], view, *gaps[gap + 1 :]]

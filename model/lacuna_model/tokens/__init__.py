@@ -1,4 +1,4 @@
-"""Text to token ids and back, and which tokens begin with given bytes.
+"""Turns text into token ids and back, and finds the tokens that begin with given bytes.
 
 It may import ``core``.
 """

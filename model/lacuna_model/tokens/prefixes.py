@@ -1,4 +1,4 @@
-"""Which tokens begin with given bytes, from a sorted vocabulary."""
+"""Finds the tokens that begin with given bytes, in a sorted vocabulary."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -26,16 +26,16 @@ class PrefixTable:
         self.starting_with = lru_cache(maxsize=256)(self._starting_with)
 
     def token(self, text: bytes) -> int | None:
-        """The token that is this text, if there is one."""
+        """The token with exactly this text; None where there is none."""
         return self._ids.get(text)
 
     def due(self, prefix: bytes, tokens: Sequence[int]) -> bytes:
-        """What of ``prefix`` is still to come behind ``tokens``, where they are no more than its beginning."""
+        """The rest of ``prefix`` after ``tokens``; empty where their text is not a beginning of ``prefix``."""
         said = self._tokenizer.decode_bytes(tokens[: len(prefix)])
         return prefix[len(said) :] if prefix.startswith(said) else b""
 
     def going_on(self, prefix: bytes, token: int | None) -> Tensor:
-        """Ids [N] that may stand where ``prefix`` is due: what begins with it, or a ``token`` that it begins with."""
+        """Ids [N] allowed where ``prefix`` must follow: tokens that begin with it, or ``token`` if it begins it."""
         if token is None or self._tokenizer.token_bytes(token).startswith(prefix):
             return self.starting_with(prefix)
         return torch.tensor([token], device=self._device)
@@ -51,5 +51,5 @@ class PrefixTable:
         return torch.tensor(found, dtype=torch.long, device=self._device)
 
     def _specials_but(self, kept: int) -> Tensor:
-        """Ids [N] of the special tokens other than ``kept``: none of them is text."""
+        """Ids [N] of the special tokens other than ``kept``; none of them is text."""
         return torch.tensor(sorted(self._special_ids - {kept}), dtype=torch.long, device=self._device)

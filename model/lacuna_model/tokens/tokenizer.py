@@ -1,4 +1,4 @@
-"""Byte-level BPE over plain text, of a GGUF file (its ids equal llama.cpp's) or of a checkpoint's own tokenizer."""
+"""Byte-level BPE over plain text: of a GGUF file (with the ids of llama.cpp) or of a checkpoint's own tokenizer."""
 
 import hashlib
 from bisect import bisect_right
@@ -11,8 +11,8 @@ from tokenizers import Tokenizer as BpeTokenizer
 
 from lacuna_model.core.errors import WeightsError
 
-# The ways to split text before it is merged, by llama.cpp's names (``llama-vocab.cpp``): patterns that are applied in
-# turn, each to what those before it left.
+# The ways to split text before merging, by llama.cpp's names (``llama-vocab.cpp``). The patterns of one way are applied
+# in turn, each to the pieces left by those before it.
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -29,14 +29,14 @@ SPLITS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("gpt-2", "phi-2", "mellum", "olmo", "mpt"), (_GPT2,)),
     "deepseek-coder": _DEEPSEEK,
 }
-# Those that take a piece of text whole where the vocabulary has it, whatever the merges would make of it.
+# The ways whose tokenizers take a piece of text as one token where the vocabulary has it, whatever the merges yield.
 _WHOLE_WORDS = frozenset(("llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral"))
 
 
 class FimTokens(msgspec.Struct, frozen=True):
     """The token ids of a fill-in-the-middle format; ``repo`` and ``file_sep`` are None where a model has none.
 
-    Any of ``ends`` ends a fill; ``start`` opens every prompt.
+    Any of ``ends`` ends a fill; ``start`` begins every prompt.
     """
 
     prefix: int
@@ -49,10 +49,10 @@ class FimTokens(msgspec.Struct, frozen=True):
 
 
 class Vocabulary(msgspec.Struct, frozen=True):
-    """What a model's files say of its tokenizer: token strings by id, merges in order, special ids.
+    """The tokenizer in a model's files: token strings by id, merges in order, special ids.
 
-    ``pre`` names the way of :data:`SPLITS` to split text, and ``fim`` are the tokens of the fill-in-the-middle
-    format, where the model has one.
+    ``pre`` names the way of :data:`SPLITS` to split text, and ``fim`` are the tokens of the fill-in-the-middle format,
+    where the model has one.
     """
 
     tokens: tuple[str, ...]
@@ -65,7 +65,7 @@ class Vocabulary(msgspec.Struct, frozen=True):
 
 
 def byte_alphabet() -> dict[str, int]:
-    """GPT-2's printable stand-in for every byte (openai/gpt-2, ``encoder.py``), as character -> byte."""
+    """GPT-2's printable substitute for every byte (openai/gpt-2, ``encoder.py``), as character -> byte."""
     kept = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     moved = [byte for byte in range(256) if byte not in set(kept)]
     alphabet = {chr(byte): byte for byte in kept}
@@ -74,18 +74,18 @@ def byte_alphabet() -> dict[str, int]:
 
 
 def pre_tokenizer(patterns: Sequence[str]) -> pre_tokenizers.PreTokenizer:
-    """What splits text by each of ``patterns`` in turn, and spells its bytes in the byte-level alphabet."""
+    """Splits text by each of ``patterns`` in turn, and spells its bytes in the byte-level alphabet."""
     splits = [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in patterns]
     return pre_tokenizers.Sequence([*splits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
 
 
 def _bpe(vocabulary: Vocabulary) -> BpeTokenizer:
-    """The tokenizer that a vocabulary describes; raises WeightsError where its merges make what it does not have."""
+    """The tokenizer of a vocabulary; raises WeightsError where its merges yield tokens that it does not have."""
     ids = {token: i for i, token in enumerate(vocabulary.tokens)}
     whole = vocabulary.pre in _WHOLE_WORDS
     try:
         bpe = BpeTokenizer(models.BPE(vocab=ids, merges=list(vocabulary.merges), ignore_merges=whole))
-    except Exception as error:  # what the library raises has no type of its own
+    except Exception as error:  # the library raises a bare Exception
         raise WeightsError(f"the tokenizer's merges do not fit its vocabulary ({error})") from error
     bpe.pre_tokenizer = pre_tokenizer(SPLITS[vocabulary.pre])
     return bpe
@@ -94,9 +94,9 @@ def _bpe(vocabulary: Vocabulary) -> BpeTokenizer:
 class Tokenizer:
     """Turns text into token ids and back, byte for byte.
 
-    Special tokens are never produced from text, so a file that holds ``<|im_end|>`` is read as what it is.
-    ``document_id`` opens every stream, ``eog_id`` closes a canvas (end-of-gap). ``bpe`` splits text where that is not
-    to be worked out from the vocabulary.
+    Text never encodes to special tokens, so ``<|im_end|>`` in a file is read as plain text. ``document_id`` begins
+    every stream, ``eog_id`` (end-of-gap) closes a canvas. ``bpe`` is the checkpoint's own tokenizer; without it one is
+    built from the vocabulary.
     """
 
     def __init__(self, vocabulary: Vocabulary, bpe: BpeTokenizer | None = None) -> None:
@@ -145,7 +145,7 @@ class Tokenizer:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of vocabulary and merges: shards and indexes of another tokenizer are refused by it."""
+        """A digest of vocabulary and merges, by which indexes of another tokenizer are refused."""
         digest = hashlib.sha256()
         for token in self.vocabulary.tokens:
             digest.update(token.encode() + b"\0")

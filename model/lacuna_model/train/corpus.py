@@ -1,4 +1,4 @@
-"""Builds the training corpus from its package list: fetch, filter, deduplicate, write, and keep a manifest."""
+"""Builds the corpus from its package list: fetches, filters, deduplicates, writes, and records all in a manifest."""
 
 import gzip
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ SOURCES: Mapping[str, Source] = {
     "debian-library": DebianLibraries(),
 }
 _SPLITS = {Role.TRAIN: "train", Role.HELD_OUT: "held_out"}
-# Held-out packages come first, so that a copy of a held-out file is dropped from training, not the other way round.
+# Held-out packages come first, so that a copied file is dropped from training and not from the held-out files.
 _ORDER = (Role.HELD_OUT, Role.TRAIN)
 _CONNECTIONS = 4
 MANIFEST = "manifest.json"
@@ -43,10 +43,11 @@ def build_packages(
     benchmark_files: Sequence[Path] = (),
     workers: int = 0,
 ) -> Manifest:
-    """Build `LANGUAGE/train.jsonl.zst`, `LANGUAGE/held_out.jsonl.zst` and `manifest.json` from packages.
+    """Builds `LANGUAGE/train.jsonl.zst`, `LANGUAGE/held_out.jsonl.zst` and `manifest.json` from packages.
 
-    Downloads stay in `out_dir/downloads` and are not fetched twice, so an interrupted build goes on where it was.
-    ``workers`` processes filter (0: this one); the corpus is the same for any number of them.
+    Downloads are kept in `out_dir/downloads`, so an interrupted build does not fetch them again. ``workers`` processes
+    filter the files (0: this process); the corpus does not depend on their number. Raises CorpusError for an unknown
+    source or an unpublished benchmark.
     """
     for package in packages:
         if package.source not in sources:
@@ -75,7 +76,7 @@ def build_packages(
 
 
 class _Build:
-    """One run over all packages: what has been written and seen so far."""
+    """The state of one build: open files, and the documents seen so far."""
 
     def __init__(self, out_dir: Path, stack: ExitStack, manifest: Manifest) -> None:
         self._out_dir = out_dir
@@ -86,7 +87,7 @@ class _Build:
         self._counted: set[tuple[str, str]] = set()
 
     def add(self, job: Job, sifted: Sifted) -> None:
-        """Write what one package adds to those before it, and record it."""
+        """Writes the documents of a package that no earlier package contains, and records the package."""
         package = job.package
         record = PackageRecord(source=package.source, name=package.name, version=package.version, role=package.role)
         self._manifest.packages.append(record)
@@ -115,7 +116,7 @@ class _Build:
 
 
 def _fetch_all(packages: Sequence[Package], sources: Mapping[str, Source], folder: Path) -> Iterator[Job]:
-    """Yield packages in order while the next ones are already being downloaded."""
+    """Yields a job per package in order, and downloads the next packages meanwhile."""
 
     def fetch_one(package: Package) -> Job:
         source = sources[package.source]

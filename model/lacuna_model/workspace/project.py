@@ -1,4 +1,4 @@
-"""What the engine knows of one workspace: the prior's index and the snippets, kept up with disk and editor."""
+"""One workspace as the engine uses it: the prior's index and the snippets, kept up to date with disk and editor."""
 
 import contextlib
 import dataclasses
@@ -19,14 +19,15 @@ from lacuna_model.prior.index import Index, Segment
 from lacuna_model.prior.indexing import Progress, name_of, refresh
 from lacuna_model.snippets.chooser import SnippetChooser
 
-# Changed tokens from which on the files at rest are indexed anew: sorting that many takes some hundredths of a second.
+# Once the changed documents have more tokens, the unchanged files are indexed again; sorting so many takes some
+# hundredths of a second.
 MERGE_TOKENS = 200_000
-# The system may drop changes where there are very many: a look at all files now and then (ms).
+# Milliseconds between scans of all files, since the system may drop notifications of very many changes.
 RESCAN_MS = 600_000
 
 
 class Project:
-    """One workspace. What is open in the editor outranks the disk; what may not be read is never taken in."""
+    """One workspace. The editor's text outranks the disk's; files that may not be read are never taken in."""
 
     def __init__(self, root: Path, tokenizer: FileTokenizer, settings: WorkspaceSettings) -> None:
         self.root = root.absolute()
@@ -43,7 +44,7 @@ class Project:
         self._thread: Thread | None = None
 
     def read(self, seconds: float) -> None:
-        """Bring everything up to date with the disk now, for at most so long: for a command that ends."""
+        """Bring everything up to date with the disk, for at most so many seconds: for a command that ends."""
         until = time.monotonic() + seconds
 
         def is_late() -> bool:
@@ -67,29 +68,29 @@ class Project:
             self._thread.join()
 
     def opened(self, path: str, text: str) -> None:
-        """A document is open in the editor and has this text."""
+        """Take in a document that is open in the editor with this text."""
         self._open.add(self.name(path))
         self._take(path, text)
         self._snippets.update(path, text)
 
     def edited(self, path: str, text: str, offset: int) -> None:
-        """An open document was changed at a byte offset and has this text now."""
+        """Take in the new text of an open document that was changed at a byte offset."""
         self._open.add(self.name(path))
         self._take(path, text)
         self._snippets.edited(path, text, offset)
 
     def closed(self, path: str) -> None:
-        """A document is open no more: what is on disk counts again."""
+        """Read a document from disk again, since the editor closed it."""
         self._open.discard(self.name(path))
         self._snippets.remove(path)
         self._look(path)
 
     def segments(self, path: str) -> list[Segment]:
-        """What the prior looks in beside the document itself."""
+        """The segments that the prior searches, without the document itself."""
         return self._index.segments(self.name(path) if path else "")
 
     def choose(self, request: InfillRequest, tokenizer: TextTokenizer, budget: int) -> tuple[Snippet, ...]:
-        """What the model should read beside the document, within a budget of tokens."""
+        """The snippets that the model should read besides the document, within a budget of tokens."""
         return self._snippets.choose(
             request.text,
             request.regions[0].start,
@@ -101,21 +102,21 @@ class Project:
         )
 
     def name(self, path: str) -> str:
-        """A document's name in the index: its path from the root, or its whole path where it lies elsewhere."""
+        """A document's name in the index: its path from the root, or its absolute path where it lies outside."""
         absolute = Path(path).absolute()
         return name_of(self.root, absolute) if absolute.is_relative_to(self.root) else absolute.as_posix()
 
     def _follow(self) -> None:
         self._refresh(self._stop.is_set)
         while not self._stop.is_set():
-            # The system watches only so many folders; beyond that there is the look at all files.
+            # The system watches a limited number of folders; beyond that only the scans find changes.
             with contextlib.suppress(OSError):
                 self._watch()
             if not self._stop.wait(RESCAN_MS / 1e3):
                 self._refresh(self._stop.is_set)
 
     def _watch(self) -> None:
-        """Take in what changes on disk, until :meth:`close`; raises OSError where it cannot be watched."""
+        """Take in changes on disk, until :meth:`close`; raises OSError where the folder cannot be watched."""
         changes = watch(
             self.root, stop_event=self._stop, rust_timeout=RESCAN_MS, yield_on_timeout=True, raise_interrupt=False
         )
@@ -129,7 +130,7 @@ class Project:
                 self._refresh(self._stop.is_set)
 
     def _forget_ignored(self) -> None:
-        """What the rules leave out from now on counts no more, before anything else is looked at."""
+        """Drop all files that the changed rules leave out, before any other file is read."""
         for segment in self._index.segments(""):
             for name in segment.documents.names:
                 if not admits(self.root, self.root / name, self.settings):
@@ -137,7 +138,7 @@ class Project:
         self._snippets.index.rules_changed()
 
     def _refresh(self, stopped: Callable[[], bool]) -> None:
-        """Bring the files at rest up to date with the disk, and keep them for the next run."""
+        """Bring the unchanged files up to date with the disk, and keep their index for the next run."""
         if self._files is None:
             self._files = store.load(self._kept, self._tokenizer.fingerprint)
             if self._files is not None:
@@ -146,7 +147,7 @@ class Project:
         self._files = refresh(self.root, self.settings, self._tokenizer, known, advance=self._advance, stopped=stopped)
         if self._files is not known:
             self._index.settle(self._files.documents, self._open.__contains__)
-            # A cache that cannot be written is done without: the next run reads the files again.
+            # If the cache cannot be written, the next run reads the files again.
             with contextlib.suppress(OSError):
                 store.save(self._kept, self._files, self._tokenizer.fingerprint)
         self._advance(dataclasses.replace(self.progress, ready=True))
@@ -155,14 +156,14 @@ class Project:
         self.progress = progress
 
     def _look(self, path: str) -> None:
-        """Take in what is on disk of a path, unless the editor has it open."""
+        """Take in a file from disk, unless the editor has it open."""
         if self.name(path) in self._open:
             return
         self._snippets.changed(path)
         self._take(path, read_source(self.root, Path(path).absolute(), self.settings.max_file_bytes))
 
     def _take(self, path: str, text: str | None) -> None:
-        """A document has this text in the index, or none that may be read."""
+        """Put the text of a document into the index; remove the document where it may not be read."""
         name = self.name(path)
         if text is not None and admits(self.root, Path(path).absolute(), self.settings) and quotable(text):
             self._index.update(name, self._encoder.encode(text))

@@ -1,4 +1,4 @@
-"""The workspaces that an engine reads, those used last."""
+"""The workspaces of an engine, those used last."""
 
 from collections import OrderedDict
 from pathlib import Path
@@ -12,7 +12,7 @@ MAX_PROJECTS = 4
 
 
 class Workspaces:
-    """Projects by their root folder; the one not used for longest makes room. Safe to use from several threads."""
+    """Projects by their root folder; the least recently used one is closed first. Safe to use from several threads."""
 
     def __init__(self, tokenizer: FileTokenizer) -> None:
         self._tokenizer = tokenizer
@@ -20,9 +20,9 @@ class Workspaces:
         self._lock = Lock()
 
     def follow(self, root: str, settings: WorkspaceSettings | None = None) -> Project:
-        """The project at ``root``; one that is new is read in the background and kept up with from now on.
+        """The project at ``root``; a new one is read in the background and kept up to date from now on.
 
-        ``settings`` other than those it has make it anew.
+        If ``settings`` differ from the project's, it is made again.
         """
         project, is_new = self._find(Path(root).absolute(), settings)
         if is_new:
@@ -30,13 +30,13 @@ class Workspaces:
         return project
 
     def read(self, root: str, seconds: float, settings: WorkspaceSettings | None = None) -> Project:
-        """The project at ``root``, read anew for at most so long and then left as it is: for a command that ends."""
+        """The project at ``root``, read for at most so many seconds and not followed: for a command that ends."""
         project, _ = self._find(Path(root).absolute(), settings)
         project.read(seconds)
         return project
 
     def close(self) -> None:
-        """Stop following all of them."""
+        """Close all projects."""
         with self._lock:
             for project in self._projects.values():
                 project.close()

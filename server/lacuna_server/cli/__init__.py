@@ -1,4 +1,4 @@
-"""The command ``lacuna``: one module a command in ``commands``.
+"""The command ``lacuna``: its entry point, and one module for each command in ``commands``.
 
 It may import every other package.
 """

@@ -1,4 +1,4 @@
-"""The checks of ``lacuna doctor``: each looks at one thing and says what it found and how to mend it."""
+"""The checks of ``lacuna doctor``: each examines one thing, and reports the result and how to repair it."""
 
 import importlib
 import importlib.metadata
@@ -19,7 +19,7 @@ from lacuna_model.hub import models
 OLDEST_PYTHON = (3, 11)
 CPU_INFO = Path("/proc/cpuinfo")
 CPU_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8")
-# Of the size of a weight file: what fetching it and making its prepared form take, and the prepared form alone.
+# Free space needed, as a multiple of a weight file's size: to fetch and prepare it, and only to prepare it.
 SPACE_NEEDED = 5.0
 SPACE_PREPARED = 3.2
 PAGE = 4096
@@ -27,7 +27,7 @@ REINSTALL = "pip install --force-reinstall lacuna-code"
 
 
 class Check(msgspec.Struct, frozen=True):
-    """One line of the report; ``mend`` is empty where nothing needs to be done."""
+    """One line of the report; ``mend`` tells how to repair it and is empty where that is not needed."""
 
     name: str
     state: Literal["ok", "warn", "fail"]
@@ -36,13 +36,13 @@ class Check(msgspec.Struct, frozen=True):
 
 
 def run_all() -> list[Check]:
-    """Every check, in the order they are shown; those of a GPU where the model would run on one."""
+    """Run all checks in the order in which they are shown; the GPU checks run only where there is a GPU."""
     found = [check() for check in CHECKS]
     return found + [check() for check in GPU_CHECKS] if _has_gpu() else found
 
 
 def python() -> Check:
-    """The interpreter's version and the platform."""
+    """Check the interpreter's version, and report the platform."""
     detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     if sys.version_info[:2] < OLDEST_PYTHON:
         return Check("python", "fail", detail, "install Python 3.11 or newer")
@@ -50,22 +50,22 @@ def python() -> Check:
 
 
 def torch() -> Check:
-    """Whether torch loads, and its version."""
+    """Check that torch loads, and report its version."""
     return _package("torch", "torch")
 
 
 def tokenizer() -> Check:
-    """Whether the tokenizer library loads."""
+    """Check that the tokenizer library loads."""
     return _package("tokenizer", "tokenizers")
 
 
 def weights_reader() -> Check:
-    """Whether the GGUF reader loads."""
+    """Check that the GGUF reader loads."""
     return _package("gguf", "gguf")
 
 
 def grammar() -> Check:
-    """Whether tree-sitter parses Python."""
+    """Check that tree-sitter parses Python."""
     found = _package("grammar", "tree_sitter", distribution="tree-sitter")
     if found.state != "ok":
         return found
@@ -82,7 +82,7 @@ def grammar() -> Check:
 
 
 def device() -> Check:
-    """What the model runs on."""
+    """Report the device that the model runs on."""
     try:
         module = importlib.import_module("torch")
     except (ImportError, OSError):
@@ -93,7 +93,7 @@ def device() -> Check:
 
 
 def triton() -> Check:
-    """Whether Triton compiles our kernels for the GPU."""
+    """Check that Triton compiles our kernels for the GPU."""
     failure: str = importlib.import_module("lacuna_kernels.gpu").triton_failure()
     if failure:
         mend = "pip install triton, and a C compiler such as gcc"
@@ -102,7 +102,7 @@ def triton() -> Check:
 
 
 def flash_attn() -> Check:
-    """Whether flash-attn is there and takes the GPU."""
+    """Check that flash-attn is installed and supports the GPU."""
     found = _package("flash-attn", "flash_attn")
     if found.state != "ok":
         mend = "pip install flash-attn --no-build-isolation, which needs a CUDA compiler"
@@ -113,7 +113,7 @@ def flash_attn() -> Check:
 
 
 def instructions() -> Check:
-    """The CPU instructions that 8-bit linears want."""
+    """Check for the CPU instructions that fast 8-bit linear layers use."""
     if not CPU_INFO.exists():
         return Check("cpu", "ok", f"{platform.processor() or platform.machine()}, instruction flags unknown")
     words = set(CPU_INFO.read_text(errors="replace").split())
@@ -125,7 +125,7 @@ def instructions() -> Check:
 
 
 def kernels() -> Check:
-    """The library that is compiled for this machine; without it fills take about twice the time."""
+    """Check that our kernels compile for this machine; without them fills take about twice the time."""
     try:
         native = importlib.import_module("lacuna_kernels.native")
     except (ImportError, OSError):
@@ -140,7 +140,7 @@ def kernels() -> Check:
 
 
 def threads() -> Check:
-    """How many cores this process may use, and how many threads torch would take."""
+    """Check that torch takes no more threads than this process may use cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         count = importlib.import_module("torch").get_num_threads()
@@ -153,7 +153,7 @@ def threads() -> Check:
 
 
 def model_files() -> Check:
-    """Whether the default model's weights are here and intact."""
+    """Check that the default model's weights are on this machine and intact."""
     info = models.find(models.DEFAULT_MODEL)
     try:
         path = models.path(info)
@@ -164,7 +164,7 @@ def model_files() -> Check:
 
 
 def registry() -> Check:
-    """Every model, its size and whether it is here; the default one has a line of its own."""
+    """Report size and state of every model; warn of damaged ones other than the default, which has its own check."""
     states = [(info, *models.state(info)) for info in models.known()]
     detail = ", ".join(f"{info.name} ({info.size / 1e6:.0f} MB) {state}" for info, state, _ in states)
     for info, state, message in states:
@@ -174,14 +174,14 @@ def registry() -> Check:
 
 
 def cache() -> Check:
-    """Whether the cache folder can be written to and has room for what it lacks."""
+    """Check that the cache folder is writable and has room for the missing files of the default model."""
     folder = models.cache_dir()
     mend = f"set {models.CACHE_VARIABLE} to a folder elsewhere"
     info = models.find(models.DEFAULT_MODEL)
     complete = models.location(info).is_file()
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     try:
-        with tempfile.TemporaryFile(dir=existing) as file:  # permissions tell nothing of the disk
+        with tempfile.TemporaryFile(dir=existing) as file:  # permissions do not tell whether the disk can be written to
             file.write(bytes(PAGE))
             file.flush()
     except OSError as error:

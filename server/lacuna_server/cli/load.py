@@ -1,4 +1,4 @@
-"""A load test of the service: many sessions type at once, and every request has to get its own answer."""
+"""A load test of the service: many sessions type at the same time, and every request has to get its own answer."""
 
 import asyncio
 import random
@@ -30,9 +30,10 @@ TYPED = "total = sum(values) / len(values)\nresult = [value for value in values 
 
 
 class Load(msgspec.Struct, frozen=True):
-    """How hard to try: sessions that type ``keys_per_s`` on average for ``seconds``, asking after every key.
+    """The load: ``sessions`` that type ``keys_per_s`` on average for ``seconds`` and ask for a fill after every key.
 
-    The documents have so many ``functions`` of about 70 tokens. ``deadline_ms`` is how long a completion is of use.
+    Each document has ``functions`` functions of about 70 tokens. ``max_tokens`` and ``deadline_ms`` are those of each
+    request.
     """
 
     sessions: int = 50
@@ -45,11 +46,11 @@ class Load(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What came of it.
+    """The result of a load test.
 
-    ``outcomes`` counts results by status and refusals by code; ``lost`` requests got no answer, ``crossed`` ones that
-    of another. Percentiles are milliseconds from a request to its result. ``memory_bytes`` is what all processes of
-    the service had resident, each second from the beginning; ``warm_up_s`` of them are not counted as growth.
+    ``outcomes`` counts results by status and refusals by code. ``lost`` requests got no answer, ``crossed`` ones that
+    of another request. Percentiles are milliseconds from a request to its result. ``memory_bytes`` is the resident
+    memory of all processes of the service, sampled every second; growth in the first ``warm_up_s`` is not counted.
     """
 
     asked: int
@@ -64,13 +65,13 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def growth(self) -> float:
-        """The share by which memory grew after the warm-up."""
+        """The relative growth of memory after the warm-up."""
         warm = self.memory_bytes[round(self.warm_up_s / SAMPLE_S) :]
         return max(warm) / warm[0] - 1 if warm and warm[0] else 0.0
 
 
 async def run(address: Address, load: Load, pids: Sequence[int]) -> Report:
-    """Put a service under load; ``pids`` are the processes whose memory is watched, with their children."""
+    """Put a service under load. ``pids`` are the processes whose memory is sampled, together with their children."""
     typists = [Typist(number, load) for number in range(load.sessions)]
     watching = asyncio.create_task(_watch_memory(pids))
     try:
@@ -96,7 +97,7 @@ async def run(address: Address, load: Load, pids: Sequence[int]) -> Report:
 
 
 class Typist:
-    """One session: types at its own pace and asks for a completion after every key."""
+    """One session: types at its own pace and requests a fill after every key."""
 
     def __init__(self, number: int, load: Load) -> None:
         self.asked = 0
@@ -110,7 +111,7 @@ class Typist:
         self._uri = f"file:///load/session_{number}.py"
 
     async def work(self, address: Address) -> None:
-        """Type until the time is over, then wait for what was asked last."""
+        """Type until the time is over, then wait for the remaining answers."""
         async with await Client.connect(address, name="load") as client:
             await client.open(self._uri, self._before + self._after, 0)
             end = time.monotonic() + self._load.seconds
@@ -140,13 +141,13 @@ class Typist:
             self.outcomes[error.code] += 1
 
     def _is_answer_to(self, filled: Filled, version: int, before: str) -> bool:
-        """Whether the result is for this very document: its whole text is what was sent, with the fill in place."""
+        """Return whether the result belongs to this version: its text has to be the sent text with the fill in it."""
         expected = before + filled.result.fills[0] + self._after
         return (filled.uri, filled.version, filled.result.text) == (self._uri, version, expected)
 
 
 async def _watch_memory(pids: Sequence[int]) -> list[int]:
-    """Samples of the resident memory, until cancelled."""
+    """Sample the resident memory until cancelled, then return the samples in bytes."""
     samples = []
     try:
         while True:
@@ -157,13 +158,13 @@ async def _watch_memory(pids: Sequence[int]) -> list[int]:
 
 
 def _children(pid: int) -> list[int]:
-    """Child processes (Linux; none elsewhere)."""
+    """Return the ids of child processes (Linux; none elsewhere)."""
     file = Path(f"/proc/{pid}/task/{pid}/children")
     return [int(child) for child in file.read_text().split()] if file.exists() else []
 
 
 def _resident_bytes(pid: int) -> int:
-    """Resident memory of a process (Linux; 0 elsewhere)."""
+    """Return the resident memory of a process in bytes (Linux; 0 elsewhere)."""
     file = Path(f"/proc/{pid}/status")
     lines = file.read_text().splitlines() if file.exists() else []
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))

@@ -1,6 +1,6 @@
-"""The command ``lacuna``: its subcommands, and how every failure ends in one line and an exit code.
+"""The command ``lacuna``: its subcommands, and the handling of errors: each ends in one line and an exit code.
 
-Exit codes: 0 done, 1 the fill or a check failed (or nobody reads the output), 2 bad input, 130 interrupted.
+Exit codes: 0 success, 1 the fill or a check failed (or the output's pipe is closed), 2 bad input, 130 interrupted.
 """
 
 import os
@@ -67,17 +67,17 @@ def _run(arguments: list[str] | None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read the output has gone: what is still buffered must not fail once more at exit.
+        # The reader of the output has gone: flushing the buffered rest must not fail again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except typer.TyperException as error:
-        if message := error.format_message():  # without a subcommand the help has been printed, and that is all
+        if message := error.format_message():  # empty where no subcommand was given: the help is printed already
             output.say(f"{message} (see: lacuna --help)")
         return BAD_INPUT
     except LacunaError as error:
         output.say(str(error))
     except ModuleNotFoundError as error:
-        # Training, evaluation and benches have libraries that filling has no use for.
+        # Training, evaluation and benchmarks need libraries that are not installed by default.
         output.say(f"this needs {error.name}: pip install 'lacuna-code[bench,evaluate]'")
     except OSError as error:
         place = f"{error.filename}: " if error.filename is not None else ""

@@ -1,4 +1,4 @@
-"""The client of the websocket, and how it finds or starts the service.
+"""The websocket client, and how it finds or starts the service.
 
 It may import ``wire``.
 """

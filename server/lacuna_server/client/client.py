@@ -1,4 +1,4 @@
-"""The client of the websocket: what the language server and other tools of this project talk to the service with."""
+"""The websocket client that the language server and other tools of this project use."""
 
 import asyncio
 import contextlib
@@ -49,11 +49,10 @@ Answer = Progress | Step | Result | Exception
 
 
 class Client:
-    """One session with the service; it outlives broken connections.
+    """One session with the service; it outlives broken connections. Use it as an async context manager.
 
-    A broken connection is made again with growing pauses; documents are opened again where the service has lost
-    them, and requests that had no answer yet are sent once more. Where that takes too long, every call raises
-    OSError. Use it as an async context manager.
+    The client reconnects with growing pauses. It opens again the documents that the service has lost, and sends again
+    the requests that had no answer yet. Where it cannot reconnect in time, every call raises OSError.
     """
 
     def __init__(self, name: str, tell: Callable[[OSError], None]) -> None:
@@ -61,7 +60,7 @@ class Client:
         self._tell = tell
         self._session = ""
         self._connection: ClientConnection | None = None
-        self._names_workspaces = False  # only who sends a token may
+        self._names_workspaces = False  # allowed only to clients that send a token
         self._connected = asyncio.Event()
         self._sending = asyncio.Lock()
         self._documents = Documents(max_documents=sys.maxsize, max_bytes=sys.maxsize)
@@ -80,10 +79,11 @@ class Client:
         give_up_s: float = 30.0,
         tell: Callable[[OSError], None] = lambda why: None,
     ) -> Self:
-        """Open a session at an address, or at what ``locate`` answers (such as ``find_or_start``) on each attempt.
+        """Open a session at an address, or at the address that ``locate`` returns on each attempt.
 
-        ``name`` is the client's, for the log; ``tell`` hears of every connection that breaks or cannot be made. Raises
-        ServiceError where the service refuses, and OSError where it cannot be reached within ``give_up_s``.
+        ``name`` is the client's name for the service's log. ``tell`` is called for every connection that breaks or
+        cannot be made. Raises ServiceError where the service refuses, and OSError where it cannot be reached for
+        ``give_up_s`` seconds.
         """
 
         async def given() -> Address:
@@ -113,7 +113,7 @@ class Client:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    # --- what one asks for
+    # --- requests
 
     async def open(
         self, uri: str, text: str, version: int = 0, *, path: str = "", language: str = "", workspace: str = ""
@@ -125,9 +125,9 @@ class Client:
             await self._write(opened)
 
     async def change(self, uri: str, version: int, edits: Sequence[Edit]) -> None:
-        """Apply edits (UTF-8 byte offsets, each to what the one before left) that lead to ``version``.
+        """Apply edits, one after the other, that lead to ``version``. Offsets are UTF-8 bytes.
 
-        Raises ServiceError where they do not fit the document, which then has to be opened again.
+        Raises ServiceError where an edit does not fit the document, which then has to be opened again.
         """
         change = Change(uri, version, tuple(edits))
         async with self._sending:
@@ -157,10 +157,10 @@ class Client:
         snapshots: bool = False,
         wait: bool = True,
     ) -> AsyncGenerator[Progress | Step | Result, None]:
-        """Fill regions: progress and, where asked for, steps, and the result as the last item.
+        """Fill regions. Yields progress, steps where ``snapshots`` is true, and the result as the last item.
 
-        ``id`` "" takes a new one; feedback names it. Raises ServiceError with the service's code. Closing the
-        iterator or cancelling the task that reads it cancels the request.
+        ``id`` "" takes a new id; ``feedback`` refers to a request by its id. Closing the iterator, or cancelling the
+        task that reads it, cancels the request. Raises ServiceError with the service's code.
         """
         message = Infill(
             id or f"request-{next(self._ids)}",
@@ -188,12 +188,12 @@ class Client:
                 if isinstance(answer, Result):
                     return
         finally:
-            # Without an answer, nobody waits for one any more: the service need not go on.
+            # The request has no answer yet, and its reader has left: the service can stop.
             if self._infills.pop(message.id, None) is not None and self._end is None:
                 self._spawn(self._send(Cancel(message.id)))
 
     async def status(self) -> Status:
-        """How the service is."""
+        """Ask for the state of the service."""
         await self._ready()
         answer: asyncio.Future[Status] = asyncio.get_running_loop().create_future()
         self._statuses.append(answer)
@@ -201,14 +201,14 @@ class Client:
         return await answer
 
     async def feedback(self, id: str, kind: FeedbackKind, *, candidate: int = 0, accepted_bytes: int = 0) -> None:
-        """Tell what became of the fill of request ``id``."""
+        """Report what the user did with the fill of request ``id``."""
         await self._ready()
         await self._send(Feedback(id, kind, candidate, accepted_bytes))
 
     # --- sending
 
     async def _ready(self) -> None:
-        """Wait for a connection; raises what ended the session."""
+        """Wait for a connection. Raises the error that ended the session, if it has ended."""
         await self._connected.wait()
         if self._end is not None:
             raise self._end
@@ -218,7 +218,7 @@ class Client:
             await self._write(message)
 
     async def _write(self, message: ClientMessage) -> None:
-        """Send where there is a connection; a new one begins with all that matters of what was not sent."""
+        """Send a message if connected, else drop it: ``greet`` sends documents and requests on the next connection."""
         if self._end is not None:
             raise self._end
         if self._connection is not None and self._connected.is_set():
@@ -230,10 +230,10 @@ class Client:
             message = msgspec.structs.replace(message, workspace="")
         return protocol.encode(message, protocol.MSGPACK)
 
-    # --- the connection, as ``link`` tells of it
+    # --- the connection: ``link`` calls these
 
     async def greet(self, connection: ClientConnection, address: Address) -> None:
-        """Say hello, open again what the service has lost, and ask again what it has not answered."""
+        """Say hello, open again the documents that the service has lost, and send unanswered requests again."""
         async with self._sending:
             self._names_workspaces = bool(address.token)
             await connection.send(self._frame(Hello(self._name, self._session)))
@@ -254,7 +254,7 @@ class Client:
             self._connected.set()
 
     def heard(self, message: ServerMessage) -> None:
-        """Pass an answer on to whoever waits for it."""
+        """Pass an answer to the call that waits for it."""
         match message:
             case Progress(id=id) | Step(id=id) if id in self._infills:
                 self._infills[id][1].put_nowait(message)
@@ -280,7 +280,7 @@ class Client:
         self._tell(why)
 
     def ended(self, why: ServiceError | OSError) -> None:
-        """Tell everybody who waits, now and later."""
+        """End the session: every waiting call, and every later one, raises ``why``."""
         if self._end is not None:
             return
         self._end = why
@@ -292,7 +292,7 @@ class Client:
                 answer.set_exception(why)
 
     async def _open_again(self, uri: str, after_ms: int) -> None:
-        """The service has closed a document because it refused a change: show it the whole."""
+        """Send the whole document again, because the service refused a change and closed it."""
         await asyncio.sleep(after_ms / 1e3)
         async with self._sending:
             for mine in self._documents.opened():

@@ -1,7 +1,7 @@
-"""One service per user: the file by which clients find it, and the locks that say whether it still runs.
+"""One service per user: the file by which clients find it, and the locks that tell whether it still runs.
 
-``service.lock`` is held by the one service. ``service.json`` is locked itself while its writer lives: a file that a
-killed service left behind is locked by nobody, whoever holds ``service.lock`` by then.
+The service holds ``service.lock`` and a lock on ``service.json``. The operating system releases both when the process
+ends, so an unlocked ``service.json`` belongs to a service that was killed.
 """
 
 import errno
@@ -22,20 +22,20 @@ from lacuna_model.hub import atomic
 
 FILE_NAME = "service.json"
 LOCK_NAME = "service.lock"
-# A service that ends takes its file away a moment before it gives the lock up.
+# A service that ends removes its file a moment before it releases the lock.
 PATIENCE_S = 0.3
 PRIVATE_FOLDER = stat.S_IRWXU
 PRIVATE_FILE = stat.S_IRUSR | stat.S_IWUSR
-# The file, open and so locked as long as this process is the service.
+# The open file, which stays locked as long as this process is the service.
 _announced: list[BinaryIO] = []
 
 
 class LifecycleError(LacunaError):
-    """The service cannot be started or found, with one line that says why."""
+    """The service cannot be started or found; the message is one line that gives the reason."""
 
 
 class Running(msgspec.Struct, frozen=True):
-    """A running service: its process, where it listens (``http://127.0.0.1:8377``) and the token of its own clients."""
+    """A running service: its process id, its address (``http://127.0.0.1:8377``) and the token for its own clients."""
 
     pid: int
     url: str
@@ -43,7 +43,7 @@ class Running(msgspec.Struct, frozen=True):
 
 
 class AlreadyRunningError(LifecycleError):
-    """This user has a service already; ``running`` is None while it has not said yet where it listens."""
+    """This user already has a service; ``running`` is None while it has not announced its address yet."""
 
     def __init__(self, running: Running | None) -> None:
         where = f"at {running.url} (process {running.pid})" if running else "and is just starting"
@@ -53,11 +53,10 @@ class AlreadyRunningError(LifecycleError):
 
 @contextmanager
 def only_service() -> Iterator[Running | None]:
-    """Be this user's only service until the block ends, however it ends.
+    """Be this user's only service until the block ends.
 
-    The operating system gives the lock up with its process, so that a file which a killed service left behind does
-    no harm; the block is given what it says. Raises AlreadyRunningError, and LifecycleError where the folder cannot be
-    used.
+    Yields the content of a file that a killed service left, or None; that file is removed. Raises AlreadyRunningError,
+    and LifecycleError where the folder cannot be used.
     """
     lock = _lock()
     try:
@@ -78,14 +77,17 @@ def only_service() -> Iterator[Running | None]:
 
 
 def announce(running: Running) -> None:
-    """Write the file, for this user's eyes only; the caller is the only service. Raises LifecycleError."""
+    """Write ``service.json``, readable by this user only. The caller has to be the only service.
+
+    Raises LifecycleError.
+    """
     file = _file()
     try:
         atomic.remove_parts(file)
         with atomic.replacing(file) as stream:
             os.fchmod(stream.fileno(), PRIVATE_FILE)
             stream.write(msgspec.json.encode(running))
-            # Locked before anybody can find it: there is no moment at which the file of a living service looks dead.
+            # Locked before it has its name, so that the file of a running service never looks abandoned.
             _announced.append(os.fdopen(os.dup(stream.fileno()), "rb"))
             _is_free(_announced[-1], exclusive=True)
     except OSError as error:
@@ -93,7 +95,7 @@ def announce(running: Running) -> None:
 
 
 def find() -> Running | None:
-    """This user's running service, None where there is none, be there a file or not."""
+    """Return this user's running service; None where none runs, even if a file was left."""
     try:
         with _file().open("rb") as stream:
             return None if _is_free(stream) else msgspec.json.decode(stream.read(), type=Running)
@@ -102,7 +104,7 @@ def find() -> Running | None:
 
 
 def _is_free(stream: BinaryIO, *, exclusive: bool = False) -> bool:
-    """Whether nobody else holds the lock of an open file, which this process then holds until it closes the file."""
+    """Return whether the lock of an open file was free. This process then holds it until it closes the file."""
     if os.name != "posix":  # no service runs there
         return True
     import fcntl
@@ -115,7 +117,7 @@ def _is_free(stream: BinaryIO, *, exclusive: bool = False) -> bool:
 
 
 def _left_behind() -> Running | None:
-    """What the file of an earlier service says, whose lock this process holds."""
+    """Return the content of an earlier service's file; the caller holds ``service.lock``."""
     try:
         return msgspec.json.decode(_file().read_bytes(), type=Running)
     except (OSError, msgspec.MsgspecError):
@@ -131,9 +133,9 @@ def _file() -> Path:
 
 
 def _folder() -> Path:
-    """The folder for both files, to which nobody else has access; raises LifecycleError where there is no such."""
+    """Return the folder for both files, which only this user can access. Raises LifecycleError without one."""
     with warnings.catch_warnings():
-        # Without XDG_RUNTIME_DIR, as in a container, it is a folder in /tmp, of which platformdirs makes sure as well.
+        # Without XDG_RUNTIME_DIR, as in a container, platformdirs creates a folder in /tmp.
         warnings.simplefilter("ignore", platformdirs.RuntimeDirWarning)
         try:
             folder = Path(platformdirs.user_runtime_dir("lacuna", ensure_exists=True))
@@ -144,7 +146,10 @@ def _folder() -> Path:
 
 
 def _make_private(folder: Path) -> None:
-    """Shut others out of a folder. Raises PermissionError where it is theirs: they could pretend to be the service."""
+    """Make a folder private to this user.
+
+    Raises PermissionError where it belongs to another user, who could pretend to be the service.
+    """
     if os.name != "posix":
         return
     status = folder.lstat()

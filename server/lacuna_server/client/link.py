@@ -1,4 +1,4 @@
-"""A websocket to the service that is made again when it breaks."""
+"""Keeps a websocket connection to the service: connects again when it breaks."""
 
 import asyncio
 import random
@@ -26,27 +26,27 @@ REFUSALS: dict[int, tuple[protocol.ErrorCode, str]] = {
 
 
 class Speaker(Protocol):
-    """Who speaks over the link."""
+    """The user of the link, which is told of messages and of connections made and lost."""
 
     async def greet(self, connection: ClientConnection, address: Address) -> None:
-        """Begin the conversation anew; raises ServiceError where the service does not want it."""
+        """Begin the conversation on a new connection. Raises ServiceError where the service refuses it."""
         ...
 
     def heard(self, message: ServerMessage) -> None:
-        """The service has sent a message."""
+        """Handle a message of the service."""
         ...
 
     def broken(self, why: OSError) -> None:
-        """There is no connection, or none any more; another will be made."""
+        """Handle a connection that broke or could not be made; another attempt follows."""
         ...
 
     def ended(self, why: ServiceError | OSError) -> None:
-        """No other connection will be made."""
+        """Handle the end of the link: no other attempt follows."""
         ...
 
 
 async def keep(speaker: Speaker, locate: Callable[[], Awaitable[Address]], give_up_s: float) -> None:
-    """Connect again and again, until the service refuses or has been out of reach for ``give_up_s``."""
+    """Connect again and again, until the service refuses or has been unreachable for ``give_up_s`` seconds."""
     pause, lost = FIRST_PAUSE_S, time.monotonic()
     while True:
         where, why = "the service", ": it closed the connection"
@@ -74,7 +74,10 @@ async def keep(speaker: Speaker, locate: Callable[[], Awaitable[Address]], give_
 
 
 async def _open(address: Address) -> ClientConnection:
-    """Raises ServiceError where the service refuses for good, OSError or WebSocketException for now."""
+    """Open a connection.
+
+    Raises ServiceError for a refusal that is final, and OSError or WebSocketException where another attempt may help.
+    """
     host = urlsplit(address.url).hostname or ""
     try:
         return await connect(

@@ -23,14 +23,14 @@ START_TIMEOUT_S = 20.0
 POLL_S = 0.05
 COMMAND = (sys.executable, "-I", "-m", "lacuna_server", "serve")
 ROOT = Path(sys.executable).anchor
-# Leaves the service to the system: editors kill a language server with all its children, and others use the service.
+# Detaches the service: an editor kills a language server with all its children, but other clients use the service.
 ORPHAN = ("/bin/sh", "-c", '"$@" &', "sh")
 
 
 class Address(msgspec.Struct, frozen=True):
-    """Where a service listens (``http://127.0.0.1:8377``), and the token to send ("": none).
+    """The address of a service (``http://127.0.0.1:8377``), and the token to send ("": none).
 
-    Without a token no file of a workspace is read, and some services do not answer at all.
+    Without a token the service reads no file of a workspace, and some services do not answer at all.
     """
 
     url: str
@@ -38,30 +38,30 @@ class Address(msgspec.Struct, frozen=True):
 
     @property
     def unencrypted(self) -> bool:
-        """Whether a token goes to another machine so that others on the way can read it."""
+        """Whether the token is sent to another machine without encryption."""
         url = urlsplit(self.url)
         return bool(self.token) and url.scheme == "http" and not is_loopback(url.hostname or "")
 
 
 async def find_or_start(*arguments: str) -> Address:
-    """The address of this user's running service, which is started where there is none.
+    """Return the address of this user's service; start one where none runs.
 
-    ``arguments`` are those of ``lacuna serve``, with whole paths; a service that runs already keeps its own. A service
-    started here ends after half an hour without use. Raises ServiceError ``internal`` where it cannot be started, with
-    what it said.
+    ``arguments`` are those of ``lacuna serve``, with absolute paths; a service that runs already keeps its own. A
+    service started here ends after half an hour without use. Raises ServiceError ``internal`` where it cannot be
+    started; the message has the last line of its log.
     """
     if (running := lifecycle.find()) is not None:
         return Address(running.url, running.token)
     with _opened_log() as log:
         begin = log.tell()
         where = ("--log-file", log.name) if log.name != os.devnull else ()
-        # -I: an editor's environment and the workspace it runs in must not choose what is imported.
+        # -I: neither the editor's environment nor the workspace may decide which modules are imported.
         lives = _start([*COMMAND, "--idle-exit", str(IDLE_EXIT_S), *where, *arguments], log)
     with lives:
         for _ in range(round(START_TIMEOUT_S / POLL_S)):
             if (running := lifecycle.find()) is not None:
                 return Address(running.url, running.token)
-            # Where another client was faster, this service ends and the other's is found in the next turns.
+            # Where another client was faster, this service ends, and a later turn finds the other one.
             if _ended(lives) and "running" not in (said := _said(log.name, begin)):
                 raise ServiceError("internal", f"the service could not be started: {said}")
             await asyncio.sleep(POLL_S)
@@ -69,12 +69,12 @@ async def find_or_start(*arguments: str) -> Address:
 
 
 def _start(command: Sequence[str], log: BinaryIO) -> BinaryIO:
-    """Start a service that is nobody's child; what is returned is at its end once the service is."""
+    """Start a service that is not a child of this process; return a pipe that closes when the service ends."""
     reading, writing = os.pipe()
     try:
         subprocess.run(
             [*ORPHAN, *command],
-            cwd=ROOT,  # it outlives the folder that somebody works in
+            cwd=ROOT,  # the service may outlive the current folder
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -88,12 +88,12 @@ def _start(command: Sequence[str], log: BinaryIO) -> BinaryIO:
 
 
 def _ended(lives: BinaryIO) -> bool:
-    """Whether the service has let go of the pipe, into which it never writes."""
+    """Return whether the service has ended: it never writes to the pipe, so only its end makes it readable."""
     return bool(select.select([lives], [], [], 0)[0])
 
 
 def address_at(url: str) -> Address:
-    """The address ``url``, with the token of this user's own service where it is that one."""
+    """Return the address ``url``, with the token where it is that of this user's own service."""
     running = lifecycle.find()
     if running is not None and url.rstrip("/").replace("//localhost:", "//127.0.0.1:") == running.url:
         return Address(running.url, running.token)
@@ -101,7 +101,7 @@ def address_at(url: str) -> Address:
 
 
 def _opened_log() -> BinaryIO:
-    """The log of services that were started here; where none can be had, they are started all the same."""
+    """Open the log of services that are started here; the null device where there can be no log."""
     try:
         file = platformdirs.user_log_path("lacuna", ensure_exists=True) / "service.log"
         return open(file, "ab", opener=lambda name, flags: os.open(name, flags, stat.S_IRUSR | stat.S_IWUSR))
@@ -110,6 +110,6 @@ def _opened_log() -> BinaryIO:
 
 
 def _said(log_file: str, begin: int) -> str:
-    """The last line that was logged since ``begin``."""
+    """Return the last line that was logged after byte ``begin``."""
     lines = Path(log_file).read_bytes()[begin:].decode(errors="replace").splitlines()
     return lines[-1] if lines else f"it said nothing (see {log_file})"

@@ -1,4 +1,4 @@
-"""What the command line reads and shows: files, excerpts, live views, tables.
+"""Input and output of the command line: files, excerpts, live views, tables and messages.
 
-It may import the request types of the model side.
+It may import the request types and ``hub`` of ``lacuna_model``, and nothing else of the server.
 """

@@ -1,4 +1,4 @@
-"""The lines of a document around its gaps, highlighted for the terminal."""
+"""Renders the lines of a document around its gaps, highlighted for the terminal."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from lacuna_server.console.files import BOM, Document
 
 TAB_SIZE = 4
 THEME = "ansi_dark"
-# Escape sequences in a file must not reach the terminal: each control character is shown as its Unicode picture.
+# Escape sequences in a file must not reach the terminal: control characters are shown as symbols.
 CONTROLS = (
     {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t"}
     | {0x0D: None, 0x7F: 0x2421}
@@ -19,14 +19,14 @@ CONTROLS = (
 
 
 def printable(text: str) -> str:
-    """The text with control characters made visible, carriage returns and a BOM left out."""
+    """Returns the text with visible control characters and without carriage returns and BOM."""
     return text.replace(BOM, "").translate(CONTROLS)
 
 
 class Excerpt:
-    """The text outside the gaps, cut to ``context`` lines on each side of every gap and highlighted once.
+    """The text outside the gaps, cut to ``context`` lines on each side of every gap, and highlighted once.
 
-    ``context`` None keeps everything.
+    ``context`` None keeps the whole text.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Excerpt:
         self.num_gaps = len(regions)
 
     def render(self, gaps: Sequence[Text]) -> Text:
-        """The excerpt with these texts in its gaps, ended by a newline."""
+        """Returns the excerpt with these texts in its gaps; it ends with a newline."""
         text = Text(tab_size=TAB_SIZE, no_wrap=True)
         for i, piece in enumerate(self._pieces):
             text.append_text(piece)
@@ -52,7 +52,7 @@ class Excerpt:
 
 
 def _cut(text: str, context: int | None, *, first: bool, last: bool) -> str:
-    """The ends of a piece that touch a gap; a partial line beside the gap counts as one line."""
+    """Cuts a piece to its lines next to a gap, ``context`` whole lines and the partial line beside the gap."""
     lines = text.splitlines(keepends=True)
     if text.endswith("\n"):
         lines.append("")

@@ -1,4 +1,4 @@
-"""Documents on disk: read exactly, gaps found in them, filled and written back without touching another byte."""
+"""Documents on disk: reads them exactly, finds their gaps, and writes fills without changing another byte."""
 
 import errno
 import os
@@ -20,7 +20,7 @@ POSITION = re.compile(r"(\d+):(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file as it was read: its exact text (a BOM and all line endings included) and what it was on disk then."""
+    """A file as it was read: its exact text (with BOM and line endings) and its status on disk at that time."""
 
     path: Path
     text: str
@@ -28,7 +28,7 @@ class Document:
 
 
 def read(path: Path) -> Document:
-    """Reads a UTF-8 text file; raises RequestError for anything else and OSError where it cannot be read."""
+    """Reads a UTF-8 text file. Raises RequestError for any other file and OSError where it cannot be read."""
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
         raise RequestError(f"{path} is {'a directory' if stat.S_ISDIR(mode) else 'not a regular file'}")
@@ -37,7 +37,7 @@ def read(path: Path) -> Document:
 
 
 def decoded(path: Path, data: bytes) -> str:
-    """The text that a file holds, or is to hold; raises RequestError where it is none in UTF-8."""
+    """Decodes the content of the file ``path``. Raises RequestError where it is not UTF-8 text."""
     if b"\0" in data:
         raise RequestError(f"{path} is a binary file")
     try:
@@ -49,7 +49,7 @@ def decoded(path: Path, data: bytes) -> str:
 
 
 def find_markers(document: Document) -> tuple[tuple[int, int], ...]:
-    """The byte ranges of every ``<<fill>>``, in order; raises RequestError where there is none."""
+    """Returns the byte ranges of all ``<<fill>>`` markers in order. Raises RequestError where there is none."""
     data, marker = document.text.encode(), MARKER.encode()
     found = tuple((match.start(), match.end()) for match in re.finditer(re.escape(marker), data))
     if not found:
@@ -58,9 +58,9 @@ def find_markers(document: Document) -> tuple[tuple[int, int], ...]:
 
 
 def offset_at(document: Document, position: str) -> int:
-    """The byte offset of ``LINE:COL``, a 1-based line and a 0-based column counted in Unicode code points.
+    """Returns the byte offset of ``LINE:COL``: a 1-based line and a 0-based column in Unicode code points.
 
-    A BOM is no part of line 1. Raises RequestError for another form and for a place outside the file.
+    A BOM does not count as part of line 1. Raises RequestError for another form and for a position outside the file.
     """
     match = POSITION.fullmatch(position)
     if match is None:
@@ -79,19 +79,19 @@ def offset_at(document: Document, position: str) -> int:
 
 
 def line_behind(document: Document, offset: int) -> str:
-    """What stands behind a byte offset on its line."""
+    """Returns the rest of the line after a byte offset."""
     return LINE_END.split(document.text.encode()[offset:].decode(), maxsplit=1)[0]
 
 
 def adapt_newlines(document: Document, fill: str) -> str:
-    """The fill with the document's own line ending, which is that of its first line."""
+    """Returns the fill with the document's line ending, which is that of its first line."""
     first = LINE_END.search(document.text)
     ending = first[0] if first else "\n"
     return LINE_END.sub(ending, fill) if ending != "\n" else fill
 
 
 def splice(text: str, regions: Sequence[Region], fills: Sequence[str]) -> str:
-    """The text with every region replaced by its fill; all bytes outside the regions are those of ``text``."""
+    """Returns the text with every region replaced by its fill; all bytes outside the regions stay the same."""
     data = text.encode()
     parts, position = [], 0
     for region, fill in zip(regions, fills, strict=True):
@@ -101,9 +101,10 @@ def splice(text: str, regions: Sequence[Region], fills: Sequence[str]) -> str:
 
 
 def write(document: Document, text: str) -> None:
-    """Replaces the document's file by ``text`` in one step, keeping mode, owner where allowed, and a symlink's target.
+    """Replaces the content of the document's file by ``text`` in one atomic step.
 
-    Raises RequestError where the file has changed since it was read or cannot be written.
+    Keeps the mode, the owner where allowed, and a symlink. Raises RequestError where the file has changed since it was
+    read or cannot be written.
     """
     try:
         target = document.path.resolve(strict=True)
@@ -121,11 +122,11 @@ def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def keep_owner_and_mode(descriptor: int, status: os.stat_result) -> None:
-    """Gives an open file the owner and the group, where that is allowed, and the mode that another one had."""
+    """Gives an open file the owner and group (where allowed) and the mode that ``status`` has."""
     if os.name != "posix":
         return
-    # Only root may give a file away, and others only to groups of their own: else it belongs to whoever writes it, as
-    # with any editor.
+    # Only root may change the owner, and other users only to groups of their own. Where that fails the file belongs to
+    # the user who writes it, as with any editor.
     for owner in (status.st_uid, -1):
         try:
             os.fchown(descriptor, owner, status.st_gid)

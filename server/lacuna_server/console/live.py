@@ -1,4 +1,4 @@
-"""The live view of a fill in the terminal: the file around each gap, every slot coloured as it takes shape."""
+"""The live view of a fill in the terminal: the file around each gap, with slots coloured by state and confidence."""
 
 import itertools
 import time
@@ -23,7 +23,7 @@ DONE_STYLE = "bold green"
 
 
 class LiveView:
-    """Follows a stream of snapshots; draws frames on a terminal and writes a line now and then anywhere else."""
+    """Follows a stream of snapshots: draws frames on a terminal, and prints a status line now and then otherwise."""
 
     def __init__(
         self,
@@ -83,10 +83,10 @@ class LiveView:
 
 
 def gap_text(slots: Sequence[SlotView], fill: str) -> Text:
-    """One gap of a snapshot: its slots, or its fill where it was filled before and has no slots any more.
+    """Returns the text of one gap of a snapshot: its slots, or its fill where the gap was filled earlier.
 
-    The first slot may begin with text that stands before the gap already, because its token is written anew; the
-    fill leaves that text out, and so does the view.
+    The first slot may begin with text of the prefix, because the token at the border is generated again. The fill does
+    not include that text, and neither does the view.
     """
     if not slots:
         return Text(printable(fill), style=DONE_STYLE)
@@ -96,7 +96,7 @@ def gap_text(slots: Sequence[SlotView], fill: str) -> Text:
 
 
 def slots_text(slots: Sequence[SlotView]) -> Text:
-    """The slots of one gap up to the committed end of the gap: red to green by confidence, drafts faint."""
+    """Returns the slots of one gap up to its committed end: red to green by confidence, drafts faint."""
     text = Text()
     for slot in up_to_end(slots):
         if slot.state == "mask":
@@ -107,12 +107,12 @@ def slots_text(slots: Sequence[SlotView]) -> Text:
 
 
 def up_to_end(slots: Sequence[SlotView]) -> Iterator[SlotView]:
-    """The slots before the committed end of the gap; those behind it do not count."""
+    """Returns the slots before the committed end of the gap; later slots are not part of the fill."""
     return itertools.takewhile(lambda slot: slot.text or slot.state != "committed", slots)
 
 
 def slot_style(slot: SlotView) -> Style:
-    """Red at confidence 0, yellow at a half, green at 1; bold once committed, dim italic while a draft."""
+    """Returns the style of a slot: red at confidence 0, yellow at 0.5, green at 1; bold once committed, else faint."""
     confidence = min(1.0, max(0.0, slot.confidence))
     colour = Color.from_rgb(220 * min(1.0, 2 - 2 * confidence), 200 * min(1.0, 2 * confidence), 60)
     committed = slot.state == "committed"
@@ -120,7 +120,7 @@ def slot_style(slot: SlotView) -> Style:
 
 
 def status_line(snapshot: Snapshot, seconds: float) -> Text:
-    """Step, committed slots and speed so far."""
+    """Returns step, committed slots and speed so far."""
     slots = [slot for gap in snapshot.slots for slot in up_to_end(gap)]
     committed = sum(slot.state == "committed" for slot in slots)
     rate = committed / seconds if seconds > 0 else 0.0
@@ -130,7 +130,7 @@ def status_line(snapshot: Snapshot, seconds: float) -> Text:
 
 
 def summary_line(result: InfillResult) -> str:
-    """What the fill took, in one line."""
+    """Returns one line with the fill's status, size, passes, time and corrections."""
     stats = result.stats
     rate = 1000 * stats.tokens / stats.ms if stats.ms > 0 else 0.0
     return (

@@ -1,4 +1,4 @@
-"""What the command line prints: JSON objects, filled text, diffs and one-line messages."""
+"""Prints the output of the command line: JSON objects, filled text, diffs, tables and one-line messages."""
 
 import difflib
 import sys
@@ -23,25 +23,25 @@ FILL_STYLE = "bold green"
 
 
 def say(message: str) -> None:
-    """One line on stderr, where that can be written to."""
+    """Prints one line on stderr; does nothing where stderr cannot be written to."""
     with suppress(OSError):
         print(f"lacuna: {' '.join(message.split())}", file=sys.stderr, flush=True)
 
 
 def print_exact(text: str) -> None:
-    """The text on stdout byte for byte, whatever the locale."""
+    """Prints the text on stdout in UTF-8 byte for byte, whatever the locale."""
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode())
     sys.stdout.buffer.flush()
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on one line."""
+    """Prints a value as JSON on one line."""
     print_exact(msgspec.json.encode(value).decode() + "\n")
 
 
 def print_table(table: "Table") -> None:
-    """A table, as wide as the terminal; 160 columns where there is none."""
+    """Prints a table as wide as the terminal, or 160 columns wide where stdout is not a terminal."""
     from rich.console import Console
 
     console = Console()
@@ -50,7 +50,7 @@ def print_table(table: "Table") -> None:
 
 @contextmanager
 def counting(what: str, total: int) -> Iterator[Callable[..., None]]:
-    """A progress bar on stderr; the block calls what it is given once for each thing done, or with their number."""
+    """Shows a progress bar on stderr. Yields a function that advances it by 1, or by its argument."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -61,7 +61,7 @@ def counting(what: str, total: int) -> Iterator[Callable[..., None]]:
 
 
 def report(result: InfillResult, file: Path, model: str) -> dict[str, object]:
-    """The JSON object of a fill."""
+    """Returns the JSON object of a fill."""
     return {
         "status": result.status,
         "text": result.text,
@@ -76,7 +76,7 @@ def report(result: InfillResult, file: Path, model: str) -> dict[str, object]:
 
 
 def in_document(document: Document, regions: Sequence[Region], result: InfillResult) -> InfillResult:
-    """The result with the document's line endings in its fills, and every byte outside the gaps as it was read."""
+    """Returns the result with the document's line endings in its fills and the original bytes outside the gaps."""
     if len(result.fills) != len(regions):
         return result
     fills = tuple(files.adapt_newlines(document, fill) for fill in result.fills)
@@ -85,7 +85,7 @@ def in_document(document: Document, regions: Sequence[Region], result: InfillRes
 
 
 def print_fill(document: Document, regions: Sequence[Region], fills: Sequence[str]) -> None:
-    """The fills highlighted among the lines around them; plain text alone where stdout is no terminal."""
+    """Prints the fills, highlighted, with the lines around them; without a terminal only the fills as plain text."""
     console = _screen()
     if console.is_terminal:
         console.print(_filled(document, regions, fills, CONTEXT_LINES), end="")
@@ -94,7 +94,7 @@ def print_fill(document: Document, regions: Sequence[Region], fills: Sequence[st
 
 
 def print_document(document: Document, regions: Sequence[Region], result: InfillResult) -> None:
-    """The whole filled file: highlighted on a terminal, byte for byte anywhere else."""
+    """Prints the whole filled file: highlighted on a terminal, byte for byte otherwise."""
     console = _screen()
     if console.is_terminal:
         console.print(_filled(document, regions, result.fills, None), end="")
@@ -103,7 +103,7 @@ def print_document(document: Document, regions: Sequence[Region], result: Infill
 
 
 def print_diff(document: Document, text: str) -> None:
-    """What changed, as a short unified diff."""
+    """Prints a short unified diff from the document to ``text``."""
     name = str(document.path)
     before, after = document.text.splitlines(), text.splitlines()
     diff = "\n".join(difflib.unified_diff(before, after, name, name, n=2, lineterm=""))
@@ -119,7 +119,7 @@ def print_diff(document: Document, text: str) -> None:
 
 
 def _screen() -> "Console":
-    from rich.console import Console  # takes as long to load as everything else here
+    from rich.console import Console  # takes as long to load as all other imports of this module
 
     return Console()
 

@@ -1,4 +1,4 @@
-"""Builds the web application, the websocket and the HTTP routes behind one guard, and the server that runs it."""
+"""Builds the web application (websocket and HTTP routes, protected by one guard) and the server that runs it."""
 
 import contextlib
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.shares import Pool
 
 WEBSOCKET_PATH = "/v1/ws"
-# How long responses that are still being sent may hold up the end.
+# The time that unfinished responses have when the server ends.
 LAST_RESPONSES_S = 3
 
 
 def build(service: Service, token: str = "") -> Starlette:
-    """The application; the service is started and closed by whoever runs it.
+    """Build the application. The caller starts and closes the service.
 
-    ``token`` is what this user's own clients send where the configuration names none.
+    ``token`` is the token of this user's own clients where the configuration names none.
     """
 
     async def converse(websocket: WebSocket) -> None:
@@ -44,14 +44,14 @@ def build(service: Service, token: str = "") -> Starlette:
 
 
 class Touch:
-    """Notes that somebody has asked for something, before and after, so that the service does not end for idleness."""
+    """Middleware that marks the service as used before and after each request, so that it does not end when idle."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app = app
         self._service = service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what came through the guard."""
+        """Pass the request on."""
         self._service.touch()
         try:
             await self._app(scope, receive, send)
@@ -60,17 +60,17 @@ class Touch:
 
 
 class WebServer(uvicorn.Server):
-    """Leaves the signals to the service, which has things to end before its connections are closed."""
+    """A server that leaves signals to the service, which ends its work before connections are closed."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Capture none."""
+        """Capture no signals."""
         yield
 
 
 def web_server(app: ASGIApp, config: ServerConfig) -> WebServer:
-    """The server that runs the application on sockets it is given."""
-    pool = Pool(config.max_held_bytes // 2)  # the other half is for what sessions have
+    """Return the server that runs the application on given sockets."""
+    pool = Pool(config.max_held_bytes // 2)  # the other half of the bytes is for sessions
     return WebServer(
         uvicorn.Config(
             Bodies(app, pool),

@@ -1,4 +1,4 @@
-"""The service's log: one line an event, in logfmt; what users type is no part of it."""
+"""The service's log: one line per event, in logfmt. It contains no text that users type."""
 
 import contextlib
 import os
@@ -14,10 +14,10 @@ TURN_OVER_BYTES = 1_000_000
 
 
 def configure(file: Path | None = None) -> None:
-    """Write every event with its time and level, to a file or to stderr. Raises OSError where that cannot be opened."""
+    """Log every event with time and level, to a file or to stderr. Raises OSError where the file cannot be opened."""
     if file is not None:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        for stream in (sys.stdout, sys.stderr):  # the model process, which inherits them, prints there, too
+        for stream in (sys.stdout, sys.stderr):  # the model process inherits them and prints there too
             os.dup2(descriptor, stream.fileno())
         os.close(descriptor)
     streams.unhurried()
@@ -34,10 +34,10 @@ def configure(file: Path | None = None) -> None:
 
 
 def turn_over(file: Path) -> None:
-    """Where a log is long, keep a copy of it and go on with an empty file, which all who write to it have open."""
+    """If a log is long, copy it to ``.old.log`` and truncate it in place, because several processes have it open."""
     with contextlib.suppress(OSError):
         if file.stat().st_size < TURN_OVER_BYTES:
             return
-        with contextlib.suppress(OSError):  # without room for a copy there is none, but room again
+        with contextlib.suppress(OSError):  # on a full disk there is no copy, but truncating makes room
             shutil.copyfile(file, file.with_suffix(".old.log"))
         os.truncate(file, 0)

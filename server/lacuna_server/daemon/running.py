@@ -1,4 +1,4 @@
-"""Runs the service on a socket that listens already, and ends it without losing an answer."""
+"""Runs the service on a listening socket, and ends it without losing an answer."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ IDLE_CHECK_S = 1.0
 def run(config: ServerConfig, listener: socket.socket, url: str, token: str, left_behind: Running | None) -> None:
     """Serve until a signal or idleness ends it.
 
-    ``token`` is the one of this user's own clients, ``left_behind`` what a killed service left, for the log.
+    ``token`` is that of this user's own clients; ``left_behind`` is the file of a killed service, for the log.
     """
     logs.configure(Path(config.log_file) if config.log_file else None)
     if left_behind is not None:

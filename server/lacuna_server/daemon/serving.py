@@ -1,4 +1,4 @@
-"""Makes this process the user's service: it listens and says where before anything heavy is loaded."""
+"""Makes this process the user's service. It listens and announces its address before it loads heavy modules."""
 
 import errno
 import os
@@ -20,13 +20,13 @@ BACKLOG = 1024
 def serve(config: ServerConfig) -> None:
     """Serve until a signal or idleness ends it.
 
-    Raises ConfigError, and LifecycleError (AlreadyRunningError among it) where it cannot be started.
+    Raises ConfigError, and LifecycleError (such as AlreadyRunningError) where the service cannot be started.
     """
     security.check_config(config)
-    signal.signal(signal.SIGTERM, _end_at_once)  # until there is something to end gracefully
+    signal.signal(signal.SIGTERM, _end_at_once)  # until the service runs and ends gracefully
     with lifecycle.only_service() as left_behind, listen(config) as listener:
-        # From here on clients may connect: they wait in the listener's queue while the rest is loaded.
-        # Where nobody is asked for a token, this one still tells this user's own clients from those of others.
+        # From here on clients can connect: they wait in the listener's queue while the other modules are loaded.
+        # Where no token is required, this one still distinguishes this user's own clients from those of others.
         token = config.token or secrets.token_urlsafe(32)
         lifecycle.announce(Running(os.getpid(), url(config, listener), token))
         from lacuna_server.daemon import running
@@ -39,14 +39,14 @@ def _end_at_once(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def url(config: ServerConfig, listener: socket.socket) -> str:
-    """Where clients on this machine find the service."""
+    """Return the address of the service for clients on this machine."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(config.host, config.host)
     scheme = "https" if config.cert else "http"
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
 
 
 def listen(config: ServerConfig) -> socket.socket:
-    """A socket that clients can connect to from now on; raises LifecycleError."""
+    """Return a listening socket. Raises LifecycleError where there is none to be had."""
     port = DEFAULT_PORT if config.port is None else config.port
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     try:
@@ -58,9 +58,9 @@ def listen(config: ServerConfig) -> socket.socket:
             listener = socket.create_server((config.host, 0), family=family, backlog=BACKLOG)
     except OSError as error:
         raise LifecycleError(f"cannot listen on {config.host}, port {port}: {error.strerror or error}") from None
-    # Connections inherit it; asyncio sets it only on sockets of its own. Without it every answer is 40 ms late.
+    # Connections inherit this option; asyncio sets it only on its own sockets. Without it every answer is 40 ms late.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if sys.platform == "linux":
-        # A closed connection keeps what its client never read, for as long as the client's machine lives.
+        # Without this a closed connection keeps unread data for as long as the client's machine runs.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(config.send_timeout_s * 1e3))
     return listener

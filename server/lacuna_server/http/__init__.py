@@ -1,1 +1,4 @@
-"""What the service answers over plain HTTP."""
+"""The HTTP routes of the service: completions in the formats of other services, health, metrics and pages.
+
+It may import ``service``, ``worker`` and ``wire``.
+"""

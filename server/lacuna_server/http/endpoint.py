@@ -1,4 +1,7 @@
-"""The handler of every shape: reads the body, asks the scheduler, answers; cancels what nobody waits for."""
+"""The HTTP handler that all shapes share: reads a body, submits its request, answers; cancels it if the client leaves.
+
+A shape is the format of one kind of client for requests and answers.
+"""
 
 import asyncio
 import time
@@ -30,7 +33,11 @@ B = TypeVar("B", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True)
 class Shape(Generic[B]):
-    """One way in which clients ask: where, with what body, read and answered how."""
+    """One format of requests: its paths, its body, and how it is read and answered.
+
+    ``open`` makes the exchange from a decoded body and the model's name. ``replies`` are the types of whole answers,
+    ``chunks`` those of streamed events.
+    """
 
     name: str
     paths: tuple[str, ...]
@@ -42,7 +49,7 @@ class Shape(Generic[B]):
     chunks: tuple[Any, ...]
 
     def read(self, data: bytes, model: str) -> Exchange:
-        """The request in ``data``; raises ServiceError that says what is wrong with it."""
+        """Decode the request in ``data``. Raises ServiceError with the reason where it is invalid."""
         try:
             return self.open(msgspec.convert(leniently.decode(data), type=self.body), model)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -50,13 +57,13 @@ class Shape(Generic[B]):
 
 
 def endpoints(service: Service, metrics: Metrics, shape: Shape[B]) -> list[Route]:
-    """The routes of one shape."""
+    """Return the routes of one shape."""
 
     async def handle(request: Request) -> Response:
         run = _Run(service, metrics, shape.name)
         try:
             body = await _body(request, service.config.body_timeout_s)
-            # In a thread: what a client sends may be long, and others wait for the event loop.
+            # In a thread: a body may be long, and decoding it would block the event loop.
             exchange = await asyncio.to_thread(shape.read, body, service.config.model)
             ticket = run.ask(exchange, request)
             if exchange.stream:
@@ -70,7 +77,7 @@ def endpoints(service: Service, metrics: Metrics, shape: Shape[B]) -> list[Route
 
 
 class _Run:
-    """One request on its way, and how it is counted when it ends."""
+    """One running request, which is counted in the metrics when it ends."""
 
     def __init__(self, service: Service, metrics: Metrics, shape: str) -> None:
         self._service = service
@@ -80,7 +87,7 @@ class _Run:
         self._over = False
 
     def ask(self, exchange: Exchange, request: Request) -> Ticket | None:
-        """The ticket of a request; None where the answer is known. Raises ServiceError where it is refused."""
+        """Submit a request and return its ticket; None where the answer is known. Raises ServiceError if refused."""
         if exchange.ready is not None:
             return None
         asked = exchange.question.request()
@@ -97,7 +104,7 @@ class _Run:
         )
 
     async def answer(self, exchange: Exchange, ticket: Ticket | None) -> Answer:
-        """The whole answer."""
+        """Return the whole answer."""
         async with aclosing(_steps(exchange, ticket)) as steps:
             async for step in steps:
                 if isinstance(step, Answer):
@@ -106,7 +113,7 @@ class _Run:
         raise AssertionError("the last step is the answer")
 
     async def stream(self, exchange: Exchange, ticket: Ticket | None, family: refusals.Family) -> AsyncGenerator[bytes]:
-        """The answer as server-sent events; a refusal halfway is one too."""
+        """Yield the answer as server-sent events; a refusal halfway is one of them."""
         try:
             async with aclosing(_steps(exchange, ticket)) as steps:
                 async for step in steps:
@@ -114,7 +121,7 @@ class _Run:
                         for chunk in exchange.last(step):
                             yield event(chunk)
                         self.ended("ok")
-                    elif exchange.question.candidates == 1:  # which of several comes first is only known in the end
+                    elif exchange.question.candidates == 1:  # the best of several is only known at the end
                         for chunk in exchange.chunks(step):
                             yield event(chunk)
             yield exchange.end
@@ -132,7 +139,7 @@ class _Run:
 
 
 async def _steps(exchange: Exchange, ticket: Ticket | None) -> AsyncGenerator[Snapshot | Answer]:
-    """Every snapshot, then the answer; what is not asked for any more is cancelled."""
+    """Yield every snapshot, then the answer. Cancel the request when the iteration ends early."""
     if ticket is None:
         assert exchange.ready is not None
         yield exchange.ready
@@ -151,21 +158,21 @@ async def _steps(exchange: Exchange, ticket: Ticket | None) -> AsyncGenerator[Sn
 
 
 class _Patience:
-    """A time limit in milliseconds that counts from when it is first looked at; None: no limit."""
+    """A time limit in milliseconds that counts from the first check; None: no limit."""
 
     def __init__(self, limit_ms: float | None) -> None:
         self._limit_ms = limit_ms
         self._began: float | None = None
 
     def is_over(self) -> bool:
-        """Whether the time has passed."""
+        """Return whether the time has passed."""
         now = time.monotonic()
         self._began = now if self._began is None else self._began
         return self._limit_ms is not None and 1e3 * (now - self._began) >= self._limit_ms
 
 
 async def _one_by_one(events: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    """The events, with time in between to notice that the client has gone: asyncio logs what is written after that."""
+    """Yield the events, with pauses in which asyncio can notice a closed connection; it logs every write after that."""
     async for one in events:
         yield one
         await asyncio.sleep(0)
@@ -179,13 +186,13 @@ class EventStream(StreamingResponse):
         self._events = events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send them all, unless the client leaves."""
+        """Send all events, unless the client leaves."""
         async with aclosing(self._events):
             await super().__call__(scope, receive, send)
 
 
 async def _body(request: Request, timeout_s: float) -> bytes:
-    """The body; raises ServiceError where the app refuses its size, it does not come in time, or the client leaves."""
+    """Return the body. Raises ServiceError where it is too large or too slow, or the client leaves."""
     try:
         async with asyncio.timeout(timeout_s or None):
             return await request.body()
@@ -198,7 +205,7 @@ async def _body(request: Request, timeout_s: float) -> bytes:
 
 
 async def _while_connected(request: Request, answer: Coroutine[None, None, Answer]) -> Answer:
-    """The answer; raises ServiceError ``cancelled`` when the client leaves before it is there."""
+    """Return the answer. Raises ServiceError ``cancelled`` where the client leaves before."""
     tasks = asyncio.ensure_future(answer), asyncio.ensure_future(_disconnected(request))
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""What Prometheus is told: requests as they end, and the service's own counts as they stand at the scrape."""
+"""Metrics for Prometheus: requests are counted when they end, the service's own counts are read at each scrape."""
 
 from collections.abc import Iterator
 
@@ -15,9 +15,9 @@ _PASSES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 class Metrics:
-    """Counts HTTP requests by the shape they came in, and the fills of all clients.
+    """Counts HTTP requests by shape, and the fills of all clients.
 
-    ``outcome`` is ``ok`` or another status of a result, or the code of the refusal.
+    ``outcome`` is ``ok``, another status of a result, or the code of a refusal.
     """
 
     def __init__(self, service: Service) -> None:
@@ -54,18 +54,18 @@ class Metrics:
             self._cached.inc(finished.stats.cached_tokens)
 
     def text(self) -> tuple[bytes, str]:
-        """The page in Prometheus' text format, and its content type."""
+        """Return the metrics in Prometheus' text format, and the content type."""
         return generate_latest(self._registry), CONTENT_TYPE_LATEST
 
 
 class _ServiceCounts(Collector):
-    """Reads the service when it is asked, so that nothing is counted twice."""
+    """Reads the counts of the service at each scrape, so that they are kept in one place only."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
     def collect(self) -> Iterator[Metric]:
-        """Load, sessions and feedback."""
+        """Yield the metrics of load, sessions, crashes and feedback."""
         status = self._service.status()
         for name, value, help_text in (
             ("queued", status.queued, "Requests that wait"),

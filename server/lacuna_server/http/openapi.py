@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 description of the HTTP routes, generated from the structs that the handlers themselves use."""
+"""Generates the OpenAPI 3.1 description of the HTTP routes, from the structs that the handlers use."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +24,7 @@ _REFUSALS = {
 
 
 def document(version: str) -> dict[str, Any]:
-    """The whole description."""
+    """Return the whole description; ``version`` is that of the service."""
     types = [kind for shape in SHAPES for kind in (shape.body, *shape.replies, *shape.chunks)]
     types += [OpenAiError, LlamaError, *(route.reply for route in PLAIN if route.reply is not None)]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
@@ -64,7 +64,7 @@ def _operation(shape: Shape[Any], path: str, named: dict[str, Any]) -> dict[str,
 
 
 def _event(schemas: Sequence[Any]) -> dict[str, Any]:
-    """One server-sent event, whose data is JSON; OpenAI's shape ends with the data ``[DONE]``."""
+    """Return the schema of a server-sent event: its data is JSON, or ``[DONE]`` at the end in OpenAI's format."""
     json = {"type": "string", "contentMediaType": "application/json", "contentSchema": {"anyOf": list(schemas)}}
     return {"type": "object", "properties": {"data": {"anyOf": [json, {"const": "[DONE]"}]}}, "required": ["data"]}
 

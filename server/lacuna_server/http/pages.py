@@ -1,4 +1,4 @@
-"""The pages for people: the playground and the protocol."""
+"""The web pages: the playground and the protocol."""
 
 from importlib.resources import files
 
@@ -9,7 +9,7 @@ from starlette.staticfiles import StaticFiles
 from lacuna_server.wire.protocol_page import html
 
 PLAYGROUND = str(files("lacuna_server") / "playground")
-# Everything comes from this server, nothing is inline, and no other page may frame it.
+# All content comes from this server, nothing is inline, and no other page may frame these pages.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -19,7 +19,7 @@ HEADERS = {
 
 
 def pages() -> list[BaseRoute]:
-    """The routes of both pages."""
+    """Return the routes of both pages."""
     return [
         Route("/", lambda request: FileResponse(f"{PLAYGROUND}/index.html", headers=HEADERS)),
         Route("/protocol", lambda request: Response(html(), media_type="text/html", headers=HEADERS)),

@@ -1,4 +1,4 @@
-"""Refusals over HTTP: a status for every error code, and a body in the shape the client's family reads."""
+"""Refusals over HTTP: a status for every error code, and a body in the format of the client's family."""
 
 import math
 from http import HTTPStatus
@@ -26,7 +26,7 @@ _STATUS: dict[ErrorCode, HTTPStatus] = {
     "rate_limited": HTTPStatus.TOO_MANY_REQUESTS,
     "internal": HTTPStatus.INTERNAL_SERVER_ERROR,
 }
-# What each family calls a class of errors: bad requests, those of the token, those to try again later, and faults.
+# The names of error types by status, for the families openai and llama; other statuses are invalid_request_error.
 _TYPES: dict[int, tuple[str, str]] = {
     401: ("authentication_error", "authentication_error"),
     403: ("permission_error", "permission_error"),
@@ -38,7 +38,7 @@ _TYPES: dict[int, tuple[str, str]] = {
 
 
 class OpenAiFault(msgspec.Struct, frozen=True):
-    """What is wrong, as OpenAI's clients read it; ``code`` is one of the service's stable error codes."""
+    """The error in OpenAI's format; ``code`` is one of the service's stable error codes."""
 
     message: str
     type: str
@@ -47,13 +47,13 @@ class OpenAiFault(msgspec.Struct, frozen=True):
 
 
 class OpenAiError(msgspec.Struct, frozen=True):
-    """A refusal in OpenAI's shape."""
+    """A refusal in OpenAI's format."""
 
     error: OpenAiFault
 
 
 class LlamaFault(msgspec.Struct, frozen=True):
-    """What is wrong, as llama.cpp tells it; ``code`` is the HTTP status."""
+    """The error in llama.cpp's format; ``code`` is the HTTP status."""
 
     code: int
     message: str
@@ -61,18 +61,18 @@ class LlamaFault(msgspec.Struct, frozen=True):
 
 
 class LlamaError(msgspec.Struct, frozen=True):
-    """A refusal in llama.cpp's shape."""
+    """A refusal in llama.cpp's format."""
 
     error: LlamaFault
 
 
 def status(error: ServiceError) -> int:
-    """The HTTP status of an error; what may go well later is 503."""
+    """Return the HTTP status of an error; codes without a status of their own give 503."""
     return _STATUS.get(error.code, HTTPStatus.SERVICE_UNAVAILABLE).value
 
 
 def body(error: ServiceError, family: Family) -> OpenAiError | LlamaError:
-    """The error in the shape of a family of clients."""
+    """Return the body of a refusal in the format of a family of clients."""
     code = status(error)
     openai, llama = _TYPES.get(code, ("invalid_request_error", "invalid_request_error"))
     if family == "llama":
@@ -81,13 +81,13 @@ def body(error: ServiceError, family: Family) -> OpenAiError | LlamaError:
 
 
 def response(error: ServiceError, family: Family = "openai") -> Response:
-    """The whole response, with ``Retry-After`` in seconds where it may go well later."""
+    """Return the response to a refused request, with ``Retry-After`` in seconds for statuses 429 and 503."""
     code = status(error)
     headers = {}
     if code in (429, 503):
         headers["Retry-After"] = str(max(math.ceil(error.retry_after_ms / 1e3), 1))
     if code == HTTPStatus.REQUEST_TIMEOUT:
-        headers["Connection"] = "close"  # what is still to come would be taken for the next request
+        headers["Connection"] = "close"  # the rest of the body would be taken for the next request
     if code == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
     return Response(msgspec.json.encode(body(error, family)), code, headers, media_type="application/json")

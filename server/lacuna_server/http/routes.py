@@ -1,4 +1,4 @@
-"""The HTTP routes, as the app mounts them."""
+"""Lists the HTTP routes that the application mounts."""
 
 from collections.abc import Callable
 from importlib.metadata import version
@@ -18,7 +18,7 @@ from lacuna_server.service.service import Service
 
 
 def routes(service: Service) -> list[BaseRoute]:
-    """Every HTTP route of the service."""
+    """Return every HTTP route of the service."""
     metrics = Metrics(service)
     described = msgspec.json.encode(openapi.document(version("lacuna-code")))
 

@@ -1,9 +1,9 @@
-// Draws a frame: the code with every gap's slots in it.
+// Draws a frame: the code with the slots of every gap in it.
 
 import { append, runs } from "./highlight.js";
 
 const MASK = "·";
-const WAITING = 6; // masks that stand for a gap before anything is known of it
+const WAITING = 6; // masks drawn for a gap before its first frame
 
 export class Canvas {
   constructor(element) {
@@ -18,7 +18,7 @@ export class Canvas {
     this.draw(null);
   }
 
-  // A frame of the story; null: nothing is known yet.
+  // Draws a frame of the story; null: there is no frame yet.
   draw(frame) {
     const drawn = document.createDocumentFragment();
     let at = 0;
@@ -50,7 +50,7 @@ function slotOf(slot) {
   }
   span.style.setProperty("--sure", slot.confidence.toFixed(3));
   span.title = `${JSON.stringify(slot.text)} ${slot.state}, ${Math.round(100 * slot.confidence)} % sure`;
-  // A newline has no width: a sign shows the slot that holds it.
+  // A newline has no width, so a sign shows the slot that contains it.
   for (const piece of slot.text.split(/(\n)/)) {
     if (piece === "\n") span.append(element("sign", "↵"));
     span.append(piece);

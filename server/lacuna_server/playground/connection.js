@@ -1,4 +1,4 @@
-// The websocket to the service: JSON messages of the protocol that /protocol describes.
+// The websocket connection to the service, with JSON messages of the protocol that /protocol describes.
 
 const SUBPROTOCOL = "lacuna.v1.json";
 const RETRY_MS = 1500;
@@ -18,7 +18,7 @@ export class Connection extends EventTarget {
     return this.#socket?.readyState === WebSocket.OPEN;
   }
 
-  // Asks for fills of gaps given as offsets into the text; returns the request's id.
+  // Requests fills of gaps, given as offsets into the text; returns the request's id.
   fill(text, language, gaps, region, options) {
     const bytes = (end) => new TextEncoder().encode(text.slice(0, end)).length;
     const uri = "playground:code";
@@ -26,7 +26,7 @@ export class Connection extends EventTarget {
     if (this.#opened) this.#send({ type: "close", uri });
     this.#opened = true;
     this.#send({ type: "open", uri, text, version: ++this.#version, language });
-    // A gap in front of other code stays on its line.
+    // A gap followed by other code on its line gets a fill of one line.
     const regions = gaps.map(({ start, end }) => {
       const single_line = end < text.length && text[end] !== "\n";
       return { ...region, start: bytes(start), end: bytes(end), single_line };
@@ -42,7 +42,7 @@ export class Connection extends EventTarget {
 
   #connect() {
     const url = new URL("/v1/ws", location.href);
-    url.search = location.search; // the token, where the service asks for one
+    url.search = location.search; // the token, where the service requires one
     url.protocol = url.protocol.replace("http", "ws");
     this.#socket = new WebSocket(url, SUBPROTOCOL);
     this.#socket.onopen = () => this.#send({ type: "hello", client: "playground" });

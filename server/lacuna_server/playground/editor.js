@@ -1,4 +1,4 @@
-// The code and its gaps: a textarea over a drawn copy of its text, in which the gaps show.
+// The editor of the code and its gaps: a textarea over a drawn copy of its text, which shows the gaps.
 
 import { append, runs } from "./highlight.js";
 
@@ -24,7 +24,7 @@ export class Editor extends EventTarget {
     this.#draw();
   }
 
-  // Makes the selection a gap; where it touches a gap, that one goes.
+  // Makes the selection a gap, and removes the gaps that it touches.
   mark() {
     const [start, end] = [this.code.selectionStart, this.code.selectionEnd];
     const touched = this.gaps.filter((gap) => gap.start <= end && start <= gap.end);
@@ -51,7 +51,7 @@ export class Editor extends EventTarget {
     }
   }
 
-  // Gaps behind a change move with the text; those that it touches go.
+  // Moves the gaps after a change with the text, and removes the gaps that the change touches.
   #edited() {
     const [before, after] = [this.text, this.code.value];
     let head = 0;

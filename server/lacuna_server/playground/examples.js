@@ -1,4 +1,4 @@
-// Code to begin with; «» marks a gap, «text» one that replaces text.
+// Example code. «» marks an empty gap, «text» a gap that replaces text.
 
 export const LANGUAGES = [
   "python", "javascript", "typescript", "tsx", "go", "rust", "java", "c", "cpp", "csharp", "ruby", "php", "lua", "bash",
@@ -127,7 +127,7 @@ func (r Rectangle) Perimeter() float64 {
   },
 ];
 
-// The code without its marks, and where the gaps are.
+// Returns the code without its marks, and the offsets of its gaps.
 export function parse(marked) {
   const gaps = [];
   let text = "";

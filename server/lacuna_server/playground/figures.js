@@ -1,4 +1,4 @@
-// The numbers beside the code.
+// Shows the numbers of a fill beside the code.
 
 import { tokens } from "./frames.js";
 

@@ -1,4 +1,4 @@
-// The story of one fill as frames that can be gone through: what every slot is after every step.
+// Records one fill as frames to step through: the state of every slot after every step.
 
 // A frame: {fills, slots, counts, seconds}; a slot: {text, state, confidence, event}.
 export class Story {
@@ -17,7 +17,7 @@ export class Story {
   step(snapshot) {
     const before = this.last;
     if (!before) this.frames.push(beginning(snapshot));
-    if (before && snapshot.step <= before.step) this.base = before.counts; // the next group of gaps
+    if (before && snapshot.step <= before.step) this.base = before.counts; // a new group of gaps counts from 0
     const counts = {
       steps: this.base.steps + snapshot.step,
       nfe: this.base.nfe + (snapshot.nfe ?? 0),
@@ -30,7 +30,7 @@ export class Story {
     this.frames.push({ step: snapshot.step, fills: snapshot.fills, slots, counts, seconds });
   }
 
-  // The last frame: the result, whose slots are those that made it.
+  // Adds the last frame: the result, which has fills and no slots.
   end(result) {
     this.result = result;
     const { stats } = result;
@@ -42,16 +42,16 @@ export class Story {
   }
 }
 
-// What a slot is, and what has just become of it.
+// Returns a slot with its event: "now" if it has just been committed, "changed" if its committed text has changed.
 function told(slot, before) {
   if (slot.state !== "committed") return { ...slot, event: "" };
   const event = before?.state !== "committed" ? "now" : before.text !== slot.text ? "changed" : "";
   return { ...slot, event };
 }
 
-const MASKS = 6; // at least so many stand for a gap before anything is known of it
+const MASKS = 6; // the least number of masks for a gap before the first step
 
-// Before the first step every slot is a mask.
+// Returns the frame before the first step, in which every slot is a mask.
 function beginning(snapshot) {
   const mask = { text: "", state: "mask", confidence: 0, event: "" };
   const counts = { steps: 0, nfe: 0, vetoes: 0, deferrals: 0, corrections: 0 };

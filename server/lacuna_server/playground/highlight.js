@@ -1,4 +1,4 @@
-// Colours for comments, strings, numbers and the words that most languages keep for themselves.
+// Highlights comments, strings, numbers and the keywords that most languages have.
 
 const WORDS =
   "abstract and as assert async await break case catch class const continue def default defer del do elif else enum " +
@@ -16,7 +16,7 @@ const PATTERN = new RegExp(
   "gm",
 );
 
-// Runs of the text as [start, end, class], in order; what lies between them has no class.
+// Returns runs of the text as [start, end, class], in order; text between them has no class.
 export function runs(text) {
   return Array.from(text.matchAll(PATTERN), (match) => {
     const kind = Object.keys(match.groups).find((name) => match.groups[name] !== undefined);
@@ -24,7 +24,7 @@ export function runs(text) {
   });
 }
 
-// Appends text[start..end] to an element, coloured as in the whole text.
+// Appends text[start..end] to an element, with the colours that it has in the whole text.
 export function append(element, text, start, end, coloured) {
   let at = start;
   for (const [from, to, kind] of coloured) {

@@ -1,4 +1,4 @@
-// Every step of a fill as a picture: one row a step, one column a slot.
+// Draws all steps of a fill as a picture: a row for each step, a column for each slot.
 
 const CELL = { width: 9, height: 7 };
 
@@ -10,7 +10,7 @@ export class Lattices extends EventTarget {
     this.shown = 0;
   }
 
-  // Draws the story anew; the row of frame ``shown`` is marked.
+  // Draws the whole story again, with a mark at the row of frame ``shown``.
   draw(story, shown) {
     this.story = story;
     this.shown = shown;
@@ -71,7 +71,7 @@ function title(gap) {
   return `gap ${gap + 1}`;
 }
 
-// The colours of the style sheet; those of drafts go from red to green.
+// Returns a function that gives a slot's colour: from the style sheet; for drafts from red to green by confidence.
 function palette(canvas) {
   const colour = (name) => {
     canvas.style.color = `var(--lattice-${name})`;

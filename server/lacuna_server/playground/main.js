@@ -1,4 +1,4 @@
-// Brings the parts of the page together.
+// Connects the parts of the page.
 
 import { Canvas } from "./canvas.js";
 import { Connection } from "./connection.js";
@@ -112,7 +112,7 @@ function ended() {
   hint();
 }
 
-// --- what the service says
+// --- messages of the service
 
 connection.addEventListener("welcome", hint);
 connection.addEventListener("closed", () => {
@@ -155,7 +155,7 @@ function state(text, name) {
   $("server").className = name;
 }
 
-// --- going through the steps
+// --- stepping through the frames
 
 $("scrubber").addEventListener("input", () => (pause(), draw($("scrubber").valueAsNumber)));
 $("play").addEventListener("click", () => (timer ? pause() : play()));

@@ -1,1 +1,4 @@
-"""Bulk refactors: places are selected, rewritten by a template with holes, filled in batches, shown and applied."""
+"""Bulk refactors: select places, rewrite them by a template with holes, fill the holes in batches, apply the edits.
+
+It may import ``console``.
+"""

@@ -1,4 +1,4 @@
-"""A plan written to disk: every file or none, and only files that still hold what the plan was made from."""
+"""Writes a plan to disk: all files or none, and only if they have not changed since the plan was made."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from lacuna_server.refactor.plan import Plan, sha256
 def apply(plan: Plan) -> list[str]:
     """Writes every ready edit and returns the paths of the changed files.
 
-    Raises RequestError, with nothing written, where a file has changed since the plan was made or cannot be written.
+    Raises RequestError, and writes nothing, where a file has changed since the plan was made or cannot be written.
     """
     contents = []
     for file in plan.ready.files:

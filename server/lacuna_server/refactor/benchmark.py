@@ -1,4 +1,4 @@
-"""``lacuna bench refactor``: a refactor over a whole package, in batches and place by place, as git sees it."""
+"""``lacuna bench refactor``: refactors a package in batches and place by place, and checks the result with git."""
 
 import re
 import subprocess
@@ -31,9 +31,9 @@ GIT = ("git", "-c", "user.name=lacuna", "-c", "user.email=lacuna@localhost", "-c
 
 
 class Run(msgspec.Struct, frozen=True):
-    """One way to fill: how many holes a request may have, what it took, and what came of it.
+    """The cost and result of filling all places with up to ``max_holes`` holes in a request.
 
-    ``cpu_seconds`` is this process's own time, for machines that others use too.
+    ``nfe`` counts forward passes. ``cpu_seconds`` is this process's CPU time, for machines that are shared.
     """
 
     max_holes: int
@@ -48,7 +48,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What the refactor left behind on disk."""
+    """The state of the files after the refactor; ``lines_outside`` counts changed lines outside all places."""
 
     changed_files: int
     unparsed_files: tuple[str, ...]
@@ -57,7 +57,10 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def fetch(package: str, folder: Path) -> Path:
-    """Downloads a wheel of a package, unpacks its modules in a new git repository and commits them."""
+    """Downloads the wheel of a package, unpacks its files into a new git repository, and commits them.
+
+    Returns the repository's folder. Raises RequestError where pip cannot download the package.
+    """
     tree = folder / "tree"
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "-q", "-d", str(folder)]
     try:
@@ -78,7 +81,7 @@ def run(
     *,
     max_holes: int = MAX_GAPS,
 ) -> tuple[Run, Plan]:
-    """Fills all places with so many holes a request, and times it."""
+    """Fills all places with up to ``max_holes`` holes in a request, and measures the time."""
     results: list[InfillResult] = []
 
     def counted(request: InfillRequest) -> InfillResult:
@@ -105,13 +108,13 @@ def run(
 
 
 def find(tree: Path, refactoring: Refactoring) -> list[tuple[Source, list[Rewrite]]]:
-    """The places of a refactoring in a folder."""
+    """Returns the places of a refactoring in a folder."""
     sources, _ = gather([str(tree)], refactoring.languages)
     return places(refactoring, sources)[0]
 
 
 def first(found: Sequence[tuple[Source, list[Rewrite]]], count: int) -> list[tuple[Source, list[Rewrite]]]:
-    """The first ``count`` places; all of them where it is 0."""
+    """Returns the first ``count`` places, or all where it is 0."""
     chosen = []
     left = count or sum(len(rewrites) for _, rewrites in found)
     for source, rewrites in found:
@@ -122,7 +125,7 @@ def first(found: Sequence[tuple[Source, list[Rewrite]]], count: int) -> list[tup
 
 
 def write(found: Sequence[tuple[Source, list[Rewrite]]], plan: Plan, tree: Path) -> Outcome:
-    """Applies the plan and looks at the files: do they parse and compile, has anything outside the places changed?"""
+    """Applies the plan, and checks that the files parse and compile and are unchanged outside the places."""
     changed = apply(plan)
     unparsed, uncompiled, outside = [], [], 0
     for source, rewrites in found:
@@ -140,7 +143,7 @@ def write(found: Sequence[tuple[Source, list[Rewrite]]], plan: Plan, tree: Path)
 
 
 def _lines_outside(source: Source, rewrites: Sequence[Rewrite], tree: Path) -> int:
-    """How many of the old lines that ``git diff`` names belong to no place."""
+    """Returns how many of the old lines in ``git diff`` belong to no place."""
     name = str(Path(source.path).relative_to(tree))
     diff = subprocess.run([*GIT, "diff", "-U0", "--", name], cwd=tree, capture_output=True, check=True).stdout
     touched: set[int] = set()
@@ -155,7 +158,7 @@ def _lines_outside(source: Source, rewrites: Sequence[Rewrite], tree: Path) -> i
 
 
 def table(runs: Sequence[Run]) -> "Table":
-    """The runs side by side."""
+    """Returns a table that compares the runs."""
     from rich.table import Table
 
     grid = Table(title="Filling the places of a refactor")

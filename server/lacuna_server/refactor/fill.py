@@ -1,7 +1,7 @@
-"""The holes of a refactor, filled: requests go out file by file in batches of places, answers come in.
+"""Fills the holes of a refactor file by file, in batches of places.
 
-No input or output happens here. A :class:`FileFill` yields requests and is sent results; who answers them is up to the
-caller: an engine in this process (:func:`fill_files`) or a client of the daemon (:func:`fill_concurrently`).
+A :class:`FileFill` does no input or output: it yields requests and is sent their results. The caller has them answered
+by an engine in this process (:func:`fill_files`) or by the service (:func:`fill_concurrently`).
 """
 
 import asyncio
@@ -25,16 +25,16 @@ UNSOUND = "the rewritten place does not parse, or the fill does not keep to its 
 
 
 class RefactorCancelled(LacunaError):
-    """The refactor was cancelled; nothing has been written."""
+    """The refactor was cancelled, and nothing was written."""
 
 
 class FileFill:
-    """The places of one file on their way to edits.
+    """Turns the places of one file into edits.
 
-    A batch of places is one request: its templates stand in the text with their holes as regions, the places before
-    it are filled, those behind it still have their original text. So the file is whole at every moment, and a batch
-    that fails harms no other: it is tried again in halves, down to the place that has no valid fill, which stays as
-    it was. ``max_holes`` bounds the holes of a request; the engine denoises up to ``MAX_GAPS`` at once.
+    Each batch of places is one request. Its text has the templates of the batch with their holes as regions, the new
+    text of places that are filled already, and the original text of the others. So the file is complete in every
+    request. A batch that fails is split in halves and tried again, down to the place that has no valid fill; that place
+    stays as it was. ``max_holes`` bounds the holes of a request; the engine denoises up to ``MAX_GAPS`` at once.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class FileFill:
 
     @property
     def num_settled(self) -> int:
-        """How many places are filled or have failed."""
+        """The number of places that are filled or have failed."""
         return len(self._texts) + len(self._failures)
 
     def requests(self) -> Requests:
-        """Yields one request after another and expects each one's result; ends when every place is settled.
+        """Yields one request after another and expects the result of each; ends when every place is settled.
 
-        Raises RefactorCancelled when a result says so.
+        Raises RefactorCancelled where a result has the status ``cancelled``.
         """
         waiting = deque(self._batches())
         while waiting:
@@ -76,7 +76,7 @@ class FileFill:
                 waiting.extendleft([batch[half:], batch[:half]])
 
     def edits(self) -> FileEdits:
-        """One edit for every settled place."""
+        """Returns one edit for every settled place."""
         edits = []
         for index, rewrite in enumerate(self.rewrites):
             edit = Edit(rewrite.start, rewrite.end, self._texts.get(index, ""), rewrite.label, support=rewrite.support)
@@ -87,7 +87,7 @@ class FileFill:
         return FileEdits(self.source.path, sha256(self.source.data), self.source.version, tuple(edits))
 
     def _batches(self) -> list[list[int]]:
-        """Indices of places that are filled together: first all without a hole, then as many as one window holds."""
+        """Returns batches of place indices: first all places without a hole, then as many as fit into one request."""
         plain = [index for index, rewrite in enumerate(self.rewrites) if not rewrite.holes]
         batches = [plain] if plain else []
         batch: list[int] = []
@@ -105,7 +105,7 @@ class FileFill:
         return [*batches, batch] if batch else batches
 
     def _settle(self, batch: Sequence[int]) -> Generator[InfillRequest, InfillResult, str]:
-        """Fills the places of a batch; returns why they cannot stand, or nothing."""
+        """Fills the places of a batch. Returns the reason where that fails, otherwise ""."""
         text, regions = self._draft(batch)
         fills: list[str] = []
         if regions:
@@ -134,7 +134,7 @@ class FileFill:
         return ""
 
     def _draft(self, batch: Sequence[int]) -> tuple[str, list[Region]]:
-        """The file with what is settled, this batch's templates, and the holes in these as regions."""
+        """Returns the text with the filled places and this batch's templates, and the batch's holes as regions."""
         data = self.source.data
         out, regions, position = bytearray(), list[Region](), 0
         for index in sorted({*self._texts, *batch}):
@@ -150,7 +150,7 @@ class FileFill:
 
 
 def _spans(regions: Sequence[Region], fills: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The bytes of every fill in the filled text."""
+    """Yields the byte range of every fill in the filled text."""
     moved = 0
     for region, fill in zip(regions, fills, strict=True):
         length = len(fill.encode())
@@ -161,7 +161,7 @@ def _spans(regions: Sequence[Region], fills: Sequence[str]) -> Iterator[tuple[in
 def fill_files(
     files: Sequence[FileFill], answer: Callable[[InfillRequest], InfillResult], advance: Callable[[int], None]
 ) -> None:
-    """Fills file after file; ``advance`` is told how many places have been settled since it was last called."""
+    """Fills file after file. ``advance`` gets the number of places that were settled since its last call."""
     for file in files:
         requests, settled = file.requests(), 0
         try:
@@ -181,7 +181,7 @@ async def fill_concurrently(
     *,
     at_once: int = 4,
 ) -> None:
-    """Fills up to ``at_once`` files side by side; the first failure, or a cancelled task, ends them all."""
+    """Fills up to ``at_once`` files at the same time; the first error, or a cancelled task, ends all of them."""
     free = asyncio.Semaphore(at_once)
 
     async def fill_one(file: FileFill) -> None:

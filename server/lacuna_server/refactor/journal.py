@@ -1,11 +1,11 @@
-"""Several files replaced together: all of them or none, even when the process is killed between two of them.
+"""Replaces several files together: all or none, even if the process is killed halfway.
 
-Before the first file changes, a journal in the user's state folder holds every file's old bytes. While it is there the
-change is not done: whoever takes the lock next puts back what had been replaced (:func:`recover`). The change is done
-when the journal is removed. So a command that was killed never takes effect later.
+Before the first file changes, a journal in the user's state folder stores the old bytes of every file. Removing the
+journal completes the change. While a journal exists, the next process that takes the lock restores the replaced files
+(:func:`recover`). So a command that was killed never takes effect later.
 
-Journals and parts hold what the files hold: nobody else can read them. A journal that cannot be read itself is set
-aside and said; files that cannot be put back now keep their journal for the next time.
+Journals and parts contain the text of files, so only this user can read them. A journal that cannot be read is renamed
+and reported. A journal with files that cannot be restored stays for the next attempt.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ LOCK_SECONDS = 30
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A file's bytes before and after; ``part`` is where the new ones wait, beside it."""
+    """The change of one file: its old bytes, and the digest of the new bytes, which wait in the file ``part``."""
 
     target: str
     part: str
@@ -41,15 +41,16 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def state_folder() -> Path:
-    """Where journals are: ``LACUNA_STATE``, else the user's state folder."""
+    """Returns the folder of journals, in ``LACUNA_STATE`` or in the user's state folder."""
     named = os.environ.get(STATE_VARIABLE)
     return (Path(named) if named else platformdirs.user_state_path("lacuna", appauthor=False)) / "refactors"
 
 
 def replace_all(contents: Sequence[tuple[Path, bytes, bytes]]) -> None:
-    """Replaces files (path, bytes expected, new bytes) together; raises RequestError, and then nothing has changed.
+    """Replaces files together, given as (path, expected bytes, new bytes).
 
-    Files keep their mode, links their target. A file that does not hold the bytes expected is refused.
+    Files keep their mode, and links keep their target. Raises RequestError where a file does not have the expected
+    bytes or cannot be written; then nothing has changed, or the message tells what could not be restored yet.
     """
     if not contents:
         return
@@ -77,8 +78,8 @@ def replace_all(contents: Sequence[tuple[Path, bytes, bytes]]) -> None:
 
 
 def recover() -> list[str]:
-    """Puts back what refactors that were killed had replaced; a line about each file that changed hands."""
-    if not any(state_folder().glob(f"*{SUFFIX}*")):  # nothing, or only the lock, as nearly always
+    """Restores the files that killed refactors had replaced. Returns a line about each file that needed a decision."""
+    if not any(state_folder().glob(f"*{SUFFIX}*")):  # usually there is nothing, or only the lock
         return []
     with _locked() as folder:
         return _put_back_all(folder)
@@ -91,7 +92,7 @@ def _change(path: Path, before: bytes, after: bytes) -> Change:
 
 
 def _prepare(change: Change, path: Path, before: bytes, after: bytes) -> None:
-    """Writes the new bytes beside their target, on disk, and looks whether the target is still what it was."""
+    """Writes the new bytes to a part beside their target, and checks that the target still has its old bytes."""
     status = os.stat(change.target)
     with atomic.create(Path(change.part), private=True) as stream:
         stream.write(after)
@@ -109,7 +110,7 @@ def _put_back_all(folder: Path) -> list[str]:
 
 
 def _put_back(journal: Path) -> list[str]:
-    """Undoes what a journal has begun, and removes it; a file that somebody else has changed meanwhile stays."""
+    """Undoes the changes of a journal, and removes it. Files that have changed since stay as they are."""
     try:
         changes = _read(journal)
     except FileNotFoundError:
@@ -132,14 +133,14 @@ def _put_back(journal: Path) -> list[str]:
 
 
 def _read(journal: Path) -> list[Change]:
-    """The changes of a journal; raises OSError, also where somebody else wrote it, and MsgspecError."""
+    """Returns the changes of a journal. Raises MsgspecError, and OSError also where another user owns the journal."""
     with journal.open("rb") as stream:
         _refuse_others(journal, os.fstat(stream.fileno()))
         return msgspec.msgpack.decode(stream.read(), type=list[Change])
 
 
 def _put_back_one(change: Change) -> list[str]:
-    """Undoes one change; raises OSError. A line where the file has changed hands."""
+    """Undoes one change. Returns a line where the file was restored or has other bytes. Raises OSError."""
     target = Path(change.target)
     atomic.remove_parts(target)
     current = target.read_bytes() if target.exists() else None
@@ -173,6 +174,6 @@ def _locked() -> Iterator[Path]:
 
 
 def _refuse_others(path: Path, status: os.stat_result) -> None:
-    """Raises PermissionError for what another user owns: a journal of theirs would have us write what they like."""
+    """Raises PermissionError where another user owns a file: their journal could make this process write anything."""
     if os.name == "posix" and status.st_uid != os.geteuid():
         raise PermissionError(errno.EPERM, "it belongs to another user", str(path))

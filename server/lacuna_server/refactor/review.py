@@ -1,4 +1,4 @@
-"""A plan in the terminal: its diff, what was left out, and the question at every place."""
+"""Shows a plan in the terminal: its diff, the places that were left out, and a question for each place."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def show(plan: Plan) -> None:
 
 
 def report(plan: Plan) -> None:
-    """Says on stderr what is not in the diff: failed places and those left out."""
+    """Reports on stderr the places that are not in the diff: failed ones and those left out."""
     for file in plan.files:
         for edit in file.edits:
             if edit.status == "failed":
@@ -29,7 +29,7 @@ def report(plan: Plan) -> None:
 
 
 def ask_each(plan: Plan) -> Plan:
-    """Shows place after place and asks; returns what was accepted. Raises RequestError where the input ends."""
+    """Shows place after place and asks for each; returns the accepted edits. Raises RequestError if the input ends."""
     kept: list[FileEdits] = []
     answer = ""
     for file in plan.ready.files:

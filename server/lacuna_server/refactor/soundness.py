@@ -1,4 +1,4 @@
-"""Whether a rewritten file is no worse than the one it was made from, and each fill keeps to its hole."""
+"""Checks that a rewritten file has no new errors, and that each fill stays within its hole."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,10 +15,10 @@ OPENING, CLOSING = frozenset("([{"), frozenset(")]}")
 
 
 class Soundness:
-    """Compares texts with the original: no new syntax error, and it still compiles where the original did.
+    """Compares texts with the original: no new syntax error, and they still compile if the original did.
 
-    A file may parse although a fill has left its hole: ``3)  # `` in front of the template's ``)`` does. So a fill must
-    close no bracket that it has not opened, and nothing behind it may become part of its comment or string.
+    A file may parse although a fill has left its hole, as ``3)  # `` before the template's ``)``. So a fill must close
+    no bracket that it has not opened, and no text after it may become part of its comment or string.
     """
 
     def __init__(self, source: Source) -> None:
@@ -28,7 +28,7 @@ class Soundness:
         self._oracle = oracle if oracle is not None and oracle(source.data) else None
 
     def holds(self, edits: Sequence[tuple[int, int, str]], fills: Sequence[tuple[int, int]] = ()) -> bool:
-        """Whether the original with these ordered edits is as sound as it was; ``fills`` are bytes of the new text."""
+        """Returns whether the original with these ordered edits passes; ``fills`` are byte ranges of the new text."""
         text = splice(self._source.data, edits)
         try:
             tree = self._source.language.parser().parse(text)
@@ -59,7 +59,7 @@ def _keeps_to_its_hole(root: Node, start: int, end: int) -> bool:
 
 
 def _leaves(root: Node, start: int, end: int) -> Iterator[Node]:
-    """The leaves that touch the bytes ``start``..``end``, in order."""
+    """Yields the leaves that overlap the bytes ``start``..``end``, in order."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -71,7 +71,7 @@ def _leaves(root: Node, start: int, end: int) -> Iterator[Node]:
 
 
 def _swallows(leaf: Node, start: int) -> bool:
-    """Whether a leaf is a comment, or the inside of a string whose quotes do not stand in front of the fill."""
+    """Returns whether a leaf is a comment, or the inside of a string whose opening quote is not before the fill."""
     if "comment" in leaf.type:
         return True
     return leaf.start_byte > start and any(word in leaf.type for word in ("string", "heredoc"))

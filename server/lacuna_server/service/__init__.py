@@ -1,4 +1,4 @@
-"""The service: sessions, the websocket, limits, and the ASGI application.
+"""The service: sessions, websocket conversations, and the checks on every request.
 
-It may import ``wire``, ``worker`` and ``http``.
+It may import ``wire`` and ``worker``.
 """

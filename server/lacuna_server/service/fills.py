@@ -1,4 +1,4 @@
-"""One ``infill`` of a conversation: a ticket for each of its documents, progress and the result sent as they come."""
+"""One ``infill`` of a conversation: a ticket for each document, with progress and result sent as they arrive."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ from lacuna_server.worker.scheduler import Scheduler, Ticket
 
 
 class _RefusedDocument(Exception):
-    """What a document of an infill was refused with, and so the whole infill."""
+    """One document of an infill was refused, and with it the whole infill."""
 
     def __init__(self, uri: str, why: ServiceError) -> None:
         super().__init__(uri, why)
@@ -31,7 +31,7 @@ class _RefusedDocument(Exception):
 
 
 class Fill:
-    """An infill under way, from its message to the one answer it gets."""
+    """A running infill, from its message to its one answer."""
 
     def __init__(
         self,
@@ -56,16 +56,16 @@ class Fill:
         self._task = asyncio.create_task(self._run())
 
     async def ended(self) -> None:
-        """Wait until there is an answer."""
+        """Wait until the infill is answered."""
         await asyncio.wait([self._task])
 
     def when_done(self, call: Callable[["Fill"], None]) -> None:
-        """Call back after the answer was sent."""
+        """Call ``call`` after the answer was sent."""
         self._task.add_done_callback(lambda task: call(self))
 
     def stop(self, why: ServiceError | None = None) -> None:
-        """Give up and answer with that error, ``cancelled`` by default; the worker takes no further step."""
-        # Answered here: a task that is cancelled before it has begun never runs.
+        """Stop the infill and answer it with an error, by default ``cancelled``; the worker takes no further step."""
+        # The answer is sent here, because a task that is cancelled before it has begun never runs.
         self._refuse(why or ServiceError("cancelled", "the client cancelled the request"))
         self._task.cancel()
 
@@ -107,14 +107,14 @@ class Fill:
         return Filled(target.uri, target.version, result)
 
     async def _submit(self, target: Target, request: InfillRequest) -> Ticket:
-        """Submit a document; an infill that was let in waits where the queue has no room for its later documents."""
+        """Submit a document. Where the queue is full, only the first document is refused; later ones wait for room."""
         while True:
             try:
                 return self._scheduler.submit(
                     self._with_time_left(request),
                     session=self._session,
                     document=target.uri,
-                    supersede=False,  # done for whole infills, since their later documents are not yet in the queue
+                    supersede=False,  # done for whole infills: their later documents are not in the queue yet
                     snapshots=self._message.snapshots,
                     wait=self._message.wait,
                 )
@@ -125,7 +125,7 @@ class Fill:
 
     async def _follow(self, target: Target, ticket: Ticket) -> InfillResult:
         async for event in ticket.events():
-            if self._answered:  # stopped, while what happened before was on its way here
+            if self._answered:  # stopped, while this event was on its way
                 break
             if isinstance(event, Snapshot):
                 self._send(Step(self.id, target.uri, event))
@@ -134,7 +134,7 @@ class Fill:
         return await ticket.result()
 
     def _with_time_left(self, request: InfillRequest) -> InfillRequest:
-        """The request with what its deadline leaves after the infill's other documents."""
+        """Return the request with its deadline less the time that has passed since the infill was submitted."""
         if not request.options.deadline_ms:
             return request
         spent_ms = round((time.monotonic() - self._submitted) * 1e3)

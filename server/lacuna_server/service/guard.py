@@ -1,4 +1,4 @@
-"""Who may talk to the service: the hosts, pages and tokens that requests name."""
+"""Checks who may use the service, by the host, origin and token of a request."""
 
 import hmac
 import ipaddress
@@ -13,15 +13,15 @@ from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import ServiceError
 
 STATUS_CODES = {"bad_request": 400, "unauthorized": 401, "forbidden": 403}
-# What the playground's page is made of: the same everywhere, and a page cannot send a token with it.
+# The static files of the playground need no token: they are public, and a page cannot send a token to load them.
 OPEN_PREFIX = "/playground/"
 
 
 class Guard:
-    """Stands before every route: refuses foreign hosts, foreign pages and wrong tokens before anything is read.
+    """Middleware of every route: refuses foreign hosts, foreign pages and wrong tokens before a body is read.
 
-    A token that the configuration names is asked of everybody. Another one is asked of nobody: ``state.trusted`` says
-    whether it was sent, and a route may do more for those who did.
+    If the configuration names a token, every client has to send it. Otherwise ``token`` is optional. Either way
+    ``state.trusted`` tells the routes whether the client sent the right one.
     """
 
     def __init__(self, app: ASGIApp, config: ServerConfig, token: str = "") -> None:
@@ -30,7 +30,7 @@ class Guard:
         self._token = (config.token or token).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer 400, 401 or 403."""
+        """Pass the request on, or answer with status 400, 401 or 403."""
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)
@@ -46,9 +46,9 @@ class Guard:
         await self._app(scope, receive, send)
 
     def _check_host(self, headers: Headers) -> None:
-        """A page that points a name of its own at this address gives itself away by that name (DNS rebinding).
+        """Refuse an unknown host name: a foreign page may point its own name at this address (DNS rebinding).
 
-        Where a token is asked for, such a page has none.
+        Where every client needs a token there is no need for this check, because such a page has none.
         """
         if self._config.token:
             return
@@ -61,7 +61,7 @@ class Guard:
             raise ServiceError("forbidden", "this Host is not allowed; name it in allowed_hosts") from None
 
     def _check_origin(self, headers: Headers) -> None:
-        """Browsers say which page asks: it has to be this service's own; other clients say nothing."""
+        """Refuse foreign pages. Browsers name the page that sends a request; other clients send no such header."""
         origin = headers.get("origin")
         if origin is not None:
             own = _parts(origin).netloc == headers.get("host")
@@ -73,7 +73,10 @@ class Guard:
             raise ServiceError("forbidden", "another page may link to this service, not use it")
 
     def _sent_token(self, headers: Headers, scope: Scope) -> bool:
-        """Compared in constant time; a page, which cannot set headers for a websocket, sends it as ``?token=``."""
+        """Return whether the request has the right token, compared in constant time.
+
+        A page cannot set headers for a websocket, so ``?token=`` is accepted too.
+        """
         kind, _, given = headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer":
             given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
@@ -82,7 +85,7 @@ class Guard:
 
 
 def _parts(address: str) -> SplitResult:
-    """The parts of an address that a header names; raises ServiceError where it is none."""
+    """Split an address from a header. Raises ServiceError where it is not an address."""
     try:
         return urlsplit(address)
     except ValueError:
@@ -90,7 +93,7 @@ def _parts(address: str) -> SplitResult:
 
 
 def _refusal(error: ServiceError) -> Response:
-    """The answer, which Starlette also knows how to send in place of a websocket's handshake."""
+    """Return the response to a refused request; Starlette can also send it instead of a websocket's handshake."""
     body = msgspec.json.encode({"error": {"code": error.code, "message": str(error)}})
     headers = {"www-authenticate": "Bearer"} if error.code == "unauthorized" else None
     return Response(body, STATUS_CODES[error.code], headers, "application/json")

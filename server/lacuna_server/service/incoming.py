@@ -1,4 +1,4 @@
-"""What comes in and is not whole yet: held in memory, and so taken from a pool that all clients share."""
+"""Charges incomplete incoming messages, which are buffered in memory, to a pool that all clients share."""
 
 import asyncio
 from typing import Any
@@ -10,19 +10,22 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from lacuna_server.wire.protocol import ServiceError
 from lacuna_server.wire.shares import Pool
 
-# How many pings of a client that reads nothing are answered.
+# A client that reads nothing gets so many answers to its pings.
 MAX_UNREAD_PONGS = 100
 
 
 class Bodies:
-    """Takes the bodies of HTTP requests from the pool until they are answered; those it has no room for are refused."""
+    """Middleware that charges the bodies of HTTP requests to the pool until the requests are answered.
+
+    Requests for which the pool has no room are refused.
+    """
 
     def __init__(self, app: ASGIApp, pool: Pool) -> None:
         self._app = app
         self._pool = pool
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on; whoever receives its body gets ServiceError ``overloaded``."""
+        """Pass a request on; reading its body raises ServiceError ``overloaded`` where the pool has no room."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         share = self._pool.share(trusted=True)
@@ -39,15 +42,16 @@ class Bodies:
 
 
 def websocket_protocol(pool: Pool) -> type[asyncio.Protocol]:
-    """Uvicorn's websocket, which buffers a message until it is whole, with what it buffers taken from the pool.
+    """Return uvicorn's websocket protocol, with the bytes that it buffers charged to the pool.
 
-    A connection that there is no room for ends: an answer would have to wait for the rest of the message.
+    It buffers a message until it is complete. A connection for which the pool has no room is aborted, because an
+    answer would have to wait for the rest of the message.
     """
 
     class Bounded(WebSocketsSansIOProtocol):
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
-            self._share = pool.share(trusted=True)  # nobody has said yet who it is
+            self._share = pool.share(trusted=True)  # the client has not identified itself yet
             self._num_pongs = 0
 
         def data_received(self, data: bytes) -> None:
@@ -59,12 +63,12 @@ def websocket_protocol(pool: Pool) -> type[asyncio.Protocol]:
 
         async def receive(self) -> ASGIReceiveEvent:
             event = await super().receive()
-            if self.queue.empty():  # all but the beginning of the next message has been taken
+            if self.queue.empty():  # only the beginning of the next message is still buffered
                 self._share.take(min(len(self.conn.reader.buffer) - self._share.held, 0))
             return event
 
         async def send(self, message: ASGISendEvent) -> None:
-            """Done only once the client has read nearly all of it: what is still to be sent is held by the sender."""
+            """Send, and wait until the client has read nearly all of it; until then the sender holds the message."""
             await super().send(message)
             await self.writable.wait()
 

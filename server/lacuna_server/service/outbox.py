@@ -1,4 +1,4 @@
-"""What waits to be sent to one client: answers in their order and bounded, of progress and steps only the latest."""
+"""Messages that wait to be sent to one client: all answers in order, but only the latest progress and steps."""
 
 import asyncio
 from collections import OrderedDict, deque
@@ -11,8 +11,8 @@ from lacuna_server.wire.shares import UNBOUNDED, Share
 class Outbox:
     """Outgoing messages of one connection, encoded for its subprotocol.
 
-    An answer is never dropped: where the client reads none, or ``share`` has no room for more, ``full`` becomes true
-    and the connection has to end.
+    Answers are never dropped. Where the client does not read them, or ``share`` has no room for more, ``full`` becomes
+    true and the connection has to end.
     """
 
     def __init__(self, subprotocol: str, max_bytes: int, share: Share | None = None) -> None:
@@ -28,16 +28,16 @@ class Outbox:
 
     @property
     def full(self) -> bool:
-        """Whether more than ``max_bytes`` of answers wait, or more than there is room for."""
+        """Whether more than ``max_bytes`` bytes of answers wait, or more than the share has room for."""
         return self._num_bytes > self._max_bytes or not self._has_room
 
     @property
     def empty(self) -> bool:
-        """Whether nothing waits."""
+        """Whether no message waits."""
         return not self._answers and not self._latest
 
     def put(self, message: ServerMessage) -> None:
-        """Add a message; a step or progress takes the place of the one before of the same request and document."""
+        """Add a message. A step replaces an unsent one of its request and document, progress that of its request."""
         if isinstance(message, Progress | Step):
             kind = ("step", message.id, message.uri) if isinstance(message, Step) else ("progress", message.id)
             self._latest[kind] = message
@@ -47,7 +47,7 @@ class Outbox:
         self._changed.set()
 
     async def take(self) -> str | bytes:
-        """The next frame, answers first; the one before has been sent by then."""
+        """Wait for the next frame and return it, answers first. The caller has sent the previous frame by then."""
         self._share.take(-self._being_sent)
         self._being_sent = 0
         while self.empty:
@@ -62,13 +62,13 @@ class Outbox:
         return self._encode(self._latest.popitem(last=False)[1])
 
     def close(self) -> None:
-        """Hold nothing of the share, and nothing from here on."""
+        """Give the share back, and take nothing of it from now on."""
         self._has_room = False
         self._being_sent = 0
         self._share.give_back()
 
     def _flush(self, id: str) -> None:
-        """Put a request's last steps in front of its answer, and forget its progress."""
+        """Put a request's last steps before its answer, and drop its progress."""
         for kind in [kind for kind in self._latest if id and kind[1] == id]:
             message = self._latest.pop(kind)
             if isinstance(message, Step):

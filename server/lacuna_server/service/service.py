@@ -1,4 +1,4 @@
-"""The service as its routes see it: configuration, scheduler, sessions, worker, and what has been counted."""
+"""The service object that all routes share: configuration, scheduler, sessions, worker and feedback counts."""
 
 import asyncio
 import time
@@ -17,14 +17,14 @@ from lacuna_server.worker.scheduler import Scheduler
 log = structlog.get_logger(__name__)
 
 WATCH_S = 1.0
-# How long connections have to read what was sent last.
+# The time that connections have to read their last messages.
 FAREWELL_S = 2.0
 
 
 class Service:
-    """What one server process has; every route is given it.
+    """The state of one server process, passed to every route.
 
-    ``feedback`` counts the kinds of feedback, ``accepted_bytes`` what was taken of fills accepted partly.
+    ``feedback`` counts feedback by kind; ``accepted_bytes`` sums the bytes that users took of partly accepted fills.
     """
 
     def __init__(self, config: ServerConfig) -> None:
@@ -43,19 +43,19 @@ class Service:
         self._watch: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start the model worker."""
+        """Start the model worker and the watch over it."""
         self.scheduler.attach(self.worker)
         self.worker.start()
         self._watch = asyncio.create_task(self._watch_worker())
 
     def retry(self) -> None:
-        """Load a model that could not be loaded: what was wrong with it may have been mended since."""
+        """Try again to load a model that could not be loaded: the cause may have been removed since."""
         if self.scheduler.status().state == "failed":
             self.scheduler.again()
             self.worker.start()
 
     async def close(self) -> None:
-        """Let running requests finish within ``shutdown_grace_s``, tell the others, say goodbye, end the worker."""
+        """Let running requests finish within ``shutdown_grace_s``, refuse the others, say goodbye, stop the worker."""
         await self.scheduler.close(self.config.shutdown_grace_s)
         deadline = time.monotonic() + FAREWELL_S
         for connection in list(self.connections):
@@ -67,7 +67,7 @@ class Service:
         await self.worker.stop()
 
     def status(self) -> Status:
-        """How the service is now."""
+        """Return the present state of the service."""
         return msgspec.structs.replace(
             self.scheduler.status(),
             sessions=len(self.sessions.attached),
@@ -76,25 +76,25 @@ class Service:
         )
 
     def touch(self) -> None:
-        """Somebody has asked for something."""
+        """Note that the service is in use now."""
         self._active = time.monotonic()
 
     @property
     def idle_s(self) -> float:
-        """For how long nobody has been connected and nothing was asked or worked on."""
+        """Seconds without a websocket connection, an HTTP request or work."""
         status = self.scheduler.status()
         if self.connections or status.queued or status.running:
             self.touch()
         return time.monotonic() - self._active
 
     def count_feedback(self, feedback: Feedback) -> None:
-        """Count what became of a fill."""
+        """Count what the user did with a fill."""
         self.feedback[feedback.kind] += 1
         self.accepted_bytes += feedback.accepted_bytes
         log.info("feedback", kind=feedback.kind, candidate=feedback.candidate, accepted_bytes=feedback.accepted_bytes)
 
     async def _watch_worker(self) -> None:
-        """End a worker that has said nothing for too long while it has work; it is started again."""
+        """Kill a worker that has work and has sent nothing for ``worker_timeout_s``; it is then restarted."""
         while True:
             await asyncio.sleep(WATCH_S)
             silent_s = self.scheduler.silent_s(self.worker.last_heard)

@@ -1,4 +1,4 @@
-"""Sessions: what a client has open, kept for a while when its connection breaks."""
+"""Sessions: the open documents of each client, kept for a while when its connection breaks."""
 
 import asyncio
 import secrets
@@ -11,15 +11,15 @@ from lacuna_server.wire.shares import Pool, Share
 
 
 class Connection(Protocol):
-    """The connection a session is attached to."""
+    """The connection of a session."""
 
     def leave(self, reason: str, *, finish: bool) -> None:
-        """Say goodbye and close; before that, answer or cancel what is under way."""
+        """Say goodbye and close. Before that, finish the running requests if ``finish``, else cancel them."""
         ...
 
 
 class Session:
-    """One client's documents; ``id`` is secret, because whoever has it may resume the session."""
+    """One client's documents. ``id`` is secret, because any client that has it may resume the session."""
 
     def __init__(self, config: ServerConfig, share: Share) -> None:
         self.id = secrets.token_urlsafe(16)
@@ -29,12 +29,12 @@ class Session:
 
 
 class Sessions:
-    """All sessions, those without a connection at the moment included."""
+    """All sessions, including those that have no connection at the moment."""
 
     def __init__(self, config: ServerConfig) -> None:
         self._config = config
         self._sessions: dict[str, Session] = {}
-        # For documents, requests and answers; the other half is for messages that are not whole yet.
+        # For documents, requests and answers; the other half of the bytes is for incomplete messages.
         self.pool = Pool(config.max_held_bytes // 2)
 
     def __len__(self) -> int:
@@ -42,18 +42,19 @@ class Sessions:
 
     @property
     def attached(self) -> tuple[Session, ...]:
-        """Sessions with a connection."""
+        """The sessions that have a connection."""
         return tuple(session for session in self._sessions.values() if session.connection is not None)
 
     @property
     def num_documents(self) -> int:
-        """Documents open in all sessions."""
+        """The number of documents open in all sessions."""
         return sum(len(session.documents) for session in self._sessions.values())
 
     def attach(self, id: str, connection: Connection, *, trusted: bool = False) -> tuple[Session, bool]:
-        """The session of that id and True, or a new one and False; an older connection of it is closed.
+        """Attach a connection to the session ``id`` and return it and True; for an unknown id a new session and False.
 
-        One that is ``trusted`` has sent the token. Raises ServiceError ``overloaded`` where there are too many.
+        An older connection of the session is closed. ``trusted`` tells whether the client sent the token. Raises
+        ServiceError ``overloaded`` where there are too many sessions.
         """
         session = self._sessions.get(id)
         resumed = session is not None
@@ -70,14 +71,14 @@ class Sessions:
         return session, resumed
 
     def detach(self, session: Session, connection: Connection) -> None:
-        """The connection has ended; the session may be resumed for ``resume_grace_s``."""
+        """Detach an ended connection; the session can be resumed for ``resume_grace_s`` seconds."""
         if session.connection is connection:
             session.connection = None
             loop = asyncio.get_running_loop()
             session.expiry = loop.call_later(self._config.resume_grace_s, self._forget, session)
 
     def _make_room(self) -> None:
-        """Where there are too many, forget the session that has been without a connection for longest."""
+        """If there are too many sessions, drop the one that has been without a connection for longest."""
         if len(self._sessions) < self._config.max_sessions:
             return
         waiting = [session for session in self._sessions.values() if session.expiry is not None]

@@ -1,4 +1,4 @@
-"""The conversation of one websocket connection."""
+"""The conversation on one websocket connection."""
 
 import asyncio
 import importlib.metadata
@@ -45,7 +45,7 @@ NORMAL, TRY_AGAIN_LATER = 1000, 1013
 
 
 class Conversation:
-    """Reads the client's messages and writes the answers, each in a task of its own."""
+    """Reads the client's messages in one task and writes the answers in another."""
 
     def __init__(self, websocket: WebSocket, service: Service) -> None:
         offered = websocket.scope["subprotocols"]
@@ -64,7 +64,7 @@ class Conversation:
         self._said_goodbye = False
 
     async def run(self) -> None:
-        """Talk until one side has enough; what was asked and not answered by then is cancelled."""
+        """Talk until one side ends the connection; requests without an answer are then cancelled."""
         await self._websocket.accept(self._subprotocol)
         self._service.connections.add(self)
         tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._write())]
@@ -87,7 +87,7 @@ class Conversation:
                 raise end
 
     def leave(self, reason: str, *, finish: bool) -> None:
-        """Say goodbye and close; before that, answer or cancel what is under way."""
+        """Say goodbye and close. Before that, finish the running requests if ``finish``, else cancel them."""
         if self._leaving is None:
             self._leaving = asyncio.create_task(self._say_goodbye(reason, finish))
 
@@ -105,14 +105,14 @@ class Conversation:
         self._outbox.put(message)
 
     async def _write(self) -> None:
-        """Send what there is; a client that reads nothing for too long is cut off."""
+        """Send waiting messages; a client that reads nothing for ``send_timeout_s`` is disconnected."""
         while not (self._said_goodbye and self._outbox.empty):
             frame = await self._outbox.take()
             async with asyncio.timeout(self._config.send_timeout_s or None):
                 await (
                     self._websocket.send_text(frame) if isinstance(frame, str) else self._websocket.send_bytes(frame)
                 )
-            await asyncio.sleep(0)  # time to notice that the client has gone: asyncio logs what is written after that
+            await asyncio.sleep(0)  # lets asyncio notice a closed connection; it logs every write after that
         await self._websocket.close(NORMAL)
 
     # --- reading
@@ -125,7 +125,7 @@ class Conversation:
             self._handle(await self._receive())
 
     async def _receive(self) -> ClientMessage:
-        """The next message that is one; the others are refused. A client has to read before it asks for more."""
+        """Return the next valid message and refuse invalid ones. Disconnect a client that leaves answers unread."""
         while not self._outbox.full:
             event = await self._websocket.receive()
             if event["type"] == "websocket.disconnect":
@@ -138,7 +138,7 @@ class Conversation:
         raise WebSocketDisconnect(TRY_AGAIN_LATER, "too many answers were left unread")
 
     def _refuse_unread(self, error: ServiceError, about: Addressed) -> None:
-        if about.type == "change" and self._session is not None:  # missed, like any that is refused
+        if about.type == "change" and self._session is not None:  # the service has missed this change
             self._documents.close(about.uri)
         self._refuse(error, about)
 
@@ -158,7 +158,7 @@ class Conversation:
             self._rate.check()
             self._serve(message)
         except ServiceError as error:
-            if isinstance(message, Change):  # a change that was missed leaves nobody knowing what the client has
+            if isinstance(message, Change):  # after a missed change the text no longer agrees with the client's
                 self._documents.close(message.uri)
             self._refuse(error, message)
 
@@ -207,7 +207,7 @@ class Conversation:
             requests,
             self._service.scheduler,
             session=self._session.id,
-            at_once=max(1, self._config.max_active // 2),  # many documents leave room for another's one
+            at_once=max(1, self._config.max_active // 2),  # an infill of many documents leaves room for other requests
             send=self._send,
         )
         self._fills[message.id] = fill
@@ -224,7 +224,7 @@ class Conversation:
                 self._fills.pop(fill.id).stop(why)
 
     def _requests(self, message: Infill) -> Sequence[InfillRequest]:
-        """What the engine is asked for each target; raises ServiceError where a version is wrong."""
+        """Return the engine's request for each target. Raises ServiceError where a version is wrong."""
         documents = [self._documents.get(target.uri, target.version) for target in message.targets]
         for document in documents:  # the session may have been resumed by another client
             self._check_workspace(document.workspace)
@@ -238,14 +238,14 @@ class Conversation:
                 language=document.language,
                 snippets=message.snippets,
                 options=message.options,
-                workspace=document.workspace if local else "",  # else it is a folder of another machine
+                workspace=document.workspace if local else "",  # a remote client's folder is on another machine
                 diagnostics=message.diagnostics,
             )
             for document, target in zip(documents, message.targets, strict=True)
         ]
 
     def _check_workspace(self, workspace: str) -> None:
-        """Any user of this machine can connect and name any folder; the service can read this user's."""
+        """Refuse a workspace to untrusted clients: any user of this machine can connect and name any folder."""
         if workspace and not self._trusted:
             raise ServiceError("unauthorized", OWN_CLIENTS_ONLY)
 
@@ -264,7 +264,7 @@ class Conversation:
 
 
 def _num_bytes(request: InfillRequest) -> int:
-    """What a request takes in memory, with the result, which has the whole text as well."""
+    """Return the approximate memory of a request and its result, which also has the whole text."""
     constraints = sum(
         len(part)
         for region in request.regions

@@ -1,4 +1,4 @@
-"""What is said between processes: messages, frames, configuration, limits, tokens.
+"""Types that several processes or packages share: websocket messages, worker frames, configuration and limits.
 
-It imports the request types of the model side and nothing else of the server.
+It imports the request types of ``lacuna_model`` and nothing else of the server.
 """

@@ -1,4 +1,4 @@
-"""The configuration of ``lacuna serve``: one frozen struct, from a TOML file and the command line."""
+"""The configuration of ``lacuna serve``: one frozen struct, read from a TOML file and the command line."""
 
 import tomllib
 from collections.abc import Mapping
@@ -19,21 +19,25 @@ Port = Annotated[int, Meta(ge=0, le=65535)]
 
 
 class ConfigError(LacunaError):
-    """A configuration that cannot be used, with the key it is about."""
+    """The configuration cannot be used; the message names the key."""
 
 
 class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Everything the service can be told. Times are seconds, sizes bytes of UTF-8.
+    """Every setting of the service. Times are in seconds, sizes in bytes of UTF-8.
 
-    ``port`` None takes 8377, or a free port where that is taken; 0 takes any free one. ``token`` is asked of every
-    client where it is not "". ``threads`` 0 leaves the choice to the engine; ``device`` is cpu, cuda or "", which takes
-    a GPU where there is one. ``idle_exit_s`` 0 never exits. ``engine`` names the factory that the model worker calls,
-    as ``module:function``; ``cache_bytes`` bounds what it remembers of documents, and ``max_active`` requests are
-    worked on step by step in turn. ``max_held_bytes`` bounds what all clients together have the service hold: open
-    documents, messages on their way in and out, texts of requests. The body of an HTTP request has ``body_timeout_s``
-    to come (0: any time). A worker that has work and says nothing for ``worker_timeout_s`` is ended and started again
-    (0: never), and so is one that loads its model and says nothing for ``load_timeout_s``. ``log_file`` is where the
-    log goes ("": stderr); it is turned over where it is long.
+    - ``port``: None takes 8377, or a free port where 8377 is taken; 0 takes any free port.
+    - ``token``: every client has to send it; "" asks for none.
+    - ``threads``: CPU threads of the engine; 0 lets the engine choose. ``device``: cpu, cuda, cuda:1 or ""; "" takes a
+      GPU where there is one.
+    - ``engine``: the factory that the model worker calls, as ``module:function``. ``cache_bytes`` bounds the engine's
+      cache of documents. The worker interleaves up to ``max_active`` requests, one step at a time.
+    - ``max_held_bytes``: bounds the memory that all clients together occupy: open documents, messages that arrive or
+      wait to be sent, texts of requests.
+    - ``body_timeout_s``: time for the body of an HTTP request to arrive; 0: no limit.
+    - ``worker_timeout_s``: a worker that has work and sends nothing for this long is killed and restarted; 0: never.
+      ``load_timeout_s``: the same for a worker that loads its model.
+    - ``idle_exit_s``: the service ends after this long without use; 0: never.
+    - ``log_file``: the log's file, rotated when it is long; "": stderr.
     """
 
     host: str = "127.0.0.1"
@@ -76,9 +80,9 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 def load(file: Path | None, flags: Mapping[str, Any]) -> ServerConfig:
-    """The configuration of a TOML file, overridden by ``flags``.
+    """Read a TOML file (None: defaults), override its values by ``flags``, and return the configuration.
 
-    Raises ConfigError that names an unknown key or a value that cannot be, and OSError where the file cannot be read.
+    Raises ConfigError that names an unknown key or an invalid value, and OSError where the file cannot be read.
     """
     values: dict[str, Any] = {}
     if file is not None:

@@ -1,4 +1,4 @@
-"""The documents that a session has open, each in one version, changed by byte edits."""
+"""The open documents of a session. Each has one version; edits in bytes change it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from lacuna_server.wire.protocol import Change, Edit, Open, OpenDocument, ServiceError
 from lacuna_server.wire.shares import UNBOUNDED, Share
 
-# What a document takes in memory beside its text and names.
+# Bytes of memory that a document takes beside its text and names.
 OVERHEAD = 1024
 
 
@@ -23,12 +23,12 @@ class Document:
 
     @property
     def num_bytes(self) -> int:
-        """What it takes in memory."""
+        """The memory that it takes."""
         return OVERHEAD + len(self.text) + sum(map(len, (self.uri, self.path, self.language, self.workspace)))
 
 
 class Documents:
-    """Open documents by uri, bounded in number and size (bytes), and by what the ``share`` has for all of them."""
+    """Open documents by uri: at most ``max_documents``, each of at most ``max_bytes``, all charged to ``share``."""
 
     def __init__(self, *, max_documents: int, max_bytes: int, share: Share | None = None) -> None:
         self._share = share or UNBOUNDED.share()
@@ -40,21 +40,21 @@ class Documents:
         return len(self._documents)
 
     def listed(self) -> tuple[OpenDocument, ...]:
-        """What is open, and in which version."""
+        """Return the uri and version of every open document."""
         return tuple(OpenDocument(document.uri, document.version) for document in self._documents.values())
 
     def __contains__(self, uri: str) -> bool:
         return uri in self._documents
 
     def opened(self) -> tuple[Open, ...]:
-        """The messages that would open everything as it is now."""
+        """Return the messages that would open all documents in their present state."""
         return tuple(
             Open(uri, document.text.decode(), document.version, document.path, document.language, document.workspace)
             for uri, document in self._documents.items()
         )
 
     def open(self, opened: Open) -> None:
-        """Open a document or replace it; raises ServiceError ``too_large`` or ``overloaded``."""
+        """Open a document, or replace it. Raises ServiceError ``too_large`` or ``overloaded``."""
         text = bytearray(opened.text.encode())
         self._check_size(opened.uri, len(text))
         if opened.uri not in self._documents and len(self._documents) >= self._max_documents:
@@ -67,9 +67,9 @@ class Documents:
     def change(self, change: Change) -> None:
         """Apply a change.
 
-        A change that cannot be applied closes the document, because nobody knows what the client has now; it has to
-        open it again. Raises ServiceError ``unknown_document``, ``wrong_version``, ``bad_request``, ``too_large``,
-        ``overloaded``.
+        A change that cannot be applied closes the document, because its text no longer agrees with the client's; the
+        client has to open it again. Raises ServiceError ``unknown_document``, ``wrong_version``, ``bad_request``,
+        ``too_large`` or ``overloaded``.
         """
         document = self._find(change.uri)
         before = document.num_bytes
@@ -86,17 +86,17 @@ class Documents:
         document.version = change.version
 
     def close(self, uri: str) -> None:
-        """Forget a document, where it is open."""
+        """Close a document; does nothing where it is not open."""
         if (document := self._documents.pop(uri, None)) is not None:
             self._share.take(-document.num_bytes)
 
     def close_all(self) -> None:
-        """Forget every document."""
+        """Close every document."""
         self._documents.clear()
         self._share.give_back()
 
     def get(self, uri: str, version: int) -> Document:
-        """A document in just that version; raises ServiceError ``unknown_document`` or ``wrong_version``."""
+        """Return a document in exactly that version. Raises ServiceError ``unknown_document`` or ``wrong_version``."""
         document = self._find(uri)
         if document.version != version:
             raise ServiceError("wrong_version", f"the document is open in version {document.version}, not {version}")
@@ -113,7 +113,10 @@ class Documents:
 
 
 def apply(text: bytearray, edits: Sequence[Edit]) -> None:
-    """Apply edits one after the other; raises ServiceError ``bad_request`` at the first that does not fit."""
+    """Apply edits to ``text`` in place, one after the other.
+
+    Raises ServiceError ``bad_request`` at the first edit that is out of range or splits a character.
+    """
     for edit in edits:
         if not 0 <= edit.start <= edit.end <= len(text):
             raise ServiceError("bad_request", f"edit {edit.start}..{edit.end} lies outside {len(text)} bytes")

@@ -1,4 +1,7 @@
-"""The frames between the server process and its model worker: a length, then one message in MessagePack."""
+"""The frames between the server process and its model worker.
+
+A frame is the length of its body (four bytes, big-endian) and the body: one message in MessagePack.
+"""
 
 import asyncio
 import struct
@@ -13,14 +16,14 @@ LENGTH = struct.Struct(">I")
 
 
 class Frame(msgspec.Struct, frozen=True, tag=True):
-    """What every frame has in common: its name."""
+    """The base of all frames: the body carries the name of its class."""
 
 
 # --- to the worker
 
 
 class Setup(Frame, frozen=True):
-    """The first frame: the factory of the engine (``module:function``) and what it is called with."""
+    """The first frame: the factory of the engine (``module:function``) and its settings."""
 
     engine: str
     model: str
@@ -31,7 +34,7 @@ class Setup(Frame, frozen=True):
 
 
 class Start(Frame, frozen=True):
-    """Fill a request; ``document`` names the context that is kept for later ones."""
+    """Fill a request. ``document`` names the cached context that later requests can use again."""
 
     id: int
     document: str
@@ -40,7 +43,7 @@ class Start(Frame, frozen=True):
 
 
 class Stop(Frame, frozen=True):
-    """Take no further step of a request."""
+    """Stop a request before its next step."""
 
     id: int
 
@@ -51,33 +54,33 @@ ToWorker = Setup | Start | Stop
 
 
 class Loading(Frame, frozen=True):
-    """How far the model is loaded, 0..1, in coarse stages."""
+    """Reports progress while the model is loaded: ``fraction`` (0..1) grows in coarse stages."""
 
     fraction: float
     detail: str
 
 
 class Ready(Frame, frozen=True):
-    """The engine is there."""
+    """The engine is loaded."""
 
     model: str
 
 
 class Failed(Frame, frozen=True):
-    """The engine cannot be had, and trying again would not help."""
+    """The engine cannot be loaded, and another attempt would not help."""
 
     message: str
 
 
 class Stepped(Frame, frozen=True):
-    """One denoising step was taken; ``snapshot`` is there where it was asked for."""
+    """The worker took one denoising step; ``snapshot`` is None unless the request asked for snapshots."""
 
     id: int
     snapshot: Snapshot | None
 
 
 class Done(Frame, frozen=True):
-    """The end of a request, after ``busy_s`` of work and ``steps`` steps."""
+    """A request has its result, after ``busy_s`` seconds of work and ``steps`` steps."""
 
     id: int
     busy_s: float
@@ -86,7 +89,7 @@ class Done(Frame, frozen=True):
 
 
 class Refused(Frame, frozen=True):
-    """A request that cannot be served."""
+    """A request failed, because it is invalid or the engine failed."""
 
     id: int
     busy_s: float
@@ -96,7 +99,7 @@ class Refused(Frame, frozen=True):
 
 
 class Stopped(Frame, frozen=True):
-    """A request was given up as asked."""
+    """A request was stopped, as ``Stop`` asked."""
 
     id: int
     busy_s: float
@@ -111,13 +114,13 @@ FROM_WORKER: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromW
 
 
 def encode(message: ToWorker | FromWorker) -> bytes:
-    """The frame of a message."""
+    """Return the frame of a message."""
     body = msgspec.msgpack.encode(message)
     return LENGTH.pack(len(body)) + body
 
 
 def read(stream: BinaryIO) -> bytes | None:
-    """The body of the next frame, None at the end of the stream (a frame that is cut off included)."""
+    """Return the body of the next frame; None at the end of the stream or where the frame is cut off."""
     head = stream.read(LENGTH.size)
     if len(head) < LENGTH.size:
         return None
@@ -127,7 +130,7 @@ def read(stream: BinaryIO) -> bytes | None:
 
 
 async def receive(stream: asyncio.StreamReader) -> bytes | None:
-    """The body of the next frame, None at the end of the stream (a frame that is cut off included)."""
+    """Return the body of the next frame; None at the end of the stream or where the frame is cut off."""
     try:
         (size,) = LENGTH.unpack(await stream.readexactly(LENGTH.size))
         return await stream.readexactly(size)

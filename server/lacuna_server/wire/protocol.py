@@ -275,12 +275,12 @@ ServerMessage = Welcome | Progress | Step | Result | Status | Error | Goodbye
 
 
 def encode(message: ClientMessage | ServerMessage, subprotocol: str) -> str | bytes:
-    """One frame: text for the JSON subprotocol, bytes for MessagePack."""
+    """Return the frame of a message: text for the JSON subprotocol, bytes for MessagePack."""
     return msgspec.msgpack.encode(message) if subprotocol == MSGPACK else msgspec.json.encode(message).decode()
 
 
 def decode_client(frame: str | bytes) -> ClientMessage:
-    """A client's message: text is JSON, bytes are MessagePack. Raises ServiceError ``bad_message``."""
+    """Decode a client's message: text is JSON, bytes are MessagePack. Raises ServiceError ``bad_message``."""
     return _decode(frame, _CLIENT_JSON, _CLIENT_MSGPACK)
 
 
@@ -293,9 +293,9 @@ class Addressed(msgspec.Struct, frozen=True):
 
 
 def addressed(frame: str | bytes) -> Addressed:
-    """What a frame that ``decode_client`` refused was about, so that the refusal can name it."""
+    """Return type, id and uri of a frame that ``decode_client`` refused, so that the refusal can name them."""
     try:
-        # The standard library reads lone surrogates, which JavaScript puts where half a character was deleted.
+        # The standard library accepts lone surrogates; JavaScript leaves them where half a character was deleted.
         found = msgspec.convert(json.loads(frame) if isinstance(frame, str) else _ANY.decode(frame), Addressed)
         f"{found.id}{found.uri}".encode()
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -304,7 +304,7 @@ def addressed(frame: str | bytes) -> Addressed:
 
 
 def decode_server(frame: str | bytes) -> ServerMessage:
-    """A server's message: text is JSON, bytes are MessagePack. Raises ServiceError ``bad_message``."""
+    """Decode a server's message: text is JSON, bytes are MessagePack. Raises ServiceError ``bad_message``."""
     return _decode(frame, _SERVER_JSON, _SERVER_MSGPACK)
 
 

@@ -1,6 +1,6 @@
-"""The page that describes the websocket protocol, generated from the messages' structs and docstrings.
+"""Generates the page that describes the websocket protocol, from the message structs and their docstrings.
 
-``python -m lacuna_server.wire.protocol_page > server/PROTOCOL.md`` writes the copy that is kept beside the code.
+``python -m lacuna_server.wire.protocol_page > server/PROTOCOL.md`` writes the copy that the repository holds.
 """
 
 import inspect
@@ -23,7 +23,7 @@ _ERROR = re.compile(r'^    "(\w+)",  # (.+)$', re.MULTILINE)
 
 @cache
 def markdown() -> str:
-    """The whole page."""
+    """Return the whole page in Markdown."""
     client, server = get_args(protocol.ClientMessage), get_args(protocol.ServerMessage)
     lines = [
         "# The websocket protocol of Lacuna",
@@ -50,7 +50,7 @@ def markdown() -> str:
 
 
 def html() -> str:
-    """The page for a browser."""
+    """Return the page in HTML."""
     body = _HEADING.sub(
         lambda found: f'<h3 id="{found[1].lower()}">{found[1]}</h3>', MarkdownIt().enable("table").render(markdown())
     )
@@ -62,18 +62,18 @@ def html() -> str:
 
 
 def errors() -> dict[str, str]:
-    """What every error code means, as the comments beside them say."""
+    """Return the meaning of every error code, taken from the comments in ``protocol``."""
     return dict(_ERROR.findall(inspect.getsource(protocol)))
 
 
 def structs() -> list[type[msgspec.Struct]]:
-    """Everything that the page describes."""
+    """Return all structs that the page describes."""
     messages = (*get_args(protocol.ClientMessage), *get_args(protocol.ServerMessage))
     return [*messages, *_parts(messages)]
 
 
 def _struct(struct: type[msgspec.Struct]) -> Iterator[str]:
-    """Its docstring, which explains every field, then the fields with their types."""
+    """Yield the section of a struct: its docstring, which explains every field, and the table of its fields."""
     tag = struct.__struct_config__.tag
     yield from (f"### `{tag}`" if tag else f"### {struct.__name__}", "")
     yield from _prose(inspect.getdoc(struct) or "")
@@ -96,7 +96,7 @@ def _marked(text: str) -> str:
 
 
 def _type(annotation: Any) -> str:
-    """A type as a reader of any language understands it."""
+    """Return the name of a type in words that are not specific to Python."""
     if get_origin(annotation) is Annotated:
         return _type(get_args(annotation)[0])
     if get_origin(annotation) is Literal:
@@ -120,7 +120,7 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
 
 
 def _parts(messages: tuple[type[msgspec.Struct], ...]) -> list[type[msgspec.Struct]]:
-    """The structs that messages are made of, each behind the first that has it."""
+    """Return the structs that occur in the fields of messages, in order of first occurrence."""
     found: dict[type[msgspec.Struct], None] = {}
     for message in messages:
         for field in msgspec.structs.fields(message):

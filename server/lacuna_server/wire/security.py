@@ -1,4 +1,7 @@
-"""What keeps the service to this machine unless there is a token, and how fast clients may talk."""
+"""Security checks of the configuration, and the rate limit of clients.
+
+A service that other machines can reach has to have a token.
+"""
 
 import ipaddress
 import time
@@ -8,7 +11,10 @@ from lacuna_server.wire.protocol import ServiceError
 
 
 def check_config(config: ServerConfig) -> None:
-    """Raises ConfigError where the service would be open to others without a token, or TLS cannot be had."""
+    """Check a configuration.
+
+    Raises ConfigError where other machines could use the service without a token, or where TLS cannot be set up.
+    """
     if not is_loopback(config.host) and not config.token:
         raise ConfigError(f"listening on {config.host} needs a token, because others can reach it: use --token-file")
     if bool(config.cert) != bool(config.key):
@@ -18,13 +24,13 @@ def check_config(config: ServerConfig) -> None:
 
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(config.cert, config.key)
-        except OSError as error:  # SSLError is one
+        except OSError as error:  # the base class of SSLError
             reason = error.strerror or error
             raise ConfigError(f"TLS with {config.cert} and {config.key} cannot be had: {reason}") from None
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """Return whether only this machine can reach a host: a loopback address or ``localhost``."""
     if host == "localhost":
         return True
     try:
@@ -34,7 +40,7 @@ def is_loopback(host: str) -> bool:
 
 
 class RateLimit:
-    """Lets through ``per_second`` messages on average and as many at once, by the monotonic clock."""
+    """A token bucket: admits ``per_second`` messages on average and as many in a burst."""
 
     def __init__(self, per_second: int) -> None:
         self._per_second = per_second
@@ -42,7 +48,7 @@ class RateLimit:
         self._then = time.monotonic()
 
     def check(self) -> None:
-        """Count one message; raises ServiceError ``rate_limited``."""
+        """Count one message. Raises ServiceError ``rate_limited`` where there are too many."""
         now = time.monotonic()
         self._left = min(self._per_second, self._left + (now - self._then) * self._per_second)
         self._then = now

@@ -1,4 +1,4 @@
-"""What clients make the service hold in memory: bounded for all together, and so that nobody can take it all."""
+"""Bounds the memory that clients occupy: for all of them together, and so that none can take it all."""
 
 import sys
 
@@ -10,8 +10,8 @@ RETRY_MS = 2000
 class Pool:
     """``size`` bytes for all clients.
 
-    A share may hold as much as is then left. Half of the pool is for this user's own clients, who send the token: the
-    others, who may be anybody on this machine, cannot keep them out.
+    A share may hold at most as many bytes as then remain free. Half of the pool is reserved for clients that send the
+    token, so that other users of this machine cannot keep this user's own clients out.
     """
 
     def __init__(self, size: int) -> None:
@@ -19,12 +19,15 @@ class Pool:
         self.held = 0
 
     def share(self, *, trusted: bool = False) -> "Share":
-        """A part that has nothing yet."""
+        """Return an empty share; only ``trusted`` ones may use the reserved half."""
         return Share(self, self.size if trusted else self.size // 2)
 
 
 class Share:
-    """The bytes that one client, or one thing of theirs, holds of a pool; with all others never more than ``limit``."""
+    """The bytes of a pool that one client, or one of its buffers, holds.
+
+    It takes no more once all shares of the pool together would hold more than ``limit``.
+    """
 
     def __init__(self, pool: Pool, limit: int) -> None:
         self._pool = pool
@@ -32,7 +35,10 @@ class Share:
         self.held = 0
 
     def take(self, num_bytes: int) -> None:
-        """Hold more, or less where it is negative; raises ServiceError ``overloaded`` and changes nothing."""
+        """Add ``num_bytes`` to what the share holds; a negative number gives bytes back.
+
+        Raises ServiceError ``overloaded``, and then nothing has changed.
+        """
         left = self._limit - self._pool.held - num_bytes
         if num_bytes > 0 and self.held + num_bytes > left:
             held = f"all clients together hold {self._pool.held} of {self._pool.size} bytes"
@@ -41,7 +47,7 @@ class Share:
         self._pool.held += num_bytes
 
     def give_back(self) -> None:
-        """Hold nothing."""
+        """Give all bytes back."""
         self.take(-self.held)
 
 

@@ -1,4 +1,4 @@
-"""The model process and its queue: which request is stepped next, what becomes of each.
+"""The model process and the scheduler that feeds it.
 
-``main`` runs in the process, all else on the service's side. It may import ``wire``.
+``main`` runs in the model process, all other modules in the server process. It may import ``wire``.
 """

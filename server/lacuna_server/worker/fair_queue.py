@@ -1,4 +1,4 @@
-"""The order of the waiting: sessions take turns, and each session's newest document comes first."""
+"""The queue of waiting requests: sessions take turns, and each session's newest document comes first."""
 
 import itertools
 from collections import OrderedDict
@@ -8,7 +8,7 @@ from lacuna_server.worker.tickets import Ticket
 
 
 class FairQueue:
-    """Waiting tickets; a session's turn ends when one of its tickets is taken."""
+    """Waiting tickets. A session's turn ends when one of its tickets is taken."""
 
     def __init__(self) -> None:
         self._sessions: OrderedDict[str, list[Ticket]] = OrderedDict()
@@ -17,15 +17,15 @@ class FairQueue:
         return sum(map(len, self._sessions.values()))
 
     def of_session(self, session: str) -> tuple[Ticket, ...]:
-        """A session's tickets, oldest first."""
+        """Return a session's tickets, oldest first."""
         return tuple(self._sessions.get(session, ()))
 
     def put(self, ticket: Ticket) -> None:
-        """Add a ticket as its session's newest; a session that had none comes last."""
+        """Add a ticket as its session's newest. A session that had no ticket goes to the end of the queue."""
         self._sessions.setdefault(ticket.session, []).append(ticket)
 
     def remove(self, ticket: Ticket) -> bool:
-        """Take a ticket out of the line; False where it does not stand in it."""
+        """Remove a ticket; return False where it is not in the queue."""
         line = self._sessions.get(ticket.session, [])
         if ticket not in line:
             return False
@@ -35,7 +35,7 @@ class FairQueue:
         return True
 
     def take(self, busy: Container[tuple[str, str]]) -> Ticket | None:
-        """The next ticket whose key is not ``busy``; its session goes to the end of the line."""
+        """Remove and return the next ticket whose key is not ``busy``; its session goes to the end of the queue."""
         for session, line in self._sessions.items():
             for ticket in _newest_document_first(line):
                 if ticket.key not in busy:
@@ -45,12 +45,12 @@ class FairQueue:
         return None
 
     def __iter__(self) -> Iterator[Ticket]:
-        """All tickets in the order in which they would be taken if no more came and no key were busy."""
+        """Iterate over all tickets in the order they would be taken if none were added and no key were busy."""
         for turn in itertools.zip_longest(*map(_newest_document_first, self._sessions.values())):
             yield from (ticket for ticket in turn if ticket is not None)
 
 
 def _newest_document_first(line: list[Ticket]) -> list[Ticket]:
-    """A session's tickets, those of the document asked for last first; for one document they keep their order."""
+    """Return a session's tickets, grouped by document: the last requested first, each group in order of arrival."""
     keys = dict.fromkeys(ticket.key for ticket in reversed(line))
     return [ticket for key in keys for ticket in line if ticket.key == key]

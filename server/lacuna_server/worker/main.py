@@ -1,4 +1,4 @@
-"""The model worker, a process of its own: interleaves the requests it is given, one denoising step at a time."""
+"""The model worker, a separate process: interleaves its requests, one denoising step at a time."""
 
 import gc
 import os
@@ -33,22 +33,22 @@ from lacuna_server.wire.frames import (
 )
 from lacuna_server.worker import streams
 
-IDLE_S = 5.0  # without a request, until memory is given back: that takes some tenths of a second
+IDLE_S = 5.0  # without a request, before free memory goes back to the system: that takes some tenths of a second
 
 Stream = Generator[Snapshot, None, InfillResult]
 Report = Callable[[float, str], None]
 
 
 class StepwiseEngine(Protocol):
-    """What the worker needs of an engine."""
+    """The part of an engine that the worker uses."""
 
     def stream(self, request: InfillRequest, *, document: str) -> Stream:
-        """A generator that yields after each denoising step and returns the result; closing it ends the work."""
+        """Return a generator that yields after each denoising step and returns the result; closing it ends the work."""
         ...
 
 
 def load_engine(setup: Setup, report: Report) -> StepwiseEngine:
-    """The engine with a model of the registry; raises LacunaError where it cannot be loaded."""
+    """Load the engine with the model that ``setup`` names. Raises LacunaError where that fails."""
     report(0.0, "loading torch")
     from lacuna_model.engine import Engine
 
@@ -58,7 +58,7 @@ def load_engine(setup: Setup, report: Report) -> StepwiseEngine:
 
 @dataclass(slots=True)
 class Work:
-    """A request under way, with the seconds and steps it has taken."""
+    """A running request, with the seconds and steps it has taken so far."""
 
     id: int
     stream: Stream
@@ -68,7 +68,7 @@ class Work:
 
 
 class Worker:
-    """Takes one step of each request in turn and looks at what has arrived between any two steps."""
+    """Takes one step of each request in turn, and handles arrived messages before each step."""
 
     def __init__(
         self,
@@ -85,13 +85,13 @@ class Worker:
         self._turns: deque[Work] = deque()
 
     def run(self) -> None:
-        """Work until the other end of the pipe is closed."""
+        """Work until the server closes its end of the pipe."""
         while self._take_in():
             if self._turns:
                 self._step(self._turns.popleft())
 
     def _take_in(self) -> bool:
-        """Handle what has arrived, waiting for it where there is nothing to do; False at the end."""
+        """Handle all messages that have arrived; wait for one while no request runs. Return False at the end."""
         while True:
             try:
                 body = self._inbox.get(block=False) if self._turns else self._await()
@@ -107,7 +107,7 @@ class Worker:
                     self._stop(id)
 
     def _await(self) -> bytes | None:
-        """What arrives next, while there is nothing to do; after a while memory is given back that is not in use."""
+        """Wait for a message while no request runs; after ``IDLE_S`` seconds give free memory back to the system."""
         try:
             return self._inbox.get(timeout=IDLE_S)
         except queue.Empty:
@@ -129,7 +129,7 @@ class Worker:
             snapshot = next(work.stream)
         except StopIteration as end:
             ending = end.value
-        except Exception as error:  # one request's fault must not end the others
+        except Exception as error:  # an error in one request must not end the others
             ending = error
         work.busy_s += time.monotonic() - began
         if ending is None:
@@ -146,18 +146,18 @@ class Worker:
             self._log(ending)
 
     def _log(self, error: Exception) -> None:
-        """The traceback on stderr; the exception's own words, which may quote code, only where that is allowed."""
+        """Print a traceback on stderr. The exception's message may quote code: it is shown only if ``log_code``."""
         words = str(error) if self._log_code else "(set log_code to see its message)"
         trace = "".join(traceback.format_tb(error.__traceback__))
         print(f"{trace}{type(error).__name__}: {words}", file=sys.stderr, flush=True)
 
 
 def main() -> None:
-    """Speak frames on stdin and stdout until stdin ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the server, which then ends this
+    """Read frames from stdin and write frames to stdout, until stdin ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the server, which ends this process
     requests = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
-    # What a library prints must not get between the frames, nor a compiler that it starts read them.
+    # A library may print to stdout, and a compiler that it starts may read stdin: neither may touch the frames.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), sys.stdin.fileno())
@@ -181,14 +181,14 @@ def main() -> None:
     except (LacunaError, ImportError, AttributeError, ValueError) as error:
         send(Failed(str(error)))
         return
-    # What stays for good is not looked through again: a full collection took up to 0.9 s of a request's time.
+    # The loaded model stays for good: without this, full collections scan it, which can take 0.9 s.
     gc.freeze()
     send(Ready(setup.model))
     Worker(engine, inbox, send, log_code=setup.log_code).run()
 
 
 def _pump(stream: BinaryIO, inbox: "queue.SimpleQueue[bytes | None]") -> None:
-    """Read frames as they come, so that the server never waits for a step to end."""
+    """Read frames as they arrive, so that the server never waits for the end of a step."""
     while True:
         body = frames.read(stream)
         inbox.put(body)

@@ -1,4 +1,4 @@
-"""The server's side of the model worker: starts the process, hears it, and starts it again when it crashes."""
+"""The server's side of the model worker: starts the process, receives its frames, and restarts it after a crash."""
 
 import asyncio
 import contextlib
@@ -14,55 +14,54 @@ from lacuna_server.wire.frames import Failed, FromWorker, Ready, Setup, ToWorker
 
 log = structlog.get_logger(__name__)
 
-# Loading that failed so often in a row will not succeed the next time either.
+# After so many failed starts in a row there is no further attempt.
 MAX_FAILED_STARTS = 3
-# The first restart is at once, the pause before each further one twice that before, until a process has been ready for
-# a calm while.
+# The first restart is immediate. The pause doubles before each further one, until a process has been ready for CALM_S.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 MAX_DOUBLINGS = 10
 CALM_S = 60.0
-# How long a worker that has closed its output may take to end.
+# The time in which a worker that has closed its output has to end.
 GRACE_S = 2.0
-# Documents' keys and values go back to the system when they are dropped. Left to itself glibc soon takes even these
-# from its heap, which then grew by another 12 % over 14 documents (0.4 % with this).
+# With this, glibc maps the keys and values of each document separately, so that they go back to the system when they
+# are dropped. By default glibc soon allocates them on its heap, which then grows by 12 % over 14 documents (not 0.4 %).
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(8 * 1024 * 1024)}
 
 
 class Listener(Protocol):
-    """Who is told what the worker says and what becomes of it."""
+    """Receives the worker's messages and learns when it crashes or fails."""
 
     def heard(self, message: FromWorker) -> None:
-        """The worker has sent a message."""
+        """Handle a message of the worker."""
         ...
 
     def crashed(self, detail: str) -> None:
-        """The worker's process ended with all it was working on; another is being started."""
+        """Handle a crash: the process ended and its requests are lost; another process is started."""
         ...
 
     def failed(self, detail: str) -> None:
-        """There is no worker, and there will be none unless it is started again."""
+        """Handle the final failure: no worker runs, and none is started until ``start`` is called again."""
         ...
 
 
 class WorkerProcess:
-    """One model worker at a time, kept alive until it is stopped."""
+    """Keeps one model worker running until it is stopped."""
 
     def __init__(self, setup: Setup, listener: Listener, *, load_timeout_s: float = 0.0) -> None:
-        """A process that loads and says nothing for ``load_timeout_s`` is ended (0: never)."""
+        """A process that sends nothing for ``load_timeout_s`` seconds while it loads is killed (0: never)."""
         self._setup = setup
         self._listener = listener
         self._load_timeout_s = load_timeout_s
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
         self._ready_since: float | None = None
-        self._num_ends = 0  # since the last process that was ready for a calm while
+        self._num_ends = 0  # since the last process that was ready for CALM_S
         self._next_start = 0.0
         self.last_heard = time.monotonic()
         self.num_crashes = 0
 
     @property
     def pid(self) -> int | None:
-        """The process that runs now."""
+        """The id of the running process."""
         return self._process.pid if self._process is not None else None
 
     def start(self) -> None:
@@ -70,13 +69,13 @@ class WorkerProcess:
         self._task = asyncio.create_task(self._keep_running())
 
     def send(self, message: ToWorker) -> None:
-        """Hand a message to the process; one that has just ended loses it, and ``crashed`` follows."""
+        """Send a message to the process. If the process has just ended the message is lost, and ``crashed`` follows."""
         assert self._process is not None
         assert self._process.stdin is not None
         self._process.stdin.write(frames.encode(message))
 
     def kill(self) -> None:
-        """End the process at once; it counts as crashed."""
+        """Kill the process; this counts as a crash."""
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
@@ -99,7 +98,7 @@ class WorkerProcess:
                 detail = f"the model process ended with code {self._code()}"
             except TimeoutError:
                 detail = f"the model process said nothing for {self._load_timeout_s:g} s while it loaded the model"
-            except Exception as error:  # on this side: unheard, the process would leave all that wait without an answer
+            except Exception as error:  # a fault on this side: without a restart no waiting request would be answered
                 detail, fault = "the model process was not understood", error
             pause_s = self._pause()
             if isinstance(last, Failed):
@@ -113,7 +112,7 @@ class WorkerProcess:
             log.error("worker_crashed", code=self._code(), detail=detail, pause_s=pause_s, exc_info=fault)
 
     def _pause(self) -> float:
-        """How long to wait before the next start, now that the process has ended."""
+        """Count an ended process, and return the seconds to wait before the next start."""
         now = time.monotonic()
         if self._ready_since is not None and now - self._ready_since > CALM_S:
             self._num_ends = 0
@@ -125,11 +124,11 @@ class WorkerProcess:
         return pause_s
 
     async def _run_once(self) -> Ready | Failed | None:
-        """Run one process to its end; whether it became ready, said that it cannot, or neither.
+        """Run one process to its end. Return its Ready or Failed message, or None where it sent neither.
 
-        Raises TimeoutError where it says nothing for too long while it loads.
+        Raises TimeoutError where it sends nothing for too long while it loads.
         """
-        # As this process was started, and never from the current folder: a workspace has its own json.py.
+        # Isolated as this process is, and never importing from the current folder: a workspace may have a json.py.
         isolation = "-I" if sys.flags.isolated else "-P"
         self._process = process = await asyncio.create_subprocess_exec(
             *(sys.executable, isolation, "-m", "lacuna_server.worker.main"),
@@ -150,7 +149,7 @@ class WorkerProcess:
                     self._ready_since = self.last_heard
                 if not isinstance(message, Failed):
                     self._listener.heard(message)
-            # It is ending by itself: ``kill`` would reap it before asyncio does, and what it ended with were lost.
+            # The process ends by itself. ``kill`` would reap it before asyncio does, and its exit code would be lost.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), GRACE_S)
         finally:
@@ -160,7 +159,7 @@ class WorkerProcess:
         return said
 
     async def _receive(self, stream: asyncio.StreamReader, *, loading: bool) -> bytes | None:
-        """The next frame, None at the end; raises TimeoutError where a load hangs."""
+        """Return the next frame, None at the end. Raises TimeoutError where loading hangs."""
         async with asyncio.timeout(self._load_timeout_s or None if loading else None):
             return await frames.receive(stream)
 

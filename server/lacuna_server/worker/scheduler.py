@@ -1,4 +1,4 @@
-"""Which request the model worker gets next, and what becomes of each: bounded, fair, cancellable, never silent."""
+"""Schedules requests for the model worker: bounded queues, fair turns, cancellation, and an answer for each request."""
 
 import asyncio
 import itertools
@@ -17,7 +17,7 @@ from lacuna_server.worker.tickets import Ticket, Waiting
 
 __all__ = ["Finished", "Scheduler", "Ticket", "Waiting"]
 
-# The share of the latest request in the mean service time, and that time before any was measured.
+# The weight of the latest request in the mean service time, and the value of that mean before the first request.
 SMOOTHING = 0.2
 FIRST_SERVICE_S = 1.0
 SHORTEST_RETRY_MS = 100
@@ -26,9 +26,10 @@ TELL_S = 0.1
 
 
 class Finished(msgspec.Struct, frozen=True):
-    """What observers are told of every request: a result's status or an error's code, and what it took.
+    """The report on an ended request, for observers.
 
-    ``waited_s`` is the time in the queue, ``busy_s`` the worker's time and ``steps`` the denoising steps it took.
+    ``outcome`` is the status of its result or the code of its error. ``waited_s`` is the time in the queue, ``busy_s``
+    the worker's time and ``steps`` the number of denoising steps.
     """
 
     outcome: str
@@ -39,17 +40,17 @@ class Finished(msgspec.Struct, frozen=True):
 
 
 class WorkerLink(Protocol):
-    """What the scheduler needs of the worker; the worker tells ``heard``, ``crashed`` and ``failed`` in turn."""
+    """The part of the worker that the scheduler uses. The worker calls back ``heard``, ``crashed`` and ``failed``."""
 
     def send(self, message: ToWorker) -> None:
-        """Hand a message to the worker."""
+        """Send a message to the worker."""
         ...
 
 
 class Scheduler:
-    """Holds the requests that wait, and gives the worker as many as it may interleave.
+    """Holds the waiting requests, and gives the worker as many as it may interleave (``max_active``).
 
-    ``observers`` are called with what became of each request that was accepted.
+    ``observers`` are called at the end of each accepted request, except for those with ``encode_only``.
     """
 
     def __init__(self, config: ServerConfig) -> None:
@@ -70,7 +71,7 @@ class Scheduler:
         self._telling: asyncio.TimerHandle | None = None
 
     def attach(self, worker: WorkerLink) -> None:
-        """Use this worker; to be called once, before the first request."""
+        """Use this worker. Call it once, before the first request."""
         self._worker = worker
 
     def submit(
@@ -86,8 +87,9 @@ class Scheduler:
         """Queue a request; its deadline counts from now.
 
         Requests with the same ``session`` and ``document`` share cached context and never run at the same time:
-        ``supersede`` drops the older ones, else the new one waits. ``snapshots`` asks for the canvas after each step.
-        Raises ServiceError ``overloaded``, ``shutting_down``, ``model_failed``, and ``loading`` without ``wait``.
+        ``supersede`` drops the older ones, otherwise the new one waits. ``snapshots`` asks for the canvas after each
+        step. Raises ServiceError ``overloaded``, ``shutting_down`` or ``model_failed``; without ``wait`` also
+        ``loading``.
         """
         self._admit(wait)
         if supersede:
@@ -102,7 +104,7 @@ class Scheduler:
         return ticket
 
     def status(self) -> Status:
-        """Model and queue as they are now; sessions and documents are filled in by the service."""
+        """Return the state of model and queue; the service fills in sessions and documents."""
         return Status(
             model=self._config.model,
             state=self._state,
@@ -113,12 +115,15 @@ class Scheduler:
         )
 
     def silent_s(self, last_heard: float) -> float:
-        """For how long the worker, last heard at that monotonic instant, has had work and said nothing."""
+        """Return the seconds for which the worker has had work and sent nothing.
+
+        ``last_heard`` is the monotonic time of its last message.
+        """
         begun = [ticket.started for ticket in self._running.values() if ticket.started is not None]
         return time.monotonic() - max(last_heard, min(begun)) if begun else 0.0
 
     async def close(self, grace_s: float) -> None:
-        """Take no more requests; those that wait are told ``shutting_down``, those that run after ``grace_s``."""
+        """Take no more requests. Refuse waiting ones with ``shutting_down``, running ones after ``grace_s`` seconds."""
         self._closing = True
         for ticket in list(self._queue):
             self._drop(ticket, ServiceError("shutting_down", "the service is ending"))
@@ -130,10 +135,10 @@ class Scheduler:
         except TimeoutError:
             self._lose_running(ServiceError("shutting_down", "the service ended before the request did"))
 
-    # --- what the worker tells
+    # --- calls of the worker
 
     def heard(self, message: FromWorker) -> None:
-        """The worker has sent a message."""
+        """Handle a message of the worker."""
         match message:
             case Loading(fraction=fraction, detail=detail):
                 self._fraction, self._detail = fraction, detail
@@ -148,22 +153,22 @@ class Scheduler:
         self._dispatch()
 
     def crashed(self, detail: str) -> None:
-        """The worker ended with all it was working on; another is being started."""
+        """Handle a crash: the running requests end with ``worker_crashed``; another worker is being started."""
         self._state, self._fraction, self._detail = "restarting", 0.0, detail
         self._lose_running(ServiceError("worker_crashed", f"{detail}; it was working on this"))
         self._dispatch()
 
     def again(self) -> None:
-        """There was no worker, and one is being started."""
+        """Note that a worker is being started after a final failure."""
         self._state, self._fraction, self._detail = "loading", 0.0, ""
 
     def failed(self, detail: str) -> None:
-        """There is no worker, and there will be none unless one is asked for."""
+        """Handle the worker's final failure: waiting requests end with ``model_failed``."""
         self._state, self._fraction, self._detail = "failed", 0.0, detail
         for ticket in list(self._queue):
             self._drop(ticket, ServiceError("model_failed", detail))
 
-    # --- coming in
+    # --- admission
 
     def _admit(self, wait: bool) -> None:
         if self._closing:
@@ -179,7 +184,7 @@ class Scheduler:
         waiting, own = len(self._queue), len(self._queue.of_session(session))
         if waiting < config.max_queued and own < config.max_queued_per_session:
             return
-        # By then half of what waits now has been served, as far as the mean of the last requests can tell.
+        # The estimated time, by the mean service time, until half of the waiting requests are served.
         retry_ms = max(SHORTEST_RETRY_MS, round(self._mean_service_s * waiting / 2 * 1e3))
         whose = f"{own} of them of this session" if waiting < config.max_queued else "as many as may"
         raise ServiceError("overloaded", f"{waiting} requests are waiting, {whose}", retry_ms)
@@ -190,10 +195,10 @@ class Scheduler:
             if ticket.key == key:
                 self._drop(ticket, ServiceError("superseded", "a newer request for the document took its place"))
 
-    # --- going to work
+    # --- dispatch
 
     def _dispatch(self) -> None:
-        """Give the worker what it has room for, and soon tell the others how long the line before them is."""
+        """Give the worker as many requests as it has room for, and soon tell the others their place in the queue."""
         while self._worker is not None and self._state == "ready" and len(self._running) < self._config.max_active:
             ticket = self._queue.take({running.key for running in self._running.values()})
             if ticket is None:
@@ -203,7 +208,7 @@ class Scheduler:
             self._telling = asyncio.get_running_loop().call_later(TELL_S, self._tell_places)
 
     def _tell_places(self) -> None:
-        """Now and then, not at every change: each change may move everybody."""
+        """Tell every waiting ticket its place: at most every ``TELL_S`` seconds, because one change may move all."""
         self._telling = None
         for place, ticket in enumerate(self._queue):
             loading = Waiting("loading", place, self._fraction)
@@ -221,13 +226,13 @@ class Scheduler:
         worker.send(Start(ticket.id, "\0".join(ticket.key), request, ticket.snapshots))
         ticket.tell(Waiting("running"))
 
-    # --- coming to an end
+    # --- ends of requests
 
     def _withdraw(self, ticket: Ticket) -> None:
         self._drop(ticket, ServiceError("cancelled", "the client cancelled the request"))
 
     def _drop(self, ticket: Ticket, why: ServiceError) -> None:
-        """End a ticket at once; one that runs keeps its place until the worker has taken its last step."""
+        """End a ticket at once. A running one counts as active until the worker has stopped it."""
         if ticket.ended:
             return
         if self._queue.remove(ticket):
@@ -236,12 +241,12 @@ class Scheduler:
         elif ticket.id in self._running:
             self._stop_timer(ticket)
             ticket.end(why)
-            self._dropped[ticket.id] = why  # what it has cost is known once the worker has stopped
+            self._dropped[ticket.id] = why  # its cost is known once the worker has stopped
             if self._worker is not None:
                 self._worker.send(Stop(ticket.id))
 
     def _expire(self, ticket: Ticket) -> None:
-        """The deadline of a ticket that still waits: it keeps what stands in its regions, as any deadline does."""
+        """End a ticket whose deadline ran out in the queue; its result keeps the text of its regions."""
         if self._queue.remove(ticket):
             text = ticket.request.text.encode()
             kept = tuple(text[region.start : region.end].decode(errors="replace") for region in ticket.request.regions)
@@ -284,7 +289,7 @@ class Scheduler:
     def _observe(
         self, ticket: Ticket, outcome: InfillResult | ServiceError, ending: Done | Refused | Stopped | None
     ) -> None:
-        if ticket.request.options.encode_only:  # nobody waited for it
+        if ticket.request.options.encode_only:  # no user waited for it
             return
         finished = Finished(
             outcome=outcome.code if isinstance(outcome, ServiceError) else outcome.status,

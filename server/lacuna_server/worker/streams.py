@@ -1,4 +1,4 @@
-"""What a process prints beside its work: nothing depends on it, so nothing waits for it or fails with it."""
+"""Output of a process that must never block it or make it fail, such as its log."""
 
 import atexit
 import contextlib
@@ -9,13 +9,13 @@ import sys
 import threading
 
 MAX_WAITING = 1000
-LAST_LINES_S = 1.0  # that the end of the process waits for
+LAST_LINES_S = 1.0  # the end of the process waits so long for the last lines
 
 
 class Unhurried(io.RawIOBase):
-    """A file that a thread of its own writes to: a disk may be full, a terminal or pipe may stand still.
+    """A file that a separate thread writes to, because a disk may be full and a terminal or pipe may block.
 
-    What cannot be written, or waits behind ``MAX_WAITING`` other writes, is dropped and counted.
+    A write that fails, or that finds ``MAX_WAITING`` others waiting, is dropped and counted.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -26,11 +26,11 @@ class Unhurried(io.RawIOBase):
         self._thread.start()
 
     def writable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def write(self, data: object) -> int:
-        """Have bytes written."""
+        """Queue bytes to be written; return how many."""
         taken = bytes(data)  # type: ignore[call-overload]  # a buffer, a type that has no name in Python 3.11
         try:
             self._waiting.put_nowait(taken)
@@ -39,7 +39,7 @@ class Unhurried(io.RawIOBase):
         return len(taken)
 
     def finish(self) -> None:
-        """Write what is left, as far as that goes in a moment."""
+        """Write the remaining bytes; give up after at most twice ``LAST_LINES_S``."""
         with contextlib.suppress(queue.Full):
             self._waiting.put(None, timeout=LAST_LINES_S)
             self._thread.join(LAST_LINES_S)
@@ -60,7 +60,7 @@ class Unhurried(io.RawIOBase):
 
 
 def unhurried() -> None:
-    """Let everything that this process prints from here on go to its stderr without haste."""
+    """Send everything that this process prints from now on to its stderr through an ``Unhurried`` file."""
     raw = Unhurried(sys.stderr.fileno())
     sys.stdout = sys.stderr = io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", "backslashreplace", line_buffering=True)
     atexit.register(raw.finish)

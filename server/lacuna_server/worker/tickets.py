@@ -1,4 +1,4 @@
-"""One request on its way through the scheduler, as whoever submitted it sees it."""
+"""A ticket: one submitted request, as its submitter follows it through the scheduler."""
 
 import asyncio
 import time
@@ -12,7 +12,10 @@ from lacuna_server.wire.protocol import ServiceError
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """Why a ticket has no answer yet: ``place`` requests come first, or ``fraction`` (0..1) of the model is loaded."""
+    """Tells why a ticket has no answer yet.
+
+    ``place`` requests are before it in the queue; while the model is loading, ``fraction`` (0..1) of it is loaded.
+    """
 
     state: Literal["queued", "loading", "running"]
     place: int = 0
@@ -20,9 +23,9 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 class Ticket:
-    """A submitted request; only the scheduler makes tickets and calls what is marked as its own.
+    """A submitted request. Only the scheduler creates tickets and calls the methods marked with "Scheduler".
 
-    ``submitted`` and ``started`` are ``time.monotonic`` instants, ``started`` None until the worker has it.
+    ``submitted`` and ``started`` are ``time.monotonic`` times; ``started`` is None until the worker has the request.
     """
 
     def __init__(
@@ -48,7 +51,7 @@ class Ticket:
 
     @property
     def session(self) -> str:
-        """Whose request it is."""
+        """The session of the request."""
         return self.key[0]
 
     @property
@@ -57,7 +60,7 @@ class Ticket:
         return self._outcome is not None
 
     async def events(self) -> AsyncIterator[Waiting | Snapshot]:
-        """What happens until the end; a slow reader gets the latest event of each kind. For one reader only."""
+        """Yield events until the end; a slow reader gets the latest event of each kind. For one reader only."""
         while self._fresh or not self.ended:
             fresh, self._fresh = self._fresh, {}
             for event in fresh.values():
@@ -66,7 +69,7 @@ class Ticket:
                 await self._change()
 
     async def result(self) -> InfillResult:
-        """The result; raises ServiceError ``cancelled``, ``superseded``, ``worker_crashed``, ``bad_request``, ..."""
+        """Wait for the result. Raises ServiceError ``cancelled``, ``superseded``, ``worker_crashed`` and others."""
         while self._outcome is None:
             await self._change()
         if isinstance(self._outcome, ServiceError):
@@ -74,11 +77,11 @@ class Ticket:
         return self._outcome
 
     def cancel(self) -> None:
-        """Stop within one denoising step; does nothing after the end, so that a ``finally`` may call it."""
+        """Stop the request within one denoising step. Does nothing after the end, so a ``finally`` may call it."""
         self._withdraw(self)
 
     def tell(self, event: Waiting | Snapshot) -> None:
-        """Scheduler: something has happened; the same news twice is told once."""
+        """Scheduler: report an event; a Waiting that equals the last one is skipped."""
         if self.ended:
             return
         if isinstance(event, Waiting):
@@ -89,7 +92,7 @@ class Ticket:
         self._changed.set()
 
     def end(self, outcome: InfillResult | ServiceError) -> None:
-        """Scheduler: the first outcome stands."""
+        """Scheduler: set the outcome; only the first one counts."""
         if self._outcome is None:
             self._outcome = outcome
             self._changed.set()

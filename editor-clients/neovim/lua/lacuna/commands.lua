@@ -18,7 +18,7 @@ local function position()
   return vim.lsp.util.make_position_params(0, encoding()).position
 end
 
---- Say what came of edits where the screen does not show it.
+--- Report the result of edits when the screen does not show it.
 local function outcome(answer)
   if answer.status == 'nothing' then
     server.say('nothing was found that fits')
@@ -27,7 +27,7 @@ local function outcome(answer)
   end
 end
 
---- Let the user choose one of some items, as `line` shows them; `done` hears of it, of nil where none was chosen.
+--- Let the user choose an item, shown as `line` returns it; `done` gets the item, or nil if none was chosen.
 local function choose(question, items, line, done)
   vim.ui.select(items, { prompt = 'Lacuna: ' .. question, kind = 'lacuna', format_item = line }, done)
 end
@@ -65,7 +65,7 @@ commands.unmark = {
   end,
 }
 
---- What is known to be wrong in some lines.
+--- The diagnostics of a region's lines.
 local function diagnostics(region)
   local found = vim.tbl_filter(function(one)
     return region.row <= one.lnum and one.lnum <= region.end_row
@@ -139,7 +139,7 @@ commands.refactor = {
   end,
 }
 
---- Ask for the settings of a recipe, one after the other; `done` hears of them as `name=value`.
+--- Ask for the settings of a recipe, one after the other; `done` gets them as `name=value`.
 local function ask(names, meanings, given, done)
   local name = names[1]
   if not name then
@@ -244,7 +244,7 @@ function M.run(command)
   found.run(command, arguments)
 end
 
---- Complete the subcommands, and their words.
+--- Complete the subcommands and their arguments.
 ---@param lead string
 ---@param line string
 ---@return string[]

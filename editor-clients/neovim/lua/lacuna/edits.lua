@@ -1,4 +1,4 @@
--- The server's edits: made at once, or shown as a diff first where they have to be confirmed.
+-- The server's edits: applied at once, or shown as a diff first if they need confirmation.
 
 local M = {}
 
@@ -9,7 +9,7 @@ local function name(change)
   return vim.fn.fnamemodify(vim.uri_to_fname(change.textDocument.uri), ':~:.')
 end
 
---- What one edit changes, as the hunks of a diff.
+--- One edit as the hunks of a diff.
 ---@param buf integer
 ---@param edit table
 ---@param encoding string
@@ -25,7 +25,7 @@ local function hunks(buf, edit, encoding)
   return vim.split(vim.trim(diff --[[@as string]]), '\n')
 end
 
---- The text of a preview, and for each of its edits the row of the line that stands for it.
+--- The text of a preview, and for each edit the row of its first line.
 local function describe(label, edit, encoding)
   local text = {
     '# ' .. label,
@@ -45,7 +45,7 @@ local function describe(label, edit, encoding)
   return text, rows
 end
 
---- Show edits in a buffer of their own; `done` hears which of them are to be made.
+--- Show edits in a new buffer; `done` gets the set of edits to apply.
 ---@param done fun(kept: table<table, boolean>)
 local function preview(label, edit, encoding, done)
   local text, rows = describe(label, edit, encoding)
@@ -53,13 +53,13 @@ local function preview(label, edit, encoding, done)
   local buf = vim.api.nvim_get_current_buf()
   vim.api.nvim_buf_set_name(buf, ('lacuna://%d/%s'):format(buf, label))
   vim.bo[buf].buftype, vim.bo[buf].bufhidden, vim.bo[buf].swapfile = 'acwrite', 'wipe', false
-  vim.bo[buf].undolevels = -1 -- so that the text itself is not undone
+  vim.bo[buf].undolevels = -1 -- so that undo does not remove the text
   vim.api.nvim_buf_set_lines(buf, 0, -1, true, text)
   vim.bo[buf].undolevels = vim.go.undolevels
-  vim.bo[buf].filetype = 'diff' -- and it stays modified, as it waits for a decision
+  vim.bo[buf].filetype = 'diff' -- the buffer stays modified until the user decides
   local marks = {}
   for one, row in pairs(rows) do
-    -- A mark is invalid once its line is deleted, and valid again once that is undone.
+    -- Deleting the line makes its mark invalid; undoing the deletion makes it valid again.
     local whole = { end_col = #text[row + 1], invalidate = true }
     marks[one] = vim.api.nvim_buf_set_extmark(buf, namespace, row, 0, whole)
   end
@@ -73,7 +73,7 @@ local function preview(label, edit, encoding, done)
       end
       vim.bo[buf].modified = false
       vim.schedule(function()
-        if vim.api.nvim_buf_is_valid(buf) then -- it is gone after :wq
+        if vim.api.nvim_buf_is_valid(buf) then -- :wq has deleted it already
           vim.api.nvim_buf_delete(buf, { force = true })
         end
       end)
@@ -87,7 +87,7 @@ local function preview(label, edit, encoding, done)
   })
 end
 
---- What keeps edits from being made, nil where nothing does.
+--- The reason why edits cannot be applied, or nil.
 local function obstacle(edit)
   for _, change in ipairs(edit.documentChanges) do
     local version = change.textDocument.version
@@ -100,7 +100,7 @@ local function obstacle(edit)
   end
 end
 
---- Handles `workspace/applyEdit`. Neovim's own handler answers that stale edits were made, and has no preview.
+--- Handles `workspace/applyEdit`. Neovim's own handler reports stale edits as applied, and has no preview.
 function M.apply(_, params, context)
   local client = assert(vim.lsp.get_client_by_id(context.client_id))
   local edit = params.edit

@@ -1,10 +1,10 @@
--- A suggestion drawn at the cursor, in text that is not there.
+-- Draws a suggestion at the cursor as virtual text.
 
 local M = {}
 
 local namespace = vim.api.nvim_create_namespace('lacuna.ghost')
 
---- Virtual text shows no tabs as such: fill them up to the next stop, from a screen column on.
+--- Replace tabs by spaces up to the next tab stop, because virtual text does not expand them.
 ---@param line string
 ---@param column integer
 ---@return string
@@ -19,7 +19,7 @@ local function expand(line, column)
   )
 end
 
---- Draw a text at a place of the current buffer, with a note behind its first line.
+--- Draw a text at a place of the current buffer, with a note after its first line.
 ---@param row integer
 ---@param col integer
 ---@param text string
@@ -40,7 +40,7 @@ function M.draw(row, col, text, note)
   })
 end
 
---- Take what is drawn out of the current buffer.
+--- Remove the drawn text from the current buffer.
 function M.clear()
   vim.api.nvim_buf_clear_namespace(0, namespace, 0, -1)
 end

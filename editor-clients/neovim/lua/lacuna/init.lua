@@ -1,8 +1,8 @@
--- What a configuration may use; all else is done by commands, keys and `vim.lsp.config`.
+-- Functions for a user's configuration; the rest works through commands, keys and `vim.lsp.config`.
 
 local M = {}
 
---- For 'statusline': what Lacuna does now, or nothing where it does not serve the current file.
+--- For 'statusline': Lacuna's state, or nothing if it does not serve the current file.
 ---@return string
 function M.statusline()
   local client = require('lacuna.server').client()

@@ -1,4 +1,4 @@
--- Keys for suggestions. They are mapped only while one is shown, so that none is taken from anything else.
+-- Keys for suggestions. They are mapped only while a suggestion is shown; otherwise the keys keep their meaning.
 
 local M = {}
 
@@ -13,13 +13,13 @@ local DEFAULTS = {
 }
 
 local keys = {} ---@type table<string, string>
-local replaced = {} ---@type table<string, table> what a buffer had mapped itself, by key
+local replaced = {} ---@type table<string, table> the buffer's own mappings, by key
 
 local function plug(name)
   return ('<Plug>(lacuna-%s)'):format(name)
 end
 
---- Take the user's keys from `vim.g.lacuna_keys`: false for none, or a table that overrides some (false: not that one).
+--- Read the user's keys from `vim.g.lacuna_keys`: false for none, or a table of overrides (false: no such key).
 function M.setup()
   local wanted = vim.g.lacuna_keys
   if wanted == false then
@@ -32,7 +32,7 @@ function M.setup()
   end
   if keys.suggest then
     vim.keymap.set('i', keys.suggest, plug('suggest'))
-    keys.suggest = nil -- it is the one key for when nothing is shown
+    keys.suggest = nil -- this key is mapped always
   end
 end
 
@@ -48,12 +48,12 @@ function M.map(buf)
   end)
 end
 
---- Give them back.
+--- Unmap the keys in a buffer and restore its own mappings.
 ---@param buf integer
 function M.unmap(buf)
   vim.api.nvim_buf_call(buf, function()
     for name, key in pairs(keys) do
-      if vim.fn.maparg(key, 'i') == plug(name) then -- no other plugin has taken it meanwhile
+      if vim.fn.maparg(key, 'i') == plug(name) then -- unless another plugin has mapped it since
         vim.keymap.del('i', key, { buffer = true })
         if replaced[key] then
           vim.fn.mapset(replaced[key])

@@ -1,10 +1,10 @@
--- Regions of the current buffer: what is selected, and what was marked to be filled together.
+-- Regions of the current buffer: the selection, and places marked for filling them together.
 
 local M = {}
 
 local namespace = vim.api.nvim_create_namespace('lacuna.marks')
 
----@class lacuna.Region in rows from 0 and bytes, its end exclusive
+---@class lacuna.Region rows from 0, columns in bytes, the end exclusive
 ---@field row integer
 ---@field col integer
 ---@field end_row integer
@@ -18,7 +18,7 @@ local function position(row, col, encoding)
   return { line = row, character = vim.str_utfindex(line, encoding, col) }
 end
 
---- As a range of LSP.
+--- Convert a region to a range of LSP.
 ---@param region lacuna.Region
 ---@param encoding string
 function M.range(region, encoding)
@@ -35,7 +35,7 @@ local function lines(first, last)
   return { row = first - 1, col = #text[1]:match('^%s*'), end_row = last - 1, end_col = #text[#text] }
 end
 
---- What a command is for: the last selection if its range is that, else its lines. A block is one region a line.
+--- A command's regions: the last selection if the range equals it, else its lines. A block gives a region per line.
 ---@return lacuna.Region[]
 function M.of(command)
   local from, to, kind = vim.fn.getpos("'<"), vim.fn.getpos("'>"), vim.fn.visualmode()
@@ -56,7 +56,7 @@ function M.of(command)
   return regions
 end
 
---- Mark regions, or the place of the cursor.
+--- Mark the command's regions, or the cursor's place.
 function M.mark(command)
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
   local cursor = { row = row - 1, col = col, end_row = row - 1, end_col = col }

@@ -1,16 +1,16 @@
--- The language server: found, asked, configured and started again.
+-- Finds, queries, configures and restarts the language server.
 
 local M = {}
 
---- The client of a buffer, nil where there is none that is ready.
+--- The client of a buffer, or nil if none is ready.
 ---@param buf? integer
 ---@return vim.lsp.Client?
 function M.client(buf)
   return vim.lsp.get_clients({ name = 'lacuna', bufnr = buf or 0 })[1]
 end
 
---- Show a line, after insert mode: there the mode is drawn over it at once. What is wider than the screen would ask for
---- a key: its beginning is shown, and all of it is in :messages.
+--- Show a line, after insert mode if that is active, because the mode message would overwrite it. A line wider than the
+--- screen would make Neovim wait for a key, so only its beginning is shown; :messages has all of it.
 ---@param line string
 ---@param level integer
 function M.show(line, level)
@@ -38,7 +38,7 @@ function M.say(text, level)
   M.show('Lacuna: ' .. text, level or vim.log.levels.INFO)
 end
 
---- What is wrong with the command that starts the server, nil where nothing is.
+--- The problem with the command that starts the server, or nil.
 ---@return string?
 function M.problem()
   local cmd = vim.lsp.config.lacuna.cmd
@@ -47,7 +47,7 @@ function M.problem()
   end
 end
 
---- Say it in one line if the server cannot be started.
+--- Warn in one line if the server cannot be started.
 function M.check()
   local problem = M.problem()
   if problem then
@@ -55,13 +55,13 @@ function M.check()
   end
 end
 
---- Why the current buffer has no client.
+--- The reason why the current buffer has no client.
 ---@return string
 function M.absence()
   return M.problem() or 'no language server is running for this file'
 end
 
---- The current buffer's client; where there is none it is said why.
+--- The current buffer's client; without one, show the reason.
 ---@return vim.lsp.Client?
 local function wanted_client()
   local client = M.client()
@@ -71,7 +71,7 @@ local function wanted_client()
   return client
 end
 
---- Run one of the server's commands; a refusal is shown in one line, and `done` hears only of success.
+--- Run one of the server's commands; show an error in one line, else call `done` with the answer.
 ---@param name string
 ---@param argument table?
 ---@param done fun(answer: table)
@@ -87,10 +87,10 @@ function M.execute(name, argument, done)
     else
       done(answer)
     end
-  end, vim.api.nvim_get_current_buf()) -- by its number, or else its last changes are not sent before
+  end, vim.api.nvim_get_current_buf()) -- Neovim needs the number to send the buffer's last changes first
 end
 
---- Tell the server where the cursor is: it reads ahead where that rests.
+--- Send the cursor's place to the server, which reads ahead there.
 function M.focus()
   local client = M.client()
   if client then
@@ -99,7 +99,7 @@ function M.focus()
   end
 end
 
---- Turn a setting that is on by default off or on again, until Neovim ends.
+--- Toggle a setting that is on by default, until Neovim ends.
 ---@param setting 'enabled'|'automatic'
 function M.toggle(setting)
   local client = wanted_client()
@@ -115,7 +115,7 @@ function M.toggle(setting)
   vim.cmd.redrawstatus({ bang = true })
 end
 
---- End the server and start it again.
+--- Restart the server.
 function M.restart()
   vim.lsp.enable('lacuna', false)
   vim.lsp.enable('lacuna')

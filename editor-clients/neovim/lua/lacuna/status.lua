@@ -1,11 +1,11 @@
--- How the engine is, and what the server is busy with.
+-- The engine's state and the server's current work.
 
 local M = {}
 
 local states = {} ---@type table<integer, string> the engine's state, by client
-local work = {} ---@type table<integer, string> what is being done, by client
+local work = {} ---@type table<integer, string> the current work, by client
 
---- The engine's state in a word, or how the user has set it once it is ready.
+--- The engine's state in a word; for a ready engine, the user's settings may replace it.
 ---@param client vim.lsp.Client
 ---@return string
 function M.state(client)
@@ -23,7 +23,7 @@ function M.line(client)
   return work[client.id] or 'Lacuna: ' .. M.state(client)
 end
 
---- Handles `experimental/serverStatus`, by which the server tells of the engine.
+--- Handles `experimental/serverStatus`, the server's notification of the engine's state.
 function M.told(_, params, context)
   states[context.client_id] = params.state
   vim.cmd.redrawstatus({ bang = true })
@@ -32,7 +32,7 @@ function M.told(_, params, context)
   end
 end
 
---- The server has begun or ended something.
+--- Handles progress that the server reports.
 function M.working(event)
   local client = vim.lsp.get_client_by_id(event.data.client_id)
   if not client or client.name ~= 'lacuna' then

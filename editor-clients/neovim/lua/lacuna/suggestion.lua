@@ -1,4 +1,4 @@
--- Suggestions at the cursor: asked for, shown, typed through, taken, dismissed.
+-- Suggestions at the cursor: requests, shows, accepts and dismisses them, and follows typing through them.
 
 local ghost = require('lacuna.ghost')
 local keys = require('lacuna.keys')
@@ -11,17 +11,17 @@ local INVOKED, AUTOMATIC = 1, 2
 ---@class lacuna.Shown
 ---@field client vim.lsp.Client
 ---@field buf integer
----@field row integer where the items' text begins, from 0
----@field col integer in bytes
+---@field row integer of the start of the items' text, from 0
+---@field col integer of that start, in bytes
 ---@field items table[] of LSP's InlineCompletionItem
----@field index integer of the one that is drawn
----@field taken integer bytes of it that stand in the buffer already
----@field kind integer how it was asked for
+---@field index integer of the drawn item
+---@field taken integer bytes of it that the buffer contains already
+---@field kind integer the trigger kind of the request
 
 local shown ---@type lacuna.Shown?
 local pending ---@type { client: vim.lsp.Client, id: integer }?
-local place = '' -- what was last asked about
-local told ---@type table? the fill that the server was last told is seen
+local place = '' -- the place of the last request
+local told ---@type table? the last fill that was reported as shown
 
 local function cursor()
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
@@ -36,7 +36,7 @@ local function typing()
   return vim.api.nvim_get_mode().mode:sub(1, 1) == 'i' and vim.fn.pumvisible() == 0
 end
 
----@return string what is left of the drawn item
+---@return string the rest of the drawn item
 local function rest()
   return shown.items[shown.index].insertText:sub(shown.taken + 1)
 end
@@ -51,7 +51,7 @@ local function draw()
   local note = #shown.items > 1 and (' %d/%d'):format(shown.index, #shown.items) or ''
   ghost.draw(row, col, rest(), note)
   local fill = shown.items[shown.index].command
-  if not vim.deep_equal(fill, told) then -- the rest of one that is typed through comes as an item of its own
+  if not vim.deep_equal(fill, told) then -- after typing, the rest is a new item of the same fill
     told = fill
     notify('didShowCompletion')
   end
@@ -64,7 +64,7 @@ local function cancel()
   end
 end
 
---- Take away what is drawn and asked for.
+--- Remove the drawn suggestion and cancel the pending request.
 function M.hide()
   cancel()
   place = ''
@@ -84,7 +84,7 @@ local function show(now)
   draw()
 end
 
---- Which of some items is the one that is drawn, nil where none is.
+--- The index of the drawn item among some items, or nil.
 local function drawn(items)
   for index, item in ipairs(shown and items or {}) do
     if item.insertText == rest() then
@@ -93,13 +93,13 @@ local function drawn(items)
   end
 end
 
---- Ask for suggestions; on request there are several, and it is said when there are none.
+--- Request suggestions; an explicit request gets several, and a note if there are none.
 ---@param kind? integer
----@param step? integer how far to go from what is drawn
+---@param step? integer offset from the drawn item
 function M.request(kind, step)
   kind = kind or INVOKED
   local client, buf, asked = server.client(), vim.api.nvim_get_current_buf(), here()
-  local function nothing(why) -- said at the cursor, where a message would be overwritten by the mode
+  local function nothing(why) -- shown at the cursor, because the mode would overwrite a message
     local row, col = cursor()
     ghost.draw(row, col, '', (' nothing to suggest here (%s)'):format(why))
   end
@@ -135,7 +135,7 @@ function M.request(kind, step)
   _, mine.id = client:request('textDocument/inlineCompletion', params, answered, buf)
 end
 
---- Whether the cursor stands where the drawn text has been typed up to, so that the rest of it can stay.
+--- Whether the user has typed a part of the drawn text up to the cursor, so that the rest can stay.
 local function typed_through()
   local row, col = cursor()
   if row < shown.row or (row == shown.row and col < shown.col) then
@@ -147,12 +147,12 @@ local function typed_through()
   return vim.startswith(shown.items[shown.index].insertText, typed) and rest() ~= ''
 end
 
---- The cursor or the text has changed: keep what fits, and ask for what does now.
+--- Handle a change of the cursor or the text: keep a suggestion that still fits, and request new ones.
 function M.follow()
   if not (typing() and server.client()) then
     return M.hide()
   end
-  if place == here() then -- typing is an event of the text and one of the cursor
+  if place == here() then -- typing causes an event for the text and one for the cursor
     return
   end
   local kind = AUTOMATIC
@@ -165,7 +165,7 @@ function M.follow()
   M.request(kind)
 end
 
---- The engine is there now: what was asked for before had no answer.
+--- Request suggestions again once the engine is ready.
 function M.again()
   if not shown then
     place = ''
@@ -173,7 +173,7 @@ function M.again()
   end
 end
 
---- Put text in at the cursor, as a change that is undone by itself.
+--- Insert text at the cursor as a separate undo step.
 local function insert(text)
   vim.go.undolevels = vim.go.undolevels
   local row, col = cursor()
@@ -182,7 +182,7 @@ local function insert(text)
   vim.api.nvim_win_set_cursor(0, { row + #lines, #lines[#lines] + (#lines == 1 and col or 0) })
 end
 
---- Take all of it.
+--- Accept the whole suggestion.
 function M.accept()
   if not shown then
     return
@@ -193,7 +193,7 @@ function M.accept()
   client:exec_cmd(command, { bufnr = buf })
 end
 
---- Take the next word or line of it.
+--- Accept the next word or line of the suggestion.
 ---@param unit 'word'|'line'
 function M.accept_part(unit)
   if not shown then
@@ -214,10 +214,10 @@ function M.accept_part(unit)
   end)
 end
 
---- Draw the next suggestion; where only one was made while typing, ask for others.
+--- Draw the next suggestion; request more if only one was made while typing.
 ---@param step 1|-1
 function M.cycle(step)
-  if not shown or shown.taken > 0 then -- typed through just now: what is left of the others is on its way
+  if not shown or shown.taken > 0 then -- after typing, a request for the rest of the others is pending
     return
   end
   if shown.kind == AUTOMATIC then
@@ -227,7 +227,7 @@ function M.cycle(step)
   draw()
 end
 
---- Take it away, and do not suggest it here again.
+--- Remove the suggestion and do not make it here again.
 function M.dismiss()
   if shown then
     notify('didRejectCompletion')

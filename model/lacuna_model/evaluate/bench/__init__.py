@@ -1,1 +1,4 @@
-"""Benchmarks of time and of the constraint: passes, kernels, peers, noise, files that are not clean."""
+"""Benchmarks of speed and of the syntax constraint: passes, kernels, llama.cpp, the index, noise and unclean files.
+
+It may import every package of ``evaluate`` but ``fitting``.
+"""

@@ -1,4 +1,4 @@
-"""Another program that uses a core, while something is measured."""
+"""Keeps a core busy during a measurement."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def busy_core() -> Iterator[None]:
-    """Keeps one core busy with another process, as a build or a browser would."""
+    """Runs another process that keeps one core busy, as a build or a browser would."""
     process = subprocess.Popen([sys.executable, "-I", "-S", "-c", "while True: pass"])
     try:
         yield

@@ -1,6 +1,6 @@
-"""``lacuna bench kernels``: every kernel beside its plain-torch reference, in one run on the device at hand.
+"""``lacuna bench kernels``: compares every kernel with its plain-torch reference on the available device.
 
-Without a GPU Triton interprets its kernels, which says whether they are right and nothing of how fast they are.
+Without a GPU, Triton's interpreter runs the kernels: this checks their results and not their speed.
 """
 
 import os
@@ -19,12 +19,12 @@ from lacuna_model.core.errors import RequestError
 # The shapes of SmolLM2-135M's passes, over the context of a large file.
 HIDDEN, HEADS, GROUPS, WIDTH, VOCAB, CONTEXT = 576, 9, 3, 64, 49152, 1090
 ROWS = (1, 16, 64, 200)
-# The interpreter takes seconds for more.
+# The interpreter takes seconds with more rows.
 INTERPRETED_ROWS = (1, 4)
 CANDIDATES = 12
-# So many calls are timed together: what a pass pays for a call is the longer of its launch and its work.
+# Number of calls that are timed together: a pass pays for each call the longer of launch and work.
 CALLS = 20
-# How far a kernel may be off, next to the greatest value: two places of a bfloat16 where it works in one.
+# The largest allowed difference, relative to the greatest value; for bfloat16 two steps of its precision.
 CLOSE = {torch.float32: 1e-4, torch.bfloat16: 1.6e-2}
 
 Result = Tensor | tuple[Tensor, ...]
@@ -32,9 +32,9 @@ Kernel = Callable[[], Result]
 
 
 class KernelCost(msgspec.Struct, frozen=True):
-    """A kernel beside its reference: microseconds a call, None where nothing is timed, and the largest difference.
+    """A kernel and its reference: microseconds per call (None if not timed) and the largest difference.
 
-    The difference is relative to the greatest value; ``right`` says whether it is as small as it has to be.
+    The difference is relative to the greatest value; ``right`` means that it is small enough.
     """
 
     kernel: str
@@ -47,7 +47,7 @@ class KernelCost(msgspec.Struct, frozen=True):
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A call of a kernel and the same of its reference."""
+    """A call of a kernel, and the same call of its reference."""
 
     name: str
     rows: int
@@ -58,13 +58,13 @@ class Case(msgspec.Struct, frozen=True):
 
 @torch.inference_mode()
 def bench_kernels(device: torch.device, *, runs: int) -> list[KernelCost]:
-    """The cost of every kernel at several numbers of rows, and how far it is from its reference.
+    """Returns the cost of every kernel for several numbers of rows, and its difference from the reference.
 
-    On a CPU nothing is timed. Raises RequestError where Triton's kernels cannot be had.
+    On a CPU nothing is timed. Raises RequestError if Triton's kernels are not available.
     """
     on_gpu = device.type == "cuda"
     if not on_gpu:
-        os.environ["TRITON_INTERPRET"] = "1"  # looked at when Triton is first imported
+        os.environ["TRITON_INTERPRET"] = "1"  # Triton reads it at its first import
     if failure := gpu.triton_failure():
         raise RequestError(f"Triton's kernels cannot be had, see `lacuna doctor`: {failure}")
     rows = ROWS if on_gpu else INTERPRETED_ROWS
@@ -112,14 +112,14 @@ def _cost(case: Case, runs: int, device: torch.device) -> KernelCost:
     right = difference <= CLOSE[case.dtype]
     if not runs:
         return KernelCost(case.name, case.rows, None, None, None, difference, right)
-    # In turn, so that a clock that changes changes for both.
+    # Kernel and reference take turns, so that a change of the clock rate affects both.
     times = np.array([[_time(call, device) for call in (case.kernel, case.plain)] for _ in range(runs)])
     (p50, plain), (p95, _) = np.percentile(times, [50, 95], axis=0).tolist()
     return KernelCost(case.name, case.rows, p50, p95, plain, difference, right)
 
 
 def _time(call: Kernel, device: torch.device) -> float:
-    """Microseconds that a call takes, among several one behind the other."""
+    """Returns the microseconds of a call, averaged over several calls in a row."""
     _wait(device)
     began = time.perf_counter()
     for _ in range(CALLS):
@@ -134,7 +134,7 @@ def _wait(device: torch.device) -> None:
 
 
 def _difference(got: Result, expected: Result) -> float:
-    """The largest difference of two results relative to the greatest value; ids, which ties may change, are left."""
+    """Returns the largest difference of two results, relative to the greatest value; ids are not compared."""
     gots, expecteds = ((part,) if isinstance(part, Tensor) else part for part in (got, expected))
     return max(
         float((one.double() - other.double()).abs().max() / other.double().abs().max())
@@ -144,7 +144,7 @@ def _difference(got: Result, expected: Result) -> float:
 
 
 def table(costs: Sequence[KernelCost], title: str) -> Table:
-    """The costs as a table."""
+    """Returns the costs as a table."""
     grid = Table(title=title)
     for name in ("kernel", "rows", "p50 µs", "p95 µs", "reference p50 µs", "times as fast", "difference", "right"):
         grid.add_column(name, justify="left" if name == "kernel" else "right")

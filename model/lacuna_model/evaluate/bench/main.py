@@ -1,4 +1,4 @@
-"""Speed beside llama.cpp: the same weights, text, machine and run, the two taking turns."""
+"""``lacuna bench``: compares the speed with llama.cpp's, with the same weights, text and machine, in turns."""
 
 import sys
 import time
@@ -25,14 +25,14 @@ _TYPED = 1  # characters that the user types between two warm completions
 
 
 class BenchError(LacunaError):
-    """A measurement that would not compare like with like."""
+    """A measurement is not comparable."""
 
 
 def measure(engine: Completer, context: Context, typed: str, num_tokens: int) -> float:
-    """Milliseconds of one completion, brought to ``num_tokens`` tokens.
+    """Returns the milliseconds of one completion, scaled to ``num_tokens`` tokens.
 
-    A fill's tokens are counted as delivered: the healed one is not among them, and blocks may join at a seam, so that
-    one or two are missing. Raises BenchError where a quarter is.
+    Only delivered tokens count: the healed token does not, and tokens may join at the seam of two blocks, so one or two
+    tokens may be missing. Raises BenchError if the number is off by more than a quarter.
     """
     started = time.perf_counter()
     generated = engine.complete(context, typed, num_tokens)
@@ -43,7 +43,7 @@ def measure(engine: Completer, context: Context, typed: str, num_tokens: int) ->
 
 
 def warm_runs(engines: Sequence[Completer], context: Context, num_tokens: int, runs: int) -> Iterator[list[float]]:
-    """Per run, the time of every engine: the context is cached and a character was typed since."""
+    """Yields the times of all engines per run, for a cached context to which each run adds a typed character."""
     for engine in engines:
         engine.complete(context, "", num_tokens)
     for run in range(1, runs + 1):
@@ -54,14 +54,14 @@ def warm_runs(engines: Sequence[Completer], context: Context, num_tokens: int, r
 def cold_runs(
     engines: Sequence[Completer], fresh: Iterator[Context], num_tokens: int, runs: int
 ) -> Iterator[list[float]]:
-    """Per run, the time of every engine for a context that none has seen."""
+    """Yields the times of all engines per run, for a context that no engine has read."""
     for _ in range(runs):
         context = next(fresh)
         yield [measure(engine, context, "", num_tokens) for engine in engines]
 
 
 def summarise(engines: Sequence[Completer], state: State, num_tokens: int, times: list[list[float]]) -> list[Cell]:
-    """One cell per engine from the times of its runs."""
+    """Returns one cell per engine from the times of its runs."""
     columns = np.percentile(np.array(times), [50, 95], axis=0).T
     return [
         Cell(engine.name, state, num_tokens, len(times), round(float(p50), 3), round(float(p95), 3))
@@ -78,10 +78,10 @@ def bench(
     cold: int = 5,
     advance: Callable[[str], None] = lambda _: None,
 ) -> list[Cell]:
-    """Measures every engine, warm and cold, for every length; ``advance`` hears of each run."""
+    """Measures every engine, warm and cold, for every length; calls ``advance`` after each run."""
     fresh = contexts(encode, CONTEXT_TOKENS)
     cells: list[Cell] = []
-    for engine in engines:  # the first call of anything pays for what is lazy
+    for engine in engines:  # the first call includes lazy initialisation
         engine.complete(next(fresh), "", lengths[0])
     for num_tokens in lengths:
         plans: list[tuple[State, Iterator[list[float]]]] = [
@@ -109,9 +109,9 @@ def bench_main(
     busy: bool = False,
     as_json: bool = False,
 ) -> BenchReport:
-    """``lacuna bench``: measures ``filler`` and llama.cpp with the same ``gguf``, without and with drafts.
+    """``lacuna bench``: measures ``filler`` and, with the same ``gguf``, llama.cpp without and with n-gram drafts.
 
-    Prints the figures. Raises BenchError, or LacunaError where llama-cpp-python is not installed.
+    Prints the figures. Raises BenchError, or LacunaError if llama-cpp-python is not installed.
     """
     plain, drafting = (LlamaCpp(gguf, threads=threads, ngrams=ngrams) for ngrams in (False, True))
     peers = [LlamaCompleter("llama.cpp", plain, encode), LlamaCompleter("llama.cpp, n-grams", drafting, encode)]

@@ -1,4 +1,4 @@
-"""Statements of each language in syntax that came late: tools of some years ago read none of them."""
+"""Statements in recent syntax of each language, which older tools cannot parse."""
 
 NEWER: dict[str, tuple[str, ...]] = {
     "python": (

@@ -1,4 +1,4 @@
-"""``lacuna bench passes``: what one forward pass costs, by slots, and what encoding the context costs."""
+"""``lacuna bench passes``: times forward passes by their number of rows, and the encoding of the context."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ ROWS = (1, 2, 4, 8, 16, 32)
 
 
 class PassCost(msgspec.Struct, frozen=True):
-    """Times in milliseconds: the context's encoding where ``rows`` is 0, else a pass over so many, with its logits."""
+    """Milliseconds of encoding the context (``rows`` 0), or of a pass over ``rows`` rows with its logits."""
 
     rows: int
     context_tokens: int
@@ -30,7 +30,10 @@ class PassCost(msgspec.Struct, frozen=True):
 
 
 def bench_passes(model: Loaded, *, context_tokens: int = 1024, runs: int = 15) -> list[PassCost]:
-    """The cost of encoding a context of real code anew, and of passes over one gap in it."""
+    """Times the encoding of a context of real code, and passes over a gap in it.
+
+    Raises RequestError for an open checkpoint.
+    """
     context = next(contexts(model.tokenizer.encode, context_tokens))
     request = InfillRequest("", (), path="bench.py")
     texts = (context.before, context.after)
@@ -42,7 +45,7 @@ def bench_passes(model: Loaded, *, context_tokens: int = 1024, runs: int = 15) -
 
 @torch.inference_mode()
 def _passes(model: LoadedFim, layout: Layout, runs: int) -> list[PassCost]:
-    """Passes that verify a draft of so many tokens."""
+    """Times passes that verify drafts of several lengths."""
 
     def encoded() -> tuple[FimContext, int]:
         context = FimContext(model.transformer, model.tokenizer, model.fim.suffix, model.cache_dtype)
@@ -78,7 +81,7 @@ def _cost(rows: int, context_tokens: int, work: Callable[[], object], runs: int)
 
 
 def table(costs: Sequence[PassCost]) -> Table:
-    """The costs as a table."""
+    """Returns the costs as a table."""
     grid = Table(title=f"Passes with {costs[0].context_tokens} tokens of context")
     for name in ("what", "p50 ms", "p95 ms"):
         grid.add_column(name, justify="left" if name == "what" else "right")

@@ -1,4 +1,4 @@
-"""The engines of the bench behind one small interface: ours, and llama.cpp."""
+"""The benchmarked engines under one interface: Lacuna's and llama.cpp."""
 
 from typing import Protocol
 
@@ -14,15 +14,15 @@ class Completer(Protocol):
     name: str
 
     def complete(self, context: Context, typed: str, num_tokens: int) -> int:
-        """Generates after ``typed`` in the gap; returns how many tokens were generated."""
+        """Generates after ``typed`` in the gap; returns the number of generated tokens."""
         ...
 
 
 class FillerCompleter:
-    """An infilling engine: the gap lies between the text before it, with what was typed, and the text after it.
+    """An infilling engine: the gap follows the prefix and the typed text, and precedes the suffix.
 
-    The syntax constraint is off: text forced to a number of tokens has to end anywhere, which no constraint allows.
-    What the constraint costs is measured apart (``bench_syntax``).
+    The syntax constraint is off, because a fill with a forced number of tokens may end anywhere. ``bench_syntax``
+    measures the cost of the constraint.
     """
 
     def __init__(self, filler: Filler) -> None:
@@ -30,7 +30,7 @@ class FillerCompleter:
         self._filler = filler
 
     def complete(self, context: Context, typed: str, num_tokens: int) -> int:
-        """Fills the gap with exactly ``num_tokens`` tokens; counts generated tokens alone."""
+        """Fills the gap with exactly ``num_tokens`` tokens; returns the number of generated tokens."""
         before = context.before + typed
         gap = len(before.encode())
         region = Region(gap, gap, max_tokens=num_tokens, min_tokens=num_tokens)
@@ -45,10 +45,10 @@ class FillerCompleter:
 
 
 class LlamaCompleter:
-    """llama.cpp left to right. It knows no gap, so the same text, all of it, is the prompt that it continues.
+    """llama.cpp, generating left to right: its prompt is the whole text, prefix and suffix, without a gap.
 
-    That favours it: in a fill-in-the-middle prompt the text behind the gap comes last, and its cache, which keeps what
-    a prompt begins with, would have it read that text anew with every key.
+    That favours llama.cpp: in a fill-in-the-middle prompt the suffix comes last, and the prompt cache, which keeps a
+    common beginning, would not cover it after a keystroke.
     """
 
     def __init__(self, name: str, llama: Continues, encode: Encode) -> None:
@@ -57,6 +57,6 @@ class LlamaCompleter:
         self._encode = encode
 
     def complete(self, context: Context, typed: str, num_tokens: int) -> int:
-        """Continues the text by exactly ``num_tokens`` tokens, greedily; no token ends it."""
+        """Continues the text greedily by exactly ``num_tokens`` tokens; no token ends it."""
         prompt = self._encode(context.before + context.after + typed)
         return len(self._llama.generate(prompt, num_tokens))

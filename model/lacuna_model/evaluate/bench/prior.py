@@ -1,4 +1,4 @@
-"""``lacuna bench workspace``: what the index of a workspace costs, and each denoising step that asks it."""
+"""``lacuna bench workspace``: times the indexing of a workspace, and the look-up of drafts in it."""
 
 import gc
 import random
@@ -21,12 +21,12 @@ from lacuna_model.prior.index import Documents, Index, Segment
 from lacuna_model.prior.indexing import refresh
 from lacuna_model.tokens.tokenizer import Tokenizer
 
-COMMITTED = 2  # true tokens that a step commits
-BEFORE, FILL, AFTER = 400, 48, 200  # tokens around a place, and in it
+COMMITTED = 2  # true tokens that each step commits
+BEFORE, FILL, AFTER = 400, 48, 200  # tokens of prefix, gap and suffix
 
 
 class WorkspaceCost(msgspec.Struct, frozen=True):
-    """What was indexed, in seconds of wall and of CPU time, what it holds in MB, and CPU milliseconds of a step."""
+    """The size of the index, its time (wall and CPU seconds) and memory (MB), and the CPU milliseconds of a step."""
 
     files: int
     tokens: int
@@ -45,9 +45,9 @@ def bench_workspace(
     places: int = 40,
     seed: int = 0,
 ) -> WorkspaceCost:
-    """Index the files under ``root``, then ask the index at random places in them as the denoise loop does.
+    """Indexes the files under ``root``, then looks up drafts at random places as the denoising loop does.
 
-    Raises RequestError where no file is long enough.
+    Raises RequestError if no file is long enough.
     """
     before, wall, cpu = _resident(), time.perf_counter(), time.process_time()
     documents = refresh(root, WorkspaceSettings(), tokenizer).documents
@@ -60,14 +60,14 @@ def bench_workspace(
 
 
 def _resident() -> float:
-    """Resident memory of this process in MB, once what is free has gone back to the system."""
+    """Returns the resident memory of this process in MB, after a garbage collection."""
     gc.collect()
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
 def _steps(documents: Documents, tokenizer: Tokenizer, places: int, rng: random.Random) -> Iterator[float]:
-    """CPU milliseconds of every step at random places, each in a file that is taken out of the index and open."""
+    """Yields the CPU milliseconds of every step at random places; the file of each place is left out of the index."""
     index = Index.for_vocabulary(tokenizer.vocab_size)
     index.settle(documents)
     borders = documents.array.borders
@@ -96,7 +96,7 @@ def _steps(documents: Documents, tokenizer: Tokenizer, places: int, rng: random.
 
 
 def table(cost: WorkspaceCost) -> Table:
-    """The costs as a table."""
+    """Returns the costs as a table."""
     grid = Table(title=f"{cost.files} files, {cost.tokens:,} tokens")
     grid.add_column("what")
     grid.add_column("cost", justify="right")

@@ -1,4 +1,4 @@
-"""The bench's figures: cells, ratios and their table."""
+"""The figures of ``lacuna bench``: cells, ratios and their table."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -10,7 +10,7 @@ State = Literal["warm", "cold"]
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """Latency of one engine for ``tokens`` generated tokens over ``runs`` runs; milliseconds."""
+    """The latency of one engine for ``tokens`` generated tokens, over ``runs`` runs, in milliseconds."""
 
     engine: str
     state: State
@@ -21,7 +21,7 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 class Ratio(msgspec.Struct, frozen=True):
-    """How many times as long as Lacuna its fastest ``peer`` takes, by medians, and that one by 95th percentiles."""
+    """The time of the fastest ``peer`` over Lacuna's, of the medians and of the 95th percentiles."""
 
     state: State
     tokens: int
@@ -31,9 +31,9 @@ class Ratio(msgspec.Struct, frozen=True):
 
 
 class BenchReport(msgspec.Struct, frozen=True):
-    """What ``lacuna bench --json`` prints.
+    """The output of ``lacuna bench --json``.
 
-    ``busy`` says that another process kept a core busy, ``llama_cpp`` for which instructions the peer was compiled.
+    ``busy`` means that another process kept a core busy; ``llama_cpp`` names the instructions that it was compiled for.
     """
 
     context_tokens: int
@@ -45,7 +45,7 @@ class BenchReport(msgspec.Struct, frozen=True):
 
 
 def ratios(cells: Sequence[Cell], ours: str) -> list[Ratio]:
-    """The time of the fastest other engine over that of ``ours``, per state and length."""
+    """Returns the time of the fastest other engine over that of ``ours``, per state and length."""
     found = []
     for own in cells:
         if own.engine == ours:
@@ -57,7 +57,7 @@ def ratios(cells: Sequence[Cell], ours: str) -> list[Ratio]:
 
 
 def table(report: BenchReport) -> Table:
-    """The figures beside each other: one row per state and length."""
+    """Returns a table with one row per state and length."""
     names = list(dict.fromkeys(cell.engine for cell in report.cells))
     grid = Table(
         title=f"Latency at about {report.context_tokens} tokens of context, {report.threads} threads"

@@ -1,4 +1,4 @@
-"""``lacuna bench syntax``: what the syntax constraint reaches and costs, with made-up models or the real one."""
+"""``lacuna bench syntax``: measures validity and cost of the syntax constraint, with synthetic or real models."""
 
 import itertools
 import time
@@ -30,18 +30,19 @@ Result = TypeVar("Result")
 RETRIES = 3
 BLOCK = 16
 ALL = "all"
-STEP_MS = 40.0  # what a step of the embedded model takes on two cores
+STEP_MS = 40.0  # time of a step of the embedded model on two cores
 
 
 class Cell(msgspec.Struct, frozen=True):
     """One row of the table.
 
-    Shares are of all cases: ``clean`` of files without any syntax error by tree-sitter, ``accepted`` of results that
-    are clean or an honest ``no_valid_fill`` (``refused``), ``oracle`` of the delivered files that the language's own
-    compiler accepts (NaN where there is none). ``similarity`` (normalised Indel, 0..1), ``exact`` and ``empty`` are
-    of the delivered fills beside the true ones, white space at the ends aside; no true fill is empty. Times are the
-    milliseconds that a step waits for the constraint; ``share`` is p95 of them over a step: one of 40 ms with models
-    that take no time, beside which nothing can be searched for, and the mean of its own with the engine.
+    Shares are of all cases: ``clean`` of files that tree-sitter parses without errors; ``accepted`` of results that are
+    clean or refused with ``no_valid_fill`` (``refused``); ``oracle`` of delivered files that the language's own
+    compiler accepts (NaN if there is none). ``similarity`` (normalised Indel, 0..1), ``exact`` and ``empty`` compare
+    the delivered fills with the true ones, without white space at the ends; no true fill is empty. Times are the
+    milliseconds that a step waits for the constraint. ``share`` is their p95 over the time of a step: 40 ms with
+    synthetic models, which leave no time to search meanwhile, and the mean of its own steps with an engine.
+    ``deferred`` is the share of proposals that the constraint vetoed.
     """
 
     mode: Mode
@@ -75,12 +76,12 @@ class _Tally:
     empty: list[bool] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
     step_ms: list[float] = field(default_factory=list)
-    engine_ms: float = 0.0  # but for the encoding of contexts
+    engine_ms: float = 0.0  # without the encoding of contexts
     deferred: int = 0
     proposed: int = 0
 
     def add(self, other: "_Tally") -> None:
-        """Counts what another one has, too."""
+        """Adds the counts of another tally."""
         for one in fields(self):
             setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
 
@@ -125,12 +126,11 @@ def run(
     shape: Shape = "lines",
     seed: int = 0,
 ) -> Iterator[Cell]:
-    """Cells for every language (name to its files' texts), number of gaps, size of gap and mode, as they are done.
+    """Yields a cell per language, number of gaps, size of gap and mode, and finally those of all languages (``ALL``).
 
-    In the end come those over the cases of all languages, which are named ``ALL``.
-    ``noise`` is the share of slots whose best token is wrong; 1 means that the model knows nothing at all, and
-    ``foresight`` how many slots from the frontier on it knows of (0: all). With ``fill`` the gaps are filled by that
-    engine instead, without and with its constraint.
+    ``files`` maps the name of a language to its files' texts. ``noise`` is the share of slots whose best token is
+    wrong; 1 means that the model knows nothing. ``foresight`` is the number of slots from the frontier on that the
+    model knows (0: all). With ``fill``, that engine fills the gaps instead, without and with its constraint.
     """
     total: dict[tuple[Mode, int, int], _Tally] = defaultdict(_Tally)
     for (name, texts), num_gaps, num_slots in itertools.product(files.items(), gaps, slots):
@@ -138,7 +138,7 @@ def run(
         if language is None:
             continue
         found = list(_cases(texts, language, tokens, seed, gaps=num_gaps, slots=num_slots, count=cases, shape=shape))
-        if fill is not None and found:  # a service that runs has read the grammar's tables
+        if fill is not None and found:  # a running service has loaded the grammar's tables, so load them first
             _measure_engine(found[0], tokens, fill, "engine", _Tally())
         for mode in ENGINE_MODES if fill is not None else MODES:
             tally = _Tally()
@@ -211,7 +211,7 @@ def _measure_engine(case: Case, tokens: TokenText, fill: Fill, mode: Mode, tally
 
 
 def _judge(case: Case, tokens: TokenText, fills: Sequence[str] | None, filled: bytes, tally: _Tally) -> None:
-    """Count what became of a case: its fills (None where the answer was an honest refusal) and the file with them."""
+    """Counts the result of a case: its fills (None for a refusal) and the file with them."""
     tally.cases += 1
     if fills is None:
         tally.refused += 1
@@ -230,7 +230,7 @@ def _judge(case: Case, tokens: TokenText, fills: Sequence[str] | None, filled: b
 def _fill(
     case: Case, model: SyntheticModel, constraint: Constraint, tokens: TokenText
 ) -> tuple[Verdict, int, list[float]]:
-    """The verdict, the steps it took, and the milliseconds that each waited for the constraint."""
+    """Returns the verdict, the number of steps, and the milliseconds that each step waited for the constraint."""
     canvases = [Canvas(Gap(index), BLOCK, region.max_tokens) for index, region in enumerate(case.regions)]
     options = DecodeOptions(schedule="confidence", confidence=0.85, corrections=0)
     loop = denoise(model, canvases, constraint, tokens, options, cancelled=lambda: False, deadline=None)
@@ -239,7 +239,7 @@ def _fill(
 
 
 def _waits(loop: Generator[Snapshot, None, Result]) -> tuple[Result, list[float]]:
-    """What a loop ends with, and the milliseconds that each of its steps waited for the constraint."""
+    """Returns the result of a loop, and the milliseconds that each of its steps waited for the constraint."""
     step_ms: list[float] = []
     step, before = 0, 0.0
     while True:
@@ -249,13 +249,13 @@ def _waits(loop: Generator[Snapshot, None, Result]) -> tuple[Result, list[float]
             return end.value, step_ms
         if snapshot.step < step:  # another group of regions
             step, before = 0, 0.0
-        if snapshot.step > step:  # else the constraint let nothing through, and is asked again in this step
+        if snapshot.step > step:  # otherwise the constraint vetoed every proposal and gets others in the same step
             step_ms.append(snapshot.constraint_ms - before)
             step, before = snapshot.step, snapshot.constraint_ms
 
 
 def assembled(case: Case, fills: Sequence[str]) -> bytes:
-    """The file of a case with its gaps filled."""
+    """Returns the file of a case with its gaps filled."""
     parts, offset = [], 0
     for region, fill in zip(case.regions, fills, strict=True):
         parts += [case.text[offset : region.start], fill.encode()]
@@ -264,13 +264,13 @@ def assembled(case: Case, fills: Sequence[str]) -> bytes:
 
 
 def grown(text: bytes, lines: int) -> bytes:
-    """A text repeated until it has so many lines."""
+    """Returns a text repeated until it has at least ``lines`` lines."""
     own = max(text.count(b"\n"), 1)
     return (text.rstrip(b"\n") + b"\n\n\n") * -(-lines // own) if lines > own else text
 
 
 def table(cells: Sequence[Cell]) -> Table:
-    """The cells as a table, one row each."""
+    """Returns the cells as a table, one row each."""
     grid = Table(title="Syntax constraint", caption=f"share: p95 over a step of {STEP_MS:.0f} ms")
     for name in Cell.__struct_fields__:
         grid.add_column(name, justify="left" if name in ("mode", "language") else "right")

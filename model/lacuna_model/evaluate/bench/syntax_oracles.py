@@ -1,4 +1,4 @@
-"""Independent oracles of syntax for benchmarks: the languages' own compilers, as far as they are at hand."""
+"""Independent syntax oracles for benchmarks: the languages' own compilers and parsers, if available."""
 
 import ast
 import json
@@ -20,10 +20,10 @@ C_UNKNOWN_NAME = re.compile(
 
 
 def oracle_for(language: str) -> Oracle | None:
-    """Whether a text of that language is well-formed, or None where nothing on this machine can say.
+    """Returns a function that checks whether a text of a language is well-formed, or None without a tool for it.
 
-    What is said of a single text may be None as well: a C compiler that does not know a type takes it for a name, and
-    whatever it has against the text from there on says nothing of the syntax.
+    The function may return None for a text, too: a C compiler takes an unknown type for a name, and its later errors
+    say nothing about the syntax.
     """
     builtin: dict[str, Oracle] = {"python": _python, "json": _json, "toml": _toml}
     if language in builtin:
@@ -45,7 +45,7 @@ def _command(command: Sequence[str], text: bytes) -> bool | None:
     done = subprocess.run(command, input=text, capture_output=True, timeout=SECONDS, check=False)
     if command[0] not in ("gcc", "g++"):
         return done.returncode == 0
-    if C_PARSE_ERROR.search(done.stderr) is None:  # what is undeclared or of the wrong type is no matter of syntax
+    if C_PARSE_ERROR.search(done.stderr) is None:  # undeclared names and wrong types are no syntax errors
         return True
     first = next(line for line in done.stderr.splitlines() if b"error: " in line)
     return None if C_UNKNOWN_NAME.search(first) else False

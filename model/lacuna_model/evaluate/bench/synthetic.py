@@ -1,4 +1,4 @@
-"""Gaps cut into real files, and models that need no weights: a noisy oracle of the true fill, and pure noise."""
+"""Cuts gaps into real files, and simulates models without weights: a noisy oracle of the true fill, or pure noise."""
 
 import re
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ from lacuna_model.decode.canvas import Canvas, Marginals
 from lacuna_model.syntax import Language
 
 Shape = Literal["lines", "tokens"]
-UNSURE = 0.2  # the probability of the best token of a slot that the model does not know
+UNSURE = 0.2  # probability of the best token in a slot that the model does not know
 CANDIDATES = 8
 MAX_TRIES = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A file with gaps: its text without them, the regions where they are, and the tokens that were there."""
+    """A file with gaps: its text without them, their regions, and the tokens that were removed."""
 
     language: Language
     text: bytes
@@ -31,9 +31,9 @@ class Case:
 def cut_case(
     text: bytes, language: Language, tokens: TokenText, rng: np.random.Generator, *, gaps: int, slots: int, shape: Shape
 ) -> Case | None:
-    """A case with ``gaps`` gaps of ``slots`` tokens, or of the whole lines that begin with so many.
+    """Returns a case with ``gaps`` gaps of ``slots`` tokens, or of whole lines of about that size.
 
-    ``tokens`` gaps start and end at any token; None where no such gaps are found in the text.
+    Gaps of shape ``tokens`` start and end anywhere. Returns None if the text has no such gaps.
     """
     found: list[tuple[int, int, tuple[int, ...]]] = []
     for index in range(gaps):
@@ -77,15 +77,15 @@ def _find_gap(
 
 
 def _is_whole(text: bytes, end: int) -> bool:
-    """Whether a cut at ``end`` splits no character."""
+    """Whether a cut at byte ``end`` splits no character."""
     return end >= len(text) or text[end] & 0xC0 != 0x80
 
 
 class SyntheticModel:
-    """Marginals without a network: the true token with some noise, or noise alone (``noise`` of 1).
+    """Marginals without a network: the true tokens with some noise, or only noise (``noise`` of 1).
 
-    A noisy slot has a random token on top and the true one somewhere below; noise alone knows no true token. With
-    ``foresight`` the model knows no more slots than so many from the frontier on, and of the others only that.
+    A noisy slot has a random token on top and the true one below it. With ``foresight`` the model knows only so many
+    slots from the frontier on; its best tokens in all later slots are wrong, with a low probability.
     """
 
     def __init__(
@@ -105,14 +105,14 @@ class SyntheticModel:
         self._alphabet = np.array([token for token in range(tokens.vocab_size) if tokens.token_bytes(token)])
 
     def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
-        """Marginals of every open canvas."""
+        """Returns the marginals of every open canvas."""
         return [None if canvas.closed else self._marginals(canvas, gap) for gap, canvas in enumerate(canvases)]
 
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
-        """There is no cache to fill."""
+        """Does nothing: there is no cache."""
 
     def withdraw(self) -> bool:
-        """There are no proposals but the marginals."""
+        """Returns False: there are no proposals but the marginals."""
         return False
 
     def _marginals(self, canvas: Canvas, gap: int) -> Marginals:

@@ -1,4 +1,4 @@
-"""Suggestions as a user meets them: the rest of what is being typed in a line, and how sure the model is of it."""
+"""Measures suggestions as a user gets them: the rest of a line being typed, and the model's confidence in it."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -16,23 +16,23 @@ from lacuna_model.evaluate.tasks.runner import Filler
 from lacuna_model.train.accepted.languages import parser_of
 from lacuna_model.train.stored.documents import Document
 
-# Where a cursor stands: the file goes on below its line, or ends with that, or a bracket is closed right behind what is
-# wanted, as editors close it when it is opened.
+# The kind of a cursor: the file continues below its line, or ends with the line, or a closing bracket follows the
+# wanted text, as editors insert it with the opening one.
 Where = Literal["the file goes on", "the file ends", "in brackets"]
 
 MAX_TOKENS = 96
-AT_THE_START = 0.35  # of the cursors stand where a line begins, the others anywhere in it
-AT_THE_END = 0.25  # of the files end with the line that is being typed
-IN_BRACKETS = 0.25  # of the cursors stand in brackets, if the line has any
-BEHIND_AN_OPENER = 0.4  # of those, where nothing is typed in them yet
+AT_THE_START = 0.35  # share of cursors at the start of a line; the others are anywhere in it
+AT_THE_END = 0.25  # share of files that end with the typed line
+IN_BRACKETS = 0.25  # share of cursors in brackets, if the line has any
+BEHIND_AN_OPENER = 0.4  # share of those directly after the opening bracket
 CLOSERS = {"(": ")", "[": "]", "{": "}"}
 THRESHOLDS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 
 
 class Typed(msgspec.Struct, frozen=True, kw_only=True):
-    """What came at one cursor: whether it is what stood there, and the confidence that it is.
+    """The suggestion at one cursor: its fill, whether it equals the true text, and its confidence.
 
-    ``refused`` says that no fill was valid; ``ms`` is what it took.
+    ``refused`` means that no fill was valid; ``ms`` is the time in milliseconds.
     """
 
     language: str
@@ -47,12 +47,12 @@ class Typed(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def suggested(self) -> bool:
-        """Whether there is anything to show."""
+        """Whether there is a text to show."""
         return not self.refused and bool(self.fill.strip())
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of the cursors of one kind; times are in ms."""
+    """The results at the cursors of one kind; times are in milliseconds."""
 
     where: Where
     cursors: int
@@ -65,10 +65,10 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """What showing only suggestions of some confidence comes to.
+    """The effect of showing only suggestions from a confidence ``threshold`` on.
 
-    ``shown`` is the share of them that is shown, ``right`` how many of those are exact, and ``kept`` how many of all
-    that are exact are shown.
+    ``shown`` is the share of suggestions that are shown, ``right`` the share of exact ones among them, and ``kept`` the
+    share of all exact suggestions that are shown.
     """
 
     threshold: float
@@ -78,9 +78,9 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 def typed_cases(documents: Sequence[Document], num_cases: int, seed: int) -> Iterator[Case]:
-    """``num_cases`` cursors in lines of code, languages in turn; wanted is the rest of the line, or of the brackets.
+    """Yields ``num_cases`` cursors in lines of code, languages in turn; wanted is the rest of the line or brackets.
 
-    The same arguments give the same cases. Raises LacunaError where no document is long enough.
+    The same arguments give the same cases. Raises LacunaError if no document is long enough.
     """
     by_language: dict[str, list[Document]] = {}
     for document in long_enough(documents):
@@ -105,7 +105,7 @@ def _cut(document: Document, rng: Random) -> Case:
 
 
 def _wanted(line: str, brackets: Sequence[tuple[int, int]], rng: Random) -> tuple[int, int]:
-    """What of a line is wanted at a cursor: up to the end of some brackets, if it has any, or up to its own."""
+    """Returns the wanted columns of a line: to the end of some brackets, if there are any, or to its end."""
     if brackets:
         begin, end = rng.choice(brackets)
         return (begin if rng.random() < BEHIND_AN_OPENER else rng.randrange(begin, end)), end
@@ -114,7 +114,7 @@ def _wanted(line: str, brackets: Sequence[tuple[int, int]], rng: Random) -> tupl
 
 
 def _brackets(document: Document, row: int) -> list[tuple[int, int]]:
-    """Between which columns the brackets of a line hold something, but those in strings and comments."""
+    """Returns the columns between which the brackets of a line enclose text, except in strings and comments."""
     line = document.text.split("\n")[row].encode()
     opened: list[tuple[str, int]] = []
     found = []
@@ -130,7 +130,7 @@ def _brackets(document: Document, row: int) -> list[tuple[int, int]]:
 
 
 def _leaves(node: tree_sitter.Node, row: int) -> Iterator[tree_sitter.Node]:
-    """The leaves of a tree that begin in a row."""
+    """Yields the leaves of a tree that begin in a row."""
     if node.start_point.row <= row <= node.end_point.row:
         if not node.child_count and node.start_point.row == row:
             yield node
@@ -139,7 +139,7 @@ def _leaves(node: tree_sitter.Node, row: int) -> Iterator[tree_sitter.Node]:
 
 
 def suggest(case: Case, filler: Filler) -> Typed:
-    """What is suggested for a case."""
+    """Returns the suggestion for a case."""
     began = time.perf_counter()
     result = filler.fill(case.request)
     ms = (time.perf_counter() - began) * 1e3
@@ -160,7 +160,7 @@ def suggest(case: Case, filler: Filler) -> Typed:
 
 
 def outcomes(found: Sequence[Typed]) -> list[Outcome]:
-    """What came at cursors of each kind."""
+    """Returns the results for each kind of cursor."""
     rows = []
     for where in get_args(Where):
         own = [one for one in found if one.where == where]
@@ -173,7 +173,7 @@ def outcomes(found: Sequence[Typed]) -> list[Outcome]:
 
 
 def outcome_table(rows: Sequence[Outcome]) -> Table:
-    """The kinds of cursors side by side."""
+    """Returns a table with one row per kind of cursor."""
     table = Table(title="the rest of the line, or of the brackets, at a cursor")
     for column in ("", "cursors", "suggested", "exact", "refused", "p50 ms", "p95 ms", "slowest ms"):
         table.add_column(column, justify="right" if column else "left")
@@ -184,7 +184,7 @@ def outcome_table(rows: Sequence[Outcome]) -> Table:
 
 
 def shown(suggestions: Sequence[Typed], thresholds: Sequence[float] = THRESHOLDS) -> list[Shown]:
-    """What each threshold comes to; there is a suggestion that is exact."""
+    """Returns the effect of each threshold; at least one suggestion must be exact."""
     exact = sum(one.exact for one in suggestions)
     found = []
     for threshold in thresholds:
@@ -195,7 +195,7 @@ def shown(suggestions: Sequence[Typed], thresholds: Sequence[float] = THRESHOLDS
 
 
 def table(found: Sequence[Shown]) -> Table:
-    """The thresholds side by side."""
+    """Returns a table with one row per threshold."""
     table = Table(title="suggestions shown from a confidence on")
     for column in ("confidence", "shown", "exact of those", "of all exact ones"):
         table.add_column(column, justify="right")

@@ -1,8 +1,8 @@
-"""``lacuna bench unclean``: whether anything is suggested in files that are cut off, broken or of a newer language.
+"""``lacuna bench unclean``: measures refusals in files that are cut off, broken or in newer syntax.
 
-A typist writes the lines of a real file. At the cursor the rest of the file is missing, has lost a bracket or has an
-operator twice, holds the markers of a merge, or is written in syntax that is newer than the tools at hand. The rest of
-the line is asked for with a model that knows it, but for some noise: the constraint must not refuse.
+Each case has its cursor in a line of a real file. The rest of the file is missing, has lost a bracket, has a duplicated
+operator, contains merge markers, or uses syntax that is newer than the parsers. A synthetic model that knows the rest
+of the line, apart from some noise, fills it: the constraint must not refuse.
 """
 
 import re
@@ -30,9 +30,9 @@ from lacuna_model.syntax.check.indentation import indentation_faults
 State = Literal["cut off", "a bracket lost", "an operator twice", "in a merge", "newer syntax"]
 STATES: tuple[State, ...] = get_args(State)
 BLOCK = 16
-AT_THE_START = 0.35  # of the cursors stand where a line begins, the others in front of some word in it
-MOST_LINES = 400  # of a file: what is longer is cut
-LONGEST = 160  # characters of a line: generated ones say nothing of typing
+AT_THE_START = 0.35  # share of cursors at the start of a line; the others are before a word in it
+MOST_LINES = 400  # lines of a file; longer files are cut
+LONGEST = 160  # characters of a line; longer lines are usually generated
 TRIES = 60
 SMALLEST, LARGEST = 300, 60_000  # bytes of a file in a folder
 ALL = "all"
@@ -42,7 +42,7 @@ OPERATOR = re.compile(r"(?<=[\w)\]}\"']) ?(?:==|[-+*/=<>:,.&|]) ?(?=[\w(\[{\"'])
 
 
 class Typing(msgspec.Struct, frozen=True, kw_only=True):
-    """A case with the state of the file and the row of the cursor."""
+    """A case with the state of its file and the row of the cursor."""
 
     case: Case
     state: State
@@ -50,9 +50,9 @@ class Typing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What came at a cursor: the reason for a refusal or "", the fill, what stood there, and the milliseconds.
+    """The result at a cursor: the reason for a refusal or "", the fill, the true text, and the milliseconds.
 
-    ``adds_error`` says that the file has more errors with the fill than with nothing and than with what stood there.
+    ``adds_error`` means that the file has more errors with the fill than with an empty gap and with the true text.
     """
 
     language: str
@@ -66,7 +66,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """What became of the cursors of one language, in each state of the file."""
+    """The results for one language, in each state of the file."""
 
     language: str
     cursors: int
@@ -79,7 +79,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 def cases(texts: Sequence[bytes], language: Language, tokens: TokenText, count: int, seed: int) -> Iterator[Typing]:
-    """``count`` cursors in the files that are sound, the states in turn; the same arguments give the same ones."""
+    """Yields ``count`` cursors in files that parse, the states in turn; the same arguments give the same cases."""
     rng = Random(f"{language.name} {seed}")
     sound = [text for text in (_head(text, language) for text in texts) if text]
     for number in range(count if sound else 0):
@@ -92,14 +92,14 @@ def cases(texts: Sequence[bytes], language: Language, tokens: TokenText, count: 
 
 
 def _head(text: bytes, language: Language) -> str:
-    """The text, or so many lines of it that it is of a size to type in, if it is sound."""
+    """Returns the text, cut to ``MOST_LINES`` lines, or "" if it does not parse."""
     lines = text.decode(errors="ignore").replace("\r\n", "\n").split("\n")
     kept = "\n".join(lines[:MOST_LINES])
     return kept if parses(kept.encode() if len(lines) > MOST_LINES else text, language) else ""
 
 
 def _cut(lines: Sequence[str], language: Language, tokens: TokenText, state: State, rng: Random) -> Typing | None:
-    """The cursor somewhere in a line of code, and the other lines in some state; None where that is not to be had."""
+    """Returns a cursor in a random line of code with the other lines in a state, or None if the line is unsuitable."""
     row = rng.randrange(len(lines))
     line = lines[row].rstrip()
     comments = tuple(mark.decode() for mark in language.lexicon.line_comment)
@@ -121,7 +121,7 @@ def _cut(lines: Sequence[str], language: Language, tokens: TokenText, state: Sta
 def _spoilt(
     above: list[str], below: list[str], language: Language, state: State, rng: Random
 ) -> tuple[list[str], list[str]] | None:
-    """The lines above and below a cursor in some state."""
+    """Returns the lines above and below a cursor in a state, or None if that state is not possible."""
     side = rng.choice([side for side in (above, below) if side] or [above])
     if state == "cut off":
         return above, []
@@ -147,7 +147,7 @@ def _spoilt(
 def _with_newer(
     above: list[str], below: list[str], language: Language, rng: Random
 ) -> tuple[list[str], list[str]] | None:
-    """The lines with a statement of newer syntax in front of one at the top level, above or below the cursor."""
+    """Inserts a statement in newer syntax before one at the top level, above or below the cursor."""
     newer = NEWER.get(language.name)
     if newer is None:
         return None
@@ -162,14 +162,14 @@ def _with_newer(
 
 
 def _is_border(lines: Sequence[str], at: int, before: bool, row: int) -> bool:
-    """Whether a line is empty and the next one begins in the first column, where a statement may end."""
+    """Whether a line is empty and the next one begins in the first column, so that a statement may end here."""
     at = at if before else at + row + 1
     following = next((line for line in lines[at + 1 :] if line.strip()), "")
     return not lines[at].strip() and following[:1].isalpha()
 
 
 def answer(typing: Typing, tokens: TokenText, noise: float, seed: int) -> Answer:
-    """What the constraint delivers where a model knows what is wanted, but for some ``noise``."""
+    """Runs the constraint with a model that knows the wanted text, apart from some ``noise``."""
     case = typing.case
     model = SyntheticModel(case.truths, tokens, np.random.default_rng([seed, typing.row]), noise=noise)
     began = time.perf_counter()
@@ -194,14 +194,14 @@ def answer(typing: Typing, tokens: TokenText, noise: float, seed: int) -> Answer
 
 
 def _errors(case: Case, fill: bytes) -> int:
-    """How many errors a case's file has with a fill."""
+    """Returns the number of errors in a case's file with a fill."""
     text = case.text[: case.regions[0].start] + fill + case.text[case.regions[0].end :]
     tree = case.language.parser().parse(text)
     return len(tree_faults(tree)) + len(indentation_faults(tree, text) if case.language.columns else ())
 
 
 def sample(paths: Sequence[Path], most: int, seed: int) -> dict[str, list[bytes]]:
-    """At most so many files of each language among some files and all in some folders, drawn by a seed."""
+    """Draws at most ``most`` files per language by ``seed``, from files and from all files in folders."""
     found: dict[str, list[Path]] = {}
     for path in sorted(file for given in paths for file in (_within(given) if given.is_dir() else [given])):
         language = language_for(str(path))
@@ -212,14 +212,14 @@ def sample(paths: Sequence[Path], most: int, seed: int) -> dict[str, list[bytes]
 
 
 def _within(folder: Path) -> Iterator[Path]:
-    """The files of a folder that somebody may have written and that others may read."""
+    """Yields the files of a folder that a person may have written, by size and name."""
     for path in folder.rglob("*.*"):
         if path.is_file() and SMALLEST <= path.stat().st_size <= LARGEST and ".min." not in path.name:
             yield path
 
 
 def rows(answers: Sequence[Answer]) -> list[Row]:
-    """What became of the cursors of each language, and in the end of all of them."""
+    """Returns the results per language, then those of all languages."""
     languages = sorted({one.language for one in answers})
     return [
         *(_row(name, [one for one in answers if one.language == name]) for name in languages),
@@ -236,7 +236,7 @@ def _row(name: str, own: Sequence[Answer]) -> Row:
 
 
 def table(found: Sequence[Row]) -> Table:
-    """The languages side by side."""
+    """Returns a table with one row per language."""
     grid = Table(title="refused in files that are not clean")
     for column in ("language", "cursors", *STATES, "refused", "adding errors", "exact", "p50 ms", "p95 ms"):
         grid.add_column(column, justify="left" if column == "language" else "right")

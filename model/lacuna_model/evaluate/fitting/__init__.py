@@ -1,1 +1,4 @@
-"""What is fitted on held-out code: the confidence of suggestions."""
+"""Fits numbers to held-out code: the calibration of a suggestion's confidence.
+
+It may import every package of ``evaluate``.
+"""

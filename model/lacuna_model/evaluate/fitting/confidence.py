@@ -1,4 +1,4 @@
-"""Fits how far the model's own probabilities are to be believed: ``lacuna train confidence``."""
+"""``lacuna train confidence``: fits the calibration that turns the model's probabilities into confidences."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ from lacuna_model.train.stored.packages import CorpusError
 
 
 def held_out_documents(corpus: Path) -> list[Document]:
-    """The held-out files of a corpus folder in every language; raises CorpusError where there are none."""
+    """Returns the held-out files of a corpus folder in every language; raises CorpusError if there are none."""
     paths = sorted(corpus.glob("*/held_out.jsonl.zst"))
     if not paths:
         raise CorpusError(f"{corpus}: no held-out files; `lacuna train corpus` builds the corpus")
@@ -33,10 +33,10 @@ def fit_main(
     seed: int,
     advance: Callable[[], None] = lambda: None,
 ) -> list[Shown]:
-    """Suggest in held-out files, fit on every other package, and write the numbers to ``out``.
+    """Suggests in held-out files, fits the calibration on every other package, and writes it to ``out``.
 
-    Returns what they come to in the packages between. ``advance`` is called after each case. Raises CorpusError where
-    too few suggestions are right to tell anything.
+    Returns its effect on the remaining packages. Calls ``advance`` after each case. Raises CorpusError if too few
+    suggestions are right.
     """
     seen: list[Typed] = []
     for case in typed_cases(documents, num_cases, seed):
@@ -55,7 +55,7 @@ def fit_main(
 
 
 def fit(suggestions: Sequence[Typed]) -> Calibration:
-    """The calibration under which what became of the suggestions is the likeliest."""
+    """Returns the calibration with the highest likelihood for the suggestions."""
     said = torch.tensor([(1.0, fitted().log_prob(one.confidence)) for one in suggestions], dtype=torch.float64)
     right = torch.tensor([float(one.exact) for one in suggestions], dtype=torch.float64)
     constant, slope = fewest_nats(2, lambda found: binary_cross_entropy_with_logits(said @ found, right))
@@ -63,6 +63,6 @@ def fit(suggestions: Sequence[Typed]) -> Calibration:
 
 
 def recalibrated(suggestion: Typed, calibration: Calibration) -> Typed:
-    """The suggestion with the confidence that another calibration has in it."""
+    """Returns the suggestion with the confidence of another calibration."""
     confidence = calibration.probability(fitted().log_prob(suggestion.confidence))
     return msgspec.structs.replace(suggestion, confidence=confidence)

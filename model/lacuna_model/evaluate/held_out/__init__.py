@@ -1,1 +1,4 @@
-"""Gaps cut into held-out files of eight languages: exact match and similarity, beside the peer."""
+"""Evaluates engines on gaps cut into held-out files of every language: exact match, similarity and syntax.
+
+It may import ``tasks`` of ``evaluate``.
+"""

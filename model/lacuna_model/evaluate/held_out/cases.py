@@ -15,15 +15,15 @@ from lacuna_model.train.stored.documents import Document
 Shape = Literal["line", "lines", "gaps"]
 SHAPES: tuple[Shape, ...] = ("line", "lines", "gaps")
 
-# As in the runner: a bound per gap and no word of what stood there.
+# As in the runner, engines get a limit per gap and no information about the true text.
 MAX_TOKENS: dict[Shape, int] = {"line": 64, "lines": 192, "gaps": 64}
 
 _MIN_LINES, _MAX_BYTES = 20, 200_000
-_NEAR = 40  # lines within which the gaps of one case lie
+_NEAR = 40  # largest distance in lines between the first gap of a case and the others
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A file with gaps and what stood in them, in order."""
+    """A file with gaps, and the true texts of the gaps in order."""
 
     shape: Shape
     package: str
@@ -32,7 +32,7 @@ class Case(msgspec.Struct, frozen=True):
     truths: tuple[str, ...]
 
     def document(self, fills: Sequence[str]) -> str:
-        """The whole file with ``fills`` in its gaps."""
+        """Returns the whole file with ``fills`` in its gaps."""
         source = self.request.text.encode()
         parts, position = [], 0
         for region, fill in zip(self.request.regions, fills, strict=True):
@@ -42,9 +42,9 @@ class Case(msgspec.Struct, frozen=True):
 
 
 def sample_cases(documents: Sequence[Document], num_cases: int, seed: int) -> list[Case]:
-    """``num_cases`` cases, the shapes in turn, over files drawn by ``seed``; the same arguments give the same cases.
+    """Returns ``num_cases`` cases, the shapes in turn, from files drawn by ``seed``; the same arguments give the same.
 
-    The documents parse; a file too short or too long is passed over. Raises LacunaError where none is left.
+    The documents must parse; files that are too short or too long are skipped. Raises LacunaError if none is left.
     """
     usable = long_enough(documents)
     rng = Random(seed)
@@ -55,7 +55,7 @@ def sample_cases(documents: Sequence[Document], num_cases: int, seed: int) -> li
 
 
 def long_enough(documents: Sequence[Document]) -> list[Document]:
-    """The documents that gaps can be cut into; raises LacunaError where there are none."""
+    """Returns the documents that gaps can be cut into; raises LacunaError if there are none."""
     usable = [
         document
         for document in documents
@@ -68,13 +68,13 @@ def long_enough(documents: Sequence[Document]) -> list[Document]:
 
 
 def code_lines(document: Document) -> list[int]:
-    """Indices of the lines that are worth a gap: code, neither blank nor prose nor a lone bracket."""
+    """Returns the indices of lines that may become gaps: code of four characters or more, no comment or docstring."""
     prose = _prose(parser_of(document.language).parse(document.text.encode()).root_node)
     return [i for i, line in enumerate(document.text.split("\n")) if len(line.strip()) >= 4 and i not in prose]
 
 
 def _prose(root: tree_sitter.Node) -> set[int]:
-    """Indices of the lines that begin with or in a comment, or lie in a string of several lines (a docstring)."""
+    """Returns the indices of lines that begin with or in a comment, or lie in a string of several lines."""
     rows: set[int] = set()
     nodes = [root]
     while nodes:
@@ -99,7 +99,7 @@ def _cut(document: Document, shape: Shape, rng: Random) -> Case:
         starts.append(starts[-1] + len(line) + 1)
     text, truths, regions, position = "", [], [], 0
     for first, last in spans:
-        # Behind the indentation, where an editor puts the cursor, and up to the end of the line.
+        # The gap goes from the end of the indentation, where editors put the cursor, to the end of the line.
         start = starts[first] + len(lines[first]) - len(lines[first].lstrip())
         end = starts[last] + len(lines[last])
         text += document.text[position:start]
@@ -113,7 +113,7 @@ def _cut(document: Document, shape: Shape, rng: Random) -> Case:
 
 
 def _spans(candidates: Sequence[int], shape: Shape, rng: Random) -> Iterator[tuple[int, int]]:
-    """First and last line of every gap of a case."""
+    """Yields the first and last line of every gap of a case."""
     first = rng.choice(candidates)
     if shape == "gaps":
         near = [i for i in candidates if 0 < i - first <= _NEAR]

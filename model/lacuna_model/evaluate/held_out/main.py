@@ -1,4 +1,4 @@
-"""``lacuna evaluate --held-out``: engines on gaps in held-out files of every language."""
+"""``lacuna evaluate --held-out``: evaluates engines on gaps in held-out files of every language."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,10 +30,10 @@ def held_out_main(
     records: Path | None = None,
     plots: Path | None = None,
 ) -> HeldOutReport:
-    """Measures engines on the held-out files of a corpus.
+    """Evaluates engines on the held-out files of a corpus.
 
-    ``cases`` are per language; ``records`` keeps every result, and an evaluation that was interrupted goes on from
-    there; ``plots`` is a folder for the picture. Raises CorpusError, RequestError or WeightsError.
+    ``cases`` is per language. ``records`` stores every result, and an interrupted evaluation resumes from there.
+    ``plots`` is a folder for the plot. Raises CorpusError, RequestError or WeightsError.
     """
     draw = _plotting(engines) if plots else None
     found = find_held_out(corpus, languages)
@@ -56,7 +56,7 @@ def measure(
     encode: Callable[[str], list[int]],
     kept: Records[Restored],
 ) -> Iterator[Restored]:
-    """All results, those found in ``kept`` among them: the fills of every case, the engines taking turns."""
+    """Yields all results, first those in ``kept``, then the fills of the other cases, the engines in turn."""
     filled = {(one.engine, one.language, one.number) for one in kept.found}
     yield from kept.found
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

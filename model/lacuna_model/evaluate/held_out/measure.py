@@ -1,4 +1,4 @@
-"""How well engines restore gaps in held-out files: exact match, edit similarity, syntax, for one gap and several."""
+"""Measures how well engines restore gaps in held-out files: exact match, edit similarity and syntax."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -17,10 +17,10 @@ ALL = "all"
 
 
 class Restored(msgspec.Struct, frozen=True, tag="fill"):
-    """One engine's fills of the case of a ``number``; the tuples have one entry per gap.
+    """One engine's fills of the case with a ``number``; the tuples have one entry per gap.
 
-    ``exact`` sets trailing white space aside; ``similarity`` is the normalised Indel similarity, the "edit similarity"
-    of CrossCodeEval (arXiv 2310.11248); ``right`` is the share of the true tokens that the fill has in their order.
+    ``exact`` ignores trailing white space. ``similarity`` is the normalised Indel similarity, the "edit similarity" of
+    CrossCodeEval (arXiv 2310.11248). ``right`` is the share of the true tokens that the fill contains in their order.
     """
 
     engine: str
@@ -40,9 +40,9 @@ class Restored(msgspec.Struct, frozen=True, tag="fill"):
 
 
 class FillScores(msgspec.Struct, frozen=True):
-    """The figures of one engine over some gaps; rates and similarity in 0..1, times in milliseconds a case.
+    """The figures of one engine over some gaps; rates and similarity in 0..1, times in milliseconds per case.
 
-    ``exact_low`` and ``exact_high`` bound the rate of exact matches (Wilson, 95 %).
+    ``exact_low`` and ``exact_high`` bound the rate of exact matches (Wilson interval, 95 %).
     """
 
     cases: int
@@ -59,12 +59,12 @@ class FillScores(msgspec.Struct, frozen=True):
     ms_p95: float
 
 
-# By engine, language and shape; what is over all languages or shapes is under "all".
+# By engine, language and shape; "all" has the figures over all languages or shapes.
 Matrix = dict[str, dict[str, dict[str, FillScores]]]
 
 
 def restore(case: Case, number: int, filler: Filler, encode: Callable[[str], list[int]]) -> Restored:
-    """One engine's fills of one case, timed and compared with what stood there."""
+    """Fills one case with one engine, times it and compares the fills with the true texts."""
     started = time.perf_counter()
     result = filler.fill(case.request)
     ms = (time.perf_counter() - started) * 1000
@@ -93,7 +93,7 @@ def restore(case: Case, number: int, filler: Filler, encode: Callable[[str], lis
 
 
 def summarise(restored: Sequence[Restored]) -> Matrix:
-    """Figures by engine, language and shape, in the order in which they first appear."""
+    """Returns the figures by engine, language and shape, in the order in which they first appear."""
     matrix: Matrix = {}
     for engine in dict.fromkeys(one.engine for one in restored):
         own = [one for one in restored if one.engine == engine]

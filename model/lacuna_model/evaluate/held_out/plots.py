@@ -1,4 +1,4 @@
-"""The picture of an evaluation: quality against steps."""
+"""Plots the quality of an evaluation against the number of steps."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,10 +15,10 @@ _INCHES = (6.4, 4.2)
 
 
 def draw(report: HeldOutReport, folder: Path) -> Path:
-    """Writes ``steps.svg``; returns its path."""
+    """Writes ``steps.svg`` and returns its path; raises RequestError if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # No date and fixed ids: the same figures give the same file.
+        # Without date and with fixed ids, the same figures give the same file.
         with rc_context({"svg.hashsalt": "lacuna"}):
             _steps(report.steps).savefig(folder / "steps.svg", metadata={"Date": None})
     except OSError as error:

@@ -10,7 +10,7 @@ from lacuna_model.evaluate.tasks.engines import STEPS
 
 
 class Question(msgspec.Struct, frozen=True, tag="question"):
-    """What was asked: only records of the same question are gone on with. ``subject`` says which weights these are."""
+    """The parameters of an evaluation; only records with the same ones resume. ``subject`` identifies the weights."""
 
     subject: str
     languages: tuple[str, ...]
@@ -19,9 +19,9 @@ class Question(msgspec.Struct, frozen=True, tag="question"):
 
 
 class HeldOutReport(msgspec.Struct, frozen=True):
-    """What ``lacuna evaluate --held-out`` prints with ``--json``.
+    """The output of ``lacuna evaluate --held-out --json``.
 
-    ``fills`` by engine, language and shape; ``steps`` by how many slots a step may commit.
+    ``fills`` is by engine, language and shape; ``steps`` by the number of slots that a step may commit.
     """
 
     question: Question
@@ -30,9 +30,9 @@ class HeldOutReport(msgspec.Struct, frozen=True):
 
 
 def report(question: Question, results: Sequence[Restored]) -> HeldOutReport:
-    """Figures over all results."""
+    """Returns the figures over all results."""
     matrix = summarise(results)
-    # Our engine as it is belongs to both: its default is one of the ways to spend steps.
+    # The default engine belongs to both, because its schedule is one of the compared ones.
     curve = {name: languages[ALL][ALL] for name, languages in matrix.items() if name in ("lacuna", *STEPS)}
     return HeldOutReport(
         question=question,
@@ -42,7 +42,7 @@ def report(question: Question, results: Sequence[Restored]) -> HeldOutReport:
 
 
 def tables(found: HeldOutReport) -> list[Table]:
-    """Everything as tables."""
+    """Returns the figures as tables."""
     by_shape = _fills("By shape", {name: languages[ALL] for name, languages in found.fills.items()})
     by_language = {
         name: {language: shapes[ALL] for language, shapes in languages.items() if language != ALL}

@@ -1,4 +1,4 @@
-"""The held-out files of a corpus by language."""
+"""The held-out files of a corpus, by language."""
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -13,14 +13,14 @@ from lacuna_model.train.accepted.languages import parser_of, parses
 from lacuna_model.train.stored.documents import Document, read_documents
 
 _FILE = "held_out.jsonl.zst"
-# Files that the gaps of a language are cut into at most.
+# The largest number of files per language that get gaps.
 _FILES = 40
-# A model that finds no end would take most of the time; five lines have about half as many tokens.
+# The limit for a fill that finds no end; five lines have about half as many tokens.
 _MAX_TOKENS = 96
 
 
 class HeldOut:
-    """The held-out files of a language by path; a path has language, package and number."""
+    """The held-out files of a language by path; a path consists of language, package and number."""
 
     def __init__(self, corpus_file: Path, language: str) -> None:
         self._documents: dict[str, Document] = {}
@@ -29,7 +29,7 @@ class HeldOut:
             self._documents[path] = msgspec.structs.replace(document, path=path, language=language)
 
     def cases(self, count: int, seed: int) -> list[Case]:
-        """Gaps in files drawn by ``seed``, all of which parse; raises LacunaError where none is long enough."""
+        """Returns cases in files drawn by ``seed`` that parse; raises LacunaError if none is long enough."""
         paths = list(self._documents)
         drawn = map(self._documents.__getitem__, Random(seed).sample(paths, len(paths)))
         usable = list(islice((one for one in drawn if valid(one.text, one.language)), _FILES))
@@ -45,7 +45,7 @@ def _bounded(case: Case) -> Case:
 
 
 def find_held_out(corpus: Path, languages: Sequence[str] = ()) -> Mapping[str, Path]:
-    """The held-out files of a corpus folder by language, of some languages or all; raises RequestError."""
+    """Returns the held-out files of a corpus folder by language; raises RequestError for a missing language."""
     found = {path.parent.name: path for path in sorted(corpus.glob(f"*/{_FILE}"))}
     if not found:
         raise RequestError(f"{corpus}: no held-out files here; `lacuna train corpus` builds the corpus")
@@ -55,7 +55,7 @@ def find_held_out(corpus: Path, languages: Sequence[str] = ()) -> Mapping[str, P
 
 
 def valid(text: str, language: str) -> bool:
-    """Whether a file has no syntax error: by Python's own parser, else by the grammar of its language."""
+    """Whether a file has no syntax error, by Python's own parser or by the grammar of its language."""
     return parses(text, language) and not (
         language != "python" and parser_of(language).parse(text.encode()).root_node.has_error
     )

@@ -1,1 +1,4 @@
-"""Benchmark problems whose fills are run against their tests, and the engines that fill them."""
+"""Evaluates engines on benchmark problems: runs the tests of every fill in a sandbox.
+
+It also defines the engines and the record files for the other packages. It imports no other package of ``evaluate``.
+"""

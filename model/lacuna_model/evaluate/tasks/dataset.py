@@ -15,14 +15,14 @@ KINDS: dict[str, Kind] = {"SingleLineInfilling": "single", "MultiLineInfilling":
 
 
 class DatasetError(LacunaError):
-    """Evaluation data that is missing or damaged."""
+    """Evaluation data is missing or damaged."""
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One gap with the tests that judge its fill.
+    """One gap with the tests for its fill.
 
-    ``canonical_solution`` is what stood in the gap between ``prompt`` and ``suffix``; ``test`` defines
-    ``check(candidate)``, to be called with the function named ``entry_point``.
+    ``canonical_solution`` is the true text of the gap between ``prompt`` and ``suffix``. ``test`` defines
+    ``check(candidate)``, which takes the function named ``entry_point``.
     """
 
     task_id: str
@@ -34,22 +34,22 @@ class Problem(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> Kind:
-        """Which of the three benchmarks the problem belongs to."""
+        """The benchmark that the problem belongs to."""
         return KINDS[self.task_id.split("/", 1)[0]]
 
     def document(self, fill: str) -> str:
-        """The whole file with ``fill`` in the gap."""
+        """Returns the whole file with ``fill`` in the gap."""
         return self.prompt + fill + self.suffix
 
     def program(self, fill: str) -> str:
-        """The file with its tests, ending in the call that runs them."""
+        """Returns the file with its tests and the call that runs them."""
         return f"{self.document(fill)}\n{self.test}\ncheck({self.entry_point})\n"
 
 
 def load_problems(path: Path) -> list[Problem]:
-    """All problems of a ``.jsonl.gz`` file, in its order.
+    """Returns all problems of a ``.jsonl.gz`` file, in its order.
 
-    Raises DatasetError where the file is missing, cut off, not gzip, or holds a line that is no problem.
+    Raises DatasetError if the file is missing, cut off or not gzip, or contains a line that is no problem.
     """
     try:
         with gzip.open(path, "rb") as file:
@@ -73,16 +73,16 @@ def load_problems(path: Path) -> list[Problem]:
 
 
 def spread(problems: list[Problem], limit: int) -> list[Problem]:
-    """At most ``limit`` problems, the kinds in the proportions of the whole and evenly spaced within each.
+    """Returns at most ``limit`` problems, evenly spaced, with the kinds in the proportions of the whole.
 
-    Deterministic, so that two runs with the same limit compare; 0 means all. Keeps the order of ``problems``.
+    The selection is deterministic, so that runs with the same limit are comparable; 0 means all. Keeps the order.
     """
     if limit <= 0 or limit >= len(problems):
         return problems
     by_kind: dict[Kind, list[int]] = {}
     for i, problem in enumerate(problems):
         by_kind.setdefault(problem.kind, []).append(i)
-    # Sorted by kind, evenly spaced picks give each kind its share, at most one off.
+    # Evenly spaced picks from a list sorted by kind give each kind its share, within one.
     order = [i for kind in sorted(by_kind) for i in by_kind[kind]]
     picks = {order[(2 * pick + 1) * len(order) // (2 * limit)] for pick in range(limit)}
     return [problems[i] for i in sorted(picks)]

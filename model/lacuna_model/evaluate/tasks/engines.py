@@ -1,4 +1,4 @@
-"""The engines that an evaluation compares, by name: ours, and llama.cpp with the same weights."""
+"""The engines that an evaluation compares, by name: Lacuna's, and llama.cpp with the same weights."""
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -15,12 +15,12 @@ from lacuna_model.evaluate.tasks.llama_filler import LlamaFiller
 from lacuna_model.evaluate.tasks.runner import Filler
 from lacuna_model.hub import models
 
-# How many candidates the editor asks for on request, and so the engine that shows what they bring.
+# The number of candidates that editors request by default, used by the engine ``lacuna-candidates``.
 CANDIDATES = 3
 
 
 class Variant(NamedTuple):
-    """A way to ask our engine: ``options`` instead of those of the requests, and how many candidates."""
+    """A variant of Lacuna's engine: ``options`` replace those of the requests; ``candidates`` is their number."""
 
     options: DecodeOptions | None = None
     candidates: int = 1
@@ -31,7 +31,7 @@ OURS: Mapping[str, Variant] = {
     "lacuna-unconstrained": Variant(DecodeOptions(syntax=False)),
     "lacuna-candidates": Variant(candidates=CANDIDATES),
 }
-# What the number of steps does to the fills of an open checkpoint: from one slot a step to everything in one pass.
+# Variants in the number of steps for an open checkpoint, from one slot per step to a single pass.
 STEPS: Mapping[str, Variant] = {
     "lacuna: one slot a step": Variant(DecodeOptions(schedule="single")),
     "lacuna: 1 nat": Variant(DecodeOptions(entropy_bound=1.0)),
@@ -41,9 +41,9 @@ STEPS: Mapping[str, Variant] = {
 
 
 class EngineFiller:
-    """Our engine under evaluation: the likeliest of ``candidates``; ``options`` stand in for those of every request.
+    """Lacuna's engine under evaluation: delivers the likeliest of ``candidates``; ``options`` replace the requests'.
 
-    No deadline holds, whoever asks for one: how busy the machine is must not change what is counted.
+    Deadlines are ignored, so that results do not depend on the load of the machine.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class EngineFiller:
 
 
 def available_engines(model: Loaded) -> dict[str, Callable[[], Filler]]:
-    """How to build ours of a loaded model; each has caches of its own, and the weights are shared."""
+    """Returns builders for the variants of Lacuna's engine; each has its own caches, all share the weights."""
 
     def build(name: str, variant: Variant) -> Filler:
         return EngineFiller(Engine(model), name=name, options=variant.options, candidates=variant.candidates)
@@ -70,10 +70,10 @@ def available_engines(model: Loaded) -> dict[str, Callable[[], Filler]]:
 
 
 def compared_engines(model: str) -> dict[str, Callable[[], Filler]]:
-    """How to build every engine: ours and llama.cpp, of ``model`` and of the small one.
+    """Returns builders for every engine: Lacuna's and llama.cpp, for ``model`` and for the small model.
 
-    Weights are loaded with the first engine that reads them. An open checkpoint can spend its steps in several ways;
-    llama.cpp cannot read it.
+    The first engine that uses weights loads them. Only an open checkpoint has variants by steps; llama.cpp cannot read
+    it.
     """
     load = cache(readers.load)
 
@@ -92,5 +92,5 @@ def compared_engines(model: str) -> dict[str, Callable[[], Filler]]:
 
 
 def compared_by_default(model: str) -> list[str]:
-    """What is compared where nobody says: ours with llama.cpp, where that is installed and reads the model."""
+    """Returns the default engines: Lacuna's, and llama.cpp if it is installed and can read the model."""
     return ["lacuna", "llama.cpp"] if llama.installed() and models.folder(model) is None else ["lacuna"]

@@ -1,4 +1,4 @@
-"""llama.cpp, the peer: a GGUF file read by ``llama-cpp-python`` in a process of its own; tokens in, tokens out."""
+"""Runs llama.cpp on a GGUF file, through ``llama-cpp-python`` in a separate process; takes and returns tokens."""
 
 import importlib.util
 import multiprocessing
@@ -9,38 +9,38 @@ from typing import Any, Protocol
 
 from lacuna_model.core.errors import LacunaError
 
-# A published wheel is built for any machine of its kind; only compiled here does it use what this one can do.
+# Published wheels use only common CPU instructions; a local build uses all that this machine has.
 INSTALL = "CMAKE_ARGS=-DGGML_NATIVE=ON pip install --no-binary llama-cpp-python llama-cpp-python"
 NUM_CONTEXT = 2048
-# Longer drafts cost a CPU more than they bring: what llama-cpp-python advises there.
+# llama-cpp-python's advice for CPUs, where longer drafts cost more than they save.
 NUM_DRAFTED = 2
 
 
 class Continues(Protocol):
-    """What continues a prompt."""
+    """An engine that continues a prompt."""
 
     def generate(self, prompt: Sequence[int], max_tokens: int, ends: frozenset[int] = frozenset()) -> list[int]:
-        """The tokens that follow ``prompt``, at most so many, up to and with the first of ``ends``."""
+        """Returns at most ``max_tokens`` tokens after ``prompt``, up to and including the first of ``ends``."""
         ...
 
 
 def installed() -> bool:
-    """Whether llama-cpp-python is here."""
+    """Whether llama-cpp-python is installed."""
     return importlib.util.find_spec("llama_cpp") is not None
 
 
 def require() -> None:
-    """Raise LacunaError where llama-cpp-python is not here."""
+    """Raises LacunaError if llama-cpp-python is not installed."""
     if not installed():
         raise LacunaError(f"llama.cpp is not installed; run: {INSTALL}")
 
 
 class LlamaCpp:
-    """A GGUF file in llama.cpp; greedy, and what a prompt shares with the one before is not read again.
+    """A GGUF file in llama.cpp: generates greedily, and does not re-read the prefix that two prompts share.
 
-    ``threads`` serve prompt and generation alike. With ``ngrams`` it drafts what followed the last tokens the last time
-    and verifies that. It has a process of its own: in ours its threads make ours wait longer at every barrier. Raises
-    LacunaError where llama-cpp-python is not installed or cannot load the file.
+    ``threads`` are used for prompt and generation. With ``ngrams`` it drafts the tokens that followed the last n-gram
+    earlier, and verifies them. A separate process runs it, because its threads would slow down Lacuna's. Raises
+    LacunaError if llama-cpp-python is not installed or cannot load the file.
     """
 
     def __init__(self, gguf: Path, *, threads: int = 2, num_context: int = NUM_CONTEXT, ngrams: bool = False) -> None:
@@ -49,17 +49,17 @@ class LlamaCpp:
         self.compiled_for: str = self._process.submit(_load, str(gguf), threads, num_context, ngrams).result()
 
     def generate(self, prompt: Sequence[int], max_tokens: int, ends: frozenset[int] = frozenset()) -> list[int]:
-        """The tokens that follow ``prompt``, at most so many, up to and with the first of ``ends``."""
+        """Returns at most ``max_tokens`` tokens after ``prompt``, up to and including the first of ``ends``."""
         return self._process.submit(_generate, list(prompt), max_tokens, ends).result()
 
 
-# The model, in the process that has one.
+# The model, in the separate process.
 _loaded: list[Any] = []
 
 
 def _load(gguf: str, threads: int, num_context: int, ngrams: bool) -> str:
-    """Load the file; returns what llama.cpp says of the instructions that it was compiled for."""
-    import llama_cpp  # type: ignore[import-not-found,unused-ignore]  # no dependency of ours: INSTALL gets it
+    """Loads the file; returns llama.cpp's report of the instructions that it was compiled for."""
+    import llama_cpp  # type: ignore[import-not-found,unused-ignore]  # not a dependency: INSTALL installs it
     from llama_cpp.llama_speculative import LlamaPromptLookupDecoding  # type: ignore[import-not-found,unused-ignore]
 
     try:
@@ -68,7 +68,7 @@ def _load(gguf: str, threads: int, num_context: int, ngrams: bool) -> str:
             n_ctx=num_context,
             n_threads=threads,
             n_threads_batch=threads,
-            # It keeps the logits of a draft where those of the prompt are kept, too.
+            # llama.cpp keeps the logits of a draft only together with those of the prompt.
             logits_all=ngrams,
             draft_model=LlamaPromptLookupDecoding(num_pred_tokens=NUM_DRAFTED) if ngrams else None,
             verbose=False,

@@ -1,4 +1,4 @@
-"""llama.cpp as a filler: the same file and prompt as ours, ended by its own word, cut by our stop rule and trim."""
+"""llama.cpp as a filler: uses the same file, prompt, stop rule and trim as Lacuna's engine."""
 
 import time
 
@@ -14,16 +14,16 @@ from lacuna_model.hub import models
 from lacuna_model.network.devices import choose_threads
 from lacuna_model.tokens.tokenizer import Tokenizer
 
-# Between pieces of so many tokens it is seen whether a fill has ended; the cache holds all that is read again.
+# After each piece of this many tokens the stop rule is checked; the prompt cache avoids reading again.
 PIECE_TOKENS = 32
 
 
 class LlamaFiller:
     """Fills gaps with a fill-in-the-middle model in llama.cpp; satisfies the runner's ``Filler``.
 
-    The prompt is prefix, suffix, middle, over the window that our engine reads. The fill is greedy and ends with any
-    token that ends one, or where the rule for left-to-right models ends it. Several gaps are filled in order, each
-    with the earlier ones in place. Raises RequestError for a model without the tokens of that format.
+    The prompt is prefix, suffix, middle, over the same window as Lacuna's engine. The fill is greedy and ends with any
+    end token, or where the stop rule for left-to-right models applies. Several gaps are filled in order, each with the
+    earlier fills in place. Raises RequestError for a model without fill-in-the-middle tokens.
     """
 
     def __init__(self, name: str, llama: Continues, tokenizer: Tokenizer) -> None:
@@ -36,11 +36,11 @@ class LlamaFiller:
 
     @classmethod
     def load(cls, name: str, model: str) -> "LlamaFiller":
-        """The filler of a model of the registry, or of a GGUF file."""
+        """Returns the filler of a model of the registry, or of a GGUF file."""
         return cls(name, LlamaCpp(models.weights(model), threads=choose_threads()), load_tokenizer(model))
 
     def fill(self, request: InfillRequest) -> InfillResult:
-        """One fill per region of the request; its decode options do not apply, a deadline among them."""
+        """Fills every region of the request; ignores its decode options, including a deadline."""
         started = time.perf_counter()
         text = request.text.encode()
         region_groups.check(request.regions, text)
@@ -72,7 +72,7 @@ class LlamaFiller:
         return [*head, *encode(before), self._fim.suffix, *encode(after), self._fim.middle]
 
     def _continue(self, prompt: list[int], max_tokens: int, rule: StopRule) -> list[int]:
-        """What follows a prompt, up to its end; in pieces, so that nobody waits for much that the rule has cut."""
+        """Returns the continuation of a prompt up to its end; works in pieces, to stop soon after the rule applies."""
         generated: list[int] = []
         while len(generated) < max_tokens and rule.end(self._said(generated), final=False) is None:
             most = min(PIECE_TOKENS, max_tokens - len(generated))
@@ -83,5 +83,5 @@ class LlamaFiller:
         return generated
 
     def _said(self, generated: list[int]) -> str:
-        """The text of tokens; those that end a fill have none."""
+        """Returns the text of tokens; end tokens have none."""
         return self._tokenizer.decode_bytes(generated).decode("utf-8", errors="ignore")

@@ -1,4 +1,4 @@
-"""Results on disk, line by line as they come, so that an evaluation that was interrupted goes on."""
+"""Stores results on disk, one line each as they come, so that an interrupted evaluation can resume."""
 
 from pathlib import Path
 from types import TracebackType
@@ -13,17 +13,17 @@ Line = TypeVar("Line", bound=msgspec.Struct)
 
 
 def subject(model: str) -> str:
-    """What records are of: a model's name, and which weights these are where they are one file."""
+    """Returns the identity of a model for records: its name, and the checksum if its weights are one file."""
     if models.folder(model) is not None:
         return models.absolute(model)
     return f"{model} {checksum.remembered(models.weights(model))}"
 
 
 class Records(Generic[Line]):
-    """JSON lines of tagged structs; the first says what was asked for, so that only the same question goes on.
+    """A file of JSON lines: the first one is the question, the others are results; only the same question resumes.
 
-    ``found`` are the results of earlier runs. Without a ``path`` nothing is kept. Raises RequestError for a file that
-    cannot be written, is none of records, or holds those of another evaluation.
+    ``found`` are the results of earlier runs. Without a ``path`` nothing is stored. Raises RequestError for a file that
+    cannot be written, is damaged, or belongs to another evaluation.
     """
 
     def __init__(self, path: Path | None, settings: msgspec.Struct, decoder: msgspec.json.Decoder[Line]) -> None:
@@ -34,7 +34,7 @@ class Records(Generic[Line]):
         head = msgspec.json.encode(settings) + b"\n"
         try:
             data = path.read_bytes() if path.exists() else b""
-            # What stands behind the last newline was being written when the run before was killed.
+            # Text after the last newline is an incomplete line of a killed run.
             whole = data[: data.rfind(b"\n") + 1] or head
             if not whole.startswith(head):
                 raise RequestError(f"{path}: records of another evaluation; choose another file, or remove it")
@@ -48,7 +48,7 @@ class Records(Generic[Line]):
             raise RequestError(f"{path}: damaged records: {error}") from error
 
     def add(self, line: Line) -> None:
-        """Keep one more result."""
+        """Stores one result."""
         if self._file:
             self._file.write(msgspec.json.encode(line) + b"\n")
             self._file.flush()

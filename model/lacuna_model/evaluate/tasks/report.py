@@ -1,4 +1,4 @@
-"""The evaluation as a command: progress while it runs, then the figures as a table or as JSON."""
+"""``lacuna evaluate``: shows progress, then prints the figures as a table or as JSON."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -25,11 +25,11 @@ def evaluate_main(
     records: Path | None = None,
     as_json: bool = False,
 ) -> Report:
-    """``lacuna evaluate``: runs the engines over the problems in ``data`` and prints their figures.
+    """Runs the engines over the problems in ``data``, prints their figures and returns them.
 
-    ``available`` builds engines by name, ``engines`` picks some (none: all), ``limit`` takes that many problems,
-    spread over the kinds (0: all), ``records`` receives one JSON line per attempt as it happens.
-    Raises DatasetError, RequestError or SandboxError.
+    ``available`` builds engines by name, ``engines`` selects some (empty: all). ``limit`` is the number of problems,
+    spread over the kinds (0: all). ``records`` receives one JSON line per attempt. Raises DatasetError, RequestError or
+    SandboxError.
     """
     problems = spread(load_problems(data), limit)
     fillers = pick(available, engines)
@@ -68,7 +68,7 @@ def _with_progress(problems: Sequence[Problem], fillers: Sequence[Filler], recor
 
 
 def table(figures: Report) -> Table:
-    """The figures beside each other, one row per engine and kind."""
+    """Returns a table with one row per engine and kind."""
     grid = Table(title="HumanEval-Infilling, every fill's tests run", caption="pass rate with its 95 % Wilson interval")
     for name in ("engine", "problems", "n", "pass rate", "exact", "syntax", "tokens", "nfe", "tok/pass", "p50", "p95"):
         grid.add_column(name, justify="left" if name in ("engine", "problems") else "right")

@@ -12,7 +12,7 @@ from lacuna_model.evaluate.tasks.dataset import Kind, Problem
 from lacuna_model.evaluate.tasks.sandbox import Outcome, Sandbox
 from lacuna_model.evaluate.tasks.scores import Attempt
 
-# All that an engine learns beside the text: a bound with room to spare over the longest solution of its kind.
+# The token limit per kind, well above the longest solution; engines get no other information about it.
 MAX_TOKENS: dict[Kind, int] = {"single": 64, "multi": 192, "span": 96}
 
 _WARM_UP = InfillRequest(text="def add(a, b):\n    return\n", regions=(Region(25, 25, max_tokens=4),), path="add.py")
@@ -29,16 +29,16 @@ class Filler(Protocol):
 
 
 def request_for(problem: Problem) -> InfillRequest:
-    """The problem as every engine gets it: an empty gap, with nothing said of what stood there."""
+    """Returns the request for a problem: an empty gap, without information about the true text."""
     gap = len(problem.prompt.encode())
     region = Region(gap, gap, max_tokens=MAX_TOKENS[problem.kind])
     return InfillRequest(text=problem.document(""), regions=(region,), path="solution.py", language="python")
 
 
 def parses(source: str) -> bool:
-    """Whether Python's own parser takes ``source``."""
+    """Whether Python's own parser accepts ``source``."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an odd escape is a warning to a reader, not a syntax error
+        warnings.simplefilter("ignore")  # an invalid escape is a warning, not a syntax error
         try:
             ast.parse(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -47,7 +47,7 @@ def parses(source: str) -> bool:
 
 
 def attempt(problem: Problem, filler: Filler, sandbox: Sandbox) -> Attempt:
-    """One engine's fill of one problem, timed and judged."""
+    """Fills one problem with one engine, times it and runs its tests."""
     request = request_for(problem)
     started = time.perf_counter()
     result = filler.fill(request)
@@ -72,7 +72,7 @@ def attempt(problem: Problem, filler: Filler, sandbox: Sandbox) -> Attempt:
 
 
 def run(problems: Sequence[Problem], fillers: Sequence[Filler], sandbox: Sandbox) -> Iterator[Attempt]:
-    """Attempts one by one, the engines taking turns at every problem so that a drift of the machine hits all."""
+    """Yields all attempts; the engines take turns at every problem, so that a change of the machine affects all."""
     for filler in fillers:
         filler.fill(_WARM_UP)
     for problem in problems:
@@ -81,7 +81,7 @@ def run(problems: Sequence[Problem], fillers: Sequence[Filler], sandbox: Sandbox
 
 
 def pick(available: Mapping[str, Callable[[], Filler]], engines: Sequence[str]) -> list[Filler]:
-    """The engines of these names, built; all where none is named. Raises RequestError for a name nobody has."""
+    """Builds the engines with these names, or all if none is given; raises RequestError for an unknown name."""
     unknown = [name for name in engines if name not in available]
     if unknown:
         raise RequestError(f"no engine named {unknown[0]!r}; there are {', '.join(available)}")

@@ -1,8 +1,8 @@
-"""Runs programs written by a model, each in a process of its own with time, memory and file limits and no network.
+"""Runs programs written by a model, each in its own process with limits on time, memory and files, without network.
 
-One warm helper (``sandbox_child``) forks once per program: a fresh interpreter for each would take longer than
-most tests. A program passes only where it runs to its very end: the helper's child then writes a token that is new
-for each run, so that leaving early with exit status 0 counts as a failure.
+A warm helper (``sandbox_child``) forks once per program, because starting an interpreter takes longer than most tests.
+A program passes only if it runs to its end: the child then writes a token that is new for each run, so that an early
+exit with status 0 counts as a failure.
 """
 
 import json
@@ -22,7 +22,7 @@ from lacuna_model.core.errors import LacunaError
 Verdict = Literal["passed", "failed", "timeout"]
 
 _CHILD = Path(__file__).with_name("sandbox_child.py")
-_GRACE = 20.0  # seconds beyond a run's own limit before the helper itself counts as hung
+_GRACE = 20.0  # seconds beyond a run's own limit after which the helper counts as hung
 
 
 class SandboxError(LacunaError):
@@ -30,7 +30,7 @@ class SandboxError(LacunaError):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What one program may take: wall-clock seconds, CPU seconds and bytes of address space."""
+    """The limits of one program: wall-clock seconds, CPU seconds and bytes of address space."""
 
     wall_s: float = 3.0
     cpu_s: int = 4
@@ -38,16 +38,16 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How a program ended; ``detail`` names the exception or the signal of a failure, for the reader of a report."""
+    """How a program ended; for a failure, ``detail`` names the exception or the signal."""
 
     verdict: Verdict
     detail: str = ""
 
 
 class Sandbox:
-    """A context manager over the helper process; ``isolation`` says what the kernel granted.
+    """A context manager that runs the helper process; ``isolation`` names what the kernel granted.
 
-    ``namespaces`` False does without kernel namespaces even where there are some.
+    With ``namespaces`` False it uses no kernel namespaces even if they are available.
     """
 
     def __init__(self, limits: Limits | None = None, *, namespaces: bool = True) -> None:
@@ -68,12 +68,12 @@ class Sandbox:
     def run(self, program: str) -> Outcome:
         """Runs one program to its end or its limit.
 
-        Raises SandboxError where the helper died twice over the same program.
+        Raises SandboxError if the helper dies twice for the same program.
         """
         try:
             return self._ask(program)
         except SandboxError:
-            # The kernel may have killed the helper for memory that others took; a fresh one gets one more try.
+            # The kernel may have killed the helper because others used the memory; retry once with a new helper.
             self._stop()
             self._start()
             return self._ask(program)
@@ -96,7 +96,7 @@ class Sandbox:
     def _stop(self) -> None:
         if self._helper is None:
             return
-        self._helper.kill()  # its children are tied to it (parent-death signal), or in its process namespace
+        self._helper.kill()  # its children die with it, by the parent-death signal or its process namespace
         self._helper.wait()
         for pipe in (self._helper.stdin, self._helper.stdout):
             if pipe is not None:

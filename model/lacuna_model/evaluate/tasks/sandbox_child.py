@@ -1,8 +1,8 @@
-"""The sandbox's helper: forks once per program and says how it ended. Run as a script; standard library only.
+"""The sandbox's helper: forks once per program and reports how it ended. A script with the standard library only.
 
-Isolation is layered, since not every machine grants all of it: namespaces (user, network, processes) where the
-kernel allows them, resource limits always, and an audit hook that refuses sockets, processes and writing. This
-holds against a model's mistakes, not against an attacker who knows Python's internals.
+Isolation has several layers, since not every machine grants all of them: namespaces (user, network, processes) if the
+kernel allows them, resource limits always, and an audit hook that refuses sockets, processes and writing. It protects
+against a model's mistakes, not against an attacker who knows Python's internals.
 """
 
 import ctypes
@@ -19,11 +19,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-# From linux/sched.h and linux/prctl.h; os.unshare only came with Python 3.12.
+# From linux/sched.h and linux/prctl.h; os.unshare needs Python 3.12.
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC = 0x10000000, 0x20000000, 0x40000000, 0x08000000
 PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS = 1, 38
 
-# Imported before forking, so that a program does not pay for it within its time limit.
+# Imported before forking, so that the imports do not count against a program's time limit.
 PRELOADED = (
     *("bisect", "collections", "copy", "datetime", "decimal", "fractions", "functools", "hashlib", "heapq"),
     *("itertools", "math", "operator", "random", "re", "statistics", "string", "typing"),
@@ -37,18 +37,18 @@ WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 class RefusedError(Exception):
-    """What a program sees where it reaches for something the sandbox refuses."""
+    """The sandbox refuses an operation of the program."""
 
 
 def refuse(event: str, args: tuple[Any, ...]) -> None:
-    """The audit hook of a program's process (PEP 578); it cannot be removed."""
+    """Audit hook of a program's process (PEP 578), which cannot be removed; raises RefusedError."""
     writes = event == "open" and isinstance(args[2], int) and args[2] & WRITING
     if writes or (event.startswith(REFUSED) and event not in READING):
         raise RefusedError(event)
 
 
 def isolate() -> str:
-    """Leaves as many namespaces as the kernel allows; names what was granted."""
+    """Enters new namespaces as far as the kernel allows; returns the names of the granted ones."""
     if sys.platform != "linux":
         return "limits"
     libc = ctypes.CDLL(None)
@@ -63,7 +63,7 @@ def isolate() -> str:
 
 
 def renounce() -> None:
-    """Ties the calling process to its parent's life and gives up gaining rights by executing anything."""
+    """Makes the calling process die with its parent, and keeps it from gaining rights by executing programs."""
     if sys.platform == "linux":
         libc, zero = ctypes.CDLL(None), ctypes.c_ulong(0)
         libc.prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), zero, zero, zero)
@@ -71,22 +71,22 @@ def renounce() -> None:
 
 
 def limit(request: Mapping[str, Any]) -> None:
-    """Sets the hard limits of the calling process; raising them again needs rights it does not have."""
+    """Sets the hard limits of the calling process, which lacks the rights to raise them again."""
     limits = {
         resource.RLIMIT_CPU: request["cpu_s"],
         resource.RLIMIT_AS: request["memory"],
         resource.RLIMIT_FSIZE: 0,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_NOFILE: 64,
-        resource.RLIMIT_NPROC: 0,  # the kernel exempts root; the audit hook and the namespace stand in
+        resource.RLIMIT_NPROC: 0,  # the kernel exempts root, whom the audit hook and the namespace restrict
     }
     for name, value in limits.items():
         resource.setrlimit(name, (value, value))
 
 
 def execute(request: Mapping[str, Any], pipe: int, token: bytes) -> NoReturn:
-    """Runs the program in the calling process, which never returns; writes ``token`` only at its very end."""
-    write, leave = os.write, os._exit  # a program may replace them
+    """Runs the program in the calling process and exits; writes ``token`` only if the program reaches its end."""
+    write, leave = os.write, os._exit  # kept because a program may replace them
     answer = b""
     try:
         renounce()
@@ -99,7 +99,7 @@ def execute(request: Mapping[str, Any], pipe: int, token: bytes) -> NoReturn:
         sys.addaudithook(refuse)
         exec(compile(request["program"], "<program>", "exec"), {"__name__": "program"})
         answer = token
-    except BaseException as error:  # a program may end in anything; what it was goes into the report
+    except BaseException as error:  # a program may raise anything; the report gets its name
         answer = type(error).__name__.encode("utf-8", "replace")[:200]
     finally:
         write(pipe, answer)
@@ -107,7 +107,7 @@ def execute(request: Mapping[str, Any], pipe: int, token: bytes) -> NoReturn:
 
 
 def judge(request: Mapping[str, Any], *, owns_processes: bool) -> dict[str, str]:
-    """Forks, waits for the program's end or its limit, kills whatever is left of it and says how it went."""
+    """Forks, waits for the program's end or its limit, kills all its processes and returns the verdict."""
     reader, writer = os.pipe()
     token = secrets.token_hex(16).encode()
     with tempfile.TemporaryDirectory(prefix="lacuna-sandbox-") as folder:
@@ -129,7 +129,7 @@ def judge(request: Mapping[str, Any], *, owns_processes: bool) -> dict[str, str]
 
 
 def end(pid: int, *, owns_processes: bool) -> int:
-    """Kills and reaps what is left of a program: its process group, or the whole namespace. Gives its exit status."""
+    """Kills and reaps a program's process group, or its whole namespace; returns its exit status."""
     os.killpg(pid, signal.SIGKILL)
     if owns_processes:
         os.kill(-1, signal.SIGKILL)
@@ -143,14 +143,14 @@ def end(pid: int, *, owns_processes: bool) -> int:
 
 
 def how_it_died(status: int) -> str:
-    """A process that wrote no answer, in words."""
+    """Describes the exit status of a process that wrote no answer."""
     if os.WIFSIGNALED(status):
         return signal.Signals(os.WTERMSIG(status)).name
     return "left before its tests had run"
 
 
 def read_exactly(descriptor: int, size: int) -> bytes:
-    """``size`` bytes, or none at the end of the input."""
+    """Returns ``size`` bytes, or none at the end of the input."""
     data = b""
     while len(data) < size:
         part = os.read(descriptor, size - len(data))
@@ -176,15 +176,15 @@ def serve(isolation: str) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Isolates, then serves; as the first process of its namespace where it got one.
+    """Isolates itself, then serves; becomes the first process of its process namespace if it got one.
 
-    ``--no-namespaces`` does without, as a kernel that grants none would have it.
+    ``--no-namespaces`` skips the namespaces, as on a kernel that grants none.
     """
     for name in PRELOADED:
         importlib.import_module(name)
     isolation = "limits" if "--no-namespaces" in arguments else isolate()
     if "pid" in isolation and (first := os.fork()):
-        # A process enters a new process namespace only by being forked into it; nothing inside can signal its first.
+        # Only forked children enter a new process namespace; processes inside cannot kill its first process.
         os.waitpid(first, 0)
         return
     serve(isolation)

@@ -1,4 +1,4 @@
-"""Turns the attempts of an evaluation into figures: rates with their uncertainty, tokens per pass, latency."""
+"""Computes the figures of an evaluation: rates with their uncertainty, tokens per pass, and latency."""
 
 import math
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from lacuna_model.core.params import Status
 from lacuna_model.evaluate.tasks.dataset import Kind
 from lacuna_model.evaluate.tasks.sandbox import Verdict
 
-_Z_95 = 1.959964  # the normal quantile of a two-sided 95 % interval
+_Z_95 = 1.959964  # normal quantile of a two-sided 95 % interval
 
 
 class Attempt(msgspec.Struct, frozen=True):
-    """One engine's fill of one problem and what became of it; a line of the records file.
+    """One engine's fill of one problem and its verdict; a line of the records file.
 
-    ``exact`` compares with the canonical solution, trailing white space aside. ``ms`` is wall-clock time around the
-    engine's ``fill``; ``tokens`` and ``nfe`` are the engine's own counts.
+    ``exact`` compares with the canonical solution, without trailing white space. ``ms`` is the wall-clock time of the
+    engine's ``fill``; ``tokens`` and ``nfe`` (forward passes) are the engine's own counts.
     """
 
     engine: str
@@ -35,12 +35,12 @@ class Attempt(msgspec.Struct, frozen=True):
 
     @property
     def passed(self) -> bool:
-        """Whether the engine stands by the fill and its tests passed."""
+        """Whether the engine did not refuse and the tests passed."""
         return self.status != "no_valid_fill" and self.verdict == "passed"
 
 
 class Scores(msgspec.Struct, frozen=True):
-    """The figures of one engine over a set of problems; rates in 0..1, times in milliseconds."""
+    """The figures of one engine over some problems; rates in 0..1, times in milliseconds."""
 
     n: int
     pass_rate: float
@@ -57,30 +57,30 @@ class Scores(msgspec.Struct, frozen=True):
 
 
 class EngineScores(Scores, frozen=True):
-    """An engine's figures over all problems, and the same for each kind."""
+    """An engine's figures over all problems, and by kind."""
 
     kinds: dict[Kind, Scores] = {}
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What ``lacuna evaluate --json`` prints."""
+    """The output of ``lacuna evaluate --json``."""
 
     engines: dict[str, EngineScores]
 
 
 def wilson(passed: int, n: int) -> tuple[float, float]:
-    """Wilson's 95 % score interval for a rate (Wilson 1927), sound for small ``n`` and rates near 0 or 1."""
+    """Returns Wilson's 95 % score interval for a rate (Wilson 1927), valid for small ``n`` and rates near 0 or 1."""
     if n == 0:
         return 0.0, 1.0
     rate, z2 = passed / n, _Z_95**2
     centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
     half = _Z_95 / (1 + z2 / n) * math.sqrt(rate * (1 - rate) / n + z2 / (4 * n * n))
-    # Exact at the ends, where rounding would leave the rate just outside.
+    # Exact at 0 and 1, where rounding could exclude the rate.
     return centre - half if passed else 0.0, centre + half if passed < n else 1.0
 
 
 def score(attempts: Sequence[Attempt]) -> Scores:
-    """Figures over ``attempts`` of one engine; there must be at least one."""
+    """Returns the figures over ``attempts`` of one engine; there must be at least one."""
     n = len(attempts)
     passed = sum(attempt.passed for attempt in attempts)
     low, high = wilson(passed, n)
@@ -103,7 +103,7 @@ def score(attempts: Sequence[Attempt]) -> Scores:
 
 
 def report(attempts: Sequence[Attempt]) -> Report:
-    """Figures of every engine, in the order in which they first appear."""
+    """Returns the figures of every engine, in the order in which they first appear."""
     engines: dict[str, list[Attempt]] = {}
     for attempt in attempts:
         engines.setdefault(attempt.engine, []).append(attempt)

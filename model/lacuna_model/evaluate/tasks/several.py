@@ -1,4 +1,4 @@
-"""``lacuna evaluate --data FILE --gaps N``: several lines cut out of one solution, filled together and one by one."""
+"""``lacuna evaluate --data FILE --gaps N``: fills several lines of one solution together, and one by one."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ TOGETHER, ONE_BY_ONE = "together", "one by one"
 
 
 class Several(msgspec.Struct, frozen=True):
-    """A solution with gaps: ``request`` as an engine gets it, and what to put behind the filled text to judge it."""
+    """A solution with gaps: ``request`` for the engine, and the tests to append to the filled text."""
 
     task: str
     request: InfillRequest
@@ -26,7 +26,7 @@ class Several(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What came of one solution: whether its tests passed, forward passes, tokens, and milliseconds."""
+    """The result for one solution: whether its tests passed, forward passes, tokens and milliseconds."""
 
     way: str
     task: str
@@ -38,7 +38,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class WayScores(msgspec.Struct, frozen=True):
-    """The figures of one way over all solutions; times are in milliseconds a solution."""
+    """The figures of one way over all solutions; times are in milliseconds per solution."""
 
     way: str
     solutions: int
@@ -51,9 +51,9 @@ class WayScores(msgspec.Struct, frozen=True):
 
 
 def several(problems: Sequence[Problem], gaps: int) -> list[Several]:
-    """One solution for every task with ``gaps`` problems of a single line, as far apart as there are.
+    """Returns a solution with ``gaps`` gaps for every task with enough single-line problems, evenly spread.
 
-    Raises RequestError where there is none.
+    Raises RequestError if there is none.
     """
     by_task: dict[str, list[Problem]] = {}
     for problem in problems:
@@ -84,7 +84,7 @@ def _cut(task: str, problems: Sequence[Problem]) -> Several:
 
 
 def _emptied(text: bytes, spans: Sequence[Region]) -> tuple[bytes, list[Region]]:
-    """The text without what stands in the spans, and the empty regions that are left of these."""
+    """Returns the text without the texts of the spans, and the empty regions in their places."""
     regions, removed = [], 0
     for span in spans:
         at = span.start - removed
@@ -94,7 +94,7 @@ def _emptied(text: bytes, spans: Sequence[Region]) -> tuple[bytes, list[Region]]
 
 
 def measure(solutions: Sequence[Several], filler: Filler, sandbox: Sandbox) -> Iterator[Outcome]:
-    """Every solution filled in both ways, which take turns."""
+    """Yields the results of filling every solution in both ways, in turn."""
     for solution in solutions:
         for way, fill in ((TOGETHER, filler.fill), (ONE_BY_ONE, lambda request: _one_by_one(request, filler))):
             began = time.perf_counter()
@@ -106,7 +106,7 @@ def measure(solutions: Sequence[Several], filler: Filler, sandbox: Sandbox) -> I
 
 
 def _one_by_one(request: InfillRequest, filler: Filler) -> InfillResult:
-    """The gaps filled in order, each in a request of its own, the later ones still empty."""
+    """Fills the gaps in order, one request each, with the later gaps still empty."""
     text = request.text.encode()
     fills: list[str] = []
     stats: list[FillStats] = []
@@ -125,7 +125,7 @@ def _one_by_one(request: InfillRequest, filler: Filler) -> InfillResult:
 
 
 def summarise(outcomes: Sequence[Outcome]) -> list[WayScores]:
-    """The figures of every way."""
+    """Returns the figures of every way."""
     rows = []
     for way in dict.fromkeys(one.way for one in outcomes):
         own = [one for one in outcomes if one.way == way]
@@ -138,7 +138,7 @@ def summarise(outcomes: Sequence[Outcome]) -> list[WayScores]:
 
 
 def table(rows: Sequence[WayScores], gaps: int) -> Table:
-    """The ways side by side."""
+    """Returns a table with one row per way."""
     grid = Table(title=f"{gaps} lines cut out of a solution")
     for column in ("", "solutions", "passed", "parse", "passes", "tokens", "p50 ms", "p95 ms"):
         grid.add_column(column, justify="right" if column else "left")

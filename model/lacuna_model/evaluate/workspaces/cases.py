@@ -1,4 +1,4 @@
-"""Files of pinned packages, each taken out of its package as if it was being written, with gaps in it."""
+"""Cuts gaps into files of pinned packages; each file is treated as new and absent from its package."""
 
 import re
 import tomllib
@@ -17,7 +17,7 @@ from lacuna_model.train.stored.documents import Document
 from lacuna_model.train.stored.packages import Package, Role
 
 PACKAGES = "workspace_packages.toml"
-# Gaps are cut into what a package ships; tests and examples in it are part of the workspace all the same.
+# Tests, documentation and examples get no gaps, but remain part of the workspace.
 _BESIDE = re.compile(r"(^|/)(tests?|docs?|examples?|benchmarks?)/|(^|/)(test_[^/]*|conftest|setup)\.py$")
 
 
@@ -29,7 +29,7 @@ class Pin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A package's Python files by path, and those in which gaps may be cut."""
+    """A package's Python files by path, and the documents that may get gaps."""
 
     name: str
     files: Mapping[str, str]
@@ -37,15 +37,15 @@ class Held(msgspec.Struct, frozen=True):
 
 
 def read_pins() -> Mapping[str, Pin]:
-    """The pinned packages by name."""
+    """Returns the pinned packages by name."""
     text = resources.files("lacuna_model").joinpath("evaluate", PACKAGES).read_text(encoding="utf-8")
     return msgspec.convert(tomllib.loads(text)["pypi"], type=dict[str, Pin])
 
 
 def fetch_packages(folder: Path | None = None) -> Iterator[Held]:
-    """Every pinned package, downloaded to ``folder`` (by default in the user's cache) where it is not there yet.
+    """Yields every pinned package; downloads missing ones to ``folder`` (default: in the user's cache).
 
-    Raises DownloadError, and LacunaError where the index offers another file than the pinned one.
+    Raises DownloadError, and LacunaError if the index offers another file than the pinned one.
     """
     folder = folder or models.cache_dir() / "evaluate" / "packages"
     for name, pin in read_pins().items():
@@ -60,7 +60,7 @@ def fetch_packages(folder: Path | None = None) -> Iterator[Held]:
 
 
 def held(name: str, files: Mapping[str, str], version: str = "") -> Held:
-    """A package of these files."""
+    """Returns a package with these files."""
     documents = tuple(
         Document(package=name, version=version, licence="", path=path, language="python", text=text)
         for path, text in files.items()
@@ -70,7 +70,7 @@ def held(name: str, files: Mapping[str, str], version: str = "") -> Held:
 
 
 def draw_cases(packages: Sequence[Held], num_cases: int, seed: int) -> list[Case]:
-    """``num_cases`` cases over the packages in turn, the shapes in turn in each; the same arguments give the same."""
+    """Returns ``num_cases`` cases, packages and shapes in turn; the same arguments give the same cases."""
     per_package = -(-num_cases // len(packages))
     drawn = [sample_cases(package.documents, per_package, seed) for package in packages]
     return [case for round_ in zip(*drawn, strict=True) for case in round_][:num_cases]

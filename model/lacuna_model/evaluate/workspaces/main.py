@@ -1,4 +1,4 @@
-"""The figures of a workspace evaluation: by arm and by the shape of the gaps."""
+"""``lacuna evaluate --workspaces``: computes and prints the figures by arm and by the shape of the gaps."""
 
 import sys
 import tempfile
@@ -22,7 +22,7 @@ DEFAULT_CASES = 120
 
 
 class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an evaluation asks: which model (its name and adapter), how many cases, drawn by which seed."""
+    """The parameters of an evaluation: the model, the number of cases, and the seed that draws them."""
 
     subject: str
     cases: int
@@ -32,8 +32,8 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ArmScores(msgspec.Struct, frozen=True):
     """The figures of one arm over all gaps of one shape; rates in 0..1, times in milliseconds.
 
-    ``refused`` is the share of the cases that were answered ``no_valid_fill``: none of their gaps is filled.
-    ``decode_ms_p50`` leaves out the encoding of the context, which is new in every case.
+    ``refused`` is the share of cases answered with ``no_valid_fill``, in which no gap is filled. ``decode_ms_p50``
+    excludes the encoding of the context, which is new in every case.
     """
 
     cases: int
@@ -50,14 +50,14 @@ class ArmScores(msgspec.Struct, frozen=True):
 
 
 class WorkspaceReport(msgspec.Struct, frozen=True):
-    """Figures by arm and shape; those over all shapes under "all"."""
+    """The figures by arm and shape; those over all shapes are under "all"."""
 
     seed: int
     arms: dict[str, dict[str, ArmScores]]
 
 
 def summarise(outcomes: Sequence[Outcome], seed: int) -> WorkspaceReport:
-    """Figures by arm, over all gaps first, then for every shape."""
+    """Returns the figures by arm, first over all gaps, then for every shape."""
     arms: dict[str, dict[str, ArmScores]] = {}
     for arm in dict.fromkeys(one.arm for one in outcomes):
         own = [one for one in outcomes if one.arm == arm]
@@ -100,11 +100,10 @@ def workspace_main(
     records: Path | None = None,
     as_json: bool = False,
 ) -> WorkspaceReport:
-    """``lacuna evaluate --workspaces``: fills gaps in files of ``packages`` and prints the figures of every arm.
+    """Fills gaps in files of ``packages``, prints the figures of every arm and returns them.
 
-    ``limit`` cases are drawn; ``records`` receives one JSON line per case and arm as they come, and an evaluation of
-    the same ``subject`` that was interrupted goes on from there. Raises RequestError for an arm that nobody knows, and
-    for records of another evaluation.
+    ``limit`` is the number of cases. ``records`` receives one JSON line per case and arm; an interrupted evaluation of
+    the same ``subject`` resumes from it. Raises RequestError for an unknown arm and for records of another evaluation.
     """
     if unknown := [arm for arm in arms if arm not in ARMS]:
         raise RequestError(f"no arm named {unknown[0]!r}; there are {', '.join(ARMS)}")
@@ -129,7 +128,7 @@ def workspace_main(
 
 
 def table(report: WorkspaceReport) -> Table:
-    """The figures beside each other, one row per arm and shape."""
+    """Returns a table with one row per arm and shape."""
     grid = Table(title=f"Gaps in files of packages not seen before (seed {report.seed})")
     columns = (
         "arm",

@@ -1,4 +1,4 @@
-"""What a workspace adds to the model: prior and snippets, on packages that neither has seen."""
+"""Measures fills with and without a workspace (index and snippets), on packages that the model has not seen."""
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -17,7 +17,7 @@ from lacuna_model.evaluate.tasks.runner import Filler
 from lacuna_model.evaluate.workspaces.cases import Held
 from lacuna_model.workspace.workspaces import Workspaces
 
-# Longest that reading a package may take (s).
+# The longest time for reading a package, in seconds.
 PATIENCE = 60.0
 ARMS = ("model", "drafts", "drafts and snippets")
 
@@ -25,8 +25,8 @@ ARMS = ("model", "drafts", "drafts and snippets")
 class Outcome(msgspec.Struct, frozen=True):
     """One arm's fills of case ``number``; ``exact``, ``similarity`` and ``right`` have one entry per gap.
 
-    ``exact`` sets trailing white space aside, ``similarity`` is the normalised Indel similarity, and ``right`` the
-    share of the true tokens that the fill has in their order; both in 0..1.
+    ``exact`` ignores trailing white space. ``similarity`` is the normalised Indel similarity, and ``right`` the share
+    of the true tokens that the fill contains in their order; both are in 0..1.
     """
 
     arm: str
@@ -47,7 +47,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class WithWorkspace:
-    """An engine as one arm of the comparison; ``root`` gives the folder of a request's package, "" for none."""
+    """An engine as one arm; ``root`` returns the folder of the request's package, or "" for none."""
 
     def __init__(self, name: str, engine: Engine, root: Callable[[], str], *, prior: bool) -> None:
         self.name = name
@@ -61,14 +61,14 @@ class WithWorkspace:
 
 
 class Bench:
-    """The packages on disk, one of them at a time the workspace of the arms."""
+    """Writes the packages to disk and uses one of them at a time as the workspace of the arms."""
 
     def __init__(self, model: Loaded, folder: Path) -> None:
         self._folder = folder
         self._tokenizer = model.tokenizer
         self.workspaces = Workspaces(model.tokenizer)
         self.root = ""
-        # Each arm keeps its own context: none finds what another has encoded.
+        # Each arm has its own engine, so that none reuses a context that another has encoded.
         alone, plain, full = (
             Engine(model, window=WindowOptions(snippets=budget), workspaces=self.workspaces)
             for budget in (0, 0, WindowOptions().snippets)
@@ -86,9 +86,9 @@ class Bench:
         arms: Sequence[str],
         done: Collection[tuple[str, int]] = (),
     ) -> Iterator[Outcome]:
-        """Every arm on every case, taking turns; the file of a case is no part of its workspace meanwhile.
+        """Yields the results of every arm on every case, in turn; removes the case's file from its workspace meanwhile.
 
-        ``done`` names what is left out, by arm and number of the case.
+        ``done`` lists the pairs of arm and case number to skip.
         """
         for package in packages:
             _write(package, self._folder / package.name)

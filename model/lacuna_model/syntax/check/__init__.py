@@ -1,4 +1,5 @@
-"""Whether fills add an error to a document: its parse trees, rules that grammars lack, compilers, errors of before.
+"""Checks whether fills add an error to a document.
 
-It may import ``completion``, ``lr``, ``text`` and ``languages``.
+The checks are parse trees, rules that the grammars lack, compilers, and a comparison with the original's errors. The
+package may import ``completion``, ``lr``, ``text`` and ``languages``.
 """

@@ -1,4 +1,4 @@
-"""A document with gaps: whether fills add a syntax error to it, incrementally and, for the last word, afresh."""
+"""A document with gaps: checks whether fills add a syntax error, incrementally and finally with a fresh parse."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -27,10 +27,10 @@ SCOPE = re.compile(rb"[ \t]*(?:async +)?(?:def|class|for|while)\b")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a parse of some fills found.
+    """The faults that a parse of some fills found.
 
-    ``faults`` are the errors that may not be there: each as the gap it stands nearest to and its byte offset from
-    the start of that gap's fill, in the order of the text.
+    ``faults`` are the errors that may not stay, in the order of the text. Each is the index of the nearest gap and the
+    byte offset from the start of that gap's fill.
     """
 
     faults: tuple[tuple[int, int], ...]
@@ -42,14 +42,14 @@ class Check:
 
 
 class Document:
-    """Text with gaps (ordered, disjoint byte ranges) in a ``language``.
+    """A text with gaps (ordered, disjoint byte ranges) in a ``language``.
 
-    Which errors of the original a fill may leave is settled in four stages, since a file with gaps is broken by
-    the gaps themselves: at first only those apart from the gaps' windows, if there are any when the windows are taken
-    out; after ``widen`` the same, checked in the whole file; after ``displace`` nothing more is said of what is merely
-    out of place, until there are valid fills: then they say what may be; after ``relax`` those in the windows may
-    stay too. Where every fill is ``in_line``, what is broken without its line as well may stay from the beginning: a
-    line is not to mend what a macro looks like in another.
+    The gaps themselves break the file, so four stages decide which errors of the original may stay. At first only
+    errors outside the gaps' windows may stay, if there are any without the windows. After ``widen`` the same is checked
+    in the whole file. After ``displace`` nodes that are merely out of place are accepted until there are valid fills;
+    then only the kinds that those fills have. After ``relax`` errors in the windows may stay too. If every fill is
+    ``in_line``, errors that remain without the gap's line may stay from the beginning: one line need not repair how a
+    macro looks in another.
     """
 
     def __init__(
@@ -87,7 +87,10 @@ class Document:
         return self._windows or [self._whole]
 
     def balance(self, gap: int) -> tuple[Balance, int]:
-        """The brackets around a gap and its place among their gaps: in its window, if its blocks are brackets."""
+        """The brackets around a gap, and its index among their gaps.
+
+        They are those of its window; without windows, or where blocks are columns, those of the whole document.
+        """
         if not self.language.columns:
             for window in self._windows:
                 if gap in window.gaps:
@@ -95,17 +98,20 @@ class Document:
         return self._balance, gap
 
     def _insides(self) -> list[bytes]:
-        """For each gap what ends the comment or string that it begins in."""
+        """For each gap the closer of the comment or string that it begins in."""
         sides = (balance.sides(index) for balance, index in map(self.balance, range(len(self._gaps))))
         return [one.left.inside.strip() for one in sides]
 
     @property
     def idle(self) -> bool:
-        """Whether what is broken around the gaps is tolerated, so that to fill nothing would be valid."""
+        """Whether errors around the gaps are tolerated, so that the unchanged text would be valid."""
         return self._relaxed and bool(self._before.faults)
 
     def frontier(self, gap: int, offset: int) -> Frontier | None:
-        """What may follow the first ``offset`` bytes of a gap's fill, by the tree of the fills last found valid."""
+        """The terminals that may follow the first ``offset`` bytes of a gap's fill.
+
+        They come from the tree of the last valid fills; None without one.
+        """
         for window in self.windows:
             if gap in window.gaps and window.settled:
                 start = window.spans(window.base)[gap - window.extent.first][0]
@@ -114,12 +120,12 @@ class Document:
         return None
 
     def repairs(self, gap: int, fill: bytes) -> Iterator[bytes]:
-        """What may end a gap's fill by the grammar alone, the other gaps filled as they were last found valid."""
+        """Completions of a gap's fill by the grammar alone, with the last valid fills in the other gaps."""
         window = next(window for window in self.windows if gap in window.gaps)
         return window.repairs(gap - window.extent.first, fill)
 
     def reads(self, gap: int, fill: bytes) -> bool | None:
-        """Whether the grammar reads the beginning of a gap's fill behind what is in front; None: it is not known."""
+        """Whether the grammar can read the beginning of a gap's fill after its prefix; None if that is unknown."""
         window = next(window for window in self.windows if gap in window.gaps)
         return window.reads(gap - window.extent.first, fill)
 
@@ -144,7 +150,7 @@ class Document:
 
     @cached_property
     def _around(self) -> list[tuple[bytes, int]]:
-        """For each gap the beginning of its line, and the column of the first line of code behind it."""
+        """For each gap the beginning of its line, and the column of the next line of code after it."""
         text = self._text
         found = []
         for start, end in self._gaps:
@@ -161,31 +167,32 @@ class Document:
         return self._whole.spans(fills)
 
     def widen(self) -> bool:
-        """From now on checks in the whole document; False if that changes nothing."""
+        """From now on check in the whole document; False if that changes nothing."""
         changed = bool(self._windows)
         self._windows = []
         return changed
 
     def displace(self) -> bool:
-        """From now on takes what is merely out of place, too; False if that changes nothing."""
+        """From now on accept nodes that are merely out of place; False if that changes nothing."""
         changed = self.widen()
         return self._whole.displace() or changed
 
     @property
     def lenient(self) -> bool:
-        """Whether anything is taken that is out of place."""
+        """Whether any node that is out of place is accepted."""
         return self._whole.lenient
 
     def relax(self) -> bool:
-        """From now on tolerates the original's faults near the gaps too; False if that changes nothing."""
+        """From now on tolerate the original's faults near the gaps too; False if that changes nothing."""
         changed = not self._relaxed and bool(self._before.faults)
         self._relaxed = True
         return self.displace() or changed
 
     def check(self, fills: Sequence[bytes], *, thorough: bool = False) -> Check:
-        """The verdict of an incremental parse; fills found valid are what the next parse starts from.
+        """Check the fills with an incremental parse; the next parse starts from the last valid fills.
 
-        A window may reject fills that are valid in the whole document; a ``thorough`` check then asks that.
+        A window may reject fills that are valid in the whole document. A ``thorough`` check then parses the whole
+        document.
         """
         if not self._windows or self._before.is_spoilt:
             return self._check_whole(fills)
@@ -201,7 +208,7 @@ class Document:
             elif thorough and (outcome is None or window.may_mislead(own, outcome[1])):
                 check = self._check_whole(fills)
                 if check.valid:
-                    self._windows = []  # they mislead, and would do so again
+                    self._windows = []  # the windows mislead, and would do so again
                 return check
             elif outcome is None:
                 found += [(gap, 0) for gap in window.gaps]
@@ -215,9 +222,10 @@ class Document:
         return Check(tuple(found))
 
     def _check_scopes(self, fills: Sequence[bytes]) -> Sequence[tuple[int, int]]:
-        """What the compiler has against headers, and words that may not stand everywhere: a window does not tell.
+        """Compile the document if a fill is a header or has words that are valid only in some scopes.
 
-        The words may also stand behind a fill, in the function or the loop that it begins or ends.
+        A window does not show these errors. Such words may also follow a fill, in the function or loop that the fill
+        begins or ends.
         """
         if self.language.name not in PROGRAM:
             return ()
@@ -228,12 +236,12 @@ class Document:
         if not any(bound) or bound in self._suited:
             return ()
         found = self._compiled(fills, Check(())).faults
-        if not found:  # asked once, for it takes as long as many checks; the last word comes in the end
+        if not found:  # compiled once, since that takes as long as many checks; the final check compiles again
             self._suited.add(bound)
         return found
 
     def _check_whole(self, fills: Sequence[bytes]) -> Check:
-        # error recovery depends on what is reused: where errors may stay, only a fresh parse has the last word
+        # error recovery depends on the reused tree, so a parse must be fresh if errors may stay
         outcome = self._whole.parse(fills, fresh=self._relaxed)
         if outcome is None:
             return Check(tuple((gap, 0) for gap in self._whole.gaps))
@@ -245,7 +253,7 @@ class Document:
         return check
 
     def check_soon(self, fills: Sequence[bytes]) -> Check:
-        """What ``check_fresh`` will most likely say: what lies apart from the gaps' windows is not parsed anew."""
+        """Predict the verdict of ``check_fresh`` without parsing the text outside the gaps' windows again."""
         if not self._sound_elsewhere or self._relaxed:
             return self.check_fresh(fills)
         check = self._compiled(fills, self._judge(fills, self._whole.parse_onto(self._rest_with(fills), fills)))
@@ -278,7 +286,10 @@ class Document:
         return self._compiled(fills, self._judge(fills, outcome[1]))
 
     def _compiled(self, fills: Sequence[bytes], check: Check, *, soon: bool = False) -> Check:
-        """A verdict, with what the language's own parser or compiler has against fills that are valid otherwise."""
+        """A verdict, extended by the errors of the language's own parser or compiler if the fills are valid otherwise.
+
+        With ``soon`` a strict parser skips documents that are too large for it.
+        """
         refused = self._strict.fault(self.assemble(fills), soon=soon) if self._strict and check.valid else None
         if refused is not None:
             return Check(tuple(nearest(self._whole, fills, frozenset({refused}))))
@@ -300,7 +311,7 @@ class Document:
         return COMPILES[self.language.name](self._skeleton[0], self._is_newer)
 
     def _judge(self, fills: Sequence[bytes], faults: frozenset[Fault]) -> Check:
-        """The faults that the original does not have, or has only near the gaps, where they are to be repaired."""
+        """Return the faults that may not stay: new ones, and those near the gaps, which the fills have to repair."""
         if not faults:
             return Check(())
         known = self._before.known(columns=any(fault.kind == "INDENT" for fault in faults), near=self._relaxed)
@@ -309,7 +320,7 @@ class Document:
         return Check(tuple(nearest(self._whole, fills, faults - known)))
 
     def _at_fill(self, fault: Fault, fills: Sequence[bytes]) -> bool:
-        """Whether a fault begins or ends at a fill, which is then to blame whatever stood there before."""
+        """Whether a fault begins or ends at a fill, which is then to blame whatever the original had there."""
         return any(
             start - 1 <= place <= end + 1 for start, end in self.spans(fills) for place in (fault.start, fault.end)
         )
@@ -322,12 +333,15 @@ def parses(text: bytes, language: Language) -> bool:
 
 
 def _is_header(fill: bytes) -> bool:
-    """Whether a fill ends as the header of the block behind it, which may then stand in the wrong kind of block."""
+    """Whether a fill ends with the header of the block after it, which may be the wrong kind of block."""
     return fill.rstrip().endswith(b":")
 
 
 def scopes(lines: bytes, column: int) -> bytes:
-    """What in some lines tells whether a block of this column behind them stands in a function, or in a loop."""
+    """The lines that decide whether a following block of this column is in a function or in a loop.
+
+    They are the headers, and placeholders for the other lines, that are indented less than ``column``.
+    """
     found = []
     for line in lines.split(b"\n"):
         lead, head = line[: len(line) - len(line.lstrip())], SCOPE.match(line)
@@ -337,7 +351,7 @@ def scopes(lines: bytes, column: int) -> bytes:
 
 
 def nearest(window: Window, fills: Sequence[bytes], faults: frozenset[Fault]) -> list[tuple[int, int]]:
-    """Each fault as (gap, offset from the start of its fill), in the order of their places."""
+    """Each fault as (gap, offset from the start of its fill), in the order of the text."""
     spans = window.spans(fills)
     found = []
     for fault in sorted(faults, key=lambda fault: fault.start):

@@ -1,4 +1,4 @@
-"""The set of syntax errors of a tree, and how the errors of the original file carry over to a filled one."""
+"""The syntax errors of a tree, and the mapping of the original's errors to the filled text."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ _WORD = re.compile(rb"[\w$]*[\x7f-\xff][\w$\x7f-\xff]*")
 
 
 class Fault(NamedTuple):
-    """One syntax error: what it is (``ERROR``, ``MISSING ;``, ``INDENT``) and the bytes it covers."""
+    """One syntax error: its kind (``ERROR``, ``MISSING ;``, ``INDENT``) and the bytes it covers."""
 
     kind: str
     start: int
@@ -27,15 +27,15 @@ class Splice(NamedTuple):
 
 
 def tree_faults(tree: Tree) -> frozenset[Fault]:
-    """Every ERROR and MISSING node; subtrees that tree-sitter marks as free of errors are not walked.
+    """Return every ERROR and MISSING node; subtrees that tree-sitter marks as free of errors are skipped.
 
-    A token that has no node, as the line's end of an ``#include``, may be missing too: then a node has an error, and
-    none of those in it does.
+    A missing token may have no node, for example the newline of an ``#include``. Then a node has an error but none of
+    its children does, and the fault is at the node's end.
     """
     if not tree.root_node.has_error:
         return frozenset()
     found: list[Fault] = []
-    before: list[int] = []  # how many were found in front of each node that is walked
+    before: list[int] = []  # how many were found before each node on the current path
     cursor = tree.walk()
     descend = True
     while True:
@@ -67,7 +67,10 @@ def _own_fault(node: Node) -> Fault | None:
 
 
 def identifier_faults(tree: Tree, text: bytes, spans: Iterable[tuple[int, int]]) -> frozenset[Fault]:
-    """Names in the given ranges that hold characters no name may hold; many a grammar takes all beyond ASCII's."""
+    """Return the names in the given byte ranges with characters that are not allowed in names.
+
+    Many grammars accept every character beyond ASCII.
+    """
     found = set()
     for begin, stop in spans:
         if _ODD.search(text, begin, stop) is None:
@@ -82,10 +85,10 @@ def identifier_faults(tree: Tree, text: bytes, spans: Iterable[tuple[int, int]])
 
 
 def carried_over(faults: Iterable[Fault], splices: Sequence[Splice]) -> frozenset[Fault]:
-    """The faults of the original in the coordinates of the filled text.
+    """Map the faults of the original to the coordinates of the filled text.
 
-    A fault that begins or ends inside replaced bytes is gone with them. At the border of a gap a position has two
-    images, before the fill and behind it, and both count: which one the parser picks depends on the fill.
+    A fault that begins or ends inside replaced bytes is dropped. A position at the border of a gap has two images,
+    before and after the fill. Both count, since the fill decides which one the parser picks.
     """
     moved: set[Fault] = set()
     for fault in faults:

@@ -1,8 +1,8 @@
-"""Extents: the stretch of lines that a gap's syntax depends on, found in the text and proved by a parse.
+"""Extents: the ranges of lines that a gap's syntax depends on, found in the text and proved by a parse.
 
-Borders are looked for in the text, at lines of one indentation, since the tree of a file with gaps is no guide. They
-are proved on a skeleton, the document with each extent replaced by one plain statement: where that statement stands
-among its siblings, text that parses by itself may stand too.
+The tree of a file with gaps is no guide, so borders are searched in the text, at lines of equal indentation. A parse of
+the skeleton proves them: the document with each extent replaced by one plain statement. Where that statement is parsed
+as a statement of its own, any text that parses on its own may stand too.
 """
 
 import re
@@ -17,15 +17,15 @@ from lacuna_model.syntax.text.literals import Literals, carried_quote, find_lite
 
 SMALL = 3000
 GROWTHS = 4
-# A line that begins like this goes on with the statement above it.
+# A line that begins like this continues the statement above it.
 CONTINUATION = re.compile(
     rb"(?:else|elif|except|finally|catch|case|default|then|do|done|fi|esac|end|while)\b|[)\]{}\"'`.&|?:*/+-]"
-    rb"|#(?![ \t]*(?:include|define|undef|pragma)\b)"  # the others have ends, and in other languages it is a comment
+    rb"|#(?![ \t]*(?:include|define|undef|pragma)\b)"  # other directives end, and elsewhere it is a comment
     rb"|(?!try\b)\w+:\s*\Z"  # a label
 )
 # A line that begins like this belongs to the statement below it.
 LEADING = re.compile(rb"[ \t]*(?:@|template\b[^;{]*\Z)")
-# Around whole declarations these change nothing of how they are read: an include guard, a namespace, `extern "C"`.
+# These do not change how whole declarations in them are parsed: an include guard, a namespace, `extern "C"`.
 TRANSPARENT = frozenset(
     [f"preproc_{name}" for name in ("if", "ifdef", "elif", "elifdef", "else")]
     + ["linkage_specification", "namespace_definition", "declaration_list"]
@@ -33,7 +33,7 @@ TRANSPARENT = frozenset(
 
 
 class Extent(NamedTuple):
-    """A byte range of whole lines, none of them indented less than ``column``, with the gaps ``first``..``last``."""
+    """A byte range of whole lines, none indented less than ``column``, with the gaps ``first``..``last``."""
 
     first: int
     last: int
@@ -43,9 +43,9 @@ class Extent(NamedTuple):
 
 
 def find_extents(text: bytes, gaps: Sequence[tuple[int, int]], language: Language) -> tuple[list[Extent], Tree | None]:
-    """Extents over all gaps of a document, or none where no part of it can be told apart.
+    """Return extents over all gaps of a document, and the tree of its skeleton.
 
-    Also the tree of the document with a plain statement in place of each, its skeleton.
+    There are no extents if no part of the document can be separated.
     """
     if not language.splits:
         return [], None
@@ -60,7 +60,7 @@ def find_extents(text: bytes, gaps: Sequence[tuple[int, int]], language: Languag
 
 
 def _merged(extents: list[Extent], borders: "_Borders") -> list[Extent]:
-    """The extents, with those that overlap found anew as one."""
+    """The extents, with overlapping ones searched again as one."""
     for place in range(1, len(extents)):
         if extents[place].begin < extents[place - 1].stop:
             joint = borders.extent(extents[place - 1].first, extents[place].last)
@@ -69,7 +69,7 @@ def _merged(extents: list[Extent], borders: "_Borders") -> list[Extent]:
 
 
 def _united(extents: Sequence[Extent]) -> list[Extent]:
-    """The extents, with those that overlap made one by what they cover."""
+    """The extents, with overlapping ones united to the range that they cover."""
     united = [extents[0]]
     for extent in extents[1:]:
         before = united[-1]
@@ -81,9 +81,9 @@ def _united(extents: Sequence[Extent]) -> list[Extent]:
 
 
 def _proved(text: bytes, extents: Sequence[Extent], language: Language) -> tuple[list[Extent], Tree]:
-    """Each extent as it is, if the skeleton's statement stands for it, else grown to the top-level node around it.
+    """Each extent unchanged if the skeleton's statement is parsed as one, else grown to the top-level node around it.
 
-    Also the skeleton's tree.
+    Also returns the skeleton's tree.
     """
     content, places = skeleton(text, extents, language)
     filler = language.lexicon.filler
@@ -106,7 +106,7 @@ def _proved(text: bytes, extents: Sequence[Extent], language: Language) -> tuple
 
 
 def skeleton(text: bytes, extents: Sequence[Extent], language: Language) -> tuple[bytes, list[int]]:
-    """The text with one plain statement in place of each extent, and where these statements stand."""
+    """The text with one plain statement in place of each extent, and the offsets of these statements."""
     parts: list[bytes] = []
     places: list[int] = []
     offset = size = 0
@@ -127,9 +127,9 @@ def _in_whole_lines(text: bytes, extent: Extent, begin: int, stop: int) -> Exten
 
 
 def _stands(root: Node, start: int, end: int, *, nested: bool) -> bool:
-    """Whether a statement of its own covers exactly these bytes, at the top level or, if ``nested``, in a block.
+    """Whether a statement covers exactly these bytes, at the top level or, if ``nested``, in a block.
 
-    What stands between ``#if`` and ``#endif``, or in a namespace, is at the top level if these are.
+    Text between ``#if`` and ``#endif``, or in a namespace, is at the top level if these are.
     """
     node = root.descendant_for_byte_range(start, end)
     while node is not None and node.parent is not None and node.parent.start_byte == start:
@@ -143,18 +143,23 @@ def _stands(root: Node, start: int, end: int, *, nested: bool) -> bool:
 
 
 def _top(node: Node) -> Node:
-    """The innermost node around that is not transparent; one that lacks its end is none: what ends it was cut out."""
+    """The innermost node around that is not transparent; one without its end does not count as transparent."""
     while node.type in TRANSPARENT and node.parent is not None and not node.children[-1].is_missing:
         node = node.parent
     return node
 
 
 def _top_level(root: Node, place: int) -> Node | None:
-    return None if root.is_error else root.first_child_for_byte(place)
+    """The child of the root that covers a byte; None without one, or if the root itself is an error."""
+    # Not root.first_child_for_byte: where it finds a hidden node at the end of a text, py-tree-sitter crashes.
+    node = root.descendant_for_byte_range(place, place + 1)
+    while node is not None and node.parent is not None and node.parent != root:
+        node = node.parent
+    return None if root.is_error or node is None or node == root else node
 
 
 class _Borders:
-    """Lines of a document that begin a statement of some indentation."""
+    """Finds the lines where statements of a given indentation begin or end."""
 
     def __init__(self, text: bytes, gaps: Sequence[tuple[int, int]], language: Language) -> None:
         self._text = text
@@ -176,12 +181,12 @@ class _Borders:
         self._literals = Literals(tuple(spans), b"")
 
     def extent(self, first: int, last: int) -> Extent:
-        """The smallest extent that holds the statements around some gaps and the neighbours of these."""
+        """The smallest extent that holds the statements around some gaps and their neighbours."""
         text, start, end = self._text, self._gaps[first][0], self._gaps[last][1]
         line = text.rfind(b"\n", 0, start) + 1
         between = [len(lead) for lead in re.findall(rb"\n([ \t]*)\S", text[start:end])]
         deepest = min(between, default=len(text)) if self._columns else 0
-        if not text[line:start].strip() and line:  # an empty line says nothing of the block it stands in
+        if not text[line:start].strip() and line:  # the indentation of an empty line does not show its block
             line = text.rfind(b"\n", 0, line - 1) + 1
         extent = Extent(first, last, 0, len(text), 0)
         for column in (opened.column for opened in open_lines(text[:start], 0) if opened.column <= deepest):
@@ -193,7 +198,10 @@ class _Borders:
         return extent
 
     def _before(self, line: int, column: int) -> int | None:
-        """Where the statement before the one around a line starts; None where the line is in no statement."""
+        """The start of the statement before the one around a line, or of that one if it is the first of its block.
+
+        None if the line is in no statement of this column.
+        """
         text = self._text
         found: int | None = None
         while True:
@@ -212,7 +220,7 @@ class _Borders:
             line = text.rfind(b"\n", 0, line - 1) + 1
 
     def _led_in(self, line: int, column: int) -> int:
-        """Where the statement starts that begins with a line, the lines above it that belong to it included."""
+        """The start of the statement that begins with a line, including the lines above that belong to it."""
         while line:
             above = self._text.rfind(b"\n", 0, line - 1) + 1
             text = self._text[above : line - 1]
@@ -222,7 +230,7 @@ class _Borders:
         return line
 
     def _behind(self, position: int, column: int) -> int:
-        """Where the first whole statement behind a position ends."""
+        """The end of the first whole statement after a position."""
         text = self._text
         statements = 0
         leading: int | None = None

@@ -1,9 +1,8 @@
-"""Indentation rules that tree-sitter's Python grammar does not check.
+"""Indentation rules of Python that the tree-sitter grammar does not check.
 
-The grammar accepts 18.7 % of what CPython rejects, nearly all of it indentation (notes/syntax.md). Three rules
-close the gap: the statements of a block share one column, that column is deeper than the block's header, and a
-block is not empty. Columns follow the CPython tokenizer: a tab reaches to the next multiple of eight, and the order
-of two lines must not depend on that width.
+There are three: the statements of a block share one column, that column is deeper than the block's header, and a block
+is not empty. Columns follow the CPython tokenizer: a tab reaches to the next multiple of eight, and the order of two
+lines must not depend on that width.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,7 @@ from lacuna_model.syntax.check.error_set import Fault
 
 TAB_WIDTH = 8
 CLAUSES = frozenset({"elif_clause", "else_clause", "except_clause", "except_group_clause", "finally_clause"})
-# What blocks stand in: no other node of a whole tree holds one.
+# Nodes that may hold a block; no other node of a complete tree does.
 HOLDERS = CLAUSES | {
     "block",
     "case_clause",
@@ -44,7 +43,7 @@ class Column(NamedTuple):
 
 
 def indentation_faults(tree: Tree, text: bytes, windows: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
-    """Indentation errors of a Python tree, near the byte ranges ``windows`` or, without them, everywhere."""
+    """Return the indentation errors of a Python tree near the byte ranges ``windows``, or everywhere without them."""
     found: set[Fault] = set()
     for start, end in united(windows) if windows is not None else [(0, len(text))]:
         stack = [tree.root_node]
@@ -60,7 +59,7 @@ def indentation_faults(tree: Tree, text: bytes, windows: Sequence[tuple[int, int
 
 
 def united(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The ranges with those that meet made one: a walk begins at the root each time."""
+    """The ranges with overlapping and adjacent ones united, since each range costs a walk from the root."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(ranges):
         if found and start <= found[-1][1]:
@@ -71,7 +70,7 @@ def united(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _children_in(node: Node, start: int, end: int) -> Iterator[Node]:
-    """The children of a node that touch a byte range, and the one behind them."""
+    """The children of a node that touch a byte range, and the next one after them."""
     cursor = node.walk()
     if cursor.goto_first_child_for_byte(max(start - 1, 0)) is None:
         if node.end_byte >= start and cursor.goto_last_child() and cursor.node is not None:

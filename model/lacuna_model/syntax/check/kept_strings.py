@@ -1,4 +1,4 @@
-"""Strings that a cursor stands in: a fill of one line goes on in them, for a quote stands behind it."""
+"""Strings around a gap: a one-line fill has to stay inside, since the closing quote follows the gap."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ STRING = re.compile(r"(?!.*(?:content|fragment|start|end|concatenated|interpolat
 
 
 class KeptString(NamedTuple):
-    """The string around a gap: its kind, and how far from the gap it begins and ends."""
+    """The string around a gap: its kind, and how many bytes it begins before the gap and ends after it."""
 
     kind: str
     before: int
@@ -20,12 +20,12 @@ class KeptString(NamedTuple):
 
 
 def kept_strings(tree: Tree, gaps: Sequence[tuple[int, int]]) -> list[KeptString | None]:
-    """The innermost string around each gap of a sound tree; a gap in the code within one has none."""
+    """The innermost string around each gap of a tree without errors; None for a gap in code within a string."""
     return [_around(tree.root_node, *gap) if not tree.root_node.has_error else None for gap in gaps]
 
 
 def torn(tree: Tree, spans: Sequence[tuple[int, int]], kept: Sequence[KeptString | None]) -> Iterator[Fault]:
-    """The fills (byte ranges) whose strings end elsewhere than before."""
+    """Yield a fault for each fill (a byte range) whose string now begins or ends elsewhere."""
     for (start, end), string in zip(spans, kept, strict=True):
         if string is None:
             continue

@@ -1,7 +1,7 @@
-"""Line ends that Go reads as semicolons, where its tree-sitter grammar takes them for blanks.
+"""Line ends that Go reads as semicolons and that its tree-sitter grammar reads as blanks.
 
-A line whose last token may end a statement does end one there: a brace on the next line, a list without its last
-comma or an operator that comes too late are errors, and all three are what a completion is tempted to write.
+A line ends a statement if its last token may end one. A brace on the next line, a list without its last comma and an
+operator that comes too late are therefore errors, which completions tend to contain.
 """
 
 import re
@@ -13,7 +13,7 @@ from lacuna_model.syntax.check.error_set import Fault
 
 LINE_END = re.compile(rb"[\w\x80-\xff)\]}\"'`+-](?=[ \t\r]*(//[^\n]*)?\n)")
 NEXT_TOKEN = re.compile(rb"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-# What consists of parts with semicolons in between.
+# Nodes whose parts are separated by semicolons.
 SERIES = frozenset(
     {
         "source_file",
@@ -32,13 +32,13 @@ SERIES = frozenset(
     }
 )
 SWITCHES = frozenset({"expression_switch_statement", "type_switch_statement", "select_statement"})
-# Texts with line ends of their own, and the tokens without a name that end a statement.
+# Nodes that contain plain line ends, and the unnamed tokens that end a statement.
 PROSE = frozenset({"comment", "raw_string_literal", "raw_string_literal_content"})
 LAST_TOKENS = frozenset({")", "]", "}", '"', "`", "++", "--", "return", "break", "continue", "fallthrough"})
 
 
 def line_end_faults(tree: Tree, text: bytes, spans: Sequence[tuple[int, int]] | None) -> frozenset[Fault]:
-    """The line ends in some byte ranges, or everywhere, that are semicolons where there may be none."""
+    """Return the line ends in some byte ranges, or everywhere, that are semicolons where none may stand."""
     return frozenset(
         Fault("LINE END", line_end.start(), after)
         for start, stop in (spans if spans is not None else [(0, len(text))])
@@ -48,7 +48,7 @@ def line_end_faults(tree: Tree, text: bytes, spans: Sequence[tuple[int, int]] | 
 
 
 def _line_ends(text: bytes, start: int, stop: int) -> Iterator[tuple[re.Match[bytes], int]]:
-    """The last character of each line, the one in front of a range included, and where the next token begins."""
+    """The last character of each line, including the line before a range, and the offset of the next token."""
     while start and text[start - 1 : start].isspace():
         start -= 1
     newline = text.find(b"\n", stop)
@@ -67,8 +67,8 @@ def _may_end(root: Node, text: bytes, last: int, after: int) -> bool:
 
 
 def _ends(root: Node, line_end: re.Match[bytes]) -> bool:
-    """Whether a line's last token may end a statement, so that a semicolon is read there."""
-    if line_end.start(1) >= 0:  # what looks like a comment may be part of a string
+    """Whether a line's last token may end a statement, so that Go reads a semicolon there."""
+    if line_end.start(1) >= 0:  # the apparent comment may be part of a string
         comment = root.descendant_for_byte_range(*line_end.span(1))
         if comment is None or comment.type != "comment":
             return False

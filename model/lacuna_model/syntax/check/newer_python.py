@@ -1,7 +1,7 @@
-"""Python that is newer than the interpreter: rewritten for it line by line, so that it can judge all the rest.
+"""Rewrites Python that is newer than the interpreter line by line, so that CPython can check the rest.
 
-The version of a file is its project's, and the grammar tells what that may have: type parameters, ``type`` statements,
-any quote in an f-string, template strings, ``except A, B``.
+The project decides the version of a file, so the grammar tells which newer syntax it has: type parameters, ``type``
+statements, any quote in an f-string, template strings, ``except A, B``.
 """
 
 import ast
@@ -14,7 +14,7 @@ from tree_sitter import Node
 
 from lacuna_model.languages.registry import language_for
 
-NEWEST = (3, 14)  # from here on there is nothing to rewrite
+NEWEST = (3, 14)  # an interpreter from this version on needs no rewriting
 HINTS = re.compile(
     rb"\btype[ \t]+\w|\b(?:def|class)[ \t]+\w+[ \t]*\[|\bexcept\b[^:\n(]*,|\b(?:[fFtT][rR]?|[rR][fFtT])[\"']"
 )
@@ -22,7 +22,7 @@ BOUNDS = frozenset({"class_definition", "function_definition"})
 
 
 def without_newer(text: bytes) -> bytes | None:
-    """The text with what is newer replaced by something older of as many lines; None where nothing is."""
+    """The text with newer syntax replaced by older syntax of as many lines; None if there is none."""
     language = language_for(name="python")
     if sys.version_info >= NEWEST or HINTS.search(text) is None or language is None:
         return None
@@ -34,7 +34,7 @@ def without_newer(text: bytes) -> bytes | None:
 
 
 def _replacements(root: Node) -> Iterator[tuple[int, int, bytes]]:
-    """What to replace, in the order of the text; nothing within what is replaced."""
+    """The replacements (start, end, text) in the order of the text, none within another."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -46,7 +46,7 @@ def _replacements(root: Node) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _older(node: Node) -> tuple[int, int, bytes] | None:
-    """What of a node is newer than its interpreter, and what stands for it."""
+    """The range of a node's newer syntax and its replacement; None without any."""
     lines = node.end_point.row - node.start_point.row
     if node.type == "type_alias_statement":
         return node.start_byte, node.end_byte, b"_ = (" + b"\n" * lines + b"0)"
@@ -65,7 +65,10 @@ def _older(node: Node) -> tuple[int, int, bytes] | None:
 
 
 def _is_newer_string(node: Node) -> bool:
-    """Whether a string with expressions is read by no older parser though all of these are sound."""
+    """Whether a string with expressions is newer than the interpreter, though all its expressions are valid.
+
+    A template string always is, an f-string only if the interpreter cannot parse it.
+    """
     begin = node.children[0].text or b"" if node.children else b""
     if not {b"f", b"t"} & {bytes([byte]) for byte in begin.lower()} or node.has_error:
         return False

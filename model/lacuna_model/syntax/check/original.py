@@ -1,4 +1,4 @@
-"""A document as it was: what is broken in it, and which of that may still be broken when its gaps are filled."""
+"""The original document: its errors, and which of them may stay when its gaps are filled."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -15,10 +15,10 @@ from lacuna_model.syntax.text.scan import scan_brackets
 class Original:
     """The faults of a text with gaps (ordered, disjoint byte ranges).
 
-    ``extents`` are the stretches that the gaps' syntax depends on, none where it is all of the text; they are
-    ``apart`` where nothing is broken outside of them. Where every fill is ``in_line``, what is broken without the
-    gap's line as well may stay: a line is not to mend what a macro looks like in another. ``insides`` finds what ends
-    the comments and strings that the gaps stand in.
+    ``extents`` are the ranges that the gaps' syntax depends on; empty for the whole text. They are ``apart`` if nothing
+    is broken outside them. If every fill is ``in_line``, errors that remain without the gap's line may stay: one line
+    need not repair how a macro looks in another. ``insides`` returns for each gap the closer of the comment or string
+    around it.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class Original:
 
     @cached_property
     def _columns(self) -> frozenset[Fault]:
-        """The errors of its indentation; to find them takes a walk through the whole tree."""
+        """The errors of its indentation, which take a walk through the whole tree."""
         return indentation_faults(self._tree, self._text) if self._language.columns else frozenset()
 
     def known(self, *, columns: bool, near: bool) -> frozenset[Fault]:
-        """The faults that may stay: with those of ``columns``, and with those ``near`` the gaps or not."""
+        """Return the faults that may stay: with ``columns`` also of indentation, with ``near`` also near the gaps."""
         faults = self.faults | self._columns if columns else self.faults
         beside = frozenset(filter(self._is_near, faults))
         far = frozenset() if self._apart else (faults - beside) & (self._independent | self._columns)
@@ -68,9 +68,9 @@ class Original:
 
     @cached_property
     def _independent(self) -> frozenset[Fault]:
-        """The faults that stay when the comments and strings that gaps stand in are ended there.
+        """The faults that stay if the comments and strings around the gaps are closed there.
 
-        One that goes on far behind its gap breaks what stands where it ends, which is for the fill to mend.
+        A comment or string that ends far after its gap breaks the text at its end, which the fill has to repair.
         """
         ends = self._insides()
         if not any(ends):
@@ -80,9 +80,10 @@ class Original:
 
     @cached_property
     def unmendable(self) -> frozenset[Fault]:
-        """Where fills are of one line: the faults that are there without it as well, and none of which it could end.
+        """For one-line fills: the faults that exist without the gap's line as well, so that no fill repairs them.
 
-        Those far away are none of its own. Nor is any where it stands between whole statements in balanced brackets.
+        Faults near the gaps count only if the line is between whole statements and the brackets are balanced without
+        it.
         """
         if not self._in_line:
             return frozenset()
@@ -106,11 +107,11 @@ class Original:
 
     @cached_property
     def is_spoilt(self) -> bool:
-        """Whether there are faults near the gaps that no fill can mend: a part of the text does not tell then."""
+        """Whether there are faults near the gaps that no fill can repair, so that a check of a part is of no use."""
         return any(map(self._is_near, self.unmendable))
 
     def _lasting(self, faults: frozenset[Fault], splices: Sequence[Splice], text: bytes) -> frozenset[Fault]:
-        """Those of the faults that are in the text with some changes as well."""
+        """The faults that are also in the text with some changes."""
         there = tree_faults(self._parse(text))
         return frozenset(fault for fault in faults if carried_over({fault}, splices) & there)
 
@@ -119,24 +120,24 @@ class Original:
         return any(fault.end >= begin and fault.start < stop for begin, stop in stretches)
 
     def _is_half(self, fault: Fault) -> bool:
-        """Whether a closer is missing or has no opener: even far from the gaps it is what they lack."""
+        """Whether a closer is missing or has no opener: even far from the gaps, the gaps may lack its other half."""
         return fault.kind.startswith("MISSING") or self._text[fault.start : fault.end] in (b"}", b")", b"]")
 
 
 def _ends(text: bytes) -> bool:
-    """Whether a text, to judge by its last line, ends with a whole statement, the beginning of a block or a comment."""
+    """Whether the last line of a text ends a whole statement, begins a block or is a comment."""
     last = text.rstrip().rpartition(b"\n")[2].lstrip()
     return not last or last.endswith((b";", b"{", b"}", b"*/")) or last.startswith((b"//", b"#"))
 
 
 def _line(text: bytes, start: int, end: int) -> tuple[int, int]:
-    """The lines of a stretch, without the newline of the last."""
+    """The byte range of a range's lines, without the newline of the last."""
     stop = text.find(b"\n", end)
     return text.rfind(b"\n", 0, start) + 1, len(text) if stop < 0 else stop
 
 
 def _spliced(text: bytes, splices: Sequence[Splice], fills: Sequence[bytes] = ()) -> bytes:
-    """A text with some stretches taken out, or others in their places."""
+    """A text with some ranges removed, or replaced by ``fills``."""
     parts, since = list[bytes](), 0
     for splice, fill in zip(splices, fills or [b""] * len(splices), strict=True):
         parts += [text[since : splice.start], fill]

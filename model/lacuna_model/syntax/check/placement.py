@@ -1,8 +1,8 @@
-"""Placement: nodes that stand where a grammar takes them and the language does not.
+"""Placement: nodes that the grammar accepts in a place where the language does not.
 
-tree-sitter's grammars are made to read fragments too: C's has statements outside of every function, Java's has any
-expression as a statement. What a language's own parser says of that is told by queries over the tree, which cost
-some 20 us around a fill. A macro may make anything legal in C: what the text around the gaps does is no error.
+The grammars of tree-sitter can also parse fragments: C's accepts statements outside every function, Java's any
+expression as a statement. Queries over the tree find what the language's own parser rejects. A macro may make anything
+legal in C, so the text around the gaps may break the rules.
 """
 
 import re
@@ -22,9 +22,9 @@ NAMES = frozenset({"identifier", "type_identifier", "field_identifier"})
 
 
 class Placement:
-    """The rules of a language, less those that a document breaks apart from its gaps (``elsewhere``).
+    """The rules of a language, without those that a document breaks outside its gaps (``elsewhere``).
 
-    ``excused`` are the kinds of faults that are let pass: none at first, then all (None), then those of a fill.
+    ``excused`` are the kinds of faults that are accepted: none at first, then all (None), then those of a valid fill.
     """
 
     def __init__(self, language: Language, elsewhere: Tree | None) -> None:
@@ -35,34 +35,34 @@ class Placement:
 
     @cached_property
     def _loose(self) -> frozenset[str]:
-        """What the rest of the document has out of place, so that there must be a reason for it."""
+        """The kinds of faults in the rest of the document, which are accepted because they must have a reason."""
         return frozenset(fault.kind for fault in self._lasting(self._elsewhere)) if self._elsewhere else frozenset()
 
     def is_firm(self, fault: Fault) -> bool:
-        """Whether a fault is never excused by others of its kind, or for want of a better fill."""
+        """Whether a fault is never excused, neither by others of its kind nor for lack of a better fill."""
         return fault.kind.partition(":")[0] in self._rules.firm
 
     def held_against(self, faults: frozenset[Fault]) -> frozenset[Fault]:
-        """Those of some faults that are not excused."""
+        """The faults that are not excused."""
         firm = frozenset(filter(self.is_firm, faults))
         excused = self.excused
         return firm if excused is None else firm | frozenset(fault for fault in faults if fault.kind not in excused)
 
     def strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
-        """The nodes that are out of place, near some byte ranges or, without them, everywhere."""
+        """Return the misplaced nodes near some byte ranges, or everywhere without them."""
         found = frozenset(self._strays(tree, spans))
         return frozenset(fault for fault in found if self.is_firm(fault) or fault.kind not in self._loose)
 
     def standing(self, tree: Tree, text: bytes) -> frozenset[Fault]:
-        """What is out of place in a text with gaps, and not because of them."""
+        """The faults of a text with gaps that the gaps do not cause."""
         words = frozenset() if tree.root_node.has_error else self.reserved_names(tree, text, [(0, len(text))])
         return words | self._lasting(tree)
 
     def _lasting(self, tree: Tree) -> frozenset[Fault]:
-        """What no gap is to blame for: all in a sound text, and else what may be due to a macro.
+        """The faults that no gap causes: all in a text without errors, otherwise those that may be due to a macro.
 
-        Gaps that leave a text broken misplace much; but the brackets tell what lacks the head of a function from what
-        stands outside of all, and that is all that a macro is good for.
+        Gaps that break a text misplace many nodes. But the brackets tell a body without its function head from text
+        outside all functions, and only the latter may be due to a macro.
         """
         found = frozenset(self._strays(tree))
         if not tree.root_node.has_error:
@@ -72,7 +72,7 @@ class Placement:
 
     def _strays(self, tree: Tree, spans: Sequence[tuple[int, int]] | None = None) -> Iterator[Fault]:
         cursor = QueryCursor(_query(self._language))
-        judged: set[tuple[str, int]] = set()  # a block that is as long as the file lies near each span
+        judged: set[tuple[str, int]] = set()  # a block as long as the file is near every span
         for start, stop in united(spans) if spans is not None else [(0, tree.root_node.end_byte)]:
             cursor.set_byte_range(max(start - 1, 0), stop + 1)
             for name, nodes in cursor.captures(tree.root_node).items():
@@ -83,7 +83,7 @@ class Placement:
                 yield from (_fault(name, node, child) for node in new if not predicate(node))
 
     def reserved_names(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]) -> frozenset[Fault]:
-        """The names in some byte ranges that are words of the language: a grammar reads ``x public;`` as one."""
+        """Return the names in some byte ranges that are reserved words, such as ``public`` in ``x public;``."""
         found = set()
         for begin, stop in spans:
             for word in self._rules.words.finditer(text, begin, stop):
@@ -93,11 +93,11 @@ class Placement:
         return frozenset(found)
 
     def line_ends(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]] | None = None) -> frozenset[Fault]:
-        """The line ends near some byte ranges, or everywhere, that the language reads as semicolons out of place."""
+        """Return the line ends near some byte ranges, or everywhere, that are semicolons where none may stand."""
         return line_end_faults(tree, text, spans) if self._rules.line_ends else frozenset()
 
     def repeated(self, tree: Tree, text: bytes, spans: Sequence[tuple[int, int]]) -> frozenset[Fault]:
-        """The names that are declared in some byte ranges, and declared somewhere else as well."""
+        """Return the names that are declared in some byte ranges and somewhere else as well."""
         finder = _repeated(self._language)
         return faults_of(finder.repeated(tree, text, spans, self._elsewhere)) if finder is not None else frozenset()
 
@@ -110,7 +110,10 @@ class Placement:
         old: bytes,
         old_spans: Sequence[tuple[int, int]],
     ) -> frozenset[Fault]:
-        """Those of the names that were ``found`` at fills (``spans``) that were not declared twice ``before``."""
+        """Return the names ``found`` at fills (``spans``) that were not declared twice in the text ``old``.
+
+        ``before`` is that text's tree, ``old_spans`` are its bytes that the fills replaced.
+        """
         return frozenset(
             fault
             for fault in found
@@ -125,7 +128,7 @@ class Placement:
 
 
 def placement_in(language: Language, elsewhere: Tree | None) -> Placement | None:
-    """The placement rules for a document, if there are any for its language."""
+    """Return the placement rules for a document; None if its language has none."""
     known = language.rules is not None or language.declarations is not None
     return Placement(language, elsewhere) if known else None
 
@@ -146,7 +149,7 @@ def _is_name(node: Node, word: re.Match[bytes]) -> bool:
 
 
 def _fault(name: str, node: Node, child: int | None) -> Fault:
-    """A node as a fault; of one whose ``child`` is to blame, another fault when it begins with something else."""
+    """A node as a fault; if its ``child`` is to blame, the kind of fault names the node's first child."""
     if child is not None:
         blamed = node.children[child]
         return Fault(f"{name}: {node.children[0].text!r}", blamed.start_byte, blamed.end_byte)
@@ -155,7 +158,7 @@ def _fault(name: str, node: Node, child: int | None) -> Fault:
 
 
 def _old_place(fault: Fault, spans: Sequence[tuple[int, int]], old_spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Where a fault was before some stretches were replaced by ``spans``; for one in these, all that was replaced."""
+    """Where a fault was before some ranges were replaced by ``spans``; for a fault in one of these, its old range."""
     shift = 0
     for (start, end), old in zip(spans, old_spans, strict=True):
         if fault.end <= start:

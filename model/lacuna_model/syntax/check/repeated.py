@@ -1,7 +1,7 @@
-"""Names that a language lets be declared but once in a scope, which no grammar tells: variables, keys, attributes.
+"""Names that a language lets be declared only once in a scope: variables, keys, attributes. No grammar checks this.
 
-Two declarations of a name clash where their weights come to two: those of a prototype and of a function (0 and 1) do
-not, those of two functions do. Only what a fill declares is looked at: it costs some 10 us a name.
+Two declarations of a name clash if their weights sum to two: those of a prototype and of a function (0 and 1) do not,
+those of two functions do. Only the names that a fill declares are checked.
 """
 
 import re
@@ -14,15 +14,15 @@ from tree_sitter import Language, Node, Query, QueryCursor, Tree
 from lacuna_model.languages.declarations import CLASH, Declarations, Role
 from lacuna_model.syntax.check.error_set import Fault
 
-MOST_OCCURRENCES = 200  # of a name in its scope; what is used as often is declared near by
+MOST_OCCURRENCES = 200  # of a name in its scope; a name used more often is declared nearby
 DECLARATION = ("declaration", "declaration_statement", "export_statement")
-UNNAMED = frozenset({b"_", b"<<"})  # what declares nothing, and YAML's merge key
+UNNAMED = frozenset({b"_", b"<<"})  # a name that declares nothing, and YAML's merge key
 
 Spans = Sequence[tuple[int, int]]
 
 
 class Declared(NamedTuple):
-    """A declaration: its name, where it begins, and what tells whether it clashes with another one."""
+    """A declaration: its name, where it begins, and the properties that decide whether it clashes with another one."""
 
     name: Node
     begin: int
@@ -33,7 +33,7 @@ class Declared(NamedTuple):
     renews: bool
 
     def clashes(self, other: "Declared") -> bool:
-        """Whether both may not stand in one scope."""
+        """Whether both may not be in one scope."""
         later = max(self, other, key=lambda one: one.name.start_byte)
         return (
             self.name != other.name
@@ -45,7 +45,7 @@ class Declared(NamedTuple):
 
 
 class Repeated:
-    """Finds the names that a document declares twice, by what a language says of its declarations."""
+    """Finds the names that a document declares twice, by a language's ``Declarations``."""
 
     def __init__(self, declarations: Declarations, grammar: Language) -> None:
         self._own = declarations
@@ -53,9 +53,9 @@ class Repeated:
         self._query = Query(grammar, f"[{' '.join(f'({kind})' for kind in self._kinds)}] @name")
 
     def repeated(self, tree: Tree, text: bytes, spans: Spans, elsewhere: Tree | None = None) -> list[Declared]:
-        """What is declared in some byte ranges, or by a declaration that begins there, and elsewhere too.
+        """Return the declarations that are in some byte ranges, or begin there, and clash with another one.
 
-        ``elsewhere`` is a tree of what else stands in the outermost scope.
+        ``elsewhere`` is a tree of further text in the outermost scope.
         """
         return [
             own
@@ -75,7 +75,7 @@ class Repeated:
                     yield own
 
     def _others(self, own: Declared, root: Node, text: bytes) -> Iterator[Declared]:
-        """The declarations of the same name that are in the scope of one, or in one that it clashes with."""
+        """The declarations of the same name whose scope is that of ``own``, or one that it clashes with."""
         around = self._wall(own.scope) if self._own.walls else own.scope
         for other in self._of_name(text[own.name.start_byte : own.name.end_byte], around, root, text):
             if self._is_shared(own, other) or self._is_shared(other, own):
@@ -98,7 +98,7 @@ class Repeated:
                     yield declared
 
     def _is_shared(self, outer: Declared, inner: Declared) -> bool:
-        """Whether the scope of one declaration is that of another one, or around it as far as that matters."""
+        """Whether the scope of ``outer`` is that of ``inner``, or encloses it up to a wall."""
         if outer.scope == inner.scope:
             return True
         if not self._own.walls or (self._own.ordered and outer.name.start_byte > inner.name.start_byte):
@@ -116,7 +116,7 @@ class Repeated:
         return scope
 
     def _declared(self, name: Node, text: bytes) -> Declared | None:
-        """What a name declares where it stands; None for nothing."""
+        """The declaration of a name node; None if the node declares nothing."""
         child, holder = name, name.parent
         while holder is not None and holder.type in self._own.through:
             if not _leads(child, holder, self._own.through[holder.type]):
@@ -135,7 +135,7 @@ class Repeated:
         return Declared(name, _begin(holder, scope), scope, role.space, weight, signature, renews)
 
     def _scope(self, node: Node | None) -> Node | None:
-        """The innermost scope around, the node itself included; None in a part that is broken."""
+        """The innermost scope around a node, the node itself included; None inside an ERROR node."""
         while node is not None and node.type not in self._own.scopes and node.parent is not None:
             if node.is_error:
                 return None
@@ -159,14 +159,14 @@ def _leads(child: Node, parent: Node, fields: str) -> bool:
 
 
 def _begin(holder: Node, scope: Node) -> int:
-    """Where the statement begins that makes a declaration of a node."""
+    """The start of the statement that makes a node a declaration."""
     while holder.parent is not None and holder.parent != scope and holder.parent.type.endswith(DECLARATION):
         holder = holder.parent
     return holder.start_byte
 
 
 def _signature(holder: Node, role: Role, text: bytes) -> bytes:
-    """What tells functions of one name apart: the types of their parameters, or these as they stand."""
+    """The bytes that distinguish functions of one name: the types of their parameters, or the parameters as written."""
     parts = []
     for one in role.signature.split():
         for found in holder.children_by_field_name(one) or [child for child in holder.children if child.type == one]:

@@ -1,9 +1,9 @@
-"""What is broken is left out: the part of a file that a line is judged in, where no line could make the file sound.
+"""The sound part of a broken file: a line is checked in it if no line could make the whole file valid.
 
-A merge's markers, a bracket lost below or a statement half written are not this line's doing, and error recovery tells
-little of it there: how far an error goes depends on every token around. What is broken is found with neutral fills
-alone, so that no fill can push an error of its own into what is left out; and in the whole file a fill may leave no
-more errors than the neutral one does with which the part is sound.
+The line is not to blame for merge markers, a lost bracket or a half-written statement elsewhere. Error recovery is of
+little use there, since the extent of an error depends on every token around. Neutral fills alone decide what is broken,
+so that no fill can move an error of its own into the removed text. In the whole file a fill may leave no more errors
+than the neutral fill that makes the part valid.
 """
 
 import re
@@ -27,14 +27,14 @@ from lacuna_model.syntax.text.closers import Line, brackets_open, line_of, ways
 from lacuna_model.syntax.text.scan import scan
 
 Gap = tuple[int, int]
-MOST_WAYS = 6  # to end the blocks that are open
-MOST_ROUNDS = 6  # of leaving out lines
-MOST_ASKED = 12  # texts about which a compiler is asked for the cause
-MOST_LINES = 3  # of a fault that are left out with it
+MOST_WAYS = 6  # ways to close the open blocks
+MOST_ROUNDS = 6  # of removing lines
+MOST_ASKED = 12  # texts that are compiled to find the cause
+MOST_LINES = 3  # of a fault that are removed with it
 MOST_SECONDS = 0.25  # of this thread, to find out whether a text is broken whatever the line is
-PART_SECONDS = 0.1  # and whether a part is
+PART_SECONDS = 0.1  # of this thread, to find out the same for a part
 MERGE = re.compile(rb"^<{7}[^\n]*\n(.*?)^={7}[^\n]*\n(.*?)^>{7}[^\n]*", re.MULTILINE | re.DOTALL)
-RATHER = (b"()", b" = x", b" in x")  # what a name may lack
+RATHER = (b"()", b" = x", b" in x")  # texts that may be missing after a name
 OPENING = (b" {", b":", b" then", b"; then", b" do", b"; do", b" in", b" => {", b" = {", b"(", b"[")
 PHP = b"<?php"
 CLOSING_TAG = re.compile(rb"</([\w.:-]*)[ \t]*>")
@@ -42,20 +42,20 @@ MARKER = re.compile(rb"^(?:<{7}|={7}|>{7}|\|{7})(?:[ \t][^\n]*)?$", re.MULTILINE
 
 
 class Part(NamedTuple):
-    """A text, or a part of one that is broken, that is sound with something neutral in the gap."""
+    """A text, or a part of a broken text, that is valid with the ``neutral`` fill in its gap."""
 
     text: bytes
     gap: Gap
     neutral: bytes
-    document: Document | None = None  # of a part
+    document: Document | None = None  # for a part
     adds_error: Callable[[bytes], bool] | None = None  # whether a fill leaves more errors in the whole than ``neutral``
 
 
 def sound_part(text: bytes, gap: Gap, language: Language, clock: Clock | None = None, *, in_line: bool) -> Part | None:
-    """The text without what is broken in it, or all of it where a fill may mend it; None where neither is sound.
+    """Return the text without its broken lines, or all of it if a fill may repair it; None if neither is valid.
 
-    Fills that are not ``in_line`` may mend more: brackets, over several lines. Only in Python, where a compiler tells
-    what is broken, is that known well enough; in other languages nothing is left out.
+    Fills that are not ``in_line`` may repair brackets over several lines. Only Python has a compiler that finds the
+    broken lines well enough, so for other languages the result is None.
     """
     if language.name != "python":
         return None
@@ -66,7 +66,7 @@ def sound_part(text: bytes, gap: Gap, language: Language, clock: Clock | None = 
 
 
 class _Search:
-    """Looks for the largest part that is sound, with neutral fills alone."""
+    """Looks for the largest valid part, with neutral fills alone."""
 
     def __init__(self, text: bytes, gap: Gap, language: Language, clock: Clock, *, in_line: bool) -> None:
         self._text, self._gap, self._language, self._clock = text, gap, language, clock
@@ -74,12 +74,12 @@ class _Search:
         self._faults = _Faults(language, clock, in_line=in_line)
 
     def find(self) -> Part | None:
-        """The whole text or its largest part; None where none is found."""
+        """The whole text or its largest valid part; None without one."""
         lexicon, (begin, end) = self._language.lexicon, self._gap
         left, right = scan(self._text[:begin], lexicon), scan(self._text[end:], lexicon)
         inside, is_balanced = left.inside.strip(), len(left.stack) == len(right.unmatched)
         is_end = self._in_line and end == len(self._text)
-        line = line_of(self._text + b"\n" if is_end else self._text, begin, end)  # as an editor would save it
+        line = line_of(self._text + b"\n" if is_end else self._text, begin, end)  # with the newline that an editor adds
         ends_below = len(inside) > 1 and line.above.rfind(lexicon.opener_of(inside)) >= 0
         if not (self._in_line or is_balanced) or (len(inside) > 1 and not ends_below):
             return None
@@ -105,7 +105,7 @@ class _Search:
 
 
 class _Errors:
-    """Counts the errors of a whole text, and compares them with those that it has with a neutral fill."""
+    """Counts the errors of a whole text, and compares them with those under a neutral fill."""
 
     def __init__(self, text: bytes, gap: Gap, language: Language, neutral: bytes) -> None:
         self._front, self._behind = text[: gap[0]], text[gap[1] :]
@@ -113,7 +113,7 @@ class _Errors:
         self._most = self._count(neutral)
 
     def added(self, fill: bytes) -> bool:
-        """Whether there are more with a fill."""
+        """Whether the text has more errors with a fill."""
         return self._count(fill) > self._most
 
     def _count(self, fill: bytes) -> int:
@@ -131,12 +131,12 @@ class _Faults:
         self._known: dict[Line, tuple[frozenset[Fault], bool]] = {}
 
     def are_certain(self, line: Line) -> bool:
-        """Whether there are faults whatever the line is; not where time runs out before all is tried."""
+        """Whether there are faults whatever the line is; False if time runs out before every line is tried."""
         faults, is_all = self._whatever(line, MOST_SECONDS)
         return is_all and bool(faults)
 
     def fewest(self, line: Line) -> frozenset[Fault]:
-        """The faults with what leaves the fewest in the line and at the ends of its blocks, as far as time goes."""
+        """The faults with the line and the closers that leave the fewest, as far as time allows."""
         return self._whatever(line, PART_SECONDS)[0]
 
     def _whatever(self, line: Line, seconds: float) -> tuple[frozenset[Fault], bool]:
@@ -154,7 +154,7 @@ class _Faults:
         return self._known[line]
 
     def _cause(self, line: Line, tried: Sequence[bytes]) -> frozenset[Fault]:
-        """What the language's compiler finds to be the cause, where it gets furthest."""
+        """The cause that the language's compiler reports for the tried line with which it gets furthest."""
         compiler = CULPRIT.get(self._language.name)
         if compiler is None:
             return frozenset()
@@ -165,7 +165,7 @@ class _Faults:
         return frozenset({_moved(Fault("SYNTAX", place, place), len(line.above), len(inserted))})
 
     def neutral(self, part: Line) -> bytes | None:
-        """What may stand in the gap so that a part has no fault, whatever ends its blocks; None for nothing."""
+        """A fill with which a part has no fault, whatever closes its blocks; None if there is none."""
         until = time.thread_time() + PART_SECONDS
         for content, _, found in self._tried(part, _neutral_fills(part, self._language.lexicon)):
             if not found:
@@ -177,7 +177,7 @@ class _Faults:
     def _tried(
         self, line: Line, contents: Iterator[tuple[bytes, bytes]]
     ) -> Iterator[tuple[bytes, bytes, frozenset[Fault]]]:
-        """What may be in a gap, with all that stands for its line then, and the faults of the text around that."""
+        """Yields each fill, the whole text in place of its line, and the faults of the text around."""
         lexicon = self._language.lexicon
         brackets, conditionals = brackets_open(line, lexicon)
         ends = [b""]
@@ -201,7 +201,7 @@ class _Faults:
 
 
 def _moved(fault: Fault, start: int, length: int) -> Fault:
-    """A fault where it is in the text above the line and below it, with nothing for the line."""
+    """A fault's position in the text above and below the line, without the line's ``length`` bytes at ``start``."""
 
     def place(at: int) -> int:
         return at if at <= start else start + max(at - start - length, 0)
@@ -210,7 +210,7 @@ def _moved(fault: Fault, start: int, length: int) -> Fault:
 
 
 def _neutral_fills(line: Line, lexicon: Lexicon) -> Iterator[tuple[bytes, bytes]]:
-    """What may stand in the gap, likeliest first, each with the line that it makes."""
+    """Neutral fills, likeliest first, each with the line that it makes."""
     operand, end = lexicon.operand, lexicon.terminator
     if not line.head.strip() and not line.tail.strip():
         more = (b"", lexicon.filler, lexicon.statement, lexicon.field, operand + b",", operand, operand + end)
@@ -220,7 +220,7 @@ def _neutral_fills(line: Line, lexicon: Lexicon) -> Iterator[tuple[bytes, bytes]
     words = frozenset(closer for _, closer, _ in lexicon.blocks)
     head = scan(line.head, lexicon)
     opened = [bracket.closer for bracket in reversed(head.stack)]
-    quote = head.inside if len(head.inside) == 1 else b""  # none that ends in a line below
+    quote = head.inside if len(head.inside) == 1 else b""  # no quote that ends in a line below
     own = quote.strip() + b"".join(closer for closer in opened if closer not in words)
     block = b"".join(b" " + closer for closer in opened if closer in words)
     ends = (own + block, own + end, own + lexicon.body, own + b",", b"", *(own + one + block for one in OPENING))
@@ -232,7 +232,7 @@ def _neutral_fills(line: Line, lexicon: Lexicon) -> Iterator[tuple[bytes, bytes]
 
 
 def _any_lines(line: Line, language: Language, *, in_line: bool) -> Iterator[tuple[bytes, bytes]]:
-    """What the line may be, likeliest first: with something in its gap, or another one altogether."""
+    """The lines to try, likeliest first: with a neutral fill in the gap, or another line altogether."""
     lexicon = language.lexicon
     indent = line.head[: len(line.head) - len(line.head.lstrip())]
     yield from _neutral_fills(line, lexicon)
@@ -247,15 +247,15 @@ def _any_lines(line: Line, language: Language, *, in_line: bool) -> Iterator[tup
 
 
 def _closing_tags(text: bytes) -> Sequence[bytes]:
-    """The names of the first elements that a text ends, innermost first."""
+    """The names of the first elements that a text closes, innermost first."""
     names = (match[1] for match in CLOSING_TAG.finditer(text))
     return list(dict.fromkeys(islice(names, MOST_WAYS)))
 
 
 def _blocks(line: Line, *, in_line: bool) -> Iterator[bytes]:
-    """Where blocks are columns, what a blank line may be: what ends a ``try``, or the body of the header above.
+    """Lines to try in place of a blank line where blocks are columns: a clause of a ``try``, or a header's body.
 
-    A ``try`` that no line at its column ends yet is broken: a fill of several lines that ends it the search has found.
+    A ``try`` without a clause yet is broken; the search has already found any fill of several lines that completes it.
     """
     columns = dict.fromkeys(
         raw[: len(raw) - len(raw.lstrip())] for raw in reversed(line.above.split(b"\n")) if raw.strip()
@@ -267,7 +267,7 @@ def _blocks(line: Line, *, in_line: bool) -> Iterator[bytes]:
 
 
 def _parts(line: Line, language: Language, faults: _Faults) -> Iterator[Line]:
-    """Parts of a file that may be sound, the largest first."""
+    """Parts of a file that may be valid, the largest first."""
     merged = _without_merges(line)
     spared = merged
     for _ in range(MOST_ROUNDS):
@@ -293,7 +293,7 @@ def _parts(line: Line, language: Language, faults: _Faults) -> Iterator[Line]:
 
 
 def _ended(line: Line, inside: bytes, lexicon: Lexicon) -> Iterator[Line]:
-    """Parts of a file in which the comment or string of the gap ends behind its line, the largest first."""
+    """Parts of a file that close the comment or string of the gap after its line, the largest first."""
     yield line._replace(below=b"\n" + inside + line.below)
     yield line._replace(below=b"\n" + inside)
     opener, bare = lexicon.opener_of(inside), line.head.lstrip()
@@ -301,13 +301,13 @@ def _ended(line: Line, inside: bytes, lexicon: Lexicon) -> Iterator[Line]:
 
 
 def _without_merges(line: Line) -> Line:
-    """The file without the markers of a merge, and without what the other side has."""
+    """The file without merge markers; a conflict that does not contain the gap is removed as a whole."""
     above, below = (MERGE.sub(lambda match: b"\n" * match[0].count(b"\n"), one) for one in (line.above, line.below))
     return line._replace(above=MARKER.sub(b"", above), below=MARKER.sub(b"", below))
 
 
 def _without_lines(line: Line, faults: Collection[Fault], lexicon: Lexicon) -> Line:
-    """The file without the lines that some faults begin and end in, but for what they open and close at first."""
+    """The file without the lines where some faults begin and end; at first their brackets and headers are kept."""
     gone = set[int]()
     text = line.above + line.below
     for fault in faults:
@@ -321,7 +321,7 @@ def _without_lines(line: Line, faults: Collection[Fault], lexicon: Lexicon) -> L
 
 
 def _blocks_of(line: bytes, lexicon: Lexicon) -> bytes:
-    """What a line opens and closes, and nothing else; nothing where it is no more than that."""
+    """Only the brackets that a line opens and closes, or a header; empty if the line has nothing else."""
     indent = line[: len(line) - len(line.lstrip())]
     if lexicon.columns:
         less = indent + b"if x:" if line.rstrip().endswith(b":") else b""
@@ -333,7 +333,7 @@ def _blocks_of(line: bytes, lexicon: Lexicon) -> bytes:
 
 
 def _enclosing(line: Line) -> Iterator[bytes]:
-    """The lines above that stand ever further left than the line, all of them and then the innermost alone."""
+    """The lines above that are indented ever less than the line: first all of them, then the innermost alone."""
     column, found = len(line.head) - len(line.head.lstrip()), list[bytes]()
     for raw in reversed(line.above.split(b"\n")):
         indent = len(raw) - len(raw.lstrip())

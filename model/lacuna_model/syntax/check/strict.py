@@ -1,8 +1,8 @@
-"""Strict parsers of data languages: what reads such a file in the end has the last word on its fills.
+"""Strict parsers of data languages: the parsers that read such files make the final check of the fills.
 
-A grammar takes what they do not: a table twice in TOML, two documents in JSON, an anchor that nobody set in YAML. They
-are asked only where they take the document with something neutral in its gaps: what is broken elsewhere, or written
-for a laxer reader, is held against no fill.
+They reject more than a grammar does: a table twice in TOML, two documents in JSON, an undefined anchor in YAML. A
+parser is used only if it accepts the document with neutral text in its gaps, so no fill is blamed for errors elsewhere
+or for a laxer dialect.
 """
 
 import json
@@ -18,12 +18,12 @@ from lacuna_model.syntax.check.error_set import Fault
 
 Spans = Sequence[tuple[int, int]]
 
-LARGEST = 200_000  # bytes; a larger file takes a parser more than some 100 ms
+LARGEST = 200_000  # bytes; a larger file takes a parser more than 100 ms
 _PLACE = re.compile(r"at line (\d+), column (\d+)")
 
 
 class Strict:
-    """What strict parsers say of a document with gaps, byte ranges of its text."""
+    """Checks a document with gaps (byte ranges of its text) with the strict parsers of its language."""
 
     def __init__(self, text: bytes, gaps: Spans, own: StrictParsers) -> None:
         self._text, self._gaps = text, gaps
@@ -31,9 +31,9 @@ class Strict:
         self._taken: Parser | None = None
 
     def fault(self, text: bytes, *, soon: bool) -> Fault | None:
-        """What is wrong with the document as filled, unless it is as it was.
+        """Return the parser's error in the filled document; None without one, or for the unchanged document.
 
-        Nothing is said ``soon`` of one that is too large for that.
+        With ``soon``, a document above the language's size limit for that is not checked.
         """
         if text == self._text or len(text) > (self._soon if soon else LARGEST):
             return None
@@ -48,7 +48,7 @@ class Strict:
 
     @cached_property
     def _strictest(self) -> Parser | None:
-        """The strictest parser that takes the document with something neutral in its gaps; None for none."""
+        """The strictest parser that accepts the document with neutral text in its gaps; None without one."""
         texts = [self._text, *(self._filled(neutral) for neutral in self._neutral)]
         for parser, text in product(self._parsers, texts):
             if _refusal(parser, text) is None:
@@ -64,14 +64,14 @@ class Strict:
 
 
 def _refusal(parser: Parser, text: bytes) -> int | None:
-    """Where a parser finds an error; None where it takes the text, or cannot tell."""
+    """The offset of a parser's error; None if it accepts the text, or cannot decide."""
     try:
         decoded = text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         return error.start
     try:
         parser(decoded)
-    except RecursionError:  # nesting beyond its own limits
+    except RecursionError:  # nesting beyond the parser's own limits
         return None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
@@ -84,7 +84,7 @@ def _refusal(parser: Parser, text: bytes) -> int | None:
 
 
 def _place(message: str, text: bytes) -> int:
-    """The place that a message names by its line and column; the end where it does not."""
+    """The offset that a message names by line and column; the end of the text without one."""
     named = _PLACE.search(message)
     if named is None:
         return len(text)

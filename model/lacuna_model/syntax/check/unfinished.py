@@ -1,8 +1,8 @@
-"""Lines of a file that is not finished: the blocks they stand in are open still, and no line has to end them.
+"""Lines of an unfinished file: the blocks around them are still open, and a line need not close them.
 
-An editor that closes no brackets leaves every block open that is being written. One line more would have to end with
-``}}}`` for the file to parse. Instead these closers are put behind the line for the checks, and are no part of the
-result: it parses as soon as the blocks are closed that were open before.
+In an editor that closes no brackets, every block being written is open, and one more line would have to end with
+``}}}`` for the file to parse. So the checks add these closers after the line. They are no part of the result, which
+parses once the blocks are closed that were open before.
 """
 
 import time
@@ -18,16 +18,16 @@ from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.text.closers import ENDIF, MOST_OPEN, Line, count_open, line_of, ways
 from lacuna_model.syntax.text.scan import scan
 
-MOST_WAYS = 12  # to end the statements that they stand in
-MOST_SECONDS = 0.05  # of this thread, to try them: each takes a parse
-# What a line ends with that goes on in the next one.
+MOST_WAYS = 12  # ways to close the open blocks
+MOST_SECONDS = 0.05  # of this thread, to try them; each takes a parse
+# Ends of a line that continues in the next one.
 GOES_ON = (b",", b"+", b"-", b"*", b"/", b"%", b"=", b"&", b"|", b"<", b">", b"?", b":", b"(", b".", b"!", b"^")
 
 
 def document_of(
     text: bytes, gaps: Sequence[tuple[int, int]], language: Language, clock: Clock | None = None, *, in_line: bool
 ) -> Document:
-    """The document that fills of these gaps are checked in; ``in_line`` where each of them is of one line."""
+    """Return the document that checks fills of these gaps; ``in_line`` if each fill is one line."""
     document = Document(text, gaps, language, clock, in_line=in_line)
     if not in_line or len(gaps) > 1:
         return document
@@ -50,7 +50,7 @@ def document_of(
 
 
 def _closers(front: bytes, below: bytes, ways: Iterable[list[bytes]], language: Language) -> list[bytes]:
-    """What ends each block that is open, innermost first, so that the rest of the file has the fewest errors."""
+    """The closers of the open blocks, innermost first, with which the rest of the file has the fewest errors."""
     parse = language.parser().parse
     leads = [*_leads(front.rstrip().rpartition(b"\n")[2], language.lexicon), b"\n" + language.lexicon.filler]
 
@@ -69,7 +69,7 @@ def _closers(front: bytes, below: bytes, ways: Iterable[list[bytes]], language: 
 
 
 def _leads(line: bytes, lexicon: Lexicon) -> list[bytes]:
-    """What may stand in front of the closers below a line: nothing, or what the line goes on with if it does."""
+    """Texts to put before the closers: nothing, or a continuation if the line needs one."""
     leads = list[bytes]()
     if line.rstrip().endswith(GOES_ON):
         operands = [operand for operand in (lexicon.operand, lexicon.field) if operand]
@@ -81,10 +81,10 @@ def _leads(line: bytes, lexicon: Lexicon) -> list[bytes]:
 
 
 class Unfinished(Document):
-    """A document of one gap, with closers behind the gap's line that are no part of its result.
+    """A document of one gap, with closers after the gap's line that are no part of its result.
 
-    What is open in the line itself a fill has to close. Where it closes more, so many of these closers less are
-    needed; where the line goes on in the next one, what it goes on with is put in front of them.
+    A fill has to close the brackets that the line itself opens. If the line closes more, that many closers fewer are
+    added; if it continues in the next line, a continuation is put before them.
     """
 
     def __init__(
@@ -102,19 +102,19 @@ class Unfinished(Document):
         self._others: dict[bytes, Document] = {b"".join(closers): self}
 
     def check(self, fills: Sequence[bytes], *, thorough: bool = False) -> Check:
-        """The same, with what must stand behind the line."""
+        """The same, with the closers after the line."""
         return self._first_valid(fills, partial(Document.check, fills=fills, thorough=thorough))
 
     def check_soon(self, fills: Sequence[bytes]) -> Check:
-        """The same, with what must stand behind the line."""
+        """The same, with the closers after the line."""
         return self._first_valid(fills, partial(Document.check_soon, fills=fills))
 
     def check_fresh(self, fills: Sequence[bytes]) -> Check:
-        """The same, with what must stand behind the line."""
+        """The same, with the closers after the line."""
         return self._first_valid(fills, partial(Document.check_fresh, fills=fills))
 
     def _first_valid(self, fills: Sequence[bytes], check: Callable[[Document], Check]) -> Check:
-        """The verdict with the first way to go on that makes the fill valid, or else with the likeliest."""
+        """The verdict of the first continuation with which the fill is valid, else of the likeliest one."""
         verdicts = list[Check]()
         for document in self._documents(self._line.head + fills[0] + self._line.tail):
             verdicts.append(check(document))
@@ -123,7 +123,7 @@ class Unfinished(Document):
         return verdicts[0]
 
     def _documents(self, line: bytes) -> Iterator[Document]:
-        """The documents that end as a line would have it."""
+        """The documents with each continuation of a line and its closers."""
         ended = len(scan(line, self.language.lexicon).unmatched) - self._ended
         conditionals = count_open(line)[1]
         closers = b"".join(self._closers[max(ended, 0) :]).replace(ENDIF, b"", conditionals)
@@ -136,6 +136,6 @@ class Unfinished(Document):
 
 
 def _with(line: Line, text: bytes, inserted: bytes) -> bytes:
-    """The text with something more behind the line."""
+    """The text with something inserted after the line."""
     place = len(text) - len(line.below)
     return text[:place] + inserted + text[place:]

@@ -1,7 +1,7 @@
-"""Windows: the stretches of a document that its gaps' syntax depends on, each parsed on its own.
+"""Windows: the ranges of a document that its gaps' syntax depends on, each parsed on its own.
 
-A reparse takes time in the number of siblings around an edit, 1 ms in a file of 3,000 lines. Within its statement and
-the neighbours of that a fill is checked in 0.1 ms, and gaps in different windows are independent of each other.
+The time of a reparse grows with the number of siblings around an edit. A window holds only a statement and its
+neighbours, and gaps in different windows are independent of each other.
 """
 
 import math
@@ -26,7 +26,7 @@ from lacuna_model.syntax.lr.parse_table import parse_table
 from lacuna_model.syntax.lr.reparse import advance
 from lacuna_model.syntax.text.balance import Balance, Sides
 
-# What a parse may cost, in tree-sitter's progress reports: so much more than the parse of the original took.
+# The most progress reports of a parse: a multiple of those of the original's parse, or in proportion to the text.
 EFFORT_FACTOR = 1.5
 EFFORT_LEAST = 10
 BYTES_PER_REPORT = 150
@@ -35,7 +35,7 @@ ENCLOSING = b"class x:\n"
 
 
 class Window:
-    """The text of an extent around its gaps and the tree of the fills that were last found valid in it."""
+    """The text of an extent around its gaps, and the tree of the last fills that were valid in it."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Window:
         self._last: tuple[Tree, frozenset[Fault]] | None = None
         self._heads: dict[int, Window] = {}
         self.settled = False  # whether the base is known to be valid
-        self._repairs: dict[int, tuple[tuple[bytes, ...], Repair | None]] = {}  # by gap, each of some base
+        self._repairs: dict[int, tuple[tuple[bytes, ...], Repair | None]] = {}  # by gap, each with its base
 
     @property
     def gaps(self) -> range:
@@ -79,12 +79,12 @@ class Window:
 
     @property
     def tree(self) -> Tree:
-        """The tree of the fills that were last found valid, at first of those that the window was made with."""
+        """The tree of the last valid fills, at first of the fills that the window was made with."""
         return self._tree or self._first[0]
 
     @cached_property
     def _first(self) -> tuple[Tree, float]:
-        """The tree of the first fills, and how many reports any further parse may make."""
+        """The tree of the first fills, and the most progress reports of any further parse."""
         text = self.assemble(self._first_fills)
         tree, reports = self._parser.counted(text, None, math.inf)
         assert tree is not None
@@ -92,13 +92,13 @@ class Window:
 
     @cached_property
     def balance(self) -> Balance:
-        """The brackets around the gaps, as far as the window goes."""
+        """The brackets around the gaps, within the window."""
         begin, stop = self.extent.begin, self.extent.stop
         gaps = [(start - begin, end - begin) for start, end in self._all_gaps[self.extent.first : self.extent.last + 1]]
         return Balance(self._text[begin:stop], gaps, self._language.lexicon)
 
     def head(self, count: int) -> "Window":
-        """A window that ends where gap ``count`` of this one begins, with a gap at its end."""
+        """A window that ends where gap ``count`` of this one begins, with an empty gap at its end."""
         if count not in self._heads:
             self._heads[count] = self._head(count)
         return self._heads[count]
@@ -129,10 +129,10 @@ class Window:
         return spans
 
     def parse(self, fills: Sequence[bytes], *, fresh: bool = False) -> tuple[Tree, frozenset[Fault]] | None:
-        """A parse and its faults, those of indentation near the fills.
+        """Parse the fills; return the tree and its faults, those of indentation only near the fills.
 
-        Unless it is ``fresh``, the parse is incremental and bounded: None where error recovery would take too long.
-        The last verdict is remembered, for a search that moves on in other windows.
+        Unless it is ``fresh``, the parse is incremental and bounded: None if error recovery would take too long. The
+        last result is cached for a search that continues in other windows.
         """
         if fresh or tuple(fills) != self._last_fills:
             self._last_fills, self._last = tuple(fills), self._parse(fills, fresh=fresh)
@@ -147,14 +147,14 @@ class Window:
         return tree, self._faults(tree, text, fills, edited, placed=None if fresh or not self.settled else edited)
 
     def parse_onto(self, edited: Tree, fills: Sequence[bytes]) -> frozenset[Fault]:
-        """The faults of an unbounded parse that starts from another tree than the base's, edited to these fills."""
+        """The faults of an unbounded parse that starts from another tree, edited to these fills."""
         text = self.assemble(fills)
         return self._faults(self._parser.parse(text, edited), text, fills, edited, placed=edited)
 
     def _faults(
         self, tree: Tree, text: bytes, fills: Sequence[bytes], edited: Tree | None, *, placed: Tree | None
     ) -> frozenset[Fault]:
-        """The faults of a tree; what is out of place only near what changed in ``placed``, if that is given."""
+        """The faults of a tree; misplaced nodes only near the changes since ``placed``, if that is given."""
         faults = tree_faults(tree)
         if edited is not None and self._language.columns:
             changed = [(span.start_byte, span.end_byte) for span in edited.changed_ranges(tree)]
@@ -168,23 +168,23 @@ class Window:
         return faults if fault is None else frozenset({fault})
 
     def _oracle(self, text: bytes) -> Oracle | None:
-        """What the language itself has to say: its compiler on a whole file, which is asked about it anyway."""
+        """The language's own compiler for a whole file, which is compiled in any case; else its parser."""
         whole = self.extent.begin == 0 and self.extent.stop == len(self._text)
         return (PROGRAM if whole and len(text) <= LARGEST else SYNTAX).get(self._language.name)
 
     def _misplaced(self, tree: Tree, text: bytes, fills: Sequence[bytes], edited: Tree | None) -> frozenset[Fault]:
-        """What stands where the language does not have it, and may not; near what changed in ``edited``."""
+        """The misplaced nodes that are not excused; near the changes since ``edited``, if that is given."""
         if self.placement is None:
             return frozenset()
         return self.placement.held_against(self._out_of_place(self.placement, tree, text, fills, edited))
 
     def _carried(self, faults: frozenset[Fault], fills: Sequence[bytes]) -> frozenset[Fault]:
-        """Faults of the text with its gaps, where they are in it with some fills."""
+        """Faults of the text with its gaps, moved to where they are with some fills."""
         spans = self.spans(self._first_fills)
         return carried_over(faults, [Splice(*span, len(fill)) for span, fill in zip(spans, fills, strict=True)])
 
     def _repeated(self, tree: Tree, text: bytes, fills: Sequence[bytes]) -> frozenset[Fault]:
-        """The names that fills declare a second time; where they were declared twice before, they may be still."""
+        """The names that fills declare a second time; names that were declared twice before may stay so."""
         spans = self.spans(fills)
         found = self.placement.repeated(tree, text, spans) if self.placement is not None else frozenset()
         if not found or self.placement is None:
@@ -194,7 +194,7 @@ class Window:
 
     @cached_property
     def _kept(self) -> Sequence[KeptString | None]:
-        """The strings that fills of one line stay in; of a whole text its parts tell them, without a parse of it."""
+        """The strings that one-line fills have to stay in; a whole text takes them from its parts without a parse."""
         if self._parts:
             return [one for part in self._parts for one in part._kept]
         spans = self.spans(self._first_fills)
@@ -203,7 +203,7 @@ class Window:
     def _out_of_place(
         self, placement: Placement, tree: Tree, text: bytes, fills: Sequence[bytes], edited: Tree | None
     ) -> frozenset[Fault]:
-        """What stands where the language does not have it and did not before."""
+        """The misplaced nodes that were not misplaced before."""
         beside = [(start, next_code_line(text, end)) for start, end in self.spans(fills)]
         near = None
         if edited is not None:
@@ -215,10 +215,10 @@ class Window:
 
     @cached_property
     def _standing(self) -> frozenset[Fault]:
-        """What is out of place in the text with its gaps, and not because of them.
+        """The misplaced nodes of the text with its gaps that the gaps do not cause.
 
-        It touches no gap; nor does it lie between one and a brace that lacks its opener, which the gap may have held.
-        What nothing excuses may touch one.
+        They touch no gap, and are not between a gap and a brace without its opener, which the gap may have held. Firm
+        ones may touch a gap.
         """
         assert self.placement is not None
         tree, text, spans = self._first[0], self.assemble(self._first_fills), self.spans(self._first_fills)
@@ -229,7 +229,7 @@ class Window:
         return frozenset(firm | {one for one in found if one.start not in headless and _beside(one, spans, 2)})
 
     def _bounded_parse(self, text: bytes, old: Tree | None) -> Tree | None:
-        """An incremental parse or else a fresh one: to reuse a tree full of errors can cost more than it saves."""
+        """An incremental parse, else a fresh one: reusing a tree full of errors can cost more than it saves."""
         limit = self._first[1]
         if not self.settled and len(text) <= SMALL_TEXT:
             return self._parser.counted(text, None, limit)[0]
@@ -251,21 +251,21 @@ class Window:
         return tree
 
     def rebase(self, fills: Sequence[bytes], tree: Tree) -> None:
-        """Further parses start from these fills and their tree."""
+        """Start further parses from these fills and their tree."""
         self.base, self._tree, self.settled = tuple(fills), tree, True
 
     def repairs(self, gap: int, fill: bytes) -> Iterator[bytes]:
-        """What may end the fill of one of its gaps, counted from its first, by the grammar alone.
+        """Completions of the fill of one of its gaps, counted from its first, by the grammar alone.
 
-        The other gaps hold what was last found valid; as long as nothing was, nothing is known here.
+        The other gaps hold the last valid fills. Without valid fills there are no completions.
         """
         repair = self._repair(gap)
         return repair.completions(self._up_to(gap, fill)) if repair is not None else iter(())
 
     def reads(self, gap: int, fill: bytes) -> bool | None:
-        """Whether the grammar reads the beginning of a fill; None where nothing valid is known and it is not asked.
+        """Whether the grammar can read the beginning of a fill; None without valid fills.
 
-        Nor is it known where blocks are columns: their ends, which no text shows, may not have been found.
+        Where blocks are columns a failure is None too: the ends of blocks, which are not in the text, may be missing.
         """
         repair = self._repair(gap)
         if repair is None:
@@ -273,22 +273,22 @@ class Window:
         return repair.reads(self._up_to(gap, fill)) or (None if self._language.columns else False)
 
     def _up_to(self, gap: int, fill: bytes) -> bytes:
-        """The text in front of a gap, the gaps before it being filled as in the base, and this gap's fill."""
+        """The text before a gap, with the earlier gaps filled as in the base, and this gap's fill."""
         return self.assemble(self.base)[: self.spans(self.base)[gap][0]] + fill
 
     def junction(self, sides: Sides, fills: Sequence[bytes]) -> GrammarCompletions | None:
-        """The completions by the grammar of the gap behind some that hold these fills; None without its tables."""
+        """The grammar completions of the gap after those with these fills; None without the grammar's tables."""
         front = b"".join(part for pair in zip(self.pieces, [*fills, b""], strict=False) for part in pair)
         return GrammarCompletions(sides, self._language, self._reader, front) if self._reader is not None else None
 
     @cached_property
     def _reader(self) -> PrefixReader | None:
-        """Reads what the first gaps and the text between them may become; None without the grammar's tables."""
+        """Reads the text of the first gaps and between them; None without the grammar's tables."""
         table = parse_table(self._language)
         return PrefixReader(table, self.clock) if table is not None else None
 
     def _repair(self, gap: int) -> Repair | None:
-        """A gap's repair by the tree of the base; what is known of the text in front of it is not found again."""
+        """A gap's repair by the base's tree; reuses what an earlier one knows of the text before the gap."""
         if not self.settled:
             return None
         base, known = self._repairs.get(gap, ((), None))
@@ -300,7 +300,7 @@ class Window:
         return known
 
     def displace(self) -> bool:
-        """From now on takes what is merely out of place, too; False if it did so before."""
+        """From now on accept nodes that are merely out of place; False if it did so before."""
         if self.placement is None or self.placement.excused is None:
             return False
         self.placement.excused = self._last_fills = None
@@ -308,14 +308,14 @@ class Window:
         return True
 
     def confine(self) -> None:
-        """From now on takes nothing else out of place than its base has."""
+        """From now on accept only those kinds of misplaced nodes that its base has."""
         if self.lenient and self.placement is not None:
             found = self._out_of_place(self.placement, self.tree, self.assemble(self.base), self.base, None)
             self.placement.excused = frozenset(fault.kind for fault in found)
 
     @property
     def lenient(self) -> bool:
-        """Whether it takes anything that is out of place."""
+        """Whether it accepts any node that is out of place."""
         return self.placement is not None and self.placement.excused != frozenset()
 
     def may_mislead(self, fills: Sequence[bytes], faults: frozenset[Fault]) -> bool:
@@ -327,5 +327,5 @@ class Window:
 
 
 def _beside(fault: Fault, spans: Sequence[tuple[int, int]], distance: int) -> bool:
-    """Whether a fault is so far from all gaps."""
+    """Whether a fault has at least this distance in bytes from every gap."""
     return all(fault.end + distance <= start or end + distance <= fault.start for start, end in spans)

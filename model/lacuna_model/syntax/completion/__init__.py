@@ -1,4 +1,4 @@
-"""Completions that the grammar itself tells: what to write between the text before a gap and its suffix.
+"""Completions found in the grammar's LR tables: text that connects the beginning of a fill to the suffix of its gap.
 
 It may import ``lr``, ``text`` and ``languages``.
 """

@@ -1,10 +1,10 @@
-"""Meeting: the text to write between two sides of a gap, searched from behind towards the front.
+"""Finds the text to write between the two sides of a gap, by an A* search from the suffix towards the prefix.
 
-In front all is known: the parser's stacks there, what ends what is open in them, and so how dear it is at least to come
-to a state by writing. From behind nothing is known but what is to be read: it is read with a stack of which only the
-top is assumed. Where a reduction needs more of the stack, the states that may be below are assumed one by one, and what
-leads from such a state to the one above is text to write, until one is the last state of a stack in front (substring
-parsing, ``reading``; the search is A*).
+On the prefix side the LR stacks are known, and so are the endings of their open constructs and the least cost of
+reaching a state by writing. On the suffix side only the terminals are known: they are read with a stack of which only
+the top is assumed (substring parsing, see ``readings``). Where a reduction needs more of the stack, the states that may
+be below are assumed one by one. The text that leads from such a state to the one above is written, until a state is the
+last of a prefix stack.
 """
 
 import heapq
@@ -19,19 +19,19 @@ from lacuna_model.syntax.lr.insertions import Pieces
 from lacuna_model.syntax.lr.parse_table import ParseTable, Stack, Terminal
 from lacuna_model.syntax.lr.shortest import Ways
 
-MOST_ENDED = 400  # stacks that the front may become by ending what is open
+MOST_ENDED = 400  # stacks that the prefix may become by ending open constructs
 MOST_ASSUMED = 16000
-MOST_BELOW = 40  # states tried below another one
+MOST_BELOW = 40  # states tried below another state
 MOST_FRONTS = 4  # stacks with the same last state
-# What a bracket is taken to cost that is opened for one that is closed behind the gap. That is more than it costs at
-# least: else all that is cheap is assumed in front of the first of them before anything is in front of the last.
+# The estimated cost of opening a bracket that the suffix closes. It exceeds the least cost: otherwise the search would
+# try all cheap texts around the first such bracket before it reached the last one.
 COST_DUE = 4.0
 PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 OPENING, CLOSING = frozenset({*PAIRS, b"${"}), frozenset(PAIRS.values())
 
 
 class Start(NamedTuple):
-    """A stack in front of what is to be written, the text that leads there, and what that costs."""
+    """A stack before the text to write, the text that leads to this stack, and the cost of that text."""
 
     stack: Stack
     text: tuple[bytes, ...] = ()
@@ -39,7 +39,7 @@ class Start(NamedTuple):
 
 
 class _Front(NamedTuple):
-    """A stack that the front may become, the text for that, and what it costs."""
+    """A stack that the prefix may become, the text to write for that, and its cost."""
 
     cost: float
     serial: int
@@ -48,10 +48,10 @@ class _Front(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A state that is assumed, what is demanded of those below it, and the text to write behind it.
+    """An assumed state, the demand on the states below it, and the text to write after it.
 
-    ``rank`` is what it costs with the least that it costs to come to the state, and with what is due for the brackets
-    still to be closed. Without a demand all is read.
+    ``rank`` is the cost with the least cost of reaching the state, and an estimate for the brackets that the rest of
+    the suffix closes. ``demand`` is None once the whole suffix is read.
     """
 
     rank: float
@@ -63,7 +63,7 @@ class _Step(NamedTuple):
 
 
 class Bridge:
-    """The texts that lead from some stacks to what stands behind a gap."""
+    """Finds the texts that lead from some stacks to the terminals of a suffix."""
 
     def __init__(
         self, table: ParseTable, pieces: Pieces, ways: Ways, fronts: Iterable[Start], terminals: Sequence[Terminal]
@@ -74,10 +74,10 @@ class Bridge:
         self._costs = ways.reach({state: fronts[0].cost for state, fronts in self._fronts.items()})
         depth = accumulate(((one.word in OPENING) - (one.word in CLOSING) for one in terminals), initial=0)
         lowest = list(accumulate(depth, min))
-        self._due = [COST_DUE * (low - lowest[-1]) for low in lowest]  # from each terminal on
+        self._due = [COST_DUE * (low - lowest[-1]) for low in lowest]  # by terminal, for the rest of the suffix
 
     def _ended(self, starts: Iterable[Start]) -> Mapping[int, list[_Front]]:
-        """What the front may become by ending what is open, by its last state."""
+        """The stacks that the prefix may become by ending open constructs, by last state."""
         serial = count()
         waiting = [_Front(start.cost, next(serial), start.stack, start.text) for start in starts]
         heapq.heapify(waiting)
@@ -97,7 +97,7 @@ class Bridge:
         return found
 
     def texts(self) -> Iterator[tuple[bytes, ...]]:
-        """The terminals to write, about the cheapest first."""
+        """Yield the terminals to write, roughly cheapest first."""
         if not self._terminals:
             yield from (front.text for front in sorted(chain.from_iterable(self._fronts.values())))
             return
@@ -122,8 +122,8 @@ class Bridge:
                     heapq.heappush(waiting, _Step(rank, next(serial), cost, state, demand, text + step.text))
 
     def _joined(self, step: _Step) -> Iterator[tuple[bytes, ...]]:
-        """The texts that lead from the front to what is assumed, if all behind the gap is read then."""
-        if step.demand is None:  # whatever is below
+        """The texts that lead from the prefix to an assumed state, if the whole suffix is read then."""
+        if step.demand is None:  # any stack below will do
             yield self._way_to(step.state) + step.text
             return
         for front in self._fronts.get(step.state, ()):
@@ -131,7 +131,7 @@ class Bridge:
                 yield front.text + step.text
 
     def _next(self, step: _Step) -> Iterator[tuple[float, int, Demand | None, tuple[bytes, ...]]]:
-        """What may be assumed after this: a state below, or what is demanded once the reduction is done."""
+        """The next assumptions: a state below, or the demands once the reduction is done."""
         state, demand = step.state, step.demand
         if demand is None:
             return
@@ -144,7 +144,7 @@ class Bridge:
             yield from ((step.cost, state, after, ()) for after in self._behind.demands(state, demand))
 
     def _way_to(self, state: int) -> tuple[bytes, ...]:
-        """The cheapest text that leads from the front to a state."""
+        """The cheapest text that leads from the prefix to a state."""
         text: tuple[bytes, ...] = ()
         while not (fronts := self._fronts.get(state)) or fronts[0].cost > self._costs[state]:
             ways = self._ways.before(state, self._costs, 1)

@@ -1,4 +1,4 @@
-"""Ends: what to write behind a text that stops in the middle so that it is whole, by the grammar alone."""
+"""Endings: the text to write after a text that stops midway so that it is whole, by the grammar alone."""
 
 import heapq
 from collections.abc import Iterable, Iterator
@@ -9,15 +9,15 @@ from lacuna_model.syntax.lr.insertions import MOST_INSERTED, Insertions, Pieces
 from lacuna_model.syntax.lr.parse_table import END, ParseTable, Stack
 
 MOST_VISITED = 400
-COST_PER_STATE = 1.0  # for each state on the stack: what is open must be ended
+COST_PER_STATE = 1.0  # per state on the stack: open constructs must be ended
 
 
 def ends(
     table: ParseTable, pieces: Pieces, insertions: Insertions, starts: Iterable[Start]
 ) -> Iterator[tuple[bytes, ...]]:
-    """The terminals to write behind some stacks so that the text may end there, about the cheapest first.
+    """Yield the terminals to write after some stacks so that the text may end there, roughly cheapest first.
 
-    What a state is in the middle of is ended in the shortest ways that are known, or else one terminal is written.
+    Each step ends the construct of a state in one of the shortest known ways, or writes one terminal.
     """
     serial = count()
     waiting: list[tuple[float, int, Start]] = []

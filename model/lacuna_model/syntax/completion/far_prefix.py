@@ -1,6 +1,6 @@
-"""What is far in front of a gap, as a parser reads it: in whole subtrees, where the tree of an unfinished text has any.
+"""Reads the far part of a gap's prefix as the parser does, in whole subtrees where the tree has sound ones.
 
-Near the gap a text is read terminal by terminal, for there its tree is the work of error recovery.
+Near the gap the text is read terminal by terminal, since its tree is the result of error recovery.
 """
 
 from collections.abc import Callable
@@ -10,25 +10,25 @@ from tree_sitter import Node
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.parse_table import START, ParseTable, Stack, Terminal
 
-NEAR = 8_000  # bytes in front of a gap that are not far
-STEP = 4_000  # the far parts of texts that differ near their ends are mostly the same
+NEAR = 8_000  # bytes before a gap that are not far
+STEP = 4_000  # bytes; rounding makes the far parts of texts that differ near their ends mostly the same
 MOST_KEPT = 8
 
-# A leaf of a text as a terminal, given whether it begins a line.
+# Turns a leaf of a text into a terminal, given whether it begins a line.
 AsTerminal = Callable[[Node, bool], Terminal]
 
 
 class FarPrefix:
-    """The stacks behind the far parts of texts that begin alike; what was found is kept."""
+    """The stacks after the far parts of texts that begin alike; results are kept."""
 
     def __init__(self, table: ParseTable, clock: Clock) -> None:
         self._table, self._clock = table, clock
         self._known: dict[bytes, list[Stack]] = {b"": [START]}
 
     def stacks(self, text: bytes, root: Node, terminal: AsTerminal) -> tuple[list[Stack], int]:
-        """The stacks behind all leaves of a text that begin in front of an offset, and that.
+        """Return the stacks after all leaves of ``text`` that begin before an offset, and that offset.
 
-        It is 0 where the far part cannot be read so, and where time is up before: a later search goes on from there.
+        The offset is 0 where the far part cannot be read like this, or not in time; a later search then continues.
         """
         border = max(len(text) - NEAR, 0) // STEP * STEP
         far = text[:border]
@@ -44,7 +44,7 @@ class FarPrefix:
     def _read(
         self, stacks: list[Stack], text: bytes, root: Node, part: tuple[int, int], terminal: AsTerminal
     ) -> tuple[list[Stack], int]:
-        """The stacks behind the leaves that begin in a part of a text, and its end or how far time allowed."""
+        """The stacks after the leaves that begin in a part of a text, and the end of what was read in time."""
         end, stop = part
         waiting = [root]
         while waiting and stacks:

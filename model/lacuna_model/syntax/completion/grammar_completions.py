@@ -1,7 +1,7 @@
-"""Junctions: completions that are found in the grammar where no valid fill is known that could tell what is lacking.
+"""Completions found in the grammar where no witness is known that could tell what is missing.
 
-The text in front of a gap tells the parser's stacks there, and the one behind it what must be read from the stacks
-that a fill leaves, which is the goal that Corchuelo et al. have (Repairing syntax errors in LR parsers, 2002).
+The prefix of a gap gives the parser's stacks, and its suffix the terminals that must be readable after the fill. This
+is the goal of Corchuelo et al. (Repairing syntax errors in LR parsers, 2002).
 """
 
 import re
@@ -29,20 +29,20 @@ from lacuna_model.syntax.text.scan import Scan, scan, scan_brackets
 
 MOST_FOUND = 48
 MOST_OPENED = 6
-# What goes on with the line above it, wherever a line's end may be a semicolon.
+# Characters that continue the line above, even where a line end may be a semicolon.
 CONTINUING = b",.:;*%><=[(?^|&/"
-ENDING = b"}"  # what a statement may end in front of, without a semicolon
-TAKEN_APART = re.compile(rb"=>|->|\$\w+")  # where the parser can make nothing of the text around
+ENDING = b"}"  # a statement may end before it without a semicolon
+TAKEN_APART = re.compile(rb"=>|->|\$\w+")  # into several leaves, where error recovery reads the text around
 OPENERS = {closer: opener for opener, closer in PAIRS.items()}
 
 Brackets = tuple[bytes, ...]
 
 
 class GrammarCompletions(Closer):
-    """Completions of a gap in front of which nothing is lacking any more.
+    """Completions of a gap whose prefix (``front``) has no unfilled gaps.
 
-    The text behind it goes to the next gap, and what it leaves open is for a later one to close; where there is none
-    the completion is an ending.
+    The suffix reaches to the next gap, and a later gap may close what it leaves open. Where there is no next gap, the
+    text must be whole at its end.
     """
 
     def __init__(self, sides: Sides, language: Language, reader: PrefixReader, front: bytes) -> None:
@@ -55,7 +55,7 @@ class GrammarCompletions(Closer):
         self._name = language.grammar().id_for_node_kind("identifier", True)
 
     def completions(self, fill: bytes) -> Iterator[bytes]:
-        """Texts to put behind the beginning of a fill, the cheapest first."""
+        """Yield texts to append to the beginning of a fill, cheapest first; none once the time is up."""
         if self._reader.clock.over:
             return
         half = self._literal_end(fill)
@@ -74,7 +74,7 @@ class GrammarCompletions(Closer):
 
     @cached_property
     def stacks(self) -> list[Stack]:
-        """The stacks behind the text in front of the gap, and the end of the literal that it stops in, if it does."""
+        """The stacks after the prefix, with the end of the literal that it stops in."""
         return self._stacks(self._front + self._literal_end(b""))
 
     def _literal_end(self, fill: bytes) -> bytes:
@@ -82,7 +82,7 @@ class GrammarCompletions(Closer):
         return finish_token(fill, inside) or inside
 
     def endings(self) -> Iterator[bytes]:
-        """Texts to put behind the text in front so that it is whole: what is open is ended, and no more is begun."""
+        """Yield texts to append to the prefix so that it is whole: open constructs are ended, and no more is begun."""
         half = self._literal_end(b"")
         text = self._front + half
         found = ends(self._table, self._pieces, self._insertions, self._starts(text))
@@ -90,7 +90,7 @@ class GrammarCompletions(Closer):
             yield half + ending
 
     def _open_in(self, fill: bytes) -> Brackets:
-        """The brackets that are open behind a fill; those in front of the gap are counted once."""
+        """The brackets that are open after a fill; those of the prefix are counted once."""
         if self._sides.left.inside:
             return scan_brackets(self._front + fill, self._lexicon).closers
         return scan_brackets(fill, self._lexicon, self._open_in_front).closers
@@ -100,27 +100,27 @@ class GrammarCompletions(Closer):
         return scan_brackets(self._front, self._lexicon)
 
     def _apart(self, written: Sequence[bytes]) -> bytes:
-        """What keeps the last word that is written apart from what follows."""
+        """A blank if the last word that is written would merge with the suffix."""
         return b" " if written and written[-1][-1:].isalnum() and self._side.text[:1].isalnum() else b""
 
     def _stacks(self, text: bytes) -> list[Stack]:
-        """The stacks behind a text in front of the gap."""
+        """The stacks after a text that ends in the gap."""
         root = self._language.parser().parse(text).root_node
         far, border = self._reader.front.stacks(text, root, partial(self._terminal, text))
         return self._reader.stacks(self._terminals(text, root, border), far)
 
     def _terminals(self, text: bytes, root: Node, begin: int) -> Iterator[Terminal]:
-        """The terminals of the text in front, from an offset on."""
+        """The terminals of a text that ends in the gap, from an offset on."""
         end = begin
         for leaf in leaves(root, begin):
             yield self._terminal(text, leaf, b"\n" in text[end : leaf.start_byte])
             end = leaf.end_byte
 
     def _behind(self, opener: bytes) -> list[Terminal]:
-        """The terminals of the text behind the gap: read as it is, or behind the brackets that it closes."""
+        """The terminals of the suffix, parsed as it is or after openers of the brackets that it closes."""
         parser = self._language.parser()
         closed = b"".join(OPENERS.get(bracket.closer, b"") for bracket in reversed(self._side.unmatched))
-        # what the next gap begins in is ended there
+        # a literal that the next gap begins in is ended there
         whole = self._side.text + find_literals(self._side.text, self._lexicon, self._side.inside).inside
         trees = [(lead, parser.parse(lead + whole).root_node) for lead in (opener, closed + opener)]
         lead, root = min(trees, key=lambda tree: _amiss(tree[1]))
@@ -147,14 +147,14 @@ class GrammarCompletions(Closer):
         return Terminal(word, (tuple(dict.fromkeys((*alike, leaf.grammar_id))), *name), on_new_line, unsure)
 
     def _balances(self, kept: Brackets, opened: Brackets) -> bool:
-        """Whether the text behind the gap closes what is open; what it leaves open another gap has to close."""
+        """Whether the suffix closes the open brackets; another gap has to close those that it leaves open."""
         if self._side.to_the_end and self._side.whole and self._side.unmatched:
             return kept + opened == tuple(bracket.closer for bracket in reversed(self._side.unmatched))
         return opened in self._goals
 
     @cached_property
     def _goals(self) -> set[Brackets]:
-        """What a fill may open: brackets that the text behind it closes, maybe in one that a later text does."""
+        """The brackets that a fill may open: those that the suffix closes, maybe inside one that a later text does."""
         closers = [bracket.closer for bracket in self._side.unmatched[:MOST_OPENED]]
         goals = {tuple(reversed(closers[:number])) for number in range(len(closers) + 1)}
         if self._side.to_the_end:
@@ -162,19 +162,19 @@ class GrammarCompletions(Closer):
         return goals | {(outer, *goal) for goal in goals for outer in PAIRS.values()}
 
     def _starts(self, text: bytes) -> Iterator[Start]:
-        """What a text leaves on the stack, and the same behind its line's end, where that means something."""
+        """The stacks after a text, and after its line end where that is a terminal."""
         blank = not text.rpartition(b"\n")[2].strip()
         leads = self._line_starts(text) if self._lexicon.columns else []
         for stack in self._stacks(text):
             ended = list(self._ended(stack, leads))
-            if not (blank and ended):  # else the line must have ended
+            if not (blank and ended):  # otherwise the line must have ended
                 yield Start(stack)
             yield from ended
             for terminal in self._insertions.line_ends(stack[-1]) if blank else ():
                 yield from map(Start, self._table.shift(stack, terminal))
 
     def _ended(self, stack: Stack, leads: Sequence[bytes | None]) -> Iterator[Start]:
-        """A stack behind the end of its line, and of its blocks one by one, where these are columns."""
+        """A stack after the end of its line and of its indented blocks, one by one, with the text that leads there."""
         stacks = [stack]
         for number, lead in enumerate(leads, start=1):
             stacks = self._table.past_hidden(stacks)
@@ -182,7 +182,10 @@ class GrammarCompletions(Closer):
                 yield from (Start(one, (lead,) if lead else (), COST_NEWLINE * number) for one in stacks)
 
     def _line_starts(self, text: bytes) -> list[bytes | None]:
-        """What leads to the next line of each open block, innermost first; None where what is there stands deeper."""
+        """The text that leads to the next line of each open block, innermost first.
+
+        None stands for a block that the indentation of the current line does not fit.
+        """
         bare = bytearray(text)
         for begin, end in find_literals(text, self._lexicon).spans:
             bare[begin:end] = bare[begin:end].replace(b"\n", b" ")
@@ -196,9 +199,9 @@ class GrammarCompletions(Closer):
 
 
 def _brackets(kept: Brackets, written: Iterable[bytes]) -> tuple[Brackets, Brackets]:
-    """The brackets that are kept and those that are open besides, behind some text more.
+    """Return the brackets that stay open and the new ones that are open, after some written text.
 
-    Whether a closer may be written is the grammar's to say: in front of the gap brackets may have been miscounted.
+    The grammar decides whether a closer is allowed: the brackets of the prefix may have been miscounted.
     """
     opened: Brackets = ()
     for mark in written:
@@ -210,7 +213,7 @@ def _brackets(kept: Brackets, written: Iterable[bytes]) -> tuple[Brackets, Brack
 
 
 def _amiss(node: Node) -> int:
-    """How many bytes of a text the parser could make nothing of."""
+    """How many bytes of a text lie in errors of its tree."""
     amiss, waiting = 0, [node]
     while waiting:
         broken = [child for child in waiting.pop().children if child.has_error]

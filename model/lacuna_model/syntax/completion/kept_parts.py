@@ -1,4 +1,4 @@
-"""A sound fill of a gap: the end of it, or none of it, may serve again behind another beginning."""
+"""Parts of a sound fill of a gap: its end, which may be empty, can follow another beginning."""
 
 from itertools import islice, takewhile
 
@@ -12,10 +12,10 @@ MOST_REUSED = 12  # terminals
 
 
 class KeptParts:
-    """The last terminals of a sound fill and what stands behind it, numbered by place.
+    """The last terminals of a sound fill and the suffix after it, numbered by place.
 
-    What other fills with the same text around them found out about the text behind, by the stacks they left in front of
-    it, is ``known``, and added to.
+    An end is the text from a place on. ``known`` keeps, by the stacks before the suffix, what other fills with the same
+    surrounding text found out about the suffix; it is added to.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class KeptParts:
         goals = sound_stacks(table, frozenset(before), [leaf.grammar_id for leaf in own])
         own = own[-MOST_REUSED:]
         self._terminals = [leaf.grammar_id for leaf in own]
-        # Where the ends begin: a comment that the fill opens is part of each. The last end is no more than that.
+        # Where the ends begin. A comment that the fill opens is part of each; the last end is only this comment.
         self._begins = [leaf.start_byte for leaf in own] + [_comment_at(tree, self._end)]
         self._goals = goals[-len(self._begins) :]
         self._leads = [self._lead(leaf.start_byte) for leaf in own] + [None]
@@ -51,22 +51,22 @@ class KeptParts:
         return [leaf.grammar_id for leaf in islice(leaves(tree.root_node, self._end), REACH)]
 
     def _lead(self, begin: int) -> bytes | None:
-        """The indentation of a terminal that begins a line, where blocks are columns."""
+        """The indentation of a terminal that begins a line, where blocks are indented."""
         lead = self._text[self._text.rfind(b"\n", 0, begin) + 1 : begin]
         return lead if self._columns and not lead.strip() else None
 
     @property
     def targets(self) -> frozenset[Stack]:
-        """The stacks in front of the first of its terminals that may serve again, and behind the last."""
+        """The stacks before the first terminal that may be used again, and those after the last."""
         return self._goals[0] | self._goals[-1]
 
     @property
     def read(self) -> int:
-        """How many terminals behind the gap were read, in all."""
+        """How many terminals of the suffix were read in all."""
         return self._behind.read
 
     def place(self, stack: Stack) -> int | None:
-        """Where the shortest end begins that may follow a stack; None for none."""
+        """Return the place of the shortest end that may follow a stack; None for none."""
         places = self._places.get(stack[-1])
         if places is None:
             places = self._places[stack[-1]] = self._places_behind(stack[-1])
@@ -75,18 +75,18 @@ class KeptParts:
         return next((one for one in fitting if self._reads(stack, one)), None)
 
     def _opened(self, place: int) -> set[str]:
-        """The brackets that may be open in front of an end, which closes them."""
+        """The brackets that may be open before an end, which closes them."""
         if place not in self._known_opened:
             self._known_opened[place] = {self._table.brackets(stack) for stack in self._goals[place]}
         return self._known_opened[place]
 
     def _places_behind(self, state: int) -> list[int]:
-        """The ends that may follow a state, as far as their first terminal goes."""
+        """The ends whose first terminal may follow a state, shortest first."""
         own = [place for place, one in enumerate(self._terminals) if self._table.knows(state, one)]
         return [*([len(self._terminals)] if self._behind.begins(state) else []), *reversed(own)]
 
     def _reads(self, stack: Stack, place: int) -> bool:
-        """Whether an end and what stands behind it can be read."""
+        """Whether an end and the suffix can be read after a stack."""
         stacks = [stack]
         ends = zip(self._goals[place:], self._terminals[place:], self._leads[place:], strict=False)
         for goal, terminal, lead in ends:
@@ -96,16 +96,16 @@ class KeptParts:
         return any(self._behind.accepts(one) for one in stacks)
 
     def end(self, place: int) -> bytes:
-        """An end as text; of a comment that it opens, the mark is enough."""
+        """Return an end as text; of a comment that it opens, only the mark."""
         comment = self._begins[-1]
         opened = self._text[comment : self._end]
         mark = next((mark for mark in self._openers if opened.startswith(mark)), opened)
         return self._text[self._begins[place] : comment] + mark
 
     def line_before(self, stack: Stack, place: int) -> tuple[bytes, ...]:
-        """The line's end that must be written behind a stack and in front of an end, since one has to be read there.
+        """Return the line end to write between a stack and an end, where one has to be read there.
 
-        Where blocks are columns, it is written where there was one: so is the block what it was.
+        Where blocks are indented, it is written if the sound fill has one there, so that the block stays the same.
         """
         if self._columns:
             lead = self._leads[place]
@@ -116,7 +116,7 @@ class KeptParts:
 
 
 def _comment_at(tree: Tree, offset: int) -> int:
-    """Where the comment begins that an offset lies in; the offset itself where there is none."""
+    """Where the comment around an offset begins; the offset itself where there is none."""
     node = tree.root_node.descendant_for_byte_range(max(offset - 1, 0), offset)
     inside = node is not None and node.is_extra and node.start_byte < offset < node.end_byte
     return node.start_byte if node is not None and inside else offset

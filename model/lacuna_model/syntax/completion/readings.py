@@ -1,8 +1,8 @@
-"""Readings: texts as the parser reads them terminal by terminal, in front of a gap and behind it.
+"""Reads the prefix and the suffix of a gap terminal by terminal, as the LR parser does.
 
-In front the stacks are known from the start of the text. Behind only a state is known, or is assumed, and nothing of
-what is below it: such a reading goes up to where a reduction needs more of the stack (substring parsing: Rekers and
-Koorn, 1991).
+For the prefix, the stacks are known from the start of the text. For the suffix, only one state is known or assumed, and
+nothing below it: such a reading ends where a reduction needs more of the stack (substring parsing: Rekers and Koorn,
+1991).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,14 +15,17 @@ from lacuna_model.syntax.lr.grammar_tables import ACCEPT, REDUCE, SHIFT
 from lacuna_model.syntax.lr.parse_table import MOST_HIDDEN, START, ParseTable, Stack, Terminal
 
 MOST_READ = 2000  # steps of one reading
-# States on the stacks of one reading, or of all of a search, about half a second: stacks may be as deep as a file is
-# nested. A tenth of it was the most in files as people write them.
+# States on the stacks of one reading, or of a whole search; reading them takes about half a second. Stacks are as deep
+# as a file is nested; files that people write need at most a tenth of this.
 MOST_STATES = 2_000_000
-MOST_KEPT = 64  # terminals, and texts behind gaps
+MOST_KEPT = 64  # terminals, and suffixes
 
 
 class Place(NamedTuple):
-    """Where a reading stands: in front of a terminal, maybe with the symbol that is read there already chosen."""
+    """A position in a reading: before terminal ``number``, maybe with the ``symbol`` to read there chosen already.
+
+    ``hidden`` counts the hidden terminals that were read there.
+    """
 
     number: int
     symbol: int | None = None
@@ -30,7 +33,7 @@ class Place(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """A reduction to a symbol, ``below`` states of the stack down from the last one that is assumed."""
+    """A reduction to ``symbol`` at ``place``, from the state that is ``below`` states under the last assumed one."""
 
     below: int
     symbol: int
@@ -41,7 +44,7 @@ NOTHING_REDUCED = Demand(0, 0, Place(0))
 
 
 class PrefixReader:
-    """The stacks behind texts that begin alike: what a text has in common with the one before is not read again."""
+    """Finds the stacks after texts that begin alike; terminals shared with the previous text are not read again."""
 
     def __init__(self, table: ParseTable, clock: Clock | None = None) -> None:
         self.table = table
@@ -51,7 +54,7 @@ class PrefixReader:
         self._read: list[tuple[Terminal, list[Stack]]] = []
 
     def stacks(self, terminals: Iterable[Terminal], before: list[Stack] | None = None) -> list[Stack]:
-        """The stacks behind some terminals, by default from the start of a text; none where time is up before."""
+        """Return the stacks after some terminals, by default from the start of a text; empty if time is up."""
         stacks, number = before or [START], 0
         if stacks != self._before:
             self._before, self._read = stacks, []
@@ -59,7 +62,7 @@ class PrefixReader:
             if self._read[number - 1 : number] and self._read[number - 1][0] == terminal:
                 stacks = self._read[number - 1][1]
             elif self.clock.over:
-                return []  # a later search goes on where this one ends
+                return []  # a later search continues from here
             else:
                 del self._read[number - 1 :]
                 stacks = self.table.read_any(stacks, terminal)
@@ -69,7 +72,7 @@ class PrefixReader:
 
 
 class SuffixReader:
-    """What is read of the text behind a gap from states of which nothing below is known; what was found is kept."""
+    """Reads the suffix of a gap from states below which nothing is known; results are kept."""
 
     def __init__(self, table: ParseTable, terminals: Sequence[Terminal]) -> None:
         self._table, self._terminals = table, terminals
@@ -78,23 +81,23 @@ class SuffixReader:
 
     @property
     def firsts(self) -> Sequence[int]:
-        """The states in which the first terminal is read, and not only something reduced."""
+        """The states in which the first terminal is read, and not only a reduction is made."""
         return _states_reading(self._table, self._terminals[0])
 
     def demands(self, state: int, demand: Demand) -> list[Demand | None]:
-        """What is needed to read on behind a reduction in some state; None where all is read."""
+        """Return what is needed to read on after a reduction in a state; None as an item where all is read."""
         above = state if demand is NOTHING_REDUCED else self._table.goes(state, demand.symbol)
         if above is None:
             return []
         found = self._known.get((above, demand.place))
         if found is None:
             found = self._known[above, demand.place] = list(dict.fromkeys(self._read((above,), demand.place)))
-        if demand is NOTHING_REDUCED:  # the state that is assumed is the last itself
+        if demand is NOTHING_REDUCED:  # the assumed state is itself on the stack that was read
             return [one and one._replace(below=one.below + 1) for one in found]
         return found
 
     def meets(self, stack: Stack, demand: Demand) -> bool:
-        """Whether all is read where a whole stack is known."""
+        """Whether the whole suffix is read after a stack that is known to its bottom."""
         if demand is not NOTHING_REDUCED:
             base = stack[: len(stack) - demand.below]
             above = self._table.goes(base[-1], demand.symbol) if base else None
@@ -104,7 +107,7 @@ class SuffixReader:
         return None in self._read(stack, demand.place)
 
     def _read(self, stack: Stack, place: Place) -> Iterator[Demand | None]:
-        """Reads on up to where more of the stack must be known; None where all is read."""
+        """Read on until more of the stack must be known; yields None where the whole suffix is read."""
         waiting = [(stack, place)]
         seen: set[tuple[Stack, Place]] = set()
         most = self.states_read + MOST_STATES
@@ -133,7 +136,7 @@ class SuffixReader:
         return _symbols(self._table, state, self._terminals[place.number], hidden=place.hidden)
 
     def _behind_of(self, place: Place) -> Place:
-        """The place behind the symbol that is read."""
+        """The place after the symbol that is read."""
         choices = self._terminals[place.number].choices
         if place.symbol in self._table.hidden and not any(place.symbol in choice for choice in choices):
             return Place(place.number, None, place.hidden + 1)
@@ -141,7 +144,7 @@ class SuffixReader:
 
 
 def _symbols(table: ParseTable, state: int, terminal: Terminal, *, hidden: int) -> list[int]:
-    """What may be read in a state at a terminal: that, or one more of the hidden ones in front of it."""
+    """The symbols that may be read in a state at a terminal: its own, or one more hidden one before it."""
     known = ([one for one in choice if table.actions(state, one)] for choice in terminal.choices)
     found = next(filter(None, known), [])
     if terminal.unsure and not found and (lexed := table.token(state, terminal.word)) is not None:
@@ -165,5 +168,5 @@ def _states_reading(table: ParseTable, terminal: Terminal) -> Sequence[int]:
 
 @lru_cache(maxsize=MOST_KEPT)
 def suffix_reader(table: ParseTable, terminals: tuple[Terminal, ...]) -> SuffixReader:
-    """The reader of a text behind a gap: search after search reads the same."""
+    """Return the reader of a suffix, kept since search after search reads the same one."""
     return SuffixReader(table, terminals)

@@ -1,8 +1,8 @@
-"""Repair: the terminals that carry an unfinished fill over to the text behind its gap, found in the grammar itself.
+"""Repair: finds in the grammar the terminals that connect an unfinished fill to the suffix of its gap.
 
-A valid fill tells the parser's stack where the text behind the gap begins. The shortest way from the stack behind an
-unfinished fill to that one is a search over insertions, as in the error repair of Corchuelo et al. (Repairing syntax
-errors in LR parsers, 2002) and of Diekmann and Tratt (Don't Panic!, ECOOP 2020).
+A valid fill gives the LR stack at the start of the suffix. The shortest way from the stack after an unfinished fill to
+that stack is a search over insertions, as in the error repair of Corchuelo et al. (Repairing syntax errors in LR
+parsers, 2002) and of Diekmann and Tratt (Don't Panic!, ECOOP 2020).
 """
 
 import heapq
@@ -21,26 +21,27 @@ from lacuna_model.syntax.lr.piece_cache import pieces_of
 from lacuna_model.syntax.lr.reparse import Reparser
 
 MOST_VISITED = 60
-MOST_READ = 250  # terminals behind the gap, in one search
+MOST_READ = 250  # terminals of the suffix, in one search
 MOST_FOUND = 12
 DIRECTIVE = re.compile(rb"#[a-z]")
 # The word or the marks that a text ends with.
 LAST_TOKEN = re.compile(rb"(#?\w+)\Z|[^\w\s]{1,2}\Z")
-RESTS = (b"_", b">", b"'", b"x'", b"]", b"0")  # what a terminal may lack
+RESTS = (b"_", b">", b"'", b"x'", b"]", b"0")  # possible rests of an unfinished terminal
 MOST_HALF = 80
-COST_OPENED = 0.5  # of what is open behind the gap
-COST_BEYOND = 1.0  # for going on behind what would do
-COST_PER_STATE = 1.0  # for each state on the stack that is not on the one to be reached
-COST_PER_LACKING = 0.5  # for each that is only on that one
+COST_OPENED = 0.5  # per terminal that opens what the suffix closes
+COST_BEYOND = 1.0  # for continuing after a completion was found
+COST_PER_STATE = 1.0  # per state that is not on the stack to be reached
+COST_PER_LACKING = 0.5  # per state that is only on that stack
 
-# A stack behind the beginning of a fill, and what is written first: the end of its last word, or nothing.
+# A stack after the beginning of a fill, and the text to write first: the rest of its last word, or nothing.
 Start = tuple[Stack, tuple[bytes, ...]]
 
 
 class Repair:
-    """Completions of one gap's fills, given a sound tree of its text with some fill.
+    """Completions of one gap's fills, given a sound ``tree`` of its ``text`` with some fill.
 
-    What leads over to the text behind the gap is either written anew or the end of the sound fill.
+    A completion consists of new terminals and an end of the sound fill, which may be empty. The results of ``known``, a
+    repair of the same gap by another tree, are used again.
     """
 
     def __init__(
@@ -54,11 +55,11 @@ class Repair:
     ) -> None:
         self._table = table
         self._insertions, self._pieces = pieces_of(language, table)
-        # What touches the gap from the left may be the beginning of a longer word: it is read with the fill.
+        # A token that touches the gap from the left may begin a longer word: it is read with the fill.
         self._begin: int = _token_start(tree, gap[0]) if known is None else known._begin
         gap = self._begin, gap[1]
         self._reparser: Reparser = Reparser(language, self._begin) if known is None else known._reparser
-        # The stacks in front of what is read, and those behind what may stand in the gap.
+        # The stacks before the text that is read, and those after each text.
         self.before: list[Stack] = table.take(tree, self._begin) if known is None else known.before
         self._behind: dict[bytes, list[Start]] = {} if known is None else known._behind
         self._known: dict[bytes, Iterator[bytes]] = {}
@@ -67,13 +68,13 @@ class Repair:
         self._sound = KeptParts(language, table, tree, text, gap, self.before, self._known_behind)
         self._targets = self._sound.targets
         self._lasts = [(target, {state: place for place, state in enumerate(target, 1)}) for target in self._targets]
-        # Each with how much of it is a stack's in front of the gap, as it is of most that a search comes to.
+        # Each target, and how many states at its bottom it shares with a stack of the prefix; most stacks share these.
         self._bottoms = [(target, _alike_below(target, self.before[0])) for target in self._targets if self.before]
 
     def completions(self, text: bytes) -> Iterator[bytes]:
-        """What may end a fill, likeliest first; ``text`` is all in front of the gap, with what is written of it.
+        """Yield texts that may end a fill, likeliest first; ``text`` is the prefix with the beginning of the fill.
 
-        Step after step asks for those of the same texts: what was found is kept.
+        Results are kept, since step after step asks for the same texts.
         """
         self._known[text], found = tee(self._known.get(text) or self._find(text))
         return found
@@ -87,11 +88,11 @@ class Repair:
                 yield completion
 
     def reads(self, text: bytes) -> bool:
-        """Whether the grammar reads a text as far as it goes."""
+        """Whether the grammar can read a text as far as it goes."""
         return bool(self._starts(text))
 
     def _starts(self, text: bytes) -> list[Start]:
-        """The stacks behind a text, and those behind it where its last word is the beginning of a longer one."""
+        """The stacks after a text, and those where its last word is the beginning of a longer one."""
         if text not in self._behind:
             self._behind[text] = list(self._read(text))
         return self._behind[text]
@@ -112,7 +113,7 @@ class Repair:
             yield from self._finished(text, *read[-1])
 
     def _longer(self, text: bytes, read: list[tuple[int, list[Stack]]]) -> Iterator[Start]:
-        """The stacks behind a keyword or a mark that a text may end with the beginning of, and the rest of that."""
+        """The stacks after a keyword or mark whose beginning ends the text, and the rest of that keyword or mark."""
         match = LAST_TOKEN.search(text, self._begin)
         for begin in range(match.start(), match.start() + 1 if match[1] else len(text)) if match else ():
             before = next((stacks for end, stacks in reversed(read) if end <= begin), [])
@@ -121,7 +122,7 @@ class Repair:
                     yield stack, (whole[len(text) - begin :],)
 
     def _finished(self, text: bytes, end: int, stacks: list[Stack]) -> Iterator[Start]:
-        """The stacks behind a text that cannot be read from some place on, were that the beginning of a terminal."""
+        """The stacks after a text that cannot be read to its end, if its rest begins a terminal."""
         half = text[end:].lstrip()
         for rest, stack in product(RESTS, [*stacks, *self._table.past_hidden(stacks)]) if len(half) < MOST_HALF else ():
             terminal = self._table.token(stack[-1], half + rest)
@@ -130,7 +131,7 @@ class Repair:
                     yield after, (rest,)
 
     def _ways(self, starts: tuple[Start, ...]) -> Iterator[tuple[tuple[bytes, ...], int]]:
-        """What a search finds; texts that differ in their names alone leave the same stacks."""
+        """The results of a search; texts that differ only in their names leave the same stacks."""
         self._searched[starts], found = tee(self._searched.get(starts) or self._search(starts))
         return found
 
@@ -162,7 +163,7 @@ class Repair:
                 heapq.heappush(waiting, entry)
 
     def _moves(self, stack: Stack) -> Iterator[tuple[tuple[bytes, ...], float, Stack]]:
-        """One step of the search: the end of what is open, all that must be open behind the gap, or one terminal."""
+        """One step of the search: the end of a construct, all openers that the suffix needs, or one terminal."""
         for ending in self._pieces.endings(stack[-1]):
             if reduced := self._table.reduce(stack, ending.reduction):
                 yield ending.text, ending.cost, reduced
@@ -170,26 +171,26 @@ class Repair:
             since = lasts.get(stack[-1])
             if since and (opening := self._opening(target, since)):
                 yield opening, COST_OPENED * len(opening), stack + target[since:]
-        for one in self._insertions.at(stack[-1]):  # what is reduced before is an ending without text
+        for one in self._insertions.at(stack[-1]):  # the reductions before it are endings without text
             for after in self._table.shifted(stack[-1], one.terminal):
                 yield (one.text,), one.cost, (*stack, after)
 
     def _opening(self, target: Stack, since: int) -> tuple[bytes, ...] | None:
-        """The shortest text that makes the rest of a stack, the first ``since`` states being there."""
+        """The shortest text that builds the states of a stack after its first ``since`` ones; None for none."""
         pieces = [self._pieces.between(*pair) for pair in pairwise(target[since - 1 :])]
         return tuple(text for piece in pieces if piece for text in piece.text) if None not in pieces else None
 
     def _distance(self, stack: Stack) -> float:
-        """About what lies between a stack and one behind the gap, or where the end of the sound fill begins."""
+        """The estimated cost from a stack to one that the suffix, or an end of the sound fill, can follow."""
         return min((_apart(stack, target, bottom) for target, bottom in self._bottoms), default=0.0)
 
 
 def repair_for(
     language: Language, tree: Tree, text: bytes, gap: tuple[int, int], known: Repair | None
 ) -> Repair | None:
-    """The repair of a gap, a byte range of a sound tree's text; None where the grammar cannot be read.
+    """Return the repair of a gap, a byte range of a sound tree's text; None where the grammar cannot be read.
 
-    What is ``known`` of the gap by another tree with the same text in front of it need not be found again.
+    The results of ``known``, a repair by another tree with the same prefix, are used again.
     """
     table = parse_table(language)
     if table is None:
@@ -198,13 +199,13 @@ def repair_for(
 
 
 def _token_start(tree: Tree, offset: int) -> int:
-    """Where the token begins that lies in front of an offset and touches it; the offset itself where none does."""
+    """Where the token begins that touches an offset from the left; the offset itself where there is none."""
     leaf = tree.root_node.descendant_for_byte_range(max(offset - 1, 0), offset)
     return leaf.start_byte if leaf is not None and not leaf.child_count else offset
 
 
 def _alike_below(one: Stack, other: Stack, known: int = 0) -> int:
-    """How many states at their bottoms two stacks have in common, most likely ``known`` at least."""
+    """How many states two stacks have in common at their bottoms, most likely at least ``known``."""
     found = known if one[:known] == other[:known] else 0
     most = min(len(one), len(other))
     while found < most and one[found] == other[found]:
@@ -213,14 +214,14 @@ def _alike_below(one: Stack, other: Stack, known: int = 0) -> int:
 
 
 def _apart(stack: Stack, target: Stack, bottom: int) -> float:
-    """About what it costs to make one stack of another, which have their bottoms in common and maybe their tops."""
+    """The estimated cost of making ``target`` of a stack; both share their bottoms and maybe their tops."""
     below = _alike_below(stack, target, bottom)
     shared = below + min(alike(stack, target), min(len(stack), len(target)) - below)
     return COST_PER_STATE * (len(stack) - shared) + COST_PER_LACKING * (len(target) - shared)
 
 
 def spelled(text: bytes, written: Sequence[bytes]) -> bytes:
-    """Terminals as text: words apart from words, a block's brace from what is in front of it, directives in lines."""
+    """Return terminals as text: words kept apart, a blank before a block's brace, directives on lines of their own."""
     spelled = b""
     for part in written:
         before = (text + spelled)[-1:]

@@ -1,36 +1,39 @@
-"""What stands behind a gap, as a parser reads it: which of its stacks may come in front of that text.
+"""Reads the suffix of a gap as the LR parser does and keeps the stacks from which the suffix can be parsed.
 
-A sound text tells the stacks behind each of the terminals there. Another text may be told from it up to where its
-stack is one of these, and has been read by then.
+A sound text gives the stacks after each terminal of the suffix. Another text is readable once it has one of these
+stacks at the same terminal.
 """
 
 from collections.abc import Sequence
 
 from lacuna_model.syntax.lr.parse_table import END, ParseTable, Stack
 
-# How many terminals behind the gap are read until the parser cannot tell the two texts apart.
+# How many terminals of the suffix are read at most; a stack that can read as many is accepted.
 REACH = 250
-AHEAD = 16  # how many of them tell at once which of several stacks was right
+AHEAD = 16  # how many are read at once to tell which of several sound stacks is right
 
 
 class SuffixStacks:
-    """The terminals behind a gap, and the stacks that a sound text has behind each; what was found out is kept."""
+    """The terminals of a suffix, and the stacks of a sound text after each of them; results are kept.
+
+    ``goal`` holds the sound stacks before the first terminal.
+    """
 
     def __init__(self, table: ParseTable, terminals: Sequence[int], goal: frozenset[Stack]) -> None:
         self._table = table
         self.terminals = terminals
         self._goals = [goal]
-        self._open = {table.brackets(stack) for stack in goal}  # what follows closes these
+        self._open = {table.brackets(stack) for stack in goal}  # the suffix closes these
         self._ends: dict[tuple[int, int], int] = {}
         self._accepted: dict[Stack, bool] = {}
-        self.read = 0  # how many terminals were, in all
+        self.read = 0  # how many terminals, in all
 
     def begins(self, state: int) -> bool:
-        """Whether a stack with this state on top may come in front, as far as the first terminal goes."""
+        """Whether the first terminal may follow a stack with this state on top."""
         return not self.terminals or self._table.knows(state, self.terminals[0])
 
     def accepts(self, stack: Stack) -> bool:
-        """Whether all this can be read behind a stack, up to where the parser cannot tell the text from the sound."""
+        """Whether the suffix can be read after a stack, up to where its stacks are those of the sound text."""
         found = self._accepted.get(stack)
         if found is None:
             fits = not self._open or self._table.brackets(stack) in self._open
@@ -56,7 +59,7 @@ class SuffixStacks:
         return True
 
     def _ahead(self, place: int, stack: Stack, goal: Stack) -> tuple[int, Stack]:
-        """The place up to which a stack does as the sound one, since their tops are alike, and the stack there."""
+        """The place up to which a stack acts like the sound one, since their tops are alike, and the stack there."""
         below = len(goal) - alike(stack, goal)
         if below == len(goal):
             return place, stack
@@ -69,7 +72,7 @@ class SuffixStacks:
         return end, stack[: len(stack) - (len(goal) - below)] + goal_there[below:]
 
     def _end(self, place: int, bottom: Stack) -> int:
-        """The last place from one on up to which the sound stack keeps its bottom."""
+        """The last place, from a place on, up to which the sound stack keeps its bottom."""
         while place < len(self.terminals):
             after = self._goal(place + 1)
             if len(after) != 1 or (*after,)[0][: len(bottom)] != bottom:
@@ -85,7 +88,7 @@ class SuffixStacks:
 
 
 def sound_stacks(table: ParseTable, before: frozenset[Stack], terminals: Sequence[int]) -> list[frozenset[Stack]]:
-    """The stacks in front of each of some terminals and behind the last, without the ways that lead nowhere."""
+    """Return the stacks before each of some terminals and after the last, without those that lead nowhere."""
     found = [before]
     for terminal in terminals:
         found.append(frozenset(table.read(found[-1], terminal)))
@@ -97,7 +100,7 @@ def sound_stacks(table: ParseTable, before: frozenset[Stack], terminals: Sequenc
 
 
 def alike(one: Stack, other: Stack) -> int:
-    """How many states at their tops two stacks have in common."""
+    """How many states two stacks have in common at their tops."""
     found = 0
     for mine, yours in zip(reversed(one), reversed(other), strict=False):
         if mine != yours:

@@ -1,14 +1,14 @@
-"""The clock of a constraint's calls: one for all of its searches, however deep in them a loop is."""
+"""The clock that all searches within one constraint call share."""
 
 import math
 import time
 
 
 class Clock:
-    """Tells when a call has to end: after so many seconds of its own, and at the request's deadline.
+    """Tells when a call has to end: after its own budget of seconds, or at the request's deadline.
 
-    Its own are the thread's, not the clock's: what else the machine does must not change a result. The ``deadline`` is
-    a ``time.monotonic`` instant. A clock on which nothing has begun yet is never over.
+    The budget is CPU time of the thread, so that other load on the machine does not change a result. ``deadline`` is a
+    ``time.monotonic`` instant. Before the first ``begin`` the clock is never over, unless it was stopped.
     """
 
     def __init__(self, deadline: float | None = None) -> None:
@@ -16,17 +16,17 @@ class Clock:
         self._own_until = self._soonest = self._until = math.inf
 
     def begin(self, seconds: float, *, least: float = 0.0) -> None:
-        """A call begins that may take some seconds, and at the deadline or behind it still the ``least``."""
+        """Start a call with a budget of ``seconds``; even past the deadline it gets ``least`` seconds."""
         now = time.monotonic()
         self._own_until, self._soonest = time.thread_time() + seconds, now + seconds
         self._until = max(self._deadline, now + least)
 
     @property
     def over(self) -> bool:
-        """Whether what is under way has to end."""
-        now = time.monotonic()  # which is cheap, while the thread's time is a system call, and never the faster one
+        """Whether the current call has to end."""
+        now = time.monotonic()  # cheap; the thread's time needs a system call and never runs faster
         return now >= self._until or (now >= self._soonest and time.thread_time() >= self._own_until)
 
     def stop(self) -> None:
-        """Whatever is under way has to end, and so has all that begins later."""
+        """End the current call at once; later calls get only their ``least`` seconds."""
         self._deadline = self._until = -math.inf

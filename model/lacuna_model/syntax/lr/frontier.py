@@ -1,8 +1,8 @@
 """Which tokens the parser could read next at the frontier: for ranking alternatives, not for vetoes.
 
-tree-sitter's LookaheadIterator lists the terminals of a parse state with a precision of 0.96 to 0.98 (notes/syntax.md).
-Tokens are not terminals: one may hold several, or a part of one, or go on with the word before it. A token fits if its
-first terminal could begin here.
+tree-sitter's LookaheadIterator lists the terminals of a parse state with a precision of 0.96 to 0.98. Tokens are not
+terminals: a token may hold several terminals, a part of one, or the rest of the preceding word. A token fits if its
+first terminal could begin at the frontier.
 """
 
 import re
@@ -15,13 +15,13 @@ NAMES = re.compile(r"identifier|name|word|constant|variable|plain_value|content|
 NUMBERS = re.compile(r"integer|number|float|literal|plain_value|word|content|text")
 STRINGS = re.compile(r"string|char|quote|literal|content|text")
 
-# Terminals of the inside of a string, where any text may stand.
+# Terminals inside a string, where any text is allowed.
 INSIDE = frozenset({"string_fragment", "string_content", "character", "regex_pattern", "escape_sequence"})
 
 
 @lru_cache(maxsize=4096)
 def terminals_of(grammar: Language, state: int) -> frozenset[str]:
-    """The names of the symbols that are valid in a parse state; empty where nothing is known of it."""
+    """Return the names of the symbols that are valid in a parse state; empty for an unknown state."""
     iterator = grammar.lookahead_iterator(state)
     return frozenset(iterator.names()) if iterator is not None else frozenset()
 
@@ -32,13 +32,13 @@ class Frontier:
     def __init__(self, grammar: Language, tree: Tree, text: bytes, offset: int) -> None:
         self._before = text[:offset][-1:]
         leaf = _leaf_before(tree, text, offset)
-        # A leaf that reaches beyond the frontier is a string or a comment, and a new line begins a statement that
-        # the state of the last one does not know of: whatever comes fits.
+        # Any token fits inside a leaf that extends past the frontier (a string or a comment), and on a new line: it may
+        # begin a statement, which the state of the last leaf does not list.
         cut = leaf is None or leaf.is_error or leaf.end_byte > offset or b"\n" in text[leaf.end_byte : offset]
         self._terminals = frozenset() if cut or leaf is None else terminals_of(grammar, leaf.next_parse_state)
 
     def fits(self, piece: bytes) -> bool:
-        """Whether a token's bytes could go on here."""
+        """Whether a token's bytes could continue the text here."""
         text = piece.lstrip(b" \t")
         if not self._terminals or not text or text[:1] in b"\r\n#/" or INSIDE & self._terminals:
             return True
@@ -46,7 +46,7 @@ class Frontier:
         if word is None:
             return any(_overlap(text, name.encode()) for name in self._terminals) or self._fits_string(text)
         if text is piece and WORD.match(self._before):
-            return True  # merges with the word before it
+            return True  # merges with the preceding word
         return self._fits_word(word.group(), whole=word.end() < len(text))
 
     def _fits_word(self, word: bytes, *, whole: bool) -> bool:
@@ -66,6 +66,6 @@ def _leaf_before(tree: Tree, text: bytes, offset: int) -> Node | None:
 
 
 def _overlap(text: bytes, terminal: bytes) -> bool:
-    """Whether text and a literal terminal begin alike as far as both go."""
+    """Whether a text and a literal terminal agree over the length of the shorter one."""
     shared = min(len(text), len(terminal))
     return text[:shared] == terminal[:shared]

@@ -1,7 +1,7 @@
 """A grammar's LR tables, read from the memory of its wheel.
 
-tree-sitter's bindings tell which terminals a state knows and where a shift leads, but not what is reduced. The tables
-say that; their layout is that of ``TSLanguage`` in ``tree_sitter/parser.h``, unchanged from ABI 13 to 15.
+tree-sitter's bindings report the terminals of a state and the target of a shift, but no reductions. The tables hold
+these. Their layout is that of ``TSLanguage`` in ``tree_sitter/parser.h``, unchanged from ABI 13 to 15.
 """
 
 import ctypes
@@ -18,16 +18,16 @@ from lacuna_model.syntax.lr.lexer import Lexer
 Row = TypeVar("Row")
 OLDEST_ABI, NEWEST_ABI = 13, 15
 FIRST_STATE = 1
-ENTRY = 8  # bytes of an action
-LONGEST_ROW = 1 << 20  # numbers; what lies behind a table is never looked at
-MODE_WORDS = 3  # of a state's mode of the lexer; there were two before the newest ABI
+ENTRY = 8  # bytes per action
+LONGEST_ROW = 1 << 20  # numbers; values after the end of a table are mapped but never read
+MODE_WORDS = 3  # per lexer mode of a state; two in older ABIs
 SHIFT, REDUCE, ACCEPT, NONE = 0, 1, 2, -1
 
 
 class Action(NamedTuple):
-    """What a state does at a terminal: shift to the state ``to``, or reduce ``pops`` symbols to the symbol ``to``.
+    """An action of a state on a terminal: shift to the state ``to``, or reduce ``pops`` symbols to the symbol ``to``.
 
-    A shift of something that may stand anywhere (``extra``) leaves the stack as it is.
+    An ``extra`` shift reads something that is allowed anywhere and leaves the stack as it is.
     """
 
     kind: int
@@ -37,7 +37,7 @@ class Action(NamedTuple):
 
 
 class _Grown(dict[int, Row], Generic[Row]):
-    """A table whose rows are made when they are first asked for."""
+    """A table whose rows are computed on first access."""
 
     def __init__(self, make: Callable[[int], Row]) -> None:
         super().__init__()
@@ -67,32 +67,35 @@ class _Tables(ctypes.Structure):
 
 
 class GrammarTables:
-    """What each state of a grammar's parser does, and which terminal a text is there."""
+    """The actions and gotos of each state of a grammar's parser, and the grammar's lexer."""
 
     def __init__(self, language: Language) -> None:
         self.grammar = language.grammar()
         self._tables = _Tables.from_address(_address(language))
         self.terminals = range(1, self._tables.terminals)
         self._lexer = Lexer(self._tables.lex)
-        # The rows of the first states have all symbols; those of others are groups of symbols with the same value.
+        # The first states have full rows, one value per symbol. The others have groups of symbols with the same value.
         self._large = np.ctypeslib.as_array(self._tables.large, (self._tables.large_states, self._tables.symbols))
         small_states = self._tables.states - self._tables.large_states
         self._small_places = np.ctypeslib.as_array(self._tables.small_places, (small_states,))
         self._small = np.ctypeslib.as_array(self._tables.small, (int(self._small_places.max(initial=0)) + LONGEST_ROW,))
-        # By state: what it does at each terminal, and where it goes on with each nonterminal.
+        # By state: its actions by terminal, and its next state by nonterminal. By place: the actions listed there.
         self._does = _Grown(self._read_actions)
         self._goes = _Grown(self._read_gotos)
         self._actions = _Grown(self._read_actions_at)
 
     def token(self, state: int, text: bytes) -> int | None:
-        """The terminal that a whole text is in a state, words that are none of its own included."""
+        """Return the terminal that the lexer reads from a whole ``text`` in a state; None for none.
+
+        The keyword lexer is not asked, so a keyword may be returned as the terminal of words.
+        """
         mode = self._tables.modes[state * (MODE_WORDS if self._tables.abi == NEWEST_ABI else MODE_WORDS - 1)]
         characters = text.decode(errors="replace")
         found = self._lexer.token(mode, characters)
         return found[0] if found is not None and found[1] == len(characters) else None
 
     def terminals_in(self, state: int) -> Iterable[int]:
-        """The terminals that may come in a state."""
+        """Return the terminals that a state has actions for."""
         return self._does[state]
 
     def _read_actions(self, state: int) -> dict[int, tuple[Action, ...]]:
@@ -118,10 +121,10 @@ class GrammarTables:
         return entries
 
     def edges(self) -> tuple[NDArray[np.int32], set[tuple[int, int, int]]]:
-        """All that is read, as rows of a state, a symbol and the state behind it; and all that is reduced.
+        """Return all transitions, as rows [state, symbol, next state], and all reductions.
 
-        That is a state, a symbol, and how many others it is made of. A whole grammar is read at once, which would take
-        a second row by row.
+        A reduction is a state, a symbol, and the number of its parts. The whole grammar is read at once, since reading
+        it row by row would take a second.
         """
         states, symbols, values = self._all_entries()
         terminal = symbols <= self.terminals[-1]
@@ -141,7 +144,7 @@ class GrammarTables:
         return np.stack([states, symbols, values], axis=1)[values > 0], known
 
     def _all_entries(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """States, symbols and what the tables have for both: in rows of all symbols, or in groups of the same value."""
+        """Return states, symbols and their table values: of the full rows, then of the groups."""
         large, small = self._large, self._small
         at_state, at_symbol = np.nonzero(large)
         owners, begins = _groups(small, self._small_places.astype(np.int64))
@@ -164,13 +167,13 @@ class GrammarTables:
 
 def _action(entry: Sequence[int]) -> Action | None:
     kind, value = entry[0], entry[2] | entry[3] << 8
-    if kind == SHIFT:  # a repetition is not shifted but reduced first
+    if kind == SHIFT:  # a repetition is reduced first and not shifted
         return None if entry[5] else Action(SHIFT, value, extra=bool(entry[4]))
     return Action(kind, value, entry[1]) if kind in (REDUCE, ACCEPT) else None
 
 
 def _groups(small: NDArray[np.uint16], places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows that groups belong to, and where each begins: first the first ones of all rows, then the second ones."""
+    """Return the row and the place of each group: the first groups of all rows, then the second ones, and so on."""
     counts, begins = small[places], places + 1
     rows = np.arange(len(places))
     found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []

@@ -1,7 +1,7 @@
-"""What may be written in a state of a grammar, and the shortest texts between states.
+"""The terminals that may be written in a state of a grammar, and the shortest texts between states.
 
-A terminal is chosen by what it costs, and that by how much it adds: names and closers are cheap, openers and marks
-dearer, operators and other words only where little else may stand.
+Terminals are chosen by cost, which reflects how much they add: names and closers are cheap, openers and marks cost
+more. Operators and other words are tried only where there are few other choices.
 """
 
 import re
@@ -21,12 +21,12 @@ COST_NEWLINE = 1.2
 COST_MARK = COST_WORD = 2.0
 COST_OTHER = 3.0
 FEW = 3
-FEW_FACTORS = (1.0, 0.1, 0.4, 0.4)  # by the number of choices
+FEW_FACTORS = (1.0, 0.1, 0.4, 0.4)  # by the number of different texts
 
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """A terminal that may be written, as text, and what that costs."""
+    """A terminal that may be written, its text, and its cost."""
 
     terminal: int
     text: bytes
@@ -34,7 +34,10 @@ class Insertion:
 
 
 class Ending(NamedTuple):
-    """Terminals to write, what they cost, and the reduction behind them, of states below the one they begin in."""
+    """Terminals to write in a state, their cost, and the reduction that follows them.
+
+    The reduction pops only the parts that were on the stack before these terminals.
+    """
 
     text: tuple[bytes, ...]
     cost: float
@@ -42,14 +45,14 @@ class Ending(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Terminals as texts, and what they cost."""
+    """Terminals as texts, and their cost."""
 
     cost: float
     text: tuple[bytes, ...]
 
 
 class Insertions:
-    """What may be written in each state of a grammar, given all that may be."""
+    """The terminals that may be written in each state of a grammar, out of the ``known`` insertions."""
 
     def __init__(self, table: ParseTable, known: Iterable[Insertion]) -> None:
         self._table = table
@@ -61,14 +64,14 @@ class Insertions:
                 self._by_begin.setdefault(one.text[:1], []).append(one)
 
     def longer(self, half: bytes) -> Iterator[tuple[int, bytes]]:
-        """The keywords and marks that a text is the beginning of, as terminals and as text."""
+        """Yield the keywords and marks that begin with ``half`` and are longer, as terminal and text."""
         for one in self._by_begin.get(half[:1], ()):
             if len(one.text) > len(half) and one.text.startswith(half):
                 yield one.terminal, one.text
 
     @cached_property
     def spellings(self) -> dict[bytes, list[int]]:
-        """The words and marks of the language by their text: some are one terminal here and another there."""
+        """The keywords and marks by text; one text may be several terminals."""
         found = defaultdict(list)
         for terminal in self._table.terminals:
             if not self._table.grammar.node_kind_is_named(terminal):
@@ -76,12 +79,12 @@ class Insertions:
         return found
 
     def line_ends(self, state: int) -> list[int]:
-        """The terminals of a state that a line's end stands for."""
+        """Return the terminals of a state that are written as a line end."""
         known = (self._known.get(symbol) for symbol in self._table.terminals_in(state))
         return [one.terminal for one in known if one is not None and one.text == b"\n"]
 
     def at(self, state: int) -> list[Insertion]:
-        """The insertions that a state knows, the cheapest first."""
+        """Return the insertions that are allowed in a state, cheapest first."""
         found = self._at.get(state)
         if found is None:
             found = [self._known[symbol] for symbol in self._table.terminals_in(state) if symbol in self._known]
@@ -90,7 +93,7 @@ class Insertions:
 
 
 class Pieces:
-    """What is shortest between states: all of a symbol, and the rest of what a state is in the middle of."""
+    """The shortest texts between states: of whole symbols, and of the rest of a state's unfinished symbol."""
 
     def __init__(
         self, table: ParseTable, symbols: Mapping[int, Piece], find_endings: Callable[[int], list[Ending]]
@@ -102,13 +105,13 @@ class Pieces:
         self._between: dict[tuple[int, int], Piece | None] = {}
 
     def endings(self, state: int) -> list[Ending]:
-        """The endings of a state, the cheapest first, one for each symbol that it may become."""
+        """Return the endings of a state, cheapest first, one for each symbol that it may reduce to."""
         if state not in self._endings:
             self._endings[state] = self._find_endings(state)
         return self._endings[state]
 
     def between(self, state: int, following: int) -> Piece | None:
-        """The shortest text of a symbol that leads from a state to the ``following`` one on a stack."""
+        """Return the shortest text of a symbol that leads from ``state`` to ``following`` on a stack; None for none."""
         key = state, following
         if key not in self._between:
             known = (self.symbols.get(symbol) for symbol in self._table.between(state, following))
@@ -117,10 +120,10 @@ class Pieces:
 
 
 def _weighed(choices: Sequence[Insertion]) -> list[Insertion]:
-    """The choices of a state that are worth a try, at what they cost there.
+    """Return the choices of a state that are worth a try, with their cost there.
 
-    What the grammar forces is nearly free. Elsewhere an operator adds to an expression that was whole, and so does a
-    word where a name would do; where none would, a word may be what the statement lacks.
+    Terminals that the grammar forces are nearly free. Elsewhere an operator extends an expression that was complete,
+    and so does a word where a name is possible. Where no name is possible, the statement may lack a word.
     """
     texts = {one.text for one in choices}
     if len(texts) <= FEW:

@@ -1,7 +1,7 @@
-"""A grammar's own lexer, called at the address that its wheel has it: which terminal a text begins with.
+"""A grammar's own lexer, called at its address in the wheel: reads the first terminal of a text.
 
-The layout is that of ``TSLexer`` in ``tree_sitter/parser.h``. What the grammar's external scanner reads (indentation,
-the inside of some strings) is unknown here.
+The layout is that of ``TSLexer`` in ``tree_sitter/parser.h``. The grammar's external scanner is not called, so its
+terminals (indentation, the inside of some strings) are unknown here.
 """
 
 import ctypes
@@ -42,7 +42,7 @@ class Lexer:
         )
 
     def token(self, mode: int, text: str) -> tuple[int, int] | None:
-        """The terminal that a text begins with in a mode of the lexer, and where it ends; None for none."""
+        """Return the terminal that ``text`` begins with in a lexer mode, and its end (characters); None for none."""
         with self._lock:
             self._text, self._place, self._end = text, 0, 0
             self._lexer.lookahead = ord(text[0]) if text else 0

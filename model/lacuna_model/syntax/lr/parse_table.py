@@ -1,4 +1,4 @@
-"""Parse stacks, driven by the tables of a grammar."""
+"""LR parse stacks, driven by the tables of a grammar."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -21,15 +21,16 @@ from lacuna_model.syntax.lr.grammar_tables import (
     GrammarTables,
 )
 
-# The states of a parser from its first on; an ambiguity is several of them.
+# The states of a parser, from its start state on; an ambiguity is several stacks.
 Stack = tuple[int, ...]
 
 
 class Terminal(NamedTuple):
-    """A text, and what it may be for the parser: any of some terminals, or else any of others.
+    """A piece of text, and the terminals that the parser may read it as.
 
-    A word of the language, say, is a name where that one may not stand. Where error recovery gave it its name, which is
-    ``unsure`` then, and a state knows no such terminal, it is what the lexer takes it for there.
+    ``choices`` are groups of terminals; a group counts only where no earlier one can be read. A keyword, for example,
+    is read as a name where the keyword is not allowed. If error recovery named the terminal, it is ``unsure``: where no
+    choice can be read, the lexer decides.
     """
 
     word: bytes
@@ -39,12 +40,12 @@ class Terminal(NamedTuple):
 
 
 START: Stack = (FIRST_STATE,)
-END = 0  # the symbol of the end of the text
+END = 0  # the end-of-text symbol
 MOST_STACKS = 8
-MOST_HIDDEN = 4  # in a row: a line's end and the blocks that end with it
+MOST_HIDDEN = 4  # in a row: a line end and the blocks that end with it
 MOST_REDUCTIONS = 40
 NOTHING = (Action(NONE, 0),)
-# How the names of brackets end, those of blocks that are columns too, and a mark for each.
+# Suffixes of the names of bracket terminals, indentation included, and a mark for each.
 MARKS = (*zip("([{)]}", "([{)]}", strict=True), ("_indent", "<"), ("_dedent", ">"))
 PAIR = re.compile(r"\(\)|\[\]|\{\}|<>")
 
@@ -54,17 +55,17 @@ class ParseTable(GrammarTables):
 
     def __init__(self, language: Language) -> None:
         super().__init__(language)
-        # Terminals that no tree shows, a semicolon that the end of a line stands for, say.
+        # Terminals that no tree shows, such as a semicolon that a line end stands for.
         self.hidden = [symbol for symbol in self.terminals if not self.grammar.node_kind_is_visible(symbol)]
         named = [(symbol, self.grammar.node_kind_for_id(symbol) or "") for symbol in self.terminals]
-        # Those of them that only stand at the end of a line, or of the block around it.
+        # Semicolons that are allowed only at the end of a line or of the enclosing block.
         self.semicolons = {symbol for symbol, name in named if name.endswith("automatic_semicolon")}
         self._marks = {symbol: mark for symbol, name in named for end, mark in MARKS if name.endswith(end)}
         self._marked: dict[tuple[int, int], str] = {}
         self._hidden_known: dict[int, list[int]] = {}
 
     def shift(self, stack: Stack, terminal: int, depth: int = 0) -> list[Stack]:
-        """The stacks behind a terminal."""
+        """Return the stacks after a terminal, with the reductions that come first; empty where it is not allowed."""
         does, goes = self._does, self._goes
         if terminal > self.terminals[-1]:
             return self._shift_whole(stack, terminal)
@@ -90,7 +91,7 @@ class ParseTable(GrammarTables):
         return self.shift(reduced, terminal, depth) if reduced else []
 
     def _shift_whole(self, stack: Stack, symbol: int, depth: int = 0) -> list[Stack]:
-        """The stacks behind a symbol of which no tree shows the terminals, the inside of a string, say."""
+        """The stacks after a symbol whose terminals no tree shows, such as the inside of a string."""
         if state := self._goes[stack[-1]].get(symbol):
             return [(*stack, state)]
         known = dict.fromkeys(chain.from_iterable(self._does[stack[-1]].values()))
@@ -98,23 +99,23 @@ class ParseTable(GrammarTables):
         return [after for way in ways if way for after in self._shift_whole(way, symbol, depth + 1)]
 
     def shifted(self, state: int, terminal: int) -> list[int]:
-        """The states that a shift of a terminal leads to."""
+        """Return the states that a shift of ``terminal`` leads to."""
         actions = self._does[state].get(terminal, ())
         return [action.to for action in actions if action.kind == SHIFT and not action.extra]
 
     def between(self, state: int, following: int) -> Iterator[int]:
-        """The symbols that lead from one state to another."""
+        """Yield the symbols that lead from ``state`` to ``following``."""
         yield from (symbol for symbol, to in self._goes[state].items() if to == following)
         yield from (symbol for symbol in self._does[state] if following in self.shifted(state, symbol))
 
     def reduce(self, stack: Stack, action: Action) -> Stack | None:
-        """The stack behind a reduction; None where it cannot be made."""
+        """Return the stack after a reduction; None where it is not possible."""
         base = stack[: len(stack) - action.pops]
         state = self._goes[base[-1]].get(action.to) if base else None
         return (*base, state) if state else None
 
     def read(self, stacks: Collection[Stack], terminal: int, *, on_new_line: bool = False) -> list[Stack]:
-        """The stacks behind a terminal, with hidden ones in front where they are due or the line is new."""
+        """Return the stacks after a terminal, reading hidden ones first where nothing else fits or the line is new."""
         found = self._shifted_all(stacks, terminal)
         if found and not on_new_line:
             return found
@@ -126,7 +127,7 @@ class ParseTable(GrammarTables):
         return found
 
     def read_any(self, stacks: Collection[Stack], terminal: Terminal) -> list[Stack]:
-        """The stacks behind a text that may be several terminals."""
+        """Return the stacks after a text that may be several terminals."""
         for choice in terminal.choices:
             read = (self.read(stacks, one, on_new_line=terminal.on_new_line) for one in choice)
             if found := _distinct(chain.from_iterable(read)):
@@ -142,37 +143,37 @@ class ParseTable(GrammarTables):
         return _distinct(after for stack in stacks for after in self.shift(stack, terminal))
 
     def past_hidden(self, stacks: Iterable[Stack]) -> list[Stack]:
-        """The stacks behind the hidden terminals that may come, one of them each."""
+        """Return the stacks after one more hidden terminal."""
         return _distinct(after for stack in stacks for after in self._hidden(stack))
 
     def _hidden(self, stack: Stack) -> Iterator[Stack]:
-        """The stacks behind the hidden terminals that may come."""
+        """The stacks after each hidden terminal that is allowed next."""
         return (after for hidden in self.hidden_in(stack[-1]) for after in self.shift(stack, hidden))
 
     def actions(self, state: int, terminal: int) -> tuple[Action, ...]:
-        """What a state does at a terminal, or at a symbol of which no tree shows the terminals."""
+        """Return the actions of a state on a terminal, or on a symbol whose terminals no tree shows."""
         if terminal > self.terminals[-1]:
             to = self._goes[state].get(terminal)
             return (Action(SHIFT, to),) if to else ()
         return self._does[state].get(terminal, ())
 
     def goes(self, state: int, symbol: int) -> int | None:
-        """Where a state goes on with a nonterminal."""
+        """Return the next state after a nonterminal; None where it is not allowed."""
         return self._goes[state].get(symbol)
 
     def hidden_in(self, state: int) -> list[int]:
-        """The hidden terminals that may come in a state."""
+        """Return the hidden terminals that are allowed in a state."""
         found = self._hidden_known.get(state)
         if found is None:
             found = self._hidden_known[state] = [symbol for symbol in self.hidden if symbol in self._does[state]]
         return found
 
     def knows(self, state: int, terminal: int) -> bool:
-        """Whether a terminal may come in a state, maybe behind a hidden one."""
+        """Whether a terminal is allowed in a state, or may be after a hidden one."""
         return terminal in self._does[state] or bool(self.hidden_in(state))
 
     def brackets(self, stack: Stack) -> str:
-        """The brackets that are open on a stack, from the outermost on; a pair that is not reduced yet is not."""
+        """Return the brackets that are open on a stack, outermost first; closed pairs are left out."""
         marked = self._marked
         marks = "".join([marked[pair] if pair in marked else self._mark(pair) for pair in pairwise(stack)])
         while (opened := PAIR.sub("", marks)) != marks:
@@ -180,19 +181,19 @@ class ParseTable(GrammarTables):
         return opened
 
     def _mark(self, pair: tuple[int, int]) -> str:
-        """The bracket that leads from one state to another, if one does."""
+        """The bracket that leads from one state to another; "" for none."""
         state, following = pair
         known = (mark for terminal, mark in self._marks.items() if following in self.shifted(state, terminal))
         self._marked[pair] = mark = next(known, "")
         return mark
 
     def take(self, tree: Tree, offset: int) -> list[Stack]:
-        """The stacks behind the part of a sound tree that ends at an offset: what is whole is taken as such."""
+        """Return the stacks after the part of a sound tree that ends at ``offset``, taking whole subtrees at once."""
         return self._take([START], tree.root_node, offset)
 
     def _take(self, stacks: list[Stack], node: Node, offset: int) -> list[Stack]:
         parts = [child for child in node.children if not child.is_extra and child.start_byte < offset]
-        # What is last may be the beginning of more, behind the offset.
+        # The last part may continue after the offset.
         last = next((part.id for part in reversed(parts) if part.start_byte < part.end_byte), 0)
         for part in parts:
             if not part.child_count:
@@ -204,7 +205,7 @@ class ParseTable(GrammarTables):
         return stacks
 
     def take_whole(self, stacks: list[Stack], node: Node) -> list[Stack]:
-        """The stacks behind a sound subtree that has leaves; none where it is not known as a whole there."""
+        """Return the stacks after a sound subtree that has leaves; empty where it cannot be taken at once."""
         first = node
         while first.child_count and (child := first.child(0)):
             first = child
@@ -216,9 +217,9 @@ class ParseTable(GrammarTables):
         return []
 
     def _go(self, stack: Stack, first: int, symbol: int, depth: int = 0) -> Iterator[Stack]:
-        """The stacks behind a nonterminal that begins with the terminal ``first``.
+        """The stacks after a nonterminal that begins with the terminal ``first``.
 
-        Where that only reduces, the nonterminal is one more of a repetition, which is reduced first.
+        Where ``first`` only reduces, the nonterminal continues a repetition, which is reduced first.
         """
         actions = self._does[stack[-1]].get(first, ())
         begins = not actions or any(action.kind == SHIFT for action in actions)
@@ -231,7 +232,7 @@ class ParseTable(GrammarTables):
 
 @cache
 def parse_table(language: Language) -> ParseTable | None:
-    """The table of a language, read once; None where its layout is not known."""
+    """Return the table of a language, read once; None for an unsupported ABI."""
     return ParseTable(language) if OLDEST_ABI <= language.grammar().abi_version <= NEWEST_ABI else None
 
 
@@ -240,7 +241,7 @@ def _distinct(stacks: Iterable[Stack]) -> list[Stack]:
 
 
 def leaves(node: Node, begin: int) -> Iterator[Node]:
-    """The leaves of a tree that begin at an offset or behind it; comments and what is missing are none."""
+    """Yield the leaves of a tree that begin at or after ``begin``, without comments and missing nodes."""
     waiting = [node]
     while waiting:
         node = waiting.pop()

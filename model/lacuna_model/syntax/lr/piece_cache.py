@@ -1,4 +1,4 @@
-"""The insertions and pieces of each grammar: to find them takes up to a second, so the user's cache keeps them."""
+"""Caches the insertions and pieces of each grammar on disk, since finding them takes up to a second."""
 
 import hashlib
 import importlib
@@ -21,17 +21,17 @@ DIGEST = hashlib.sha256().digest_size
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
     terminals: list[Insertion]
     symbols: dict[int, Piece]
-    endings: dict[int, msgspec.Raw]  # by state; most are never asked for
+    endings: dict[int, msgspec.Raw]  # by state, encoded, since most are never asked for
 
     def ending(self, state: int) -> list[Ending]:
-        """The endings of a state."""
+        """Return the endings of a state."""
         found = self.endings.get(state)
         return msgspec.msgpack.decode(found, type=list[Ending]) if found is not None else []
 
 
 @cache
 def pieces_of(language: Language, table: ParseTable) -> tuple[Insertions, Pieces]:
-    """The insertions and pieces of a language."""
+    """Return the insertions and pieces of a language, from the cache where it has them."""
     file = _location(language)
     kept = _read(file)
     if kept is None:
@@ -46,7 +46,7 @@ def pieces_of(language: Language, table: ParseTable) -> tuple[Insertions, Pieces
 
 @cache
 def ways_of(language: Language, table: ParseTable) -> Ways:
-    """What leads to each state of a language's parser; few searches want it."""
+    """Return the ways to each state of a language's parser; few searches need them."""
     return Ways(_graph(table), pieces_of(language, table)[1].symbols)
 
 
@@ -56,7 +56,7 @@ def _graph(table: ParseTable) -> Graph:
 
 
 def _location(language: Language) -> Path:
-    """Where the pieces of this very grammar are kept, as this very code finds them."""
+    """The cache file for this version of the grammar and of the code that finds the pieces."""
     code = [Path(str(module.__file__)) for module in (grammar_tables, insertions, shortest)]
     digest = hashlib.sha256(language.symbol.encode() + b" " + language.lexicon.operand)
     for file in (*code, *Path(str(importlib.import_module(language.module).__file__)).parent.glob("*binding*")):
@@ -66,7 +66,7 @@ def _location(language: Language) -> Path:
 
 
 def _read(file: Path) -> _Kept | None:
-    """What is kept in a file, or None where there is nothing whole: it is only a cache and is made anew."""
+    """The content of a cache file; None where it is missing or damaged, and then it is made again."""
     try:
         data = file.read_bytes()
         whole = hashlib.sha256(data[DIGEST:]).digest() == data[:DIGEST]

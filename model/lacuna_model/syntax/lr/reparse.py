@@ -1,4 +1,4 @@
-"""Parses of texts that begin alike, each from the tree of the one before."""
+"""Parses texts with a common beginning, each from the tree of the previous one."""
 
 from tree_sitter import Point, Tree
 
@@ -6,7 +6,7 @@ from lacuna_model.languages.language import Language
 
 
 class Reparser:
-    """Parses one text after the other, which have their first ``front`` bytes in common, and most often more."""
+    """Parses one text after another; all share at least their first ``front`` bytes."""
 
     def __init__(self, language: Language, front: int) -> None:
         self._parser = language.parser()
@@ -15,7 +15,7 @@ class Reparser:
         self._tree = self._parser.parse(b"")
 
     def parse(self, text: bytes) -> Tree:
-        """The tree of a text."""
+        """Return the tree of a text."""
         old, least = self._text, min(len(self._text), len(text))
         begin = min(self._front, least)
         while begin < least and text[begin] == old[begin]:
@@ -28,7 +28,7 @@ class Reparser:
 
 
 def advance(point: Point, text: bytes) -> Point:
-    """The point behind some text that begins at another."""
+    """Return the point after a ``text`` that begins at ``point``."""
     rows = text.count(b"\n")
     column = len(text) - text.rfind(b"\n") - 1 if rows else point.column + len(text)
     return Point(point.row + rows, column)

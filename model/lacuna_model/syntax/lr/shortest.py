@@ -1,4 +1,4 @@
-"""The shortest texts of a grammar: those of its terminals and symbols, and what ends each of its states."""
+"""The shortest texts of a grammar: of its terminals and symbols, and of the endings of its states."""
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,21 +21,21 @@ from lacuna_model.syntax.lr.insertions import (
 from lacuna_model.syntax.lr.parse_table import ParseTable
 
 MOST_ENDINGS = 4
-ENDED = 0.6  # what the grammar forces costs less than what is chosen
-# What the lexer may take for a terminal that has no text of its own.
+ENDED = 0.6  # a factor: what the grammar forces costs less than a choice
+# Texts to try for a terminal that has no text of its own.
 SAMPLES = (b"_", b"0", b"'x'", b"<x>", b"#x", b"$x")
 MOST_PLACES = 3
-NOT_WRITTEN = frozenset({"'", "`"})  # a string is written with the other quotes
+NOT_WRITTEN = frozenset({"'", "`"})  # strings are written with double quotes
 MARKS = frozenset({"(", "{", "[", ",", ":", "=", "=>", ".", "|", ":=", '"'})
 CLOSERS = frozenset({")", "]", "}", ";", ">"})
 NO_TEXT = Piece(0.0, ())
 
 
 class Graph:
-    """How the states of a grammar follow on each other.
+    """The transitions between the states of a grammar.
 
-    ``following`` are the states that a symbol leads to, ``before`` those that it does so from, by state and symbol, and
-    ``reduced`` what a state reduces: symbols, and how many others each is made of.
+    ``following`` holds by symbol the states that it leads to. ``before`` holds by state and symbol the states from
+    which the symbol leads there. ``reduced`` holds by state its reductions: a symbol, and the number of its parts.
     """
 
     def __init__(self, table: ParseTable) -> None:
@@ -55,22 +55,22 @@ class Graph:
             self.reduced.setdefault(state, set()).add((symbol, parts))
 
     def is_read(self, symbol: int, states: NDArray[np.int32]) -> bool:
-        """Whether a symbol may come in one of some states."""
+        """Whether a symbol can be read in any of ``states``."""
         return symbol < self._reads.shape[1] and bool(self._reads[states, symbol].any())
 
     def places(self, symbol: int) -> list[int]:
-        """Some of the states that a symbol may come in."""
+        """Return some of the states in which a symbol can be read."""
         return [int(self.before[state][symbol][0]) for state in self.following.get(symbol, [])[:MOST_PLACES]]
 
 
 def written(table: ParseTable, operand: bytes, graph: Graph) -> list[Insertion]:
-    """The terminals that may be written."""
+    """Return the terminals that may be written."""
     found = (_written(table, terminal, operand, graph.places(terminal)) for terminal in table.terminals)
     return [one for one in found if one is not None]
 
 
 def _written(table: ParseTable, terminal: int, operand: bytes, states: Sequence[int]) -> Insertion | None:
-    """A terminal as text: what it is named after, or else what the lexer takes for it in some of its states."""
+    """A terminal as text: its name, or else a sample that the lexer reads as this terminal in some of its states."""
     grammar = table.grammar
     name = grammar.node_kind_for_id(terminal) or ""
     if name.endswith("automatic_semicolon") or name.isspace():
@@ -87,23 +87,26 @@ def _written(table: ParseTable, terminal: int, operand: bytes, states: Sequence[
 
 
 def _reads(table: ParseTable, state: int, terminal: int, text: bytes) -> bool:
-    """Whether the lexer takes a text for a terminal in a state; a line's end, only if not all else is that too."""
+    """Whether the lexer reads a text as a terminal in a state.
+
+    A line end does not count if a brace is read as the same terminal, which then matches any text.
+    """
     is_all = text == b"\n" and table.token(state, b"}") == terminal
     return table.token(state, text) == terminal and not is_all
 
 
 class Shortest:
-    """The shortest text of each symbol, and of the rest of what each state is in the middle of.
+    """The shortest text of each symbol, and of the endings of each state.
 
-    Both are found for a whole grammar at once, the cheapest first, as in Knuth's generalization of Dijkstra's algorithm
-    (1977): a symbol is its first part and the rest behind that.
+    Both are found for a whole grammar at once, cheapest first, with Knuth's generalization of Dijkstra's algorithm
+    (1977): the text of a symbol is that of its first part and of the rest.
     """
 
     def __init__(self, terminals: Iterable[Insertion], graph: Graph) -> None:
         self._graph = graph
         self.symbols: dict[int, Piece] = {}
-        self._steps: dict[int, list[tuple[Piece, NDArray[np.int32]]]] = {}  # what leads to a state, from which others
-        self._rests: dict[int, dict[tuple[int, int], Piece]] = {}  # by what it becomes with how many parts in front
+        self._steps: dict[int, list[tuple[Piece, NDArray[np.int32]]]] = {}  # by state: pieces to it, from which states
+        self._rests: dict[int, dict[tuple[int, int], Piece]] = {}  # by state, then by symbol and parts already read
         self._serial = count()
         self._waiting: list[tuple[float, int, int, tuple[bytes, ...]]] = []
         for one in terminals:
@@ -118,7 +121,7 @@ class Shortest:
 
     @property
     def endings(self) -> dict[int, list[Ending]]:
-        """The endings of each state, the cheapest first, one for each symbol that it may become."""
+        """The endings of each state, cheapest first, one for each symbol that it may reduce to."""
         return {state: self._endings(rests) for state, rests in self._rests.items()}
 
     def _endings(self, rests: dict[tuple[int, int], Piece]) -> list[Ending]:
@@ -139,7 +142,7 @@ class Shortest:
                         self._take_back(step, rest, before, key)
 
     def _take_back(self, step: Piece, rest: Piece, states: NDArray[np.int32], key: tuple[int, int]) -> None:
-        """Keeps a step and the rest behind it as the rest in the states before, or as a whole symbol."""
+        """Keep a step and the rest after it as the rest in the preceding states, or as a whole symbol."""
         symbol, parts = key
         cost = step.cost + rest.cost
         if parts == 1:
@@ -160,7 +163,7 @@ class Shortest:
 
 
 class Ways:
-    """What leads to each state: texts of whole symbols, and the states in which they begin."""
+    """The ways to each state: texts of whole symbols, and the states in which they begin."""
 
     def __init__(self, graph: Graph, symbols: Mapping[int, Piece]) -> None:
         self._steps: dict[int, list[tuple[Piece, NDArray[np.int32]]]] = {}
@@ -170,7 +173,7 @@ class Ways:
                 self._steps[state] = sorted(steps, key=lambda step: step[0].cost)
         steps = [step for own in self._steps.values() for step in own]
         sizes = [sum(len(begins) for _, begins in own) for own in self._steps.values()]
-        # All steps: the states they begin in, and costs; where in these the steps to a state begin, and those states.
+        # All steps: the states they begin in, and costs. By target state: where its steps begin, and the state.
         self._begins = np.concatenate([begins for _, begins in steps])
         self._costs = np.concatenate([np.full(len(begins), piece.cost) for piece, begins in steps])
         self._bounds = np.cumsum([0, *sizes[:-1]])
@@ -178,11 +181,11 @@ class Ways:
 
     @property
     def states(self) -> Iterable[int]:
-        """All states that something leads to."""
+        """All states that a step leads to."""
         return self._steps
 
     def reach(self, known: Mapping[int, float]) -> NDArray[np.float64]:
-        """What it costs at least to come to each state by writing, given what it costs for some."""
+        """Return the least cost [states] of reaching each state by writing, given that of some; infinite for none."""
         found = np.full(max(int(self._states.max()), int(self._begins.max()), *known) + 1, np.inf)
         for state, cost in known.items():
             found[state] = cost
@@ -195,7 +198,7 @@ class Ways:
             found[self._states] = least
 
     def before(self, state: int, costs: NDArray[np.float64], most: int) -> Iterator[tuple[int, Piece]]:
-        """The states that lead to one, those that cost least first, and the text in between."""
+        """Yield preceding states and the text in between: cheapest text first, ``most`` states for each."""
         for piece, begins in self._steps.get(state, ()):
             order = np.argsort(costs[begins], kind="stable")[:most]
             yield from ((int(begins[place]), piece) for place in order)

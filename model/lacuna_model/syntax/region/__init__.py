@@ -1,4 +1,4 @@
-"""One gap: its slots, its fills as text, and what its region asks beside the syntax of the file.
+"""One gap: its slots, its fills as text, and the rules of its region besides the syntax of the file.
 
-It may import ``text``, ``languages`` and ``core``.
+It may import ``check``, ``text``, ``languages`` and ``core``.
 """

@@ -1,7 +1,7 @@
 """Regular expressions and JSON schemas as automata over bytes, through llguidance.
 
-Derivative-based matching takes time linear in the text whatever the pattern, so that no pattern of a client can hang
-the server, and it knows which bytes may come next, so that a completion can be found.
+Derivative-based matching takes time linear in the text whatever the pattern, so that no client's pattern can hang the
+server. It also knows which bytes may come next, so that a completion can be found.
 """
 
 import json
@@ -15,12 +15,12 @@ from lacuna_model.core.errors import RequestError
 
 END = 256
 MAX_COMPLETION = 400
-# Bytes that tend to end things come first; letters that open new freedom last.
+# Bytes that tend to end a construct come first; bytes that open new choices come last.
 PREFERENCE = tuple(b'"}])0:,x1a{[(-tfn') + tuple(range(33, 127)) + (32, 10)
 
 
 class _ByteVocabulary:
-    """A tokenizer whose tokens are the 256 bytes, and the end."""
+    """A tokenizer whose tokens are the 256 bytes and an end token."""
 
     eos_token_id = END
     bos_token_id = None
@@ -37,7 +37,7 @@ def _byte_tokenizer() -> llguidance.LLTokenizer:
 
 
 class ByteGrammar:
-    """A compiled grammar that whole fills must match."""
+    """A compiled grammar that whole fills must match; raises ``RequestError`` if it cannot be compiled."""
 
     def __init__(self, grammar: str, what: str) -> None:
         self._matcher = llguidance.LLMatcher(_byte_tokenizer(), grammar, log_level=0)
@@ -50,10 +50,10 @@ class ByteGrammar:
         return matcher.try_consume_tokens(list(text)) == len(text) and matcher.is_accepting()
 
     def completion(self, text: bytes) -> bytes | None:
-        """A short text that completes the beginning of a match; None where there is none within reach.
+        """Return a short text that completes the beginning of a match; None where none is in reach.
 
-        Preferred bytes end strings and lists at once, but in a loop such as ``[a-z]+_`` they would go round for ever;
-        there the byte used least leads out.
+        Preferred bytes end strings and lists at once, but would be repeated forever in a loop such as ``[a-z]+_``.
+        There the byte used least leads out of the loop.
         """
         return self._complete(text, fair=False) or self._complete(text, fair=True)
 
@@ -78,13 +78,13 @@ def _next_byte(matcher: llguidance.LLMatcher, used: bytearray) -> bytes:
 
 
 def regex_grammar(pattern: str) -> ByteGrammar:
-    """The grammar of a regular expression; look-around and back references are refused with ``RequestError``."""
+    """Return the grammar of a regular expression; raises ``RequestError`` for look-around and back references."""
     bare = pattern.removeprefix("^").removesuffix("$") if not pattern.endswith("\\$") else pattern.removeprefix("^")
     return ByteGrammar(llguidance.LLMatcher.grammar_from_regex(bare), f"regex {pattern!r} is not supported")
 
 
 def json_schema_grammar(schema: str) -> ByteGrammar:
-    """The grammar of a JSON schema; a schema that is none is refused with ``RequestError``."""
+    """Return the grammar of a JSON schema; raises ``RequestError`` if it is invalid or not supported."""
     try:
         json.loads(schema)
         grammar: Any = llguidance.LLMatcher.grammar_from_json_schema(schema)

@@ -1,4 +1,4 @@
-"""One gap's slots as the witness search sees them: what is fixed, what the model would put where."""
+"""One gap's slots as the witness search sees them: the fixed tokens, and the model's best tokens for the rest."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from lacuna_model.core.constraint import Commit, GapView, Remask, fill_tokens
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """A complete fill: its tokens (no end-of-gap), its text, and how much of it was not added to complete it."""
+    """A complete fill: its tokens (no end-of-gap), its text, and how many tokens precede the completion ``closing``."""
 
     tokens: tuple[int, ...]
     text: bytes
@@ -18,13 +18,13 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A gap's tokens up to ``kept``, the model's draft behind it, and the room there is.
+    """A gap's tokens up to ``kept``, the model's draft after it, and the room there is.
 
-    ``tokens`` are done tokens, then per slot the fixed token or the model's best one; they end before the first
-    end-of-gap. ``complete`` says that there was one (or that nothing may follow). ``kept`` is the length up to and
-    including the last fixed token, ``frontier`` the first position that is free, ``capacity`` the most tokens the
-    fill may have (a fixed end-of-gap bounds it: the fill ends there or before), ``doubt`` the mean of -logp over the
-    free slots.
+    ``tokens`` are the done tokens, then per slot the fixed token or the model's best one; they end before the first
+    end-of-gap. ``complete`` tells whether there was one, or whether nothing may follow. ``closed`` tells whether
+    nothing may follow the fixed part. ``kept`` is the length up to and including the last fixed token, ``frontier`` the
+    first free position, ``free`` all free positions. ``capacity`` is the most tokens that the fill may have; a fixed
+    end-of-gap bounds it. ``doubt`` is the mean of -logp over the free slots.
     """
 
     tokens: tuple[int, ...]
@@ -38,7 +38,7 @@ class Draft:
 
 
 def lay_out(view: GapView, overlay: Mapping[int, int], eog_id: int) -> Draft | None:
-    """The draft of a gap with ``overlay`` (slot to token) laid over its slots; None where a hole has no candidate."""
+    """Return the draft of a gap with ``overlay`` (slot to token) over its slots; None where a hole has no candidate."""
     fixed = [overlay.get(slot, token) for slot, token in enumerate(view.slots)]
     done = len(view.done)
     end = next((slot for slot, token in enumerate(fixed) if token == eog_id), None)
@@ -75,7 +75,7 @@ def lay_out(view: GapView, overlay: Mapping[int, int], eog_id: int) -> Draft | N
 
 
 def best_token(view: GapView, slot: int, eog_id: int, *, may_end: bool) -> tuple[int, float] | None:
-    """The model's best token for a slot and its log-probability; end-of-gap only where the fill may end."""
+    """Return the model's best token for a slot and its log-probability; end-of-gap only where the fill may end."""
     for rank in range(view.ids.shape[1] if slot < len(view.ids) else 0):  # nearly always the first
         if may_end or view.ids[slot, rank] != eog_id:
             return int(view.ids[slot, rank]), float(view.logp[slot, rank])
@@ -83,14 +83,14 @@ def best_token(view: GapView, slot: int, eog_id: int, *, may_end: bool) -> tuple
 
 
 def ranked_tokens(view: GapView, slot: int) -> list[tuple[int, float]]:
-    """The model's candidates for a slot with their log-probabilities, best first."""
+    """Return the model's candidates for a slot with their log-probabilities, best first."""
     if slot >= len(view.ids):
         return []
     return list(zip(view.ids[slot].tolist(), view.logp[slot].tolist(), strict=True))
 
 
 def fixed_in_block(view: GapView, eog_id: int) -> dict[int, int]:
-    """The committed slots of the current block that count, by slot."""
+    """Return the committed tokens of the current block by slot, up to the first end-of-gap."""
     fixed: dict[int, int] = {}
     for slot, token in enumerate(view.slots):
         if token is not None:
@@ -101,7 +101,7 @@ def fixed_in_block(view: GapView, eog_id: int) -> dict[int, int]:
 
 
 def holds(tokens: Sequence[int], view: GapView, eog_id: int) -> bool:
-    """Whether a fill's tokens are those that are committed, where these are."""
+    """Whether a fill has all committed tokens of a gap in their places."""
     if view.closed:
         return list(tokens) == fill_tokens(view, eog_id)
     done = len(view.done)
@@ -112,12 +112,12 @@ def holds(tokens: Sequence[int], view: GapView, eog_id: int) -> bool:
 
 
 def agrees(tokens: Sequence[int], commit: Commit, view: GapView, eog_id: int) -> bool:
-    """Whether a fill's tokens are those that are committed, and would be with this one too."""
+    """Whether a fill has all committed tokens of a gap in their places, and would with this commit too."""
     return holds(tokens, changed(view, [commit]), eog_id)
 
 
 def changed(view: GapView, changes: Iterable[Commit | Remask]) -> GapView:
-    """A gap after some commits and remasks, as a canvas would have it but for what an end-of-gap cuts off."""
+    """Return a gap after some commits and remasks; unlike a canvas it keeps slots after an end-of-gap."""
     slots, tentative = list(view.slots), view.tentative
     for one in changes:
         if isinstance(one, Commit):
@@ -130,7 +130,7 @@ def changed(view: GapView, changes: Iterable[Commit | Remask]) -> GapView:
 
 
 def overlaid(tokens: tuple[int, ...], view: GapView, overlay: Mapping[int, int], eog: int) -> tuple[int, ...]:
-    """The witness's tokens with the proposed ones in their places."""
+    """Return the witness's tokens with the proposed ones in their places; a proposed end-of-gap ends them."""
     changed = list(tokens)
     for slot, token in sorted(overlay.items()):
         position = len(view.done) + slot

@@ -1,4 +1,4 @@
-"""One gap over a whole request: its fills as tokens and as text, what may complete them, and its region's rules."""
+"""One gap over a whole request: its fills as tokens and as text, its completions, and its region's rules."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,10 +22,10 @@ Nested = Tags | Anchors | Substitutions
 
 
 class GapText:
-    """What is constant for one gap over a whole fill: tokens as bytes, its completions and its rules.
+    """The constant parts of one gap over a whole fill: tokens as bytes, completions, and rules.
 
-    ``prefix`` is the text in front of the gap that its tokens say anew (the healed token): they begin with it, the text
-    of a fill does not.
+    ``prefix`` is the text before the gap that its tokens repeat (the healed token): they begin with it, the text of a
+    fill does not.
     """
 
     def __init__(
@@ -40,35 +40,35 @@ class GapText:
         self.vocabulary = vocabulary
         self.rules = rules
         self.prefix = b""
-        # Where completions come from: guesses from the text around the gap, and the grammar of a valid file.
+        # Sources of completions: guesses from the text around the gap, and the grammar, given a valid file.
         self._make_closer, self._repair = closer, repair
         self._reads, self._nested = reads, nested
 
     def closed_by(self, closer: Callable[[], Closer]) -> "GapText":
-        """The same gap, with other completions."""
+        """Return the same gap with other completions."""
         other = GapText(self.vocabulary, self.rules, closer, nested=self._nested)
         other.prefix = self.prefix
         return other
 
     @cached_property
     def _closer(self) -> Closer | None:
-        """Made when first asked for: a fill whose drafts are valid needs none."""
+        """Made on first use: a fill whose drafts are valid needs none."""
         return self._make_closer() if self._make_closer is not None else None
 
     def written(self, tokens: Sequence[int]) -> bytes:
-        """The text that tokens put into the gap; nothing as long as they only say what stands in front of it."""
+        """Return the text that tokens put into the gap; empty as long as they only repeat the ``prefix``."""
         return self.vocabulary.text(tokens)[len(self.prefix) :]
 
     def text(self, tokens: Sequence[int]) -> bytes:
-        """The same without what the region does not take."""
+        """Return the text that tokens put into the gap, without the lines that the region does not take."""
         return self.rules.cut(self.written(tokens))
 
     def leaves(self, tokens: Sequence[int]) -> bool:
-        """Whether tokens go on in a line that the region does not take."""
+        """Whether tokens continue in a line that the region does not take."""
         return self.text(tokens) != self.written(tokens)
 
     def begins(self, tokens: Sequence[int]) -> bool:
-        """Whether tokens begin with what stands in front of the gap."""
+        """Whether the text of the tokens begins with the ``prefix``."""
         return self.vocabulary.text(tokens).startswith(self.prefix)
 
     def accepts(self, text: bytes) -> bool:
@@ -76,26 +76,26 @@ class GapText:
         return is_utf8(text) and self.rules.accepts(text)
 
     def holds(self, text: bytes) -> bool:
-        """Whether a text has as many tokens as the region asks for."""
+        """Whether a text has at least as many tokens as the region requires."""
         return len(self.vocabulary.encode(self.prefix + text)) >= self.rules.least_tokens
 
     def fill(self, prefix: tuple[int, ...], closing: bytes) -> Fill:
-        """The fill of these tokens and this completion."""
+        """Return the fill of these tokens and this completion."""
         tokens = prefix + self.vocabulary.encode(closing) if closing else prefix
         return Fill(tokens, self.text(tokens), len(prefix), closing)
 
     def tails(self, before: Fill | None, tokens: tuple[int, ...]) -> list[bytes]:
-        """The completion of an earlier fill, if as much is open behind these tokens as was behind that fill's own."""
+        """Return the completion of an earlier fill, if the same brackets and string are open after these tokens."""
         if before is None or not before.closing or self._closer is None:
             return []
         text = self.vocabulary.text(tokens)
         if WORD_END.search(text) and WORD_START.match(before.closing):
-            return []  # the word would become another one
+            return []  # the last word would become another one
         known = self._closer.open_ends(self.written(before.tokens[: before.prefix]))
         return [before.closing] if known == self._closer.open_ends(self.written(tokens)) else []
 
     def repairs(self, tokens: tuple[int, ...]) -> Iterator[bytes]:
-        """Completions by the grammar, where a valid fill is known; what is open in a string is closed first."""
+        """Yield completions by the grammar, where a valid fill is known; an open string is closed first."""
         if self._closer is None or self._repair is None:
             return
         due, text = self.due(tokens), self.written(tokens)
@@ -109,7 +109,7 @@ class GapText:
                 yield due + start + closing
 
     def reads(self, tokens: tuple[int, ...]) -> bool | None:
-        """Whether the grammar reads a fill's beginning behind what is in front of it; None: it is not known."""
+        """Whether the grammar can read the beginning of a fill after the text before the gap; None if unknown."""
         if self._closer is None or self._reads is None:
             return None
         text = self.written(tokens)
@@ -117,23 +117,23 @@ class GapText:
         return None if None in found else any(found)
 
     def _token_ends(self, closer: Closer, text: bytes) -> Iterable[bytes]:
-        """What may end the literal that a text stops in."""
+        """The texts that may end the literal in which a text stops."""
         inside = closer.open_ends(text)[1]
         half = finish_token(text, inside)
         return dict.fromkeys([half, inside, b""] if half else [inside, b""])
 
     @property
     def ends_inside(self) -> bool:
-        """Whether the text behind the gap begins in a string or a comment."""
+        """Whether the suffix begins in a string or a comment."""
         return self._closer is not None and self._closer.ends_inside
 
     def due(self, tokens: tuple[int, ...]) -> bytes:
-        """What of the prefix is still to come behind these tokens."""
+        """Return the rest of the ``prefix`` that these tokens do not hold yet."""
         text = self.vocabulary.text(tokens)
         return self.prefix[len(text) :] if self.prefix.startswith(text) else b""
 
     def completions(self, tokens: tuple[int, ...]) -> Iterator[bytes]:
-        """Completions that the rules ask for, then those that the syntax does."""
+        """Yield completions that the rules require, then those that the syntax requires."""
         due, text = self.due(tokens), self.written(tokens)
         for closing in self.rules.completions(text):
             yield due + closing
@@ -150,7 +150,7 @@ class GapText:
 def gap_texts(
     text: bytes, regions: Sequence[Region], vocabulary: Vocabulary, document: Document | None
 ) -> list[GapText]:
-    """The gaps of a request; those of a text in no language that is known are completed by their rules alone."""
+    """Return the gaps of a request; without a ``document`` (unknown language) only their rules complete them."""
     found = []
     for gap, region in enumerate(regions):
         until = regions[gap + 1].start if gap + 1 < len(regions) else len(text)
@@ -165,7 +165,7 @@ def gap_texts(
 
 
 def _nested(language: Language, before: bytes, after: bytes) -> list[Nested]:
-    """What knows of the ends that are no brackets, as far as a language has such."""
+    """The sources for ends that are not brackets (tags, anchors, code in strings), as far as a language has them."""
     tags = Tags(before, after) if language.lexicon.tags else None
     anchors = Anchors(before) if language.lexicon.anchors else None
     inner = Substitutions(language.strings, before) if language.strings is not None else None

@@ -1,4 +1,4 @@
-"""What a region asks of its fill beside the syntax of the file: lines, words, a regular expression, a JSON schema."""
+"""A region's rules for its fill besides the syntax of the file: lines, words, a regular expression, a JSON schema."""
 
 from collections.abc import Iterator, Sequence
 
@@ -28,7 +28,7 @@ class RegionRules:
         return not (self._limit or self._wanted or self._banned or self._grammars)
 
     def cut(self, fill: bytes) -> bytes:
-        """The fill without the lines beyond the limit: a model that goes on simply is not read further."""
+        """Return the fill without the lines beyond the limit; what the model writes there is ignored."""
         return self._limit.cut(fill) if self._limit else fill
 
     def accepts(self, fill: bytes) -> bool:
@@ -40,7 +40,7 @@ class RegionRules:
         )
 
     def completions(self, fill: bytes) -> Iterator[bytes]:
-        """Texts to put behind the beginning of a fill so that the rules hold; nothing where no rule asks for text."""
+        """Yield texts to append to the beginning of a fill so that the rules hold; none where no rule requires text."""
         if self._grammars:
             ending = self._grammars[0].completion(fill)
             if ending is not None:
@@ -52,5 +52,5 @@ class RegionRules:
 
 
 def in_line(regions: Sequence[Region]) -> bool:
-    """Whether each fill is of one line."""
+    """Whether each region takes only one line."""
     return all(region.single_line or region.max_lines == 1 for region in regions)

@@ -1,4 +1,4 @@
-"""The joint search over the candidates of all gaps: check, blame the gaps near the faults, move those on."""
+"""The joint search over the candidates of all gaps: check, blame the gaps near the faults, advance those gaps."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -10,29 +10,29 @@ from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.region.draft import Fill
 from lacuna_model.syntax.search.candidates import Candidates
 
-# On a machine so busy that a search is late at once, a fill would else be made of swaps.
+# Checks allowed even if a search is late at once, on a slow machine: without any, a fill would consist of swaps.
 LEAST_VERIFIES = 2
 
 
 class Verifier(Protocol):
-    """Checks texts, one per gap, and remembers what it found."""
+    """Checks texts, one per gap, and remembers the results."""
 
     def recall(self, texts: tuple[bytes, ...]) -> Check | None:
-        """What is known of these texts, at no cost."""
+        """Return the known result for these texts, without a parse; None if there is none."""
         ...
 
     def check(self, texts: tuple[bytes, ...], *, thorough: bool) -> Check:
-        """Parses these texts."""
+        """Parse these texts; a ``thorough`` check may also ask the whole document."""
         ...
 
 
 @dataclass(slots=True)
 class Effort:
-    """How much a search may spend: ``verifies`` checks, none but the first two begun after ``seconds`` of this thread.
+    """The budget of a search: ``verifies`` checks, and none but the first two begun after ``seconds`` of this thread.
 
-    The thread's own time, not the clock's: what else the machine does must not change a result. It begins with the
-    first check, since what is read of the text around a gap to make its first fill serves all further searches. Where
-    the ``clock`` of the call it is part of is over, it is spent at once.
+    The seconds are CPU time of the thread, so that other load on the machine does not change a result. They count from
+    the first check, since reading the text around a gap for its first fill serves all further searches too. When the
+    ``clock`` of the surrounding call is over, the budget is spent at once.
     """
 
     verifies: int
@@ -52,20 +52,20 @@ class Effort:
         return self.clock.over or (self.started is not None and time.thread_time() - self.started > self.seconds)
 
     def begin(self) -> None:
-        """From now on time counts, unless it did before."""
+        """Start counting the time, unless it is counted already."""
         self.started = time.thread_time() if self.started is None else self.started
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where a search ended: a fill per gap (None where a gap has none), and the gaps that stand in the way."""
+    """The end of a search: a fill per gap (None where a gap has none), and the gaps that are ``unsolved``."""
 
     fills: tuple[Fill | None, ...]
     unsolved: frozenset[int] = frozenset()
 
     @property
     def whole(self) -> list[Fill] | None:
-        """The fills, if they are valid together."""
+        """The fills, if they are valid together; else None."""
         fills = [fill for fill in self.fills if fill is not None]
         return fills if len(fills) == len(self.fills) and not self.unsolved else None
 
@@ -73,9 +73,9 @@ class Found:
 def joint_search(
     queues: Mapping[int, Candidates], held: Sequence[Fill | None], verifier: Verifier, effort: Effort
 ) -> Found:
-    """Fills for all gaps that are valid together, as far as the effort and the candidates go.
+    """Search for fills of all gaps that are valid together, as far as the effort and the candidates go.
 
-    Gaps without a queue keep the fill they hold, and a gap whose queue runs dry goes back to it.
+    Gaps without a queue keep the fill that they hold, and a gap whose queue runs dry goes back to it.
     """
     moving = dict(queues)
     current = [_next_fill(gap, moving, held, effort) for gap in range(len(held))]
@@ -86,13 +86,13 @@ def joint_search(
         texts = tuple(fill.text for fill in fills)
         check = verifier.recall(texts)
         if check is None:
-            # the model's own draft, which comes first, deserves the second opinion where no fill is known
+            # the model's own draft comes first: it gets a second opinion where no fill is known
             check = verifier.check(texts, thorough=effort.used == 0 and None in held)
             effort.used += 1
         if check.valid:
             return Found(tuple(current))
         faults = {gap: offset for gap, offset in reversed(check.faults)}
-        if effort.spent:  # the next fills would not be checked, and to find them takes as long as a check
+        if effort.spent:  # further fills would not be checked, and finding them takes as long as a check
             return Found(tuple(current), frozenset(faults))
         blamed = {gap: offset for gap, offset in faults.items() if gap in moving} or dict.fromkeys(moving, 0)
         for gap, offset in blamed.items():

@@ -1,4 +1,4 @@
-"""Complete fills for one gap, cheapest first: a best-first queue that learns from where a check found faults."""
+"""Complete fills for one gap, cheapest first: a best-first queue that learns from the faults that checks find."""
 
 import heapq
 import math
@@ -12,18 +12,18 @@ from lacuna_model.core.constraint import GapView
 from lacuna_model.syntax.region.draft import Draft, Fill, ranked_tokens
 from lacuna_model.syntax.region.gap_text import GapText
 
-COST_CLOSING = 0.5  # what the first minimal completion costs, in nats of mean doubt per slot
+COST_CLOSING = 0.5  # of the first minimal completion, in nats of mean doubt per slot
 COST_RANK = 0.12
 COST_CUT = 0.3
-COST_PLAIN = 0.3  # as much as a few completions, of which the right one may close what is open
+COST_PLAIN = 0.3  # as much as a few completions, one of which may close the open constructs
 COST_SWAP = 0.3
 COST_PER_NAT = 0.1
 REACH_LEFT = 3
 REACH_RIGHT = 1
 ALTERNATIVES = 8
-MOST_REPAIRS = 4  # beside a known fill: of 80 that came later 3 were valid
-# Fills that no parse need look at, before a search moves on without one: each that is refused gives rise to a dozen
-# more, and where there is little room no completion may fit.
+MOST_REPAIRS = 4  # beside a known fill: only 3 of 80 later ones were valid
+# Fills refused without a parse before a search gives up on a gap: each of them queues a dozen more, and where the
+# budget is small no completion may fit.
 MAX_REFUSED = 100
 
 
@@ -31,8 +31,8 @@ MAX_REFUSED = 100
 class _Entry:
     """A fill to try.
 
-    Or, with ``source``, the next of the completions of a prefix, which are not worked out before; or, with ``more``,
-    what queues others of at least this cost.
+    With ``source`` instead, it stands for the next completion of its prefix, found only when it is needed. With
+    ``more``, it stands for a call that queues other entries of at least this cost.
     """
 
     cost: float
@@ -44,7 +44,7 @@ class _Entry:
 
 
 def _in_turns(*sources: Iterator[bytes]) -> Iterator[bytes]:
-    """One of each source after the other, none asked before its turn."""
+    """Yield one item of each source in turn; no source is asked before its turn."""
     waiting = deque(sources)
     while waiting:
         source = waiting.popleft()
@@ -56,8 +56,8 @@ def _in_turns(*sources: Iterator[bytes]) -> Iterator[bytes]:
 class Candidates:
     """The queue of one gap within one step.
 
-    Beside a ``known`` fill, one that was valid before, nothing is tried that hardly ever is valid then: completions of
-    what the grammar does not read, ends within the draft, and other tokens of it (1 of 500 checks in three benchmarks).
+    Beside a ``known`` fill, one that was valid before, the kinds that are hardly ever valid then are left out (1 of 500
+    checks): completions of text that the grammar cannot read, ends within the draft, and other draft tokens.
     """
 
     def __init__(self, view: GapView, gap: GapText, known: Fill | None = None) -> None:
@@ -74,7 +74,7 @@ class Candidates:
         self._known: dict[int, list[tuple[int, float]]] = {}
 
     def add(self, draft: Draft, *, base: float) -> None:
-        """Queues what a draft offers: itself if it is complete, and its fixed part with completions.
+        """Queue the fills of a draft: the draft itself if it is complete, and its fixed part with completions.
 
         ``base`` is added to every cost.
         """
@@ -92,7 +92,7 @@ class Candidates:
             self._push(base + COST_CLOSING + COST_CUT + draft.doubt, draft.tokens[:end], b"")
 
     def add_fixed(self, draft: Draft, *, base: float) -> None:
-        """Queues the fixed part of a draft, with completions unless nothing may follow."""
+        """Queue the fixed part of a draft, with completions unless nothing may follow it."""
         kept, self._capacity = draft.tokens[: draft.kept], draft.capacity
         if draft.closed:
             self._push(base, kept, b"")
@@ -100,7 +100,7 @@ class Candidates:
             self._add_completions(base + COST_CLOSING, kept)
 
     def add_bare(self, draft: Draft | None) -> None:
-        """Queues the fixed part of a draft with completions, and nothing else."""
+        """Queue the fixed part of a draft, plain and with completions, and nothing else."""
         if draft is not None:
             kept, self._capacity = draft.tokens[: draft.kept], draft.capacity
             self._push(COST_PLAIN, kept, self._gap.due(kept))
@@ -108,11 +108,11 @@ class Candidates:
                 self._add_completions(0.0, kept)
 
     def add_fill(self, tokens: tuple[int, ...], *, base: float) -> None:
-        """Queues one complete fill."""
+        """Queue one complete fill."""
         self._push(base, tokens, b"")
 
     def add_later(self, more: Callable[[], None], *, base: float) -> None:
-        """Calls ``more``, which adds what costs at least ``base``, when that is what is cheapest."""
+        """Call ``more``, which adds entries of at least cost ``base``, once no cheaper entry is left."""
         heapq.heappush(self._heap, _Entry(base, next(self._serial), (), more=more))
 
     def _add_completions(self, base: float, prefix: tuple[int, ...], *, is_drafted: bool = False) -> None:
@@ -121,9 +121,9 @@ class Candidates:
             heapq.heappush(self._heap, _Entry(base, next(self._serial), prefix, source=closings))
 
     def _closings(self, prefix: tuple[int, ...], *, is_drafted: bool) -> Iterator[bytes]:
-        """The likeliest first: what the grammar tells where the other gaps have valid fills, and guesses.
+        """Completions, likeliest first: of the grammar, where the other gaps have valid fills, and guesses.
 
-        What is merely drafted is most often wrong somewhere, which the grammar takes long to find out.
+        A drafted prefix is most often wrong somewhere, which takes the grammar long to find out: it gets guesses only.
         """
         if self._gap.ends_inside:
             yield b""
@@ -131,10 +131,10 @@ class Candidates:
         guesses = self._gap.completions(prefix)
         yield from islice(repairs, 1)
         yield from islice(guesses, 1)
-        yield from _in_turns(repairs, repairs, guesses)  # each knows what the other does not
+        yield from _in_turns(repairs, repairs, guesses)  # each source finds completions that the other does not
 
     def _renewals(self, prefix: tuple[int, ...]) -> Iterator[bytes]:
-        """What the grammar tells, the completion that served before, and guesses, which are right least often."""
+        """Completions by the grammar, the completion of the known fill, and guesses, which are valid least often."""
         if self._gap.ends_inside:
             yield b""
         if self._gap.reads(prefix) is False:
@@ -148,7 +148,7 @@ class Candidates:
         yield from guesses
 
     def _plausible_ends(self, draft: Draft) -> list[int]:
-        """Positions behind the fixed part where the draft ends a line or the model gives end-of-gap some chance."""
+        """Positions after the fixed part where the draft ends a line or end-of-gap is among the model's candidates."""
         done = len(self._view.done)
         offered = [done + slot for slot in self._offered_ends if draft.kept <= done + slot < len(draft.tokens)]
         after = range(draft.kept + 1, len(draft.tokens))
@@ -157,7 +157,7 @@ class Candidates:
 
     @cached_property
     def _offered_ends(self) -> list[int]:
-        """The slots where the model gives end-of-gap some chance."""
+        """The slots where end-of-gap is among the model's candidates."""
         found: list[int] = (self._view.ids == self._gap.vocabulary.eog_id).any(axis=1).nonzero()[0].tolist()
         return found
 
@@ -166,10 +166,10 @@ class Candidates:
             heapq.heappush(self._heap, _Entry(cost, next(self._serial), prefix, closing))
 
     def pop(self, late: Callable[[], bool] = lambda: False) -> Fill | None:
-        """The cheapest fill that fits and keeps the region's rules; None when none is within reach, or in time.
+        """Return the cheapest fill that fits and keeps the region's rules; None when none is in reach, or in time.
 
-        Other tokens for a text that was tried are left out, and their neighbours with them: behind the last line that a
-        region takes any token leaves the text as it is.
+        A fill whose text was tried before is skipped, and its neighbours with it: after the last line that a region
+        takes, other tokens do not change the text.
         """
         refused = 0
         while self._heap and refused < MAX_REFUSED and not (refused and late()):
@@ -193,7 +193,7 @@ class Candidates:
         return None
 
     def _spoilt(self, entry: _Entry) -> int:
-        """The token to change in a fill that is refused: the one that is no UTF-8 behind those before, or the last."""
+        """The token to change in a refused fill: the first that breaks its UTF-8, or the end."""
         try:
             self._gap.vocabulary.text(entry.prefix).decode()
         except UnicodeDecodeError as error:
@@ -201,7 +201,7 @@ class Candidates:
         return len(entry.prefix)
 
     def _draw(self, entry: _Entry, source: Iterator[bytes]) -> bool:
-        """Gives an entry the next completion of its source, which goes back to wait; False if it is known or none."""
+        """Give an entry the next completion of its source, which is queued again; False if that is none or known."""
         closing = next(source, None)
         if closing is None:
             return False
@@ -210,13 +210,13 @@ class Candidates:
         return self._is_cheapest(entry.cost, entry.prefix, closing)
 
     def _is_cheapest(self, cost: float, prefix: tuple[int, ...], closing: bytes) -> bool:
-        """Whether this fill is new, or waits where it costs more; its least cost is remembered."""
+        """Whether this fill is new or cheaper than before; its least cost is remembered."""
         known = self._costs.get((prefix, closing), math.inf)
         self._costs[prefix, closing] = min(cost, known)
         return cost < known
 
     def blame(self, offset: int) -> None:
-        """A check found a fault ``offset`` bytes into the last fill: queue its neighbours with another token there."""
+        """Report a fault ``offset`` bytes into the last fill: queue its neighbours with another token there."""
         entry = self._current
         if entry is None or self._fill is not None:
             return
@@ -238,7 +238,7 @@ class Candidates:
                 self._wait_for_swap(entry, spot, 0)
 
     def _wait_for_swap(self, entry: _Entry, spot: int, rank: int) -> None:
-        """Queues a fill with the token of this rank at a spot, and behind it those of the next ranks."""
+        """Queue a fill with the token of this rank at a spot, and after it those of the next ranks."""
         ranked = self._ranked(spot - len(self._view.done))
         kept = (entry.prefix[spot], self._gap.vocabulary.eog_id)
         rank = next((place for place in range(rank, len(ranked)) if ranked[place][0] not in kept), len(ranked))

@@ -1,4 +1,4 @@
-"""The first witness: fills for all gaps that are valid together, looked for where none are known yet."""
+"""The first witness: searches for fills of all gaps that are valid together, where none are known yet."""
 
 from collections.abc import Collection, Sequence
 
@@ -11,21 +11,21 @@ from lacuna_model.syntax.search.last_word import LastWord
 from lacuna_model.syntax.search.search import ATTEMPTS, BARE_ATTEMPTS, Search
 from lacuna_model.syntax.search.verified import Verified
 
-# Drafts that are right are so at once; a witness without them is found sooner, and renewed with them gap by gap.
+# A good draft is valid at once. Else a witness without drafts is found sooner, and renewed with them gap by gap.
 DRAFT_VERIFIES = 8
 DRAFT_SECONDS = 0.004
-# Without a witness nothing can be committed, and a deferral costs a whole step of the model (about 20 ms). Each
-# attempt may take as long again as the one before: where a parse is slow the first gets through a few fills only.
+# Without a witness no token can be committed, and a deferral costs a whole model step (about 20 ms). Each attempt gets
+# this much more time than the one before: where parses are slow, the first attempt checks only a few fills.
 FIRST_VERIFIES = 64
 FIRST_SECONDS = 0.020
 FIRST_SECONDS_MORE = 0.010  # for each further gap
-MOST_BROKEN_OFF = 6  # calls ended by the clock that go on where they ended
+MOST_BROKEN_OFF = 6  # calls that the clock ended and that do not count as attempts
 
 
 class FirstWitness:
-    """Looks for a first witness, each time it is asked a little further.
+    """Searches for a first witness, a little further with each call.
 
-    ``attempts`` counts the long searches, and ``partial`` has what they found for some of the gaps.
+    ``attempts`` counts the long searches, and ``partial`` holds the fills that they found for some of the gaps.
     """
 
     def __init__(
@@ -39,14 +39,14 @@ class FirstWitness:
     def find(
         self, gaps: Sequence[GapView], proposal: Sequence[Commit], which: Collection[int], witness: list[Fill] | None
     ) -> list[Fill] | None:
-        """Fills for ``which`` gaps, beside what the others hold in the ``witness``; that again where none are found."""
+        """Return fills for ``which`` gaps, beside those of the ``witness`` for the others; ``witness`` for none."""
         held = [None if gap in which else fill for gap, fill in enumerate(witness or self.partial)]
         drafts = Effort(DRAFT_VERIFIES, DRAFT_SECONDS, self._clock)
         if self.attempts == 0:
             found = self._adopted(self._search.together(gaps, proposal, held, drafts, known=witness))
             if found is not None:
                 return found
-        most = 1 if all(gaps[gap].closed for gap in which) else ATTEMPTS  # what is closed has but one fill
+        most = 1 if all(gaps[gap].closed for gap in which) else ATTEMPTS  # closed gaps have only one fill
         found = None
         if self.attempts < most:
             self.attempts += 1
@@ -57,7 +57,7 @@ class FirstWitness:
         return witness if found is None else found
 
     def offer(self, view: GapView, gap: GapText, text: bytes) -> list[Fill] | None:
-        """A fill of the only gap as a first witness, if it is valid and there is room for it."""
+        """Return ``text`` as the fill of the only gap, if it is valid and there is room for it; else None."""
         fill, draft = gap.fill((), gap.due(()) + text), lay_out(view, {}, gap.vocabulary.eog_id)
         if draft is None or draft.kept or len(fill.tokens) > draft.capacity or not gap.accepts(fill.text):
             return None
@@ -71,20 +71,20 @@ class FirstWitness:
         held: list[Fill | None],
         witness: list[Fill] | None,
     ) -> list[Fill] | None:
-        """A long search, first for fills without anything of the model's: by guesses, then by the grammar.
+        """A long search, first for fills without tokens of the model: by guesses, then by the grammar.
 
-        What failed before is remembered, so that even with the same marginals a further attempt is a longer search.
-        The last may leave what is broken around the gaps.
+        Failures are remembered, so that even with the same probabilities a further attempt searches further. The last
+        attempt may leave errors around the gaps.
         """
         bare = self.attempts <= BARE_ATTEMPTS
         if self.attempts == BARE_ATTEMPTS and None in held:
             self._search.hard(gaps, held)
         if self.attempts == ATTEMPTS and None in held:
-            if self._judge.displace():  # what is merely out of place is better than nothing
+            if self._judge.displace():  # a fill with a misplaced node is better than none
                 self._search.hard(gaps, held)
             if None in held and not self._strict:
                 self._judge.relax()
-        missing = max(held.count(None), 1)  # what was found in parts is checked as a whole too
+        missing = max(held.count(None), 1)  # fills that were found in parts are checked together too
         seconds = FIRST_SECONDS + FIRST_SECONDS_MORE * (missing - 1)
         effort = Effort(FIRST_VERIFIES * missing, seconds * self.attempts, self._clock)
         found = self._search.together(gaps, proposal, held, effort, known=witness, bare=bare)
@@ -93,16 +93,16 @@ class FirstWitness:
             if adopted is not None:
                 self.attempts = 0
             return adopted
-        # what was found for some gaps need not be looked for again
+        # gaps with a fill need not be searched again
         solved = [None if gap in found.unsolved else fill for gap, fill in enumerate(found.fills)]
         progress = solved.count(None) < self.partial.count(None)
         self.attempts -= progress
-        # where there was none, one of them may be to blame for what the others lack
+        # without progress, one of these fills may be the reason why other gaps have none
         self.partial = solved if progress or self.attempts % 2 else [None] * len(gaps)
         return None
 
     def _adopted(self, found: Found) -> list[Fill] | None:
-        """What was found, if the last word would be for it: a witness is hard to go back on later."""
+        """The fills that were found, if the last word would accept them: a witness is hard to give up later."""
         if found.whole is None:
             return None
         texts = tuple(fill.text for fill in found.whole)

@@ -1,8 +1,8 @@
-"""Gaps of one window solved in turn: each in the text up to the next one, which is made to end there.
+"""Solves the gaps of one window in turn: each in the text up to the next gap, where the text is made to end.
 
-In a joint check an unsolved gap spoils the verdict on its neighbours, and a search that moves on past a fill that was
-right hardly comes back to it. Cut off in front of the next gap, with all that is open there closed, the text tells
-whether this gap's fill is right whatever the next one will hold.
+In a joint check an unsolved gap spoils the verdict on its neighbours, and a search that moves past a valid fill hardly
+returns to it. If the text is cut off before the next gap and all open constructs are closed there, a check tells
+whether this gap's fill is valid, whatever the next gap will hold.
 """
 
 import heapq
@@ -22,30 +22,30 @@ from lacuna_model.syntax.text.balance import Balance, Sides
 from lacuna_model.syntax.text.minimal_completions import Closer
 
 ENDINGS = 3
-# For each gap and each ending a few guesses, and what the grammar is searched for.
+# Budgets of a search in a gap: for guesses, with each ending of the text, and for completions by the grammar.
 TURN_VERIFIES = 40
 TURN_SECONDS = 0.012
 JUNCTION_VERIFIES = 48
 JUNCTION_SECONDS = 0.6
-MOST_TURNS = 4  # for each gap of a window: of 920 searches none found fills in more than 28 for eight
+MOST_TURNS = 4  # per gap of a window: of 920 searches none succeeded after more than 28 with eight gaps
 
-# Candidates of a gap, with the completions that it has for itself or else with these.
+# Makes the candidates of a gap, with its own completions or with those of the given closer.
 Queue = Callable[[int, Callable[[], Closer] | None], Candidates]
 
 
 class _Head:
-    """Checks the first gaps of a window against the text up to the next one, and endings put there."""
+    """Checks the first gaps of a window against the text up to the next gap, with endings put there."""
 
     def __init__(self, window: Window, endings: Callable[[tuple[bytes, ...]], Iterable[tuple[bytes, ...]]]) -> None:
         self._window = window
         self._endings = endings
 
     def recall(self, texts: tuple[bytes, ...]) -> Check | None:
-        """Nothing is remembered: no fill comes twice."""
+        """Return None: no result is kept, since no fill comes twice."""
         return None
 
     def check(self, texts: tuple[bytes, ...], *, thorough: bool) -> Check:
-        """A parse for each ending, up to one that is valid; the gaps are counted from the window's first."""
+        """Parse the texts with each ending, up to one that is valid; gaps are counted from the window's first."""
         found = Check(tuple((gap, 0) for gap in range(len(texts))))
         for ending in self._endings(texts):
             outcome = self._window.parse(texts + ending)
@@ -57,7 +57,7 @@ class _Head:
 
     def _check(self, texts: tuple[bytes, ...], ending: tuple[bytes, ...], faults: frozenset[Fault]) -> Check:
         places = nearest(self._window, texts + ending, faults)
-        last = len(texts) - 1  # what is wrong at the ending is wrong behind the last fill
+        last = len(texts) - 1  # a fault in the ending counts at the end of the last fill
         own = ((gap - self._window.extent.first, offset) for gap, offset in places)
         return Check(tuple((gap, offset) if gap <= last else (last, len(texts[last])) for gap, offset in own))
 
@@ -68,10 +68,10 @@ def solve_windows(
     queue: Queue,
     left_off: "dict[tuple[Window, bool], InTurn] | None" = None,
 ) -> None:
-    """Fills the gaps of each window where one of them holds nothing, in turn.
+    """Fill the gaps of each window in turn, where one of them holds no fill; put the fills into ``held``.
 
-    Where the search ended that the clock broke off is kept in ``left_off``, and a further call goes on there. Without
-    it guesses alone are tried: what a gap may hold that finds no other fill the grammar may be searched for.
+    ``left_off`` keeps the searches that the clock broke off, and a further call continues them. Without it only guesses
+    are tried; with it the grammar is searched too.
     """
     if document is None:
         return
@@ -88,9 +88,9 @@ def solve_windows(
 
 
 class _Turn(NamedTuple):
-    """A gap's turn: its further fills behind those of the gaps before it.
+    """A gap's turn: its further fills, after those of the gaps before it.
 
-    ``passed`` counts how often on the way here a fill was passed over that was found before.
+    ``passed`` counts how often a fill that had been found was passed over on the way here.
     """
 
     passed: int
@@ -101,11 +101,12 @@ class _Turn(NamedTuple):
 
 
 class InTurn:
-    """A search for fills of all gaps of a window that are valid together; these are a balance's from the ``first`` on.
+    """A search for fills of all gaps of a window that are valid together.
 
-    Each gap's first fill is followed first. Where a later gap finds none, ways are followed that pass over one fill,
-    those of the last gaps first, then over two (limited discrepancy search: Harvey and Ginsberg, 1995), if they are
-    searched by the grammar: fills behind which the parser's stacks are alike are one.
+    The gaps are those of ``balance`` from ``first`` on. Each gap's first fill is followed first. Where a later gap
+    finds no fill, the search (``by_grammar`` only) passes over one fill, those of the last gaps first, then over two
+    (limited discrepancy search: Harvey and Ginsberg, 1995). Fills after which the parser's stacks are alike count as
+    one.
     """
 
     def __init__(self, balance: Balance, first: int, window: Window, queue: Queue, *, by_grammar: bool) -> None:
@@ -118,11 +119,11 @@ class InTurn:
         self._wait(0, ())
 
     def solve(self) -> list[Fill] | None:
-        """The fills; None where there are none, or not until the clock is over."""
+        """Return the fills; None if there are none, or none before the clock is over."""
         while self._waiting and self._turns_left and not self._window.clock.over:
             turn = heapq.heappop(self._waiting)
             found = next(turn.ways, ())
-            if found is None:  # the time is up: what was cut short is found anew, and then is known
+            if found is None:  # the time is up: the turn is queued to be searched again
                 self._wait(turn.passed, turn.solved)
             elif len(found) == len(self._window.gaps):
                 return [*found]
@@ -140,7 +141,7 @@ class InTurn:
         heapq.heappush(self._waiting, _Turn(passed, to_go, next(self._serial), solved, self._ways(solved)))
 
     def _is_new(self, solved: Sequence[Fill]) -> bool:
-        """Whether no fills were found so far that leave the same in front of the next gap."""
+        """Whether no fills were found so far that leave the same stacks before the next gap."""
         texts = tuple(fill.text for fill in solved)
         beside = self._balance.filled(self._first, texts)
         junction = self._junction(beside.ending(self._first), texts)
@@ -155,9 +156,9 @@ class InTurn:
         return self._window.junction(sides, texts) if self._by_grammar else None
 
     def _ways(self, solved: Sequence[Fill]) -> Iterator[list[Fill] | None]:
-        """The same fills and one for the next gap, by guesses and by the grammar; None where time is up before."""
+        """The same fills and one for the next gap, by guesses and by the grammar; None where time is up first."""
         texts, place = [fill.text for fill in solved], len(solved)
-        # what the gaps before hold is text like any other, and tells what this one and its ending have to close
+        # fills of earlier gaps are text like any other, and tell what this gap and its ending have to close
         beside = self._balance.filled(self._first, texts)
         closer = partial(_closer, beside, self._first) if solved else None
         gap = self._window.gaps[place]
@@ -172,7 +173,7 @@ class InTurn:
     def _all(
         self, candidates: Candidates, solved: Sequence[Fill], head: _Head, verifies: int, seconds: float
     ) -> Iterator[list[Fill] | None]:
-        """The candidates of the next gap that are valid behind these fills."""
+        """The fills of the next gap that are valid after these fills."""
         found: list[Fill] | None = [*solved]
         while found is not None:
             effort = Effort(verifies, seconds, self._window.clock)
@@ -203,7 +204,7 @@ def _heads(balance: Balance, place: int, window: Window, count: int) -> Iterator
 
 
 def _joined_head(balance: Balance, place: int, window: Window, count: int) -> _Head:
-    """A head whose endings the grammar knows; there is none where the text up to the next gap cannot be read."""
+    """A head with endings by the grammar, or with none where the text up to the next gap cannot be read."""
     if count == len(window.gaps):
         return _Head(window, partial(_always, ()))
 

@@ -1,4 +1,4 @@
-"""The last word on a request's fills: how they may end, checked afresh, the costly search last."""
+"""The last word on a request's fills: checks complete fills afresh in order of preference, costly searches last."""
 
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
@@ -21,8 +21,8 @@ NO_FILL = "no valid fill was found within the budget; the text stays as it was"
 class LastWord:
     """Decides which complete fills are the result of a request over ``regions`` of a ``text``.
 
-    Where none is valid, what was broken around the gaps may stay so, unless that is ruled out (``strict``). In a
-    ``part`` of a text, a fill may add no error to the whole.
+    Where none is valid, errors around the gaps may stay, unless that is ruled out (``strict``). In a ``part`` of a
+    text, a fill may add no error to the whole.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class LastWord:
         attempts: int,
         truncate: bool,
     ) -> Verdict:
-        """The first complete fills that are valid, or ``no_valid_fill``.
+        """Return the first complete fills that are valid, or ``no_valid_fill``.
 
-        ``seen`` are the gaps as they were with their marginals, ``attempts`` those made to find a first witness; with
-        ``truncate`` an unfinished fill may end at a line.
+        ``seen`` are the gaps as they were with their last probabilities, ``attempts`` the number of searches for a
+        first witness. With ``truncate`` an unfinished fill may end at a line.
         """
         reason = ""
         for texts in self._endings(gaps, seen, witness, attempts, truncate=truncate):
@@ -72,7 +72,7 @@ class LastWord:
         return Verdict("no_valid_fill", None, f"{NO_FILL} ({reason})" if reason else NO_FILL)
 
     def refusal(self, texts: Sequence[bytes], *, final: bool = True) -> str:
-        """Why these fills cannot be the result, or ""; what is not ``final`` may be told from a part of the file."""
+        """Return why these fills cannot be the result, or ""; unless ``final``, a check of a part may decide."""
         if not all(gap.accepts(text) for gap, text in zip(self._gaps, texts, strict=True)):
             return "a fill breaks a rule of its region"
         if self._document is None:
@@ -92,7 +92,7 @@ class LastWord:
         *,
         truncate: bool,
     ) -> Iterator[tuple[bytes, ...]]:
-        """Complete fills in the order they are wanted."""
+        """Complete fills in order of preference."""
         eog = self._gaps[0].vocabulary.eog_id
         committed = [gap.text(fill_tokens(view, eog)) for gap, view in zip(self._gaps, gaps, strict=True)]
         open_gaps = [is_open(view, eog) for view in gaps]
@@ -102,24 +102,24 @@ class LastWord:
             yield tuple(committed)
         elif truncate:
             yield from takewhile(lambda _: not self._clock.over, line_cuts(committed, open_gaps))
-        if whole is not None:  # verified, even where the loop has cut a fill short since
+        if whole is not None:  # verified, even if the loop has cut a fill short since
             yield tuple(whole)
         views = [latest(view, one) for view, one in zip(gaps, seen, strict=True)]
-        hard = attempts < BARE_ATTEMPTS  # what was tried then would come to nothing again
+        hard = attempts < BARE_ATTEMPTS  # else this search has failed before
         yield from self._search.exhaustive(views, hard=hard)
         if self._judge.widen():
             yield from self._search.exhaustive(views, hard=hard)
-        hard = attempts < ATTEMPTS  # nor would what the last attempt has tried
+        hard = attempts < ATTEMPTS  # else the last attempt has failed at this too
         if self._judge.displace():
             yield from self._search.exhaustive(views, hard=hard)
-        if not self._strict and self._judge.relax():  # of what mends nothing, only the model's own is of use
+        if not self._strict and self._judge.relax():  # of fills that repair nothing, only the model's own are useful
             yield from self._search.exhaustive(views, hard=False, drafts_only=True)
 
     def _without_made_up(self, committed: Sequence[bytes], whole: Sequence[bytes]) -> Iterator[tuple[bytes, ...]]:
-        """The witness without what was made up where fills were to end, as far as it is valid without."""
+        """The witness without the text that was made up to end its fills, as far as it stays valid."""
         texts = list(whole)
         for gap, head in enumerate(committed):
-            self.overruled.note(gap, head, texts[gap])  # the loop may have ended it
+            self.overruled.note(gap, head, texts[gap])  # the loop may have ended the fill
             for cut in self.overruled.cuts(gap, texts[gap]):
                 shorter = [*texts[:gap], cut, *texts[gap + 1 :]]
                 if self._gaps[gap].holds(cut) and not self.refusal(shorter, final=False):
@@ -130,7 +130,7 @@ class LastWord:
 
 
 def latest(view: GapView, seen: GapView) -> GapView:
-    """A gap as it was seen last with its marginals, if no token came since."""
+    """Return a gap as it was ``seen`` with its last probabilities, if no token came since; else ``view``."""
     return seen if (seen.done, seen.slots, seen.closed) == (view.done, view.slots, view.closed) else view
 
 
@@ -145,7 +145,7 @@ def is_open(view: GapView, eog: int) -> bool:
 
 
 def line_cuts(committed: Sequence[bytes], open_gaps: Sequence[bool]) -> Iterator[tuple[bytes, ...]]:
-    """The committed texts with their unfinished ones cut at ever earlier lines."""
+    """Yield the committed texts with the unfinished ones cut at ever earlier lines."""
     texts = list(committed)
     for _ in range(LINE_CUTS):
         for gap, unfinished in enumerate(open_gaps):

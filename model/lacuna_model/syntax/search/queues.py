@@ -1,4 +1,4 @@
-"""What is tried for a gap: its draft with all that is proposed, with the best of it, with only what is committed."""
+"""The candidates of a gap: its draft with all proposed tokens, with the best one, and with committed tokens only."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -33,15 +33,15 @@ class Queues:
         self._original = original
 
     def bare(self, view: GapView, gap: int, closer: Callable[[], Closer] | None = None) -> Candidates:
-        """Completions of what is committed, without anything of the model's draft; ``closer`` may make others."""
+        """Return completions of the committed tokens, without the model's draft; ``closer`` may make others."""
         queue = Candidates(view, self._gaps[gap] if closer is None else self._gaps[gap].closed_by(closer))
         queue.add_bare(lay_out(view, {}, self._vocabulary.eog_id))
         return queue
 
     def drafts(self, view: GapView, gap: int, own: Mapping[int, int], fill: Fill | None) -> Candidates:
-        """A gap's candidates, given its proposed tokens by slot (the best comes last) and the fill it has now.
+        """Return a gap's candidates, given its proposed tokens by slot (the best comes last) and the fill it has now.
 
-        Where that fill holds all that is committed, another one with nothing that is proposed would be no better.
+        If that fill holds all committed tokens, no candidate without proposed tokens is added: it would be no better.
         """
         queue = Candidates(view, self._gaps[gap], fill)
         best = dict(list(own.items())[-1:])
@@ -63,21 +63,21 @@ class Queues:
         *,
         base: float,
     ) -> None:
-        """Queues the draft of a gap with some proposed tokens, and its fill with them in their places."""
+        """Queue the draft of a gap with some proposed tokens, and its fill with them in their places."""
         eog = self._vocabulary.eog_id
         draft = lay_out(view, overlay, eog)
         if draft is None:
             return
         queue.add(draft, base=base)
         if fill is not None and not draft.closed and not fill.closing:
-            fixed = {**fixed_in_block(view, eog), **overlay}  # which that fill need not hold yet
+            fixed = {**fixed_in_block(view, eog), **overlay}  # the fill need not hold them yet
             queue.add_fill(overlaid(fill.tokens, view, fixed, eog), base=base + COST_OVERLAID)
         if draft.kept == 0 and self._original[gap]:
             original = self._gaps[gap].prefix + self._original[gap]
             queue.add_fill(self._vocabulary.encode(original), base=base + COST_ORIGINAL)
 
     def _add_alternatives(self, queue: Candidates, view: GapView, gap: int, fill: Fill) -> None:
-        """Queues the model's next best tokens for the first open slot, those that the parser could read there."""
+        """Queue the model's next best tokens for the first open slot, if the parser could read them there."""
         eog, done = self._vocabulary.eog_id, len(view.done)
         slot = next((slot for slot, token in enumerate(view.slots) if token is None), None)
         if slot is None or done + slot > len(fill.tokens) or self._document is None:
@@ -92,7 +92,7 @@ class Queues:
     def _add_next(
         self, queue: Candidates, view: GapView, fill: Fill, tokens: Iterator[int], slot: int, *, base: float
     ) -> None:
-        """Queues the draft with the next of some tokens for a slot, and later those behind it."""
+        """Queue the draft with the next of some tokens in a slot, and later those with the tokens after it."""
         token = next(tokens, None)
         if token is None:
             return

@@ -1,9 +1,9 @@
 """Ends that a model wanted and the file did not allow.
 
-Where a fill stops short of a valid file, what it lacks is put behind it. Closers are as good as written by the model;
-names are made up, and nobody wants to read those: the fill had better end before them, in its last line or in front of
-that. A model that goes on as if its text were all there is (``x))``, where the brackets stand behind the gap already)
-lacks openers: the fill ends in front of the closer that is one too many.
+Where a fill stops too early for a valid file, the missing text is appended. Appended closers are as good as the model's
+own, but appended names are made up: the fill should rather end before them, in its last line or earlier. A model may
+also continue as if there were no suffix (``x))``, where the suffix has the brackets already). Then openers are missing,
+and the fill should end before the surplus closer.
 """
 
 import re
@@ -18,19 +18,19 @@ OPENER = re.compile(rb"[(\[{]")
 CLOSER = re.compile(rb"[ \t]*([)\]}])")
 TOKEN = re.compile(rb"\w+|[^\w\s]")
 NEWLINE = re.compile(rb"\r?\n")
-MOST_CUTS = 16  # in a line, and as many ends of lines
+MOST_CUTS = 16  # in a line, and as many at line ends
 
 
 def made_up(head: bytes, whole: bytes, what: re.Pattern[bytes] = NAME) -> bytes:
-    """What of a fill ends with the first name put behind the ``head`` that the model wrote; "" where there is none."""
+    """Return the part of a fill up to the first name after ``head``, which the model wrote; "" for none."""
     found = what.search(whole, len(head)) if whole.startswith(head) else None
     return whole[: found.end()] if found is not None else b""
 
 
 class RefusedEnds:
-    """For each gap the first end that was overruled: the fill up to it, and that with what was first made up behind it.
+    """For each gap the first end that was overruled: the fill up to it, and with its first made-up text.
 
-    ``after`` has the text behind every gap; of a language without ``lexicon`` nothing is known of brackets.
+    ``after`` holds the suffix of every gap. Without a ``lexicon`` nothing is known of the language's brackets.
     """
 
     def __init__(self, after: Sequence[bytes], lexicon: Lexicon | None) -> None:
@@ -39,15 +39,15 @@ class RefusedEnds:
         self._ends: dict[int, tuple[bytes, bytes]] = {}
 
     def note(self, gap: int, head: bytes, whole: bytes) -> None:
-        """The model would end a gap behind ``head``, of which ``whole`` is to be made."""
+        """Note that the model would end a gap after ``head``, which was completed to ``whole``."""
         enclosed = CLOSER.match(self._behind[gap]) is not None
         if named := made_up(head, whole) or (enclosed and made_up(head, whole, OPENER)):
             self._ends.setdefault(gap, (head, named))
 
     def cuts(self, gap: int, fill: bytes) -> Iterator[bytes]:
-        """What a fill with something made up in it may be cut to, longest first; nothing where it has nothing such.
+        """Yield shorter texts for a fill that holds made-up text, longest first; nothing for other fills.
 
-        Its last line is ended once, here or in the text behind the gap.
+        The last line is ended once, either in the fill or in the suffix.
         """
         head, named = self._ends.get(gap, (b"", b""))
         if not named or not fill.startswith(named):
@@ -59,7 +59,7 @@ class RefusedEnds:
         yield from (head[:end] for end in [*reversed(lines), 0][:MOST_CUTS])
 
     def _in_line(self, gap: int, head: bytes, start: int) -> Iterator[bytes]:
-        """Cuts in the last line: in front of the closer that is behind it, or anywhere, with the closers due there."""
+        """Cuts in the last line: before the closer that the suffix repeats, or after any token, closed where needed."""
         if closer := CLOSER.match(self._behind[gap]):
             ends = (place for place in range(len(head) - 1, start - 1, -1) if head[place : place + 1] == closer[1])
             yield from (head[:end] for end in ends)
@@ -71,6 +71,6 @@ class RefusedEnds:
                 yield cut + closers
 
     def _closers(self, text: bytes) -> bytes:
-        """What closes the brackets that a text leaves open."""
+        """The closers of the brackets that a text leaves open."""
         due = scan(text, self._lexicon).closers if self._lexicon is not None else ()
         return b"".join(reversed(due)) if all(len(closer) == 1 for closer in due) else b""

@@ -1,7 +1,6 @@
-"""Renewal: another fill of one gap beside a witness's other fills, so that it holds more of what the model has written.
+"""Renewal: another fill of one gap beside a witness's other fills, which holds more of the model's tokens.
 
-What was in vain is not tried again. What the model may well propose next, and would have to wait for, is looked for
-beforehand.
+Searches that failed are not repeated. Tokens that the model will probably propose next are searched for in advance.
 """
 
 from collections.abc import Hashable, Sequence
@@ -13,28 +12,28 @@ from lacuna_model.syntax.search.beam import Effort, joint_search
 from lacuna_model.syntax.search.search import Search
 from lacuna_model.syntax.search.verified import Verified
 
-RENEW_VERIFIES = 8  # with 6 the model lost the name of a loop in two of 150 lines
+RENEW_VERIFIES = 8  # with 6, two of 150 lines lost a name
 RENEW_SECONDS = 0.004
-LIKELY = 2  # of 84 ends that came, the pass before had 84 among its two best tokens
+LIKELY = 2  # all of 84 ends were among the two best tokens of the pass before
 
 Witness = list[Fill]
 
 
 class Renewal:
-    """Looks for other fills of one gap."""
+    """Searches for other fills of one gap."""
 
     def __init__(self, search: Search, judge: Verified, clock: Clock, eog_id: int) -> None:
         self._search, self._judge, self._clock = search, judge, clock
         self._eog_id = eog_id
         self._tried: set[Hashable] = set()  # searches that found nothing
-        self._vain: set[Hashable] = set()  # commits that a search found no fill with
+        self._vain: set[Hashable] = set()  # commits for which a search found no fill
         self._expected: dict[int, tuple[Hashable, Witness, Witness]] = {}
 
     def find(self, gaps: Sequence[GapView], own: Sequence[Commit], gap: int, witness: Witness) -> Witness:
-        """The witness with another fill of a gap, if there is one, that is best with its ``own`` commits.
+        """Return the witness with another fill of a gap that fits its ``own`` commits best, or the witness itself.
 
-        Nothing is tried again where only the other gaps have changed, or what the model has for the open slots: of 157
-        such searches a third time none found what was proposed.
+        A failed search is not repeated if only the other gaps have changed, or the model's candidates: of 157 such
+        searches none succeeded.
         """
         view = gaps[gap]
         wanted = gap, view.done, view.slots, tuple(own)
@@ -55,10 +54,10 @@ class Renewal:
         return whole or witness
 
     def expect(self, gaps: Sequence[GapView], gap: int, witness: Witness) -> Witness:
-        """Looks for what ``find`` may be asked for next: that a gap ends, or the last token of its block.
+        """Search in advance for what ``find`` may be asked next: the end of a gap, or the last token of its block.
 
-        It is kept until that is proposed. Were it the witness at once, fewer tokens would agree with that; but where
-        the witness lacks what is committed, it is, and is returned.
+        The result is kept until that is proposed. It does not replace the witness, since fewer tokens would agree with
+        it, unless the witness lacks committed tokens. Returns the witness to use.
         """
         own = self._likely(gaps[gap], gap)
         if own is None or agrees(witness[gap].tokens, own, gaps[gap], self._eog_id):
@@ -70,7 +69,7 @@ class Renewal:
         return witness
 
     def _likely(self, view: GapView, gap: int) -> Commit | None:
-        """What may well be proposed next for the first open slot, if it is one that waits for a search."""
+        """The commit that may be proposed next for the first open slot, if it would wait for a search."""
         slot = view.slots.index(None) if None in view.slots else len(view.ids)
         likely = view.ids[slot, :LIKELY].tolist() if slot < len(view.ids) else []
         if self._eog_id in likely:
@@ -78,7 +77,7 @@ class Renewal:
         return Commit(gap, slot, likely[0]) if likely and view.slots.count(None) == 1 else None
 
     def bare(self, gaps: Sequence[GapView], gap: int, witness: Witness) -> Witness | None:
-        """The witness with a fill of a gap that has nothing of the model's draft, if there is one."""
+        """Return the witness with a fill of a gap that has nothing of the model's draft; None for none."""
         return self._searched(gaps, (), gap, witness, bare=True)
 
     def _searched(

@@ -1,4 +1,4 @@
-"""Searches for fills of all gaps that are valid together, from a glance at the drafts to all that the grammar knows."""
+"""Searches for fills of all gaps that are valid together, from a look at the drafts to a full search of the grammar."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -14,7 +14,7 @@ from lacuna_model.syntax.search.queues import Queues
 from lacuna_model.syntax.search.verified import Verified
 from lacuna_model.syntax.text.minimal_completions import Closer
 
-# How often a first witness is looked for, each time further, and how often of these without anything of the model's.
+# How often a first witness is searched for, further each time, and how often of these without the model's tokens.
 ATTEMPTS = 4
 BARE_ATTEMPTS = 2
 LAST_VERIFIES = 400
@@ -22,7 +22,7 @@ LAST_SECONDS = 0.3
 
 
 class Search:
-    """Looks for fills of a document's gaps, with the candidates of each gap and the verdicts that are known."""
+    """Searches for fills of a document's gaps, with the candidates of each gap and the known verdicts."""
 
     def __init__(self, document: Document | None, judge: Verified, queues: Queues, clock: Clock) -> None:
         self._document = document
@@ -30,7 +30,7 @@ class Search:
         self._queues = queues
         self._clock = clock
         self._left_off: dict[tuple[Window, bool], InTurn] = {}
-        self._searched: Sequence[tuple[object, object]] = ()  # what was committed when the grammar was searched last
+        self._searched: Sequence[tuple[object, object]] = ()  # the tokens that were committed at the last hard search
 
     def candidates(
         self,
@@ -41,7 +41,7 @@ class Search:
         known: Fill | None,
         bare: bool = False,
     ) -> Candidates:
-        """A gap's candidates, given what is proposed and the fill that was valid before; ``bare`` without a draft."""
+        """Return a gap's candidates, given the proposal and the fill ``known`` so far; ``bare`` without a draft."""
         if bare:
             return self._queues.bare(gaps[gap], gap)
         own = {commit.slot: commit.token for commit in reversed(proposal) if commit.gap == gap}
@@ -57,7 +57,7 @@ class Search:
         known: Sequence[Fill] | None = None,
         bare: bool = False,
     ) -> Found:
-        """Fills for all gaps that hold nothing, beside what the others hold."""
+        """Search for fills of all gaps that hold none, beside the fills of the others."""
         queues = {
             gap: self.candidates(gaps, proposal, gap, known=known[gap] if known else None, bare=bare)
             for gap, fill in enumerate(held)
@@ -66,9 +66,9 @@ class Search:
         return joint_search(queues, held, self._judge, effort)
 
     def hard(self, gaps: Sequence[GapView], held: list[Fill | None]) -> None:
-        """Fills what holds nothing gap after gap, without a draft: by guesses, then in the whole document by grammar.
+        """Fill the gaps that hold nothing, one after another, without a draft; put the fills into ``held``.
 
-        Where time ran out before, this goes on there.
+        Guesses come first, then the grammar, in the whole document. A search that ran out of time is continued.
         """
 
         def queue(gap: int, closer: Callable[[], Closer] | None) -> Candidates:
@@ -87,7 +87,7 @@ class Search:
     def exhaustive(
         self, gaps: Sequence[GapView], *, hard: bool, drafts_only: bool = False
     ) -> Iterator[tuple[bytes, ...]]:
-        """All that a long search finds, without the drafts at first; ``hard`` where that was not tried before."""
+        """Yield all fills that a long search finds, first without drafts; ``hard`` if that was not tried before."""
         for bare in (False,) if drafts_only else (True, False):
             effort = Effort(LAST_VERIFIES // 2 * len(gaps), LAST_SECONDS / 2 * len(gaps), self._clock)
             yield from self._all(gaps, effort, bare=bare, hard=hard and bare)

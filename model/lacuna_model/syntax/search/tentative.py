@@ -1,8 +1,8 @@
-"""Tentative commits: tokens that go ahead of the witness, since no complete fill that begins with them is found yet.
+"""Tentative commits: tokens committed ahead of the witness, before a complete fill that begins with them is found.
 
-In the middle of a construct (``a ? b`` without its colon) a search finds no completion more often than a few tokens
-later. So some tokens may be committed without one as long as the grammar reads them behind what is there. Where no
-witness that holds them turns up they are masked again (remasking), and are not tried a second time.
+In the middle of a construct (``a ? b`` without its colon) a search fails more often than a few tokens later. So some
+tokens may be committed without a witness as long as the grammar can read them. If no witness that holds them is found,
+they are masked again (remasking) and not tried a second time.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,11 +15,11 @@ from lacuna_model.syntax.region.draft import Fill, changed
 from lacuna_model.syntax.region.gap_text import GapText
 
 MOST_AHEAD = 8
-MOST_FAILED = 4  # runs taken back in one gap, before it gets none longer than a token any more
+MOST_FAILED = 4  # runs taken back in one gap; after that, its runs are at most one token long
 
 
 class Tentative:
-    """Which tokens of each gap may go ahead of the witness, and which have come to nothing."""
+    """Decides which tokens of each gap may be committed ahead of the witness, and remembers those that failed."""
 
     def __init__(self, gaps: Sequence[GapText], eog_id: int) -> None:
         self._gaps = gaps
@@ -27,9 +27,9 @@ class Tentative:
         self._failed: list[set[tuple[int, ...]]] = [set() for _ in gaps]
 
     def takes(self, commits: Iterable[Commit], view: GapView, witness: Fill) -> list[Commit]:
-        """Of commits of one gap, none of which its witness has, those that may be made all the same, as tentative ones.
+        """Return those of one gap's commits that may be made as tentative ones; the witness holds none of them.
 
-        The grammar is asked once for all of them, and for one after the other only where it does not read them.
+        The grammar is asked once for all of them, and for one after the other only where it cannot read them all.
         """
         committed, ahead = tuple(fill_tokens(view, self._eog_id)), list[Commit]()
         for commit in sorted(commits, key=attrgetter("slot")):
@@ -47,10 +47,10 @@ class Tentative:
         return self._gaps[gap].reads(tokens) is True
 
     def _may_follow(self, commit: Commit, view: GapView, witness: Fill) -> bool:
-        """Whether a token may be committed that the witness of its gap does not have, were it only read.
+        """Whether a token that the witness does not hold may be committed, provided that the grammar can read it.
 
-        It is the first open slot's, and not the block's last: what is finished cannot be taken back. Behind the lines
-        that the region takes no token completes what was begun in them.
+        It must be for the first open slot and not the last of the block: a finished block cannot be taken back. After
+        the lines that the region takes, no token completes a construct that was begun in them.
         """
         failed, committed = self._failed[commit.gap], fill_tokens(view, self._eog_id)
         if commit.token == self._eog_id or len(view.done) + commit.slot != len(committed):
@@ -61,18 +61,18 @@ class Tentative:
         return not self._gaps[commit.gap].leaves(tokens)
 
     def goes_on(self, gap: int, view: GapView, witness: Fill) -> bool:
-        """Whether one more token of a gap may go ahead of the witness."""
+        """Whether one more token of a gap may be committed ahead of the witness."""
         most = MOST_AHEAD if len(self._failed[gap]) < MOST_FAILED else 1
         slots = view.slots[: view.slots.index(self._eog_id)] if self._eog_id in view.slots else view.slots
         return slots.count(None) > 1 and len(self.run(view, witness)) < most
 
     def run(self, view: GapView, witness: Fill) -> range:
-        """The slots whose tokens are ahead of a gap's witness."""
+        """Return the slots whose tokens are ahead of a gap's witness."""
         committed = fill_tokens(view, self._eog_id)
         return range(self._first(committed, witness) - len(view.done), len(committed) - len(view.done))
 
     def take_back(self, gap: int, view: GapView, witness: Fill) -> Remask:
-        """Masks what went ahead of a gap's witness."""
+        """Return the remask of the tokens ahead of a gap's witness, and remember that they failed."""
         committed = tuple(fill_tokens(view, self._eog_id))
         first = self._first(committed, witness)
         self._failed[gap].add(committed[: first + 1])

@@ -1,4 +1,4 @@
-"""What can be told of a text without a parse: open brackets, strings, tags, columns, and how to close them.
+"""Text analysis without a parse: open brackets, strings, tags and columns, and texts that close them.
 
-It may import ``languages`` and ``core``.
+The package may import ``languages`` and ``core``.
 """

@@ -1,4 +1,4 @@
-"""Anchors of YAML: an alias is the name of one that stands above it, which no grammar tells."""
+"""Anchors of YAML: an alias has to name an anchor above it, which no grammar checks."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ class Anchors:
         self._before = before
 
     def completions(self, fill: bytes, others: Completions) -> Iterator[bytes]:
-        """The completions, and first the names that an alias at the end of a fill may have, nearest first."""
+        """Yield the names that complete an alias at the end of a fill, nearest first, then the ``others``."""
         text = self._before + fill
         half = ALIAS.search(text)
         for name in reversed(dict.fromkeys(ANCHOR.findall(text))) if half is not None else ():
@@ -26,5 +26,5 @@ class Anchors:
         yield from others(fill)
 
     def named(self, _fill: bytes, completion: bytes) -> bytes:
-        """The completion as it is."""
+        """Return the completion unchanged."""
         return completion

@@ -1,8 +1,8 @@
-"""Which brackets each gap must leave open so that all of them together balance.
+"""Which brackets each gap must leave open so that the whole document balances.
 
-With several gaps the brackets alone do not tell which gap closes what; the indentation of the lines behind each does.
-Every gap takes over what the text up to it leaves open and has to bring it to what the text behind it needs, whatever
-the others hold.
+With several gaps the brackets alone do not tell which gap closes which; the indentation of the lines after each gap
+does. Each gap starts with the brackets that its prefix leaves open and has to reach those that its suffix needs,
+whatever the other gaps hold.
 """
 
 import re
@@ -16,13 +16,13 @@ from lacuna_model.syntax.text.nesting import Target, nest
 from lacuna_model.syntax.text.scan import FAR, TOP_LEVEL, Scan, scan, scan_brackets
 from lacuna_model.syntax.text.suffix_text import RightSide, right_side
 
-# Read token by token; what lies further away is read for its brackets alone.
+# Bytes that are scanned token by token; in text further away only brackets are counted.
 WINDOW = 6000
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What a gap stands between: the text in front of it and that one's scan, what follows, and what it leaves open."""
+    """The surroundings of a gap: its prefix and the prefix's scan, its suffix, and the brackets that it leaves open."""
 
     text: bytes
     left: Scan
@@ -31,7 +31,7 @@ class Sides:
 
 
 class Balance:
-    """The sides of all gaps of a document, found from the first gap on as they are asked for."""
+    """The sides of all gaps of a document, computed on demand from the first gap on."""
 
     def __init__(self, text: bytes, gaps: Sequence[tuple[int, int]], lexicon: Lexicon) -> None:
         self._text = text
@@ -52,7 +52,7 @@ class Balance:
 
     @cached_property
     def _rights(self) -> list[RightSide]:
-        """The texts behind all gaps."""
+        """The texts after each gap, up to the next gap."""
         found: list[RightSide] = []
         since, until = 0, [start for start, _ in self._gaps[1:]] + [len(self._text)]
         for (start, end), stop in zip(self._gaps, until, strict=True):
@@ -64,11 +64,11 @@ class Balance:
 
     @cached_property
     def _nesting(self) -> Sequence[Target]:
-        """What each gap leaves open, where blocks are brackets and all gaps have to share them."""
+        """The brackets that each gap leaves open where blocks are brackets, so that all gaps share them."""
         return nest(scan_left(self._text[: self._gaps[0][0]], self._lexicon), self._rights)
 
     def filled(self, first: int, fills: Sequence[bytes]) -> "Balance":
-        """The same text with the gaps from the ``first`` on filled, which are gaps no longer."""
+        """The same text with gaps filled from the ``first`` one on; these are no gaps any more."""
         text, gaps = self._text, list(self._gaps)
         for fill in fills:
             start, end = gaps.pop(first)
@@ -83,21 +83,21 @@ class Balance:
 
 
 def open_behind(left: Scan, right: RightSide) -> Target:
-    """The brackets that a gap between these sides leaves open, outermost first: the likeliest of all ways."""
+    """The brackets that a gap between these sides leaves open, outermost first: the likeliest way."""
     return nest(left, [right])[0]
 
 
 def scan_left(text: bytes, lexicon: Lexicon, before: Sides | None = None) -> Scan:
-    """The state at a gap: a scan of the text in front of it, which begins behind the gap ``before`` this one.
+    """The state at a gap: a scan of the text between the previous gap (``before``) and this one.
 
-    What that one lacks must not be taken for an open string here.
+    The text may begin in the string or comment that the previous gap leaves open.
     """
     quote = before.right.inside if before else b""
     literals = find_literals(text, lexicon, quote)
     start = Scan(stack=before.target.stack, inside=quote, whole=before.left.whole) if before else Scan(fresh=True)
     near = max(len(text) - WINDOW, 0)
     begin = _last_statement(text, near, literals) if lexicon.columns else _line_outside(text, near, literals)
-    if begin and lexicon.columns:  # columns close every block before the next top-level statement
+    if begin and lexicon.columns:  # the next top-level statement closes every block
         start = Scan(fresh=True)
     elif begin:
         first = _line_outside(text, max(begin - FAR, 0), literals)

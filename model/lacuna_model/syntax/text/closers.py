@@ -1,4 +1,4 @@
-"""What is open at a line and may be closed behind it: brackets of blocks, and ``#if``."""
+"""Brackets of blocks and ``#if`` that are open at a line, and the texts that close them after it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ BEFORE_VALUES = frozenset({b"=", b"(", b",", b"[", b"return", b":=", b"=>", b":"
 
 
 class Line(NamedTuple):
-    """The line with the gap: the text above it, what of it is in front of the gap and behind, and all below it."""
+    """The line with the gap: the text above, the parts of the line before and after the gap, and the text below."""
 
     above: bytes
     head: bytes
@@ -25,7 +25,7 @@ class Line(NamedTuple):
 
 
 def count_open(text: bytes) -> tuple[int, int]:
-    """How many ``#if`` are open at the end of a text, and how many ends in it have no beginning."""
+    """The number of ``#if`` that are open at the end of a text, and of its ``#endif`` without an ``#if``."""
     opened = lacking = 0
     for match in CONDITIONAL.finditer(text):
         if match.group(1) == b"if":
@@ -45,7 +45,7 @@ def line_of(text: bytes, start: int, end: int) -> Line:
 
 
 def brackets_open(line: Line, lexicon: Lexicon) -> tuple[Sequence[Bracket], bytes]:
-    """The brackets that are open around a line and never closed, and what ends the ``#if`` that are."""
+    """The brackets around a line that are never closed, and the ``#endif`` lines for its unclosed ``#if``."""
     text, place = line.above + line.head + line.tail + line.below, len(line.above) + len(line.head)
     opened, due = 0, 0
     if lexicon.conditionals:
@@ -56,7 +56,7 @@ def brackets_open(line: Line, lexicon: Lexicon) -> tuple[Sequence[Bracket], byte
 
 
 def ways(brackets: Sequence[Bracket], conditionals: bytes, lexicon: Lexicon) -> Iterator[list[bytes]]:
-    """The closers, with what may have to stand behind each, likeliest first."""
+    """Lists of the closers, innermost first, each with a possible end of its statement; the likeliest list first."""
     inwards = list(reversed(brackets))
     ends = [_ends(bracket, outer, lexicon) for bracket, outer in zip_longest(inwards, inwards[1:])]
     ways = sorted(product(*(range(len(own)) for own in ends)), key=sum)
@@ -71,7 +71,7 @@ def ways(brackets: Sequence[Bracket], conditionals: bytes, lexicon: Lexicon) -> 
 
 
 def _ends(bracket: Bracket, outer: Bracket | None, lexicon: Lexicon) -> list[bytes]:
-    """What may stand behind a closer, likeliest first: nothing, the end of a statement or the body of a header."""
+    """Texts that may follow a closer, likeliest first: nothing, the end of a statement or the body of a header."""
     first, before = bracket.words
     if bracket.closer == b"}":
         ends_statement = before in BEFORE_VALUES or first in DECLARATIONS

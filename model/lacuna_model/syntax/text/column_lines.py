@@ -1,6 +1,6 @@
-"""Completions on lines of their own, where blocks are columns: the statement ends, and the next one leads over.
+"""Completions that end the statement and begin another one on a new line, where blocks are columns.
 
-The grammar's tables say little of columns. Which blocks the text behind a gap needs its columns and words tell.
+The grammar's tables hold little about columns. The columns and words of the suffix tell which blocks it needs.
 """
 
 import re
@@ -19,14 +19,17 @@ DEFINITION = Needs(b"def x():", b"def x():")
 
 
 class ColumnLines:
-    """The ways from the beginning of a gap's fill over line breaks to the text behind the gap, each with its rank."""
+    """Completions from the beginning of a gap's fill over line breaks to the suffix, each with its rank."""
 
     def __init__(self, sides: Sides, operands: Operands) -> None:
         self._sides, self._right, self._lexicon = sides, sides.right, sides.right.lexicon
         self._operands = operands
 
     def over(self, state: Scan, fill: bytes, further: int) -> Iterator[tuple[float, bytes]]:
-        """Completions that end the statement and begin another one; ``further`` brackets are closed and opened anew."""
+        """Yield (rank, completion): each ends the statement and begins another one.
+
+        ``further`` more open brackets are closed, and opened again in the new statement.
+        """
         right, operands = self._right, self._operands
         if right.blank and not right.coming and not right.unmatched:
             return
@@ -40,7 +43,7 @@ class ColumnLines:
             self._leads(state, fill, bare=right.blank and not opened and not right.inside)
         ):
             if closers and b"\n" not in lead and not end:
-                continue  # the line is not empty any more
+                continue  # the closers make the line non-empty
             finishing = operands.choices(state, fill) if end or lead.strip(b" \t") else [b""]
             for rank, operand in enumerate(finishing):
                 for head_rank, margin, head in heads:
@@ -49,18 +52,18 @@ class ColumnLines:
                     yield lead_rank + rank + head_rank, text
 
     def _kept(self, state: Scan) -> int:
-        """How many open brackets the text behind needs open around a new statement, which stands in none of these."""
+        """The number of brackets that stay open around a new statement, none of them a parenthesis."""
         kept = shared(state.stack, self._sides.target.stack)
         while kept and state.stack[kept - 1].closer in (b")", b"]"):
             kept -= 1
         return kept
 
     def _leads(self, state: Scan, fill: bytes, *, bare: bool) -> Iterator[tuple[bytes, bytes]]:
-        """Ends of the statement, each with the line breaks, headers and indentation that the coming lines need.
+        """Yield ends of the statement, each with the line breaks, headers and indentation that the suffix's lines need.
 
-        They are ``bare`` where nothing more is to come in the line: that the last of them indents is not needed then.
+        They are ``bare`` if nothing more comes in the line, so that its indentation is not needed.
         """
-        # a decorator that ends here has something to decorate
+        # a decorator that ends here needs a definition after it
         lead = partial(self._lead, bare=bare, needs=DEFINITION if state.head.startswith(b"@") else None)
         body, unit = self._lexicon.body if state.header_open else b"", self._operands.unit
         text = self._operands.in_front(fill, REACH)
@@ -81,10 +84,10 @@ class ColumnLines:
             yield params + b":", lead([*opened, Line(child, b"")], floor=floor)
             yield params + body, lead(opened)
         else:
-            if state.last == b":" and not state.stack:  # the header is whole: its block follows behind the gap
+            if state.last == b":" and not state.stack:  # the header is complete: its block follows the gap
                 yield b"", lead([*opened, Line(child, b"")], floor=floor)
             yield b"", lead(opened)
-        if self._right.coming:  # what is open there may be of the wrong kind
+        if self._right.coming:  # a block that is open there may be of the wrong kind
             outer = [line for line in opened if line.column < self._right.coming[0].column]
             yield body, lead(outer or opened[:1])
         yield body, self._operands.newline + self._operands.mark * opened[-1].column
@@ -92,9 +95,9 @@ class ColumnLines:
     def _lead(
         self, opened: Sequence[Line], *, written: int = -1, floor: int = 0, needs: Needs | None = None, bare: bool
     ) -> bytes:
-        """The lines that lead to the text behind the gap, or to what is written in front of it.
+        """The lines between the open blocks and the suffix, or the text written before it.
 
-        ``written`` is how many spaces an empty current line has.
+        ``written`` is the number of spaces on an empty current line, ``floor`` the least column of the new statement.
         """
         right, operands = self._right, self._operands
         layout = lay_lines(
@@ -105,7 +108,7 @@ class ColumnLines:
         if first >= written >= 0:
             lead = lead.removeprefix(operands.newline)[written:]
         if bare and layout.lines and right.coming and right.coming[0].column <= layout.lines[-1][0]:
-            return lead + self._lexicon.statement  # the block of the last header would else be empty
+            return lead + self._lexicon.statement  # otherwise the block of the last header would be empty
         if bare and b"\n" in lead:
             return lead[: lead.rfind(b"\n")].removesuffix(b"\r")
         return lead
@@ -131,7 +134,7 @@ def _heads(right: RightSide, closers: Sequence[bytes]) -> list[bytes]:
 
 
 def _header_heads(rest: bytes, opening: bytes, operand: bytes) -> list[bytes]:
-    """Compound headers that end as this line does."""
+    """Beginnings of a header that the rest of the line may complete, likeliest first."""
     word = rest.lstrip()
     if word.startswith(b":"):
         return [b"if " + operand, b"else", b"try"]

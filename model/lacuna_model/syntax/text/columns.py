@@ -1,4 +1,4 @@
-"""Blocks that are columns: which lines must be written so that the text behind a gap stands in open blocks."""
+"""Blocks that are columns: the lines that must be written so that the suffix of a gap is in open blocks."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ class Line(NamedTuple):
 def open_lines(text: bytes, unit: int) -> list[Line]:
     """The lines whose blocks are open at the end of a text, outermost first; the last is the current line.
 
-    A current line that is still empty stands where the block before it does.
+    An empty current line gets the column of the line before it, deeper by ``unit`` after a header.
     """
     lines = text[-REACH:].split(b"\n")
     found = [_line(lines[-1])]
@@ -45,7 +45,7 @@ def open_lines(text: bytes, unit: int) -> list[Line]:
 
 
 def coming_lines(text: bytes) -> list[Line]:
-    """The lines behind the first one that each stand further left than all before, innermost first."""
+    """The lines after the first that are each indented less than all before, innermost first."""
     found: list[Line] = []
     for raw in text[:REACH].split(b"\n")[1:]:
         line = _line(raw)
@@ -71,14 +71,14 @@ class Layout(NamedTuple):
 
 
 class Needs(NamedTuple):
-    """The headers that the coming lines need around them: of any block, and of one at the top level."""
+    """The headers that the coming lines need around them: for any block, and for one at the top level."""
 
     block: bytes = b"if x:"
     top_level: bytes = b"if x:"
 
 
 def needs(text: bytes) -> Needs:
-    """What the lines up to the next top-level statement may stand in, by the words that they hold."""
+    """The headers that the lines up to the next top-level statement need, judged by their words."""
     words = set(re.findall(rb"\b(?:continue|break|return|yield|await)\b", text))
     block = b"while x:" if words & {b"continue", b"break"} else b"if x:"
     if words & {b"return", b"yield", b"await"}:
@@ -95,10 +95,10 @@ def lay_lines(
     floor: int = 0,
     needs: Needs = Needs(),  # noqa: B008 (a constant)
 ) -> Layout:
-    """The lines that lead from open blocks to a statement behind which the coming lines can follow.
+    """The lines between open blocks and a statement that the coming lines can follow.
 
-    ``header`` says that this statement is itself the header of the block that comes, ``floor`` how deep it must
-    stand at least.
+    ``header`` says that this statement is itself the header of the coming block. ``floor`` is the statement's least
+    column, ``unit`` the width of an indentation.
     """
     column = max(_statement_column(opened, coming, header=header, unit=unit), floor)
     columns = [line.column for line in opened]
@@ -141,7 +141,7 @@ def _statement_column(opened: Sequence[Line], coming: Sequence[Line], *, header:
 
 
 def _in_function(heads: Mapping[int, bytes], column: int) -> bool:
-    """Whether a line of this column stands in a function, or may do, given the heads of the open blocks."""
+    """Whether a line of this column is in a function, or may be, given the heads of the open blocks."""
     scopes = [word for place, word in sorted(heads.items()) if place < column and word in (b"class", b"def", b"async")]
     return column > 0 and scopes[-1:] != [b"class"]
 

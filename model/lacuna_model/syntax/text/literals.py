@@ -1,4 +1,4 @@
-"""Strings and comments: where those that span lines lie, and which one a text begins or ends in."""
+"""Strings and comments: the positions of those that span lines, and the one in which a text begins or ends."""
 
 import re
 from bisect import bisect_right
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from lacuna_model.languages.language import Lexicon
 from lacuna_model.syntax.text.scan import MULTILINE_QUOTES, literal_pattern, scan, string_end
 
-# A line of code, as prose seldom has it, and the shares of such lines that prose has at most and code at least.
+# A line of code that is rare in prose. PROSE and CODE bound the shares of such lines (``_code_share``) that do not
+# decide between code and prose; two shares decide if they differ by CLEAR.
 STATEMENT = re.compile(
     rb"[ \t]*(?:[#)\]}]|[\w.\[\], ]+ [-+*/|&]?= |(?:return|import|raise|assert|yield|pass|break|continue|@)\b|[\w.]+\(|"
     rb"(?:if|for|while|try|else|elif|except|finally|with|def|class)\b.*:[ \t]*(?:#.*)?$|from \S+ import |"
@@ -19,7 +20,7 @@ WORDS = re.compile(rb"[\s*]*(?:[^\s;{}=]+ )*?[A-Za-z'`,-]+(?: [a-z'`,-]+){3}")
 DOCTEST = re.compile(rb"[ \t]*(?:>>> |\.\.\. |:\w+[ :])")
 PROSE, CODE = 0.0, 0.4
 CLEAR = 0.2
-REACH = 6000  # how far behind a gap the end of a comment may lie
+REACH = 6000  # bytes after a gap in which a comment's closer is searched
 
 ESCAPED = re.compile(rb"(?<!\\)(?:\\\\)+\Z")
 HALF_NUMBER = re.compile(rb"\b0[xXbBoO]\Z")
@@ -33,13 +34,13 @@ class Literals:
     inside: bytes
 
     def hold(self, place: int) -> bool:
-        """Whether a place is in one of them."""
+        """Whether a position is inside one of them."""
         index = bisect_right(self.spans, (place, place)) - 1
         return index >= 0 and self.spans[index][0] < place < self.spans[index][1]
 
 
 def find_literals(text: bytes, lexicon: Lexicon, inside: bytes = b"") -> Literals:
-    """Literals of a text that starts ``inside`` one; between them the search runs at the speed of ``re``."""
+    """Return the literals of a text that starts ``inside`` one, given by its closer."""
     pattern, closers = literal_pattern(lexicon)
     end = string_end(text, inside) if inside else 0
     if end is None:
@@ -70,7 +71,7 @@ def open_comment(text: bytes, lexicon: Lexicon) -> bytes:
 
 
 def _find_closer(text: bytes, end: bytes, lexicon: Lexicon) -> int:
-    """Where a comment's closer stands first, in no string and in no regular expression; -1 for none within reach."""
+    """The first position of a comment's closer in no string or regular expression; -1 for none within reach."""
     pattern = literal_pattern(lexicon)[0]
     place = text.find(end, 0, REACH)
     while place >= 0:
@@ -83,7 +84,7 @@ def _find_closer(text: bytes, end: bytes, lexicon: Lexicon) -> int:
 
 
 def open_quote(text: bytes, lexicon: Lexicon) -> bytes:
-    """The quote of a string that a text begins in: its line, or the whole text, has one quote too many."""
+    """The quote of a string that a text begins in: its first line, or the whole text, has one quote too many."""
     for quote in lexicon.quotes:
         if len(quote) == 3 and text.count(quote) % 2 and find_literals(text, lexicon).inside == quote:
             return quote
@@ -97,12 +98,12 @@ def open_quote(text: bytes, lexicon: Lexicon) -> bytes:
 
 
 def carried_quote(piece: bytes, before: bytes, lexicon: Lexicon) -> bytes:
-    """The string or comment that a text between two gaps begins in, ``before`` being what the first gap begins in.
+    """The closer of the string or comment that a text between two gaps begins in.
 
-    The gaps may have taken quotes with them: an even number of them in the text says that it begins outside, an odd
-    number that one of its ends is inside. Which one that is, and what a text without a quote is, the lines tell: code
-    or prose. Where they do not, it is the beginning if the first gap begins inside too, or if nothing stands behind
-    the first quote.
+    ``before`` is the closer of the one that the first gap begins in. The gaps may have removed quotes. An even number
+    of quotes in the text means that it begins outside, an odd number that it begins or ends inside. Whether the lines
+    read like code or prose decides which, also for a text without quotes. If they do not decide, the text begins inside
+    if the first gap does, or if a line end or closing mark follows the first triple quote.
     """
     comment = open_comment(piece, lexicon) or _comment_around(piece, before, lexicon)
     if comment:
@@ -115,7 +116,7 @@ def carried_quote(piece: bytes, before: bytes, lexicon: Lexicon) -> bytes:
 
 
 def _comment_around(piece: bytes, before: bytes, lexicon: Lexicon) -> bytes:
-    """The closer of the comment that a text without any mark of one is the middle of, if it reads like that."""
+    """The closer of a comment if a text without comment marks reads like the middle of one; else ""."""
     lines = [line for line in piece.split(b"\n") if line.strip()]
     for begin, end in lexicon.block_comment:
         if begin in piece or end in piece or not lines:
@@ -131,7 +132,7 @@ def _comment_around(piece: bytes, before: bytes, lexicon: Lexicon) -> bytes:
 
 
 def _without_comments(text: bytes, lexicon: Lexicon) -> bytes:
-    """A text without its block comments, in which quotes mean nothing; the last of them may be open."""
+    """A text without its block comments, whose quotes mean nothing; the last of them may be open."""
     for begin, end in lexicon.block_comment:
         text = re.sub(re.escape(begin) + rb".*?(?:" + re.escape(end) + rb"|\Z)", b"", text, flags=re.DOTALL)
     return text
@@ -148,9 +149,9 @@ def _begins_inside(piece: bytes, quote: bytes, before: bytes) -> bool:
 
 
 def _begins_in_prose(piece: bytes, quote: bytes) -> bool | None:
-    """Whether a text between gaps begins inside a docstring, by its lines; None where these do not tell.
+    """Whether a text between gaps begins inside a docstring, judged by its lines; None if they do not decide.
 
-    Its first part, its third and so on are all code or all prose, and those between them the other.
+    The quotes split it into parts that are code and prose in turn.
     """
     if quote not in piece and any(len(other) == 3 and other in piece for other in MULTILINE_QUOTES):
         return False
@@ -164,10 +165,10 @@ def _begins_in_prose(piece: bytes, quote: bytes) -> bool | None:
 
 
 def finish_token(text: bytes, inside: bytes) -> bytes:
-    """What makes a token of the half of one that a text ends with; ``inside`` is the closer of an open string."""
+    """The bytes that complete an unfinished token at the end of a text; ``inside`` is the closer of an open string."""
     if inside and text.endswith(b"\\") and not ESCAPED.search(text):
         return b"n" + inside
-    if text.endswith(inside) and inside == b"'":  # a character, which must be one
+    if text.endswith(inside) and inside == b"'":  # a character literal must not be empty
         return b"x'"
     if not inside and text.endswith(b"/"):
         return b"**/"
@@ -175,7 +176,7 @@ def finish_token(text: bytes, inside: bytes) -> bytes:
 
 
 def _code_share(parts: Sequence[bytes]) -> float | None:
-    """The share of lines that read like statements less that of those that read like prose; None for less than two."""
+    """The share of lines that read like code minus the share that read like prose; None for less than two lines."""
     lines = [line for part in parts for line in part.split(b"\n") if line.strip()]
     code = sum(bool(STATEMENT.match(line)) or -bool(WORDS.match(line) or DOCTEST.match(line)) for line in lines)
     return code / len(lines) if len(lines) > 1 else None

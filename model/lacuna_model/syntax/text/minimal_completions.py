@@ -1,8 +1,8 @@
-"""Minimal completions: the shortest text that carries an unfinished fill over to what follows the gap.
+"""Minimal completions: the shortest texts between an unfinished fill and the suffix of its gap.
 
-Where a valid fill is known the grammar's own tables complete another one better (``repair``), and for a first one they
-are searched too (``junction``). These guesses come first, for they cost next to nothing and most often will do: they
-finish the operand, close what is open and open what the text behind the gap closes. They are verified elsewhere.
+They complete the operand, close the open brackets, and open those that the suffix closes. These guesses are tried
+first, since they cost next to nothing and are mostly enough. The searches in the grammar's tables
+(``completion.repair`` and ``completion.grammar_completions``) follow. All completions are verified elsewhere.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ OPENINGS = 6
 NEWLINE_RANK = 1.5
 WHOLE_LINES_RANK = 0.4
 ELEMENT_RANK = 1.3
-# To turn the rest of a line into a comment is right where it was one, and else the very last resort.
+# Turning the rest of a line into a comment is right if it was one, and otherwise the last resort.
 COMMENT_RANK = 8.0
 PROSE_BONUS = 7.5
 
@@ -33,9 +33,9 @@ Complete = Callable[..., Iterator[Ranked]]
 
 
 class Closer:
-    """Completions for one gap; what depends on the text around it alone is found once.
+    """Completions for one gap; the parts that depend only on the text around it are computed once.
 
-    ``ends_inside`` says that the text behind the gap begins in a string or a comment.
+    ``ends_inside`` is true if the suffix begins in a string or a comment.
     """
 
     def __init__(self, sides: Sides) -> None:
@@ -51,20 +51,20 @@ class Closer:
         self._scanned: dict[bytes, Scan] = {}
 
     def open_ends(self, fill: bytes) -> tuple[tuple[bytes, ...], bytes]:
-        """The closers of the brackets and of the string that are open behind the beginning of a fill."""
+        """The closers of the brackets, and of the string, that are open after the beginning of a fill."""
         state = self._scan(fill)
         return state.closers, state.inside
 
     def _scan(self, fill: bytes) -> Scan:
-        """The state behind the beginning of a fill, of which there are few, and each is asked for often."""
+        """The state after the beginning of a fill, cached because few beginnings are asked for often."""
         if fill not in self._scanned:
             self._scanned[fill] = scan(fill, self._lexicon, self._sides.left)
         return self._scanned[fill]
 
     def completions(self, fill: bytes) -> Iterator[bytes]:
-        """Texts to put behind the beginning of a fill, likeliest first, without duplicates.
+        """Yield texts to put after the beginning of a fill, likeliest first, without duplicates.
 
-        Step after step asks for those of the same beginnings: what was found is kept.
+        Every step asks for the same beginnings, so the completions are cached.
         """
         self._known[fill], found = tee(self._known.get(fill) or self._find(fill))
         return found
@@ -76,7 +76,7 @@ class Closer:
             yield character + text
 
     def _sources(self, state: Scan, fill: bytes) -> list[tuple[float, Source]]:
-        """Where completions come from, each with the least rank that it has, in the order of these."""
+        """The sources of completions, each with the least rank that it yields, in the order of these ranks."""
         sources: list[tuple[float, Source]] = [(0.0, lambda: [(0.0, b"")] if state.inside == b"\n" else [])]
         lines_rank = WHOLE_LINES_RANK if fill and self._whole_lines else NEWLINE_RANK
         for (end_rank, end), further in product(self._ends, range(2)):
@@ -88,17 +88,17 @@ class Closer:
         return sorted(sources, key=itemgetter(0))
 
     def _with_end(self, complete: Complete, end: bytes, rank: float, *given: Any) -> list[Ranked]:
-        """Completions with an end; behind the beginning of a comment the rest of the line is part of that."""
+        """Completions with an end; after the beginning of a comment the rest of the line is part of the comment."""
         return [(rank + own, text + end) for own, text in complete(self._below if end else self._sides, *given)]
 
     @cached_property
     def _below(self) -> Sides:
-        """The sides, were the rest of the line behind the gap not there."""
+        """The sides without the rest of the line after the gap."""
         below = self._right.below
         return replace(self._sides, right=below, target=open_behind(self._sides.left, below))
 
     def _in_line(self, sides: Sides, state: Scan, fill: bytes, further: int) -> Iterator[Ranked]:
-        """Completions that go on in the line behind the gap; ``further`` blocks are ended and begun anew."""
+        """Completions that continue in the line after the gap; ``further`` more blocks are closed and opened again."""
         inside = sides.right.inside
         if state.inside and inside and (state.inside == inside or len(inside) == 1):
             yield -1.0, b""
@@ -111,10 +111,9 @@ class Closer:
                 yield rank + end_rank + 0.5 * place, operand + state.inside + ending + opening
 
     def _endings(self, closers: bytes, *, ends_header: bool) -> dict[bytes, float]:
-        """Closers with what ends the statement, which may stand in front of the first block that ends as well.
+        """Closers with an end of the statement, which may also come before the first block that closes, by rank.
 
-        Each has its rank. The element of a list ends with a comma where the line does, or a comment that ends behind
-        the gap begins.
+        The element of a list ends with a comma if the gap ends its line or the suffix begins in a string or comment.
         """
         lexicon = self._lexicon
         if lexicon.columns:
@@ -130,7 +129,7 @@ class Closer:
         return ColumnLines(sides, self._operands).over(state, fill, further)
 
     def _closing(self, brackets: Sequence[Bracket]) -> bytes:
-        """What closes brackets, given outermost first, with what must follow where the block of a word ends."""
+        """The closers of brackets, given outermost first, each with the text that must follow the block of its word."""
         closers = []
         for bracket in reversed(brackets):
             closers.append(bracket.closer if len(bracket.closer) == 1 else b"\n" + bracket.closer)
@@ -140,15 +139,15 @@ class Closer:
 
 
 def kept_open(sides: Sides, state: Scan) -> int:
-    """How many of the brackets that are open behind the beginning of a fill the text behind the gap needs open."""
+    """The number of the brackets open after the beginning of a fill that the suffix needs open."""
     stack, kept = sides.target
-    # What was open in front of the gap and is not to stay so is no bracket that has to be opened.
+    # A bracket that was open before the gap and must be closed does not count as one that the gap opens.
     stale = state.stack[kept : kept + 1] == sides.left.stack[kept : kept + 1]
     return min(shared(state.stack, stack), kept if stale else len(stack))
 
 
 def _in_order(sources: Sequence[tuple[float, Source]]) -> Iterator[bytes]:
-    """The texts of all sources by rank; none is asked before its turn, since most often an early text will do."""
+    """The texts of all sources by rank; later sources are only asked if the early texts are not enough."""
     waiting: list[Ranked] = []
     for least, source in sources:
         ready = sum(rank < least for rank, _ in waiting)
@@ -158,7 +157,7 @@ def _in_order(sources: Sequence[tuple[float, Source]]) -> Iterator[bytes]:
 
 
 def unseen(texts: Iterable[bytes], seen: set[bytes]) -> Iterator[bytes]:
-    """Those texts that were not ``seen`` before, and are then."""
+    """Yield the texts that are not in ``seen``, and add them to it."""
     for text in texts:
         if text not in seen:
             seen.add(text)

@@ -1,8 +1,8 @@
-"""Which brackets all gaps of a document leave open, chosen together: a beam search over the stack of open brackets.
+"""Which brackets all gaps of a document leave open, chosen together by a beam search over the stack of open brackets.
 
-Gap after gap each way of closing some brackets and opening others is charged for what it writes and for the lines and
-closers behind it that do not fit. A bracket that only a later text closes costs little where it is opened in the right
-gap, and much where it has to be opened too late, deep in a block that the closer does not stand in.
+For each gap, every way to close some brackets and open others has a cost: for the brackets that it writes, and for
+lines and closers after it that do not fit. A bracket that only a later text closes costs little if the right gap opens
+it. It costs much if it must be opened too late, deep in a block that does not contain the closer.
 """
 
 import math
@@ -16,25 +16,25 @@ from lacuna_model.syntax.text.scan import UNKNOWN, Bracket, Scan
 from lacuna_model.syntax.text.suffix_text import RightSide
 
 COST_WRITTEN = 0.3  # a bracket that the gap would have to write
-COST_COLUMN = 1.0  # a bracket or a line that stands where it does not belong
-COST_TORN = 3.0  # a bracket that would stay without its other half
+COST_COLUMN = 1.0  # a bracket or a line in the wrong column
+COST_TORN = 3.0  # a bracket without its other half
 BEAM = 10
 MOST_WRITTEN = 7
 MOST_LASTING = 2
-MOST_LEVELS = 40  # further closers of one text are not looked at one by one
+MOST_LEVELS = 40  # closers of one text that are checked one by one
 
 Stack = tuple[Bracket, ...]
 
 
 class Target(NamedTuple):
-    """What a gap leaves open, outermost first, and how many of these brackets were open in front of it."""
+    """The brackets that a gap leaves open, outermost first, and how many of them were open before it."""
 
     stack: Stack = ()
     kept: int = 0
 
 
 class _Path(NamedTuple):
-    """What each gap so far leaves open, and the stack behind the text that follows the last of them."""
+    """The brackets that each gap so far leaves open, and the stack after the text that follows the last of them."""
 
     cost: float
     left_open: tuple[Target, ...]
@@ -42,7 +42,7 @@ class _Path(NamedTuple):
 
 
 class _Beam:
-    """The cheapest paths, one for each way in which brackets may be open behind it."""
+    """The cheapest paths, one for each way in which brackets may be open after it."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[tuple[bytes, ...], int], _Path] = {}
@@ -50,11 +50,11 @@ class _Beam:
 
     @property
     def worst(self) -> float:
-        """What costs more than this has no place."""
+        """The highest cost that still has a place in the beam."""
         return self._costs[BEAM - 1] if len(self._costs) >= BEAM else math.inf
 
     def add(self, path: _Path) -> None:
-        """Takes a path in, unless there is a cheaper one that ends like it."""
+        """Add a path, unless a cheaper one ends with the same open brackets."""
         if path.cost > self.worst:
             return
         key = (tuple([bracket.closer for bracket in path.stack]), path.stack[-1].column if path.stack else 0)
@@ -66,12 +66,12 @@ class _Beam:
             insort(self._costs, path.cost)
 
     def best(self) -> list[_Path]:
-        """The cheapest ones, in order."""
+        """The cheapest paths, in order."""
         return sorted(self._found.values(), key=lambda path: path.cost)[:BEAM]
 
 
 def nest(left: Scan, rights: Sequence[RightSide]) -> tuple[Target, ...]:
-    """The brackets that each gap leaves open; ``rights`` are the texts behind the gaps."""
+    """Return the brackets that each gap leaves open; ``rights`` are the texts after the gaps."""
     paths = [_Path(0.0, (), left.stack)]
     for index, right in enumerate(rights):
         lasting = _lasting(rights[index + 1 :])
@@ -79,7 +79,7 @@ def nest(left: Scan, rights: Sequence[RightSide]) -> tuple[Target, ...]:
         for path in paths:
             for written, cost, kept, new in _ways(path.stack, right, lasting):
                 if path.cost + COST_WRITTEN * written > found.worst:
-                    break  # all further ways write as much
+                    break  # all further ways write at least as many
                 if path.cost + cost > found.worst:
                     continue
                 stack = (*path.stack[:kept], *new)
@@ -91,7 +91,7 @@ def nest(left: Scan, rights: Sequence[RightSide]) -> tuple[Target, ...]:
 
 
 def _lasting(later: Sequence[RightSide]) -> list[tuple[bytes, ...]]:
-    """Brackets that a gap may open for the texts behind later ones to close, outermost first."""
+    """Brackets that a gap may open for later texts to close, outermost first."""
     closers = sorted({bracket.closer for right in later for bracket in right.unmatched})
     return [marks for count in range(MOST_LASTING + 1) for marks in product(closers, repeat=count)]
 
@@ -99,7 +99,7 @@ def _lasting(later: Sequence[RightSide]) -> list[tuple[bytes, ...]]:
 def _ways(
     stack: Stack, right: RightSide, lasting: Sequence[tuple[bytes, ...]]
 ) -> Iterator[tuple[int, float, int, Stack]]:
-    """(brackets written, cost, brackets kept, new ones), in the order of what is written."""
+    """Yield (brackets written, cost, brackets kept, new ones), in the order of the brackets written."""
     counts = _counts(len(stack), len(right.unmatched), tuple(map(len, lasting)))
     for closed, opened, index in counts:
         kept = len(stack) - closed
@@ -115,7 +115,7 @@ def _ways(
 
 
 def _least_column(block: Bracket) -> int:
-    """How far left a bracket may stand that is written within another."""
+    """The least column of a bracket that is written inside another."""
     if block.inner != UNKNOWN:
         return block.inner
     return block.column if block.due or block.column == UNKNOWN else block.column + 1
@@ -123,9 +123,9 @@ def _least_column(block: Bracket) -> int:
 
 @lru_cache(maxsize=256)
 def _counts(depth: int, lacking: int, lasting: tuple[int, ...]) -> list[tuple[int, int, int]]:
-    """How many to close, how many to open, and which lasting ones (by index), in the order of what is written.
+    """The numbers of brackets to close and to open, and the index of the lasting ones, by the number written.
 
-    More than a few are written only to close all that is open, or to open just what the text behind closes.
+    More than ``MOST_WRITTEN`` are closed only if all are closed, or opened only if the suffix closes just these.
     """
     ways = []
     for closed in {*range(min(depth, MOST_WRITTEN) + 1), depth}:
@@ -141,9 +141,9 @@ def _counts(depth: int, lacking: int, lasting: tuple[int, ...]) -> list[tuple[in
 
 
 def _behind(stack: Stack, right: RightSide, *, whole: bool, most: float) -> tuple[float, Stack]:
-    """How ill a text goes with the brackets open in front of it, and those open behind it.
+    """The cost of the brackets that are open before a text, and those that are open after it.
 
-    ``whole`` says that the stack holds all that is open.
+    ``whole`` means that the stack holds all open brackets. Beyond a cost of ``most`` the stack is not computed.
     """
     cost, rest = 0.0, list(stack)
     for place, level in enumerate(right.levels[: MOST_LEVELS + 1]):
@@ -166,7 +166,7 @@ def _behind(stack: Stack, right: RightSide, *, whole: bool, most: float) -> tupl
 
 
 def _misplaced(rest: Sequence[Bracket], right: RightSide) -> float:
-    """What speaks against the innermost open bracket behind a text's closers: statements, or blocks that go further."""
+    """The cost of the innermost open bracket after a text's closers: statements in it, or blocks further left."""
     if not rest or right.to_the_end:
         return 0.0
     cost = COST_COLUMN * (right.statements and rest[-1].closer != b"}")
@@ -176,7 +176,7 @@ def _misplaced(rest: Sequence[Bracket], right: RightSide) -> float:
 
 
 def _juts_out(level: int, block: Bracket, right: RightSide) -> bool:
-    """Whether a line stands further left than a block's own; in the C family a namespace may not be indented."""
+    """Whether a line is further left than a block's lines; in the C family a namespace may not be indented."""
     if block.due:
         return block.column > level or (block.column == level and not right.lexicon.conditionals)
     return block.column >= level != block.inner

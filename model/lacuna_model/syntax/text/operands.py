@@ -1,4 +1,4 @@
-"""What an unfinished expression or statement lacks in front of what closes it: an operand, a body."""
+"""The operand or body that an unfinished expression or statement needs before its closers."""
 
 import re
 from functools import cached_property
@@ -14,7 +14,7 @@ WHOLE = re.compile(rb"[\w\"'`)\]}\x80-\xff;:]\Z")
 
 
 class Operands:
-    """What may finish the beginning of a gap's fill, by its scan; and how lines begin and end around the gap."""
+    """Texts that complete the beginning of a gap's fill, and the line end and indentation around the gap."""
 
     def __init__(self, sides: Sides) -> None:
         self._lexicon, self._right = sides.right.lexicon, sides.right
@@ -23,7 +23,7 @@ class Operands:
 
     @cached_property
     def newline(self) -> bytes:
-        """What ends a line."""
+        """The line end."""
         return b"\r\n" if b"\r\n" in self._around else b"\n"
 
     @cached_property
@@ -33,15 +33,15 @@ class Operands:
 
     @property
     def unit(self) -> int:
-        """How many of them a block is indented by."""
+        """The number of these characters in one level of indentation."""
         return 1 if self.mark == b"\t" else 4
 
     def in_front(self, fill: bytes, reach: int) -> bytes:
-        """The beginning of a fill, with the end of what stands in front of it."""
+        """The last ``reach`` bytes before the gap and the beginning of a fill."""
         return self._text[-reach:] + fill
 
     def choices(self, state: Scan, fill: bytes) -> list[bytes]:
-        """What finishes the expression: nothing, or an operand; the likelier one first."""
+        """The ends of the expression: nothing, or an operand; the likelier one first."""
         if state.inside:
             return [b""]
         if state.body_due is not None:
@@ -56,7 +56,7 @@ class Operands:
         return [operand, b"", *links] if wanted else [b"", operand, *links]
 
     def _bodies(self, state: Scan, header: bytes, fill: bytes) -> list[bytes]:
-        """The body of a header, or what indents the one that follows."""
+        """The body of a header, or the indentation of the body that follows."""
         line, wanted = self._line(fill), header + self.mark * self.unit
         indent = wanted[len(line) :] if wanted.startswith(line) else b""
         body = [indent + self._lexicon.statement, *([indent] if indent else [])]
@@ -65,9 +65,9 @@ class Operands:
         return [b"", *body] if follows else [*body, b""]
 
     def _continuation(self, state: Scan, fill: bytes) -> bytes:
-        """What an empty line inside of brackets lacks to stand as deep as the one above.
+        """The indentation of an empty line inside brackets, up to that of the line above.
 
-        tree-sitter's Python grammar takes the end of an indentation for an error even there.
+        tree-sitter's Python grammar reports a dedent as an error even there.
         """
         above, newline, line = self.in_front(fill, 2000).rpartition(b"\n")
         if not (self._lexicon.columns and state.stack and newline) or line.strip():

@@ -1,6 +1,6 @@
-"""A lexical scan that needs no parse: open brackets, open strings and the head of the current line.
+"""A lexical scan without a parse: open brackets, open strings and the head of the current line.
 
-It runs on text that is not finished, where a parser only sees errors. It guesses; what is built on it is verified.
+It reads unfinished text, where a parser only reports errors. It guesses; the fills built on it are verified.
 """
 
 import re
@@ -11,22 +11,22 @@ from typing import NamedTuple
 
 from lacuna_model.languages.language import Lexicon
 
-FAR = 64_000  # how far away brackets are counted
+FAR = 64_000  # bytes in which brackets are counted
 TOP_LEVEL = re.compile(rb"\n(?=[^\s)\]}\"'#])(?!(?:end|else|elsif|elif|fi|done|esac|then|do)\b)")
 MULTILINE_QUOTES = (b'"""', b"'''", b"`")
 UNKNOWN = -1
 VISIBLE = frozenset({"word", "mark", "left", "right"})  # tokens that are neither literals nor space
-# What begins like this may stand as far left as the block that it is in.
+# Lines that begin with these may be indented no deeper than their block.
 LABELS = frozenset({b"case", b"default"})
 ACCESS = frozenset({b"public:", b"private:", b"protected:"})
 
 
 class Bracket(NamedTuple):
-    """A bracket by its closer, with the column of the line that it stands on; ``UNKNOWN`` where that is not seen.
+    """A bracket by its closer, with the column of its line; ``UNKNOWN`` if that is not seen.
 
-    Of an opener ``inner`` is the column of the first line within; of a closer ``leads`` says that it begins its line,
-    and ``end`` is where in the text it ends. Of one that a gap has to write (``due``) the column is the least that it
-    can have. ``words`` are the first token of an opener's line and the one in front of it.
+    For an opener, ``inner`` is the column of the first line within, and ``words`` are the first token of its line and
+    the token before it. For a closer, ``leads`` is true if it begins its line, and ``end`` is the offset after it. A
+    bracket that a gap has to write is ``due``; its column is the least that it may have.
     """
 
     closer: bytes
@@ -40,16 +40,16 @@ class Bracket(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Where a text stands at its end.
+    """The lexical state at the end of a text.
 
-    ``stack`` holds the brackets that are open, outermost first; ``unmatched`` the closers that had no opener, and
-    ``levels`` the column of the first line that was in none of the text's own brackets, before the first of these
-    closers and behind each; ``lowest`` is the least column of a statement's line behind the last, ``statements`` says
-    whether a semicolon was there. ``inside`` is the closer of a string or comment that is open; ``last`` the last token
-    that is no space (empty at the start of a line), ``head`` the first word of the line that is not inside parentheses;
-    ``body_due`` the indentation of a header whose block has not begun, ``indent`` that of the line. ``unclosed`` says
-    whether a line ended in a string, ``whole`` whether brackets were counted from where none is open. ``column`` is
-    the current line's, ``fresh`` says that it is blank so far.
+    ``stack`` holds the open brackets, outermost first, ``unmatched`` the closers without an opener. ``levels`` holds,
+    before the first of these closers and after each, the column of the first line in none of the text's own brackets.
+    ``lowest`` is the least column of a statement's line after the last such closer; ``statements`` is true if a
+    semicolon was there. ``inside`` is the closer of an open string or comment. ``last`` is the last token that is no
+    space (empty at the start of a line), ``head`` the first word of the line outside parentheses. ``body_due`` is the
+    indentation of a header whose block has not begun, ``indent`` that of the line. ``unclosed`` is true if a line ended
+    in a string, ``whole`` if brackets were counted from where none is open. ``column`` is the column of the current
+    line, ``fresh`` is true while it is blank.
     """
 
     stack: tuple[Bracket, ...] = ()
@@ -70,19 +70,19 @@ class Scan:
 
     @property
     def closers(self) -> tuple[bytes, ...]:
-        """What the open brackets wait for, outermost first."""
+        """The closers of the open brackets, outermost first."""
         return tuple(bracket.closer for bracket in self.stack)
 
 
 def shared(one: Sequence[Bracket], other: Sequence[Bracket]) -> int:
-    """How many brackets two stacks have in common, from the outermost on."""
+    """The number of brackets that two stacks have in common, from the outermost on."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (mine, its) in pairs if mine.closer != its.closer), min(len(one), len(other)))
 
 
 @lru_cache(maxsize=32)
 def literal_pattern(lexicon: Lexicon) -> tuple[re.Pattern[bytes], tuple[bytes, ...]]:
-    """The pattern of comments and strings, and the closer of each ``open<i>`` group in it."""
+    """Return the pattern of comments and strings, and the closer of each ``open<i>`` group in it."""
     closers: list[bytes] = []
     parts: list[bytes] = []
     for begin, end in lexicon.block_comment:
@@ -97,7 +97,7 @@ def literal_pattern(lexicon: Lexicon) -> tuple[re.Pattern[bytes], tuple[bytes, .
         closers.append(end)
     parts += [b"(?P<atom%d>%s)" % (len(parts) + place, atom) for place, atom in enumerate(lexicon.atoms)]
     for quote in lexicon.quotes:
-        # a backslash is read in one way alone: in two, a string without an end would take exponential time
+        # a backslash matches in one way only: with two, a string without an end takes exponential time
         plain = rb"(?:\\.|(?!%s)[^\\]|\\\Z)*" if quote in MULTILINE_QUOTES else rb"(?:\\.|(?!%s)[^\\\n]|\\\Z)*"
         body = re.escape(quote) + plain % re.escape(quote)
         parts.append(b"(?P<atom%d>%s%s)" % (len(parts), body, re.escape(quote)))
@@ -126,12 +126,12 @@ def _pattern(lexicon: Lexicon) -> re.Pattern[bytes]:
 
 @lru_cache(maxsize=32)
 def _bracket_pattern(lexicon: Lexicon) -> re.Pattern[bytes]:
-    """Literals, brackets and nothing else: between them the search runs at the speed of ``re``."""
+    """The pattern of literals and brackets only, so that ``re`` skips the text between them."""
     return re.compile(literal_pattern(lexicon)[0].pattern + b"|[%s]" % re.escape(b"".join(lexicon.brackets)), re.DOTALL)
 
 
 def scan_brackets(text: bytes, lexicon: Lexicon, before: Scan | None = None) -> Scan:
-    """The brackets that are open behind a text, and its closers without an opener; nothing else is looked at."""
+    """Return the brackets that are open after a text, and its closers without an opener, and nothing else."""
     pairs = {pair[:1]: pair[1:] for pair in lexicon.brackets}
     stack: list[Bracket] = list(before.stack) if before else []
     unmatched: list[Bracket] = list(before.unmatched) if before else []
@@ -155,13 +155,13 @@ def scan_brackets(text: bytes, lexicon: Lexicon, before: Scan | None = None) -> 
 
 
 def _column(lead: bytes) -> int:
-    """The column of a line's first character, given at least the white space in front of it."""
+    """The column of a line's first character, given at least its leading white space."""
     blank = lead[: len(lead) - len(lead.lstrip(b" \t"))]
     return len(blank.expandtabs())
 
 
 def scan(text: bytes, lexicon: Lexicon, before: Scan | None = None) -> Scan:
-    """The state at the end of a text that follows one scanned ``before``."""
+    """Return the state at the end of a text that follows the text of ``before``."""
     state = before or Scan()
     if state.inside:
         end = text.find(b"\n") if state.inside == b"\n" else string_end(text, state.inside)
@@ -177,7 +177,7 @@ def scan(text: bytes, lexicon: Lexicon, before: Scan | None = None) -> Scan:
 
 
 def string_end(text: bytes, closer: bytes) -> int | None:
-    """Where a string that a text begins in ends, behind its closer; None where it does not."""
+    """The offset after the closer of a string that a text begins in; None if it does not end."""
     for match in re.finditer(rb"\\.|" + re.escape(closer) + (b"" if closer in MULTILINE_QUOTES else b"|\n"), text):
         if match.group() == closer:
             return match.end()
@@ -187,7 +187,7 @@ def string_end(text: bytes, closer: bytes) -> int | None:
 
 
 class _Walk:
-    """The scan's running state; one method per kind of token."""
+    """The running state of a scan; one method per kind of token."""
 
     def __init__(self, state: Scan, lexicon: Lexicon) -> None:
         self._start = state
@@ -200,7 +200,7 @@ class _Walk:
         self._levels = list(state.levels)
         self._lowest, self._statements = state.lowest, state.statements
         self._column = state.column
-        self._fresh = state.fresh  # whether nothing was seen of the line, and its column is known
+        self._fresh = state.fresh  # whether the line is blank so far and its column is known
         self._inside = state.inside
         self._last = state.last
         self._head = state.head
@@ -211,7 +211,7 @@ class _Walk:
         self._unclosed = state.unclosed
 
     def token(self, match: re.Match[bytes], closers: Sequence[bytes]) -> None:
-        """Takes in one token of the pattern."""
+        """Process one token of the pattern."""
         kind = match.lastgroup or ""
         if kind in VISIBLE:
             self._visible(kind, match)
@@ -268,7 +268,7 @@ class _Walk:
         return bool(self._stack) and self._stack[-1].closer in closers
 
     def _level(self, column: int, *, begins: bool) -> None:
-        """Takes note of the column of a line's first token, which may be one that begins a statement."""
+        """Record the column of a line's first token; ``begins`` if the token may begin a statement."""
         if not self._stack:
             if begins:
                 self._lowest = column if self._lowest == UNKNOWN else min(self._lowest, column)
@@ -279,22 +279,22 @@ class _Walk:
 
     def _close(self, text: bytes, end: int) -> None:
         if self._in(text):
-            opener = self._stack.pop()  # what follows on this line belongs to the statement that began there
+            opener = self._stack.pop()  # the rest of this line belongs to the statement that began there
             self._column = min(self._column, opener.column) if opener.column != UNKNOWN else self._column
         else:
             self._unmatched.append(Bracket(text, self._column, leads=self._fresh, end=end))
             self._levels.append(UNKNOWN)
             self._lowest, self._statements = UNKNOWN, False
-            if text == b")":  # where the statement began is not seen
+            if text == b")":  # the start of the statement is not seen
                 self._column = UNKNOWN
 
     def _block_word(self, word: bytes) -> None:
-        """Takes blocks of words for brackets; behind something else on its line the word may be a mere modifier."""
+        """Treat a block of words as a bracket; after another word in its line the word may be a mere modifier."""
         if word in self._opening_words and (self._head == word or self._opens_anywhere(word)):
             self._stack.append(Bracket(self._opening_words[word], self._column))
 
     def _opens_anywhere(self, word: bytes) -> bool:
-        # in Ruby a loop's head has opened the block that its "do" only announces
+        # in Ruby the word at the head of a loop already opened the block of its "do"
         return word == b"function" or (word == b"do" and self._head not in self._opening_words)
 
     def state(self) -> Scan:

@@ -1,4 +1,4 @@
-"""The text behind a gap, as far as a completion has to lead over to it."""
+"""The suffix of a gap, as far as a completion has to fit it."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ PROSE = re.compile(rb" ?[\w'`,.()-]+ [a-z'`-]+ [a-z'`,.-]+(?: [a-z]|\Z)")
 BINARY = re.compile(rb"\s*(?:[-+*/%&|^<>=!?]|(?:and|or|in|is|not in|if|instanceof|as)\b)")
 ARROW = re.compile(rb"\s*(?::[^\n=]*)?=>")
 BODY = re.compile(rb"\s*(?:\{|:|->|(?:throws|where|const|override|noexcept)\b|[\w*.\[\]]+ \{|\([^)\n]*\) \{)")
-# How the head of a block begins, by what follows the block.
+# The beginning of a block's head, by the text after the block.
 HEAD_OF = {
     re.compile(pattern): head
     for pattern, head in (
@@ -40,12 +40,12 @@ SIGNATURE_END = re.compile(rb"\s*(?:->[^\n]*)?:")
 CAUSE = re.compile(rb"\s*from\b")
 CLAUSE_OF = {b"else": b"if", b"catch": b"try", b"finally": b"try"}
 CLAUSE = re.compile(rb"\s*(else|catch|finally)\b")
-# Code that goes on with what stands in front of it, be that on the line above.
+# Code that continues the text before it, even from the line above.
 CONTINUES = re.compile(
     rb"\s*(?:\?\.|\.(?=[\w(])|\?(?=\s)|&&|\|\||[-+*%^|](?=\s)|/(?=\s)|[=!]=|<<|>>|(?:as|instanceof)\b)"
 )
 CONTINUES_IN_BRACKETS = re.compile(CONTINUES.pattern + rb"|\s*(?:and|or|in|is|if|else|for)\b")
-# A line that stands in no bracket, where blocks are columns.
+# A line in no bracket, where blocks are columns.
 OUTSIDE = re.compile(
     rb"\n[ \t]*(?:@|(?:return|assert|raise|import|def|class|with|try|pass|break|continue|del|while|elif|except)\b|"
     rb"(?:if|for|else|async)\b[^\n]*:[ \t]*\n|[\w.]+ [-+*/|&]?= )"
@@ -53,14 +53,14 @@ OUTSIDE = re.compile(
 
 
 class RightSide:
-    """What stands behind a gap: the rest of its line, and which brackets and strings it closes.
+    """The text after a gap: the rest of its line, and the brackets and strings that it closes.
 
     ``unmatched`` are its closers without an opener, innermost first, ``stack`` its openers without a closer, outermost
-    first; ``levels``, ``lowest`` and ``statements`` tell of the lines between them (see ``Scan``). ``inside`` is the
-    quote of a string that the text begins in, given what the gap begins in (``before``); ``header`` whether the line is
-    the header of an indented block; ``coming`` the lines behind the statement's last bracket and ``needs`` the blocks
-    these must stand in. ``whole`` says whether all is seen that could close a bracket, which it is not in front of
-    another gap.
+    first. ``levels``, ``lowest`` and ``statements`` describe the lines between them (see ``Scan``). ``inside`` is the
+    closer of the string or comment that the text begins in, given that of the gap (``before``). ``header`` is true if
+    the line is the header of an indented block. ``coming`` are the lines after the statement's last bracket, ``needs``
+    the blocks that they must be in. ``whole`` is true if the text shows everything that could close a bracket; between
+    two gaps it mostly does not.
     """
 
     def __init__(self, text: bytes, lexicon: Lexicon, before: bytes = b"", *, to_the_end: bool = True) -> None:
@@ -99,7 +99,7 @@ class RightSide:
 
     @cached_property
     def below(self) -> "RightSide":
-        """The same side, were the rest of the line not there."""
+        """The same side without the rest of the line."""
         return RightSide(self.text[len(self.rest) :], self.lexicon, self._before, to_the_end=self.to_the_end)
 
     @property
@@ -114,17 +114,17 @@ class RightSide:
 
     @property
     def margin(self) -> int:
-        """How many spaces the rest of the line begins with, before a statement that can begin there."""
+        """The number of leading spaces in the rest of the line, if a statement can begin after them; else 0."""
         blank = len(self.rest) - len(self.rest.lstrip(b" "))
-        # An indented "if" begins a statement; one blank in front of it is what a conditional expression has.
+        # An indented "if" begins a statement; after a single blank it is a conditional expression.
         operator = BINARY.match(self.rest) and not (blank > 1 and self.statement)
         return blank if not self.blank and not self.inside and not operator else 0
 
     def openings(self, closers: Sequence[bytes], *, outside: bool = False) -> list[bytes]:
-        """The brackets and the quote that the text behind the gap closes, with what may stand in front of them.
+        """Return the openers of the brackets and the quote that the suffix closes, with texts that may precede them.
 
-        Where they are ``outside`` of all brackets the outermost block needs a head. The likeliest come first; found
-        once.
+        If they are ``outside`` all brackets, the outermost block needs a head. The likeliest come first. The result is
+        cached.
         """
         key = tuple(closers), outside
         if key not in self._openings:
@@ -134,7 +134,7 @@ class RightSide:
         return self._openings[key]
 
     def _opening(self, closers: Sequence[bytes], outside: bool, head: bytes, caller: bytes, clause: bytes) -> bytes:
-        """The same: a caller before the outermost parenthesis, a head before the innermost block, last a clause."""
+        """One opening: a caller before the outermost parenthesis, a head before the innermost block, then a clause."""
         words = {closer: head + b"\n" for _, closer, head in reversed(self.lexicon.blocks)}
         parts = [OPENERS[mark] if mark in OPENERS else words[mark] for mark in closers]
         for place, mark in enumerate(closers):
@@ -149,7 +149,7 @@ class RightSide:
         return b"".join(parts) + clause + operand + self.lexicon.opener_of(self.inside)
 
     def _callers(self, closers: Sequence[bytes]) -> list[bytes]:
-        """What may stand in front of a parenthesis, by what follows where it is closed: parameters or arguments."""
+        """Texts that may precede a parenthesis, by the text after its closer: parameters or arguments."""
         operand = self.lexicon.operand
         after = self._after(len(closers) - 1 - closers.index(b")"))
         if self.lexicon.columns:
@@ -163,13 +163,13 @@ class RightSide:
         return [operand]
 
     def _heads(self, closers: Sequence[bytes], *, outside: bool) -> list[bytes]:
-        """What may stand in front of the innermost block, the likeliest first."""
+        """Texts that may precede the innermost block, the likeliest first."""
         place = len(closers) - 1 - closers[::-1].index(b"}")
         likely = self._likely(len(closers) - 1 - place, outside=outside and not place)
         return list(dict.fromkeys([likely, b"", *self.lexicon.heads]))
 
     def _likely(self, index: int, *, outside: bool = False) -> bytes:
-        """The head of a block, by what follows where it is closed, and where; "" where nothing tells."""
+        """The likeliest head of a block, by the text after its closer and its place; "" if neither tells."""
         heads, closer = self.lexicon.heads, self.unmatched[index] if index < len(self.unmatched) else None
         outermost = closer.leads and closer.column == 0 if closer is not None else outside
         if closer is not None and outermost and METHOD.search(self.text, 0, self._start + closer.end):
@@ -180,23 +180,23 @@ class RightSide:
         return found or (heads[0] if outermost and heads else b"")
 
     def _after(self, index: int) -> bytes:
-        """What follows a closer that has no opener."""
+        """The text after a closer that has no opener."""
         return self.text[self._start + self.unmatched[index].end :] if index < len(self.unmatched) else b""
 
     @cached_property
     def _clauses(self) -> list[bytes]:
-        """What may stand in front of the text that goes on with a clause, in braces."""
+        """Texts with braces that may precede a suffix that begins with ``else``, ``catch`` or ``finally``."""
         clause = None if self.inside or self.lexicon.columns else CLAUSE.match(self.text)
         begin = CLAUSE_OF[clause[1]] if clause else b"\n"
         return [b"", *(head + b"{}" for head in self.lexicon.heads if head.startswith(begin))]
 
     @cached_property
     def _continues(self) -> bool:
-        """Whether the text goes on with an expression, where a line break means nothing."""
+        """Whether the suffix continues an expression, where a line break means nothing."""
         return bool((CONTINUES_IN_BRACKETS if self.lexicon.columns else CONTINUES).match(self.text))
 
 
 @lru_cache(maxsize=MOST_KEPT)
 def right_side(text: bytes, lexicon: Lexicon, before: bytes, *, to_the_end: bool) -> RightSide:
-    """What stands behind a gap: search after search looks at the same, whatever the gaps in front hold."""
+    """Return the text after a gap; cached, since every search needs the same one whatever the earlier gaps hold."""
     return RightSide(text, lexicon, before, to_the_end=to_the_end)

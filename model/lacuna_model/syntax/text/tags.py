@@ -1,4 +1,4 @@
-"""Closing tags: which names are due in a gap, since a grammar knows of tags but not of their names."""
+"""Closing tags: the names of the tags that a gap must close, since grammars do not check tag names."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -6,9 +6,9 @@ from functools import cached_property
 from itertools import islice
 
 REACH = 20_000  # bytes on either side of a gap
-MOST_BEHIND = 3  # of what may follow the tags
+MOST_BEHIND = 3  # completions that follow the tags
 VOID = frozenset(b"area base br col embed hr img input link meta param source track wbr".split())
-# In an opening tag a value may hold what ends it elsewhere. Behind a word, and outside of all tags, types are listed.
+# A value in an opening tag may contain ">". After a word, and outside all tags, "<" begins a list of types.
 TAG = re.compile(
     rb"<(?P<closing>/?)(?:(?P<name>[A-Za-z_][\w.:-]*)"
     rb"(?:[^<>{}\"';()]|\"[^\"]*\"|'[^']*'|\{(?:[^{}]|\{[^{}]*\})*\})*?)?(?P<closed>/?)>"
@@ -22,24 +22,24 @@ Completions = Callable[[bytes], Iterator[bytes]]
 
 
 class Tags:
-    """The tags around a gap: those that are open ``before`` it, and those that the text ``after`` it closes."""
+    """The tags that are open ``before`` a gap, and those that the text ``after`` it closes."""
 
     def __init__(self, before: bytes, after: bytes) -> None:
         self._before, self._behind = before[-REACH:], after[:REACH]
-        self._opened: dict[bytes, list[bytes]] = {}  # behind the beginning of a fill, which is asked for often
+        self._opened: dict[bytes, list[bytes]] = {}  # after the beginning of a fill; cached
 
     @cached_property
     def _lacking(self) -> list[bytes]:
         return scan_tags(self._behind)[1]
 
     def open_in(self, fill: bytes) -> list[bytes]:
-        """The names of the tags that are open behind the beginning of a fill, outermost first."""
+        """The names of the tags that are open after the beginning of a fill, outermost first."""
         if fill not in self._opened:
             self._opened[fill] = scan_tags(self._before + fill)[0]
         return self._opened[fill]
 
     def due(self, fill: bytes) -> list[bytes]:
-        """The names of those among them that the text behind the gap leaves open, innermost first."""
+        """The names of the open tags that the suffix does not close, innermost first."""
         opened = self.open_in(fill)
         if not self._lacking:
             return opened[::-1]
@@ -47,7 +47,7 @@ class Tags:
         return opened[:outer:-1] if outer is not None else []
 
     def completions(self, fill: bytes, others: Completions) -> Iterator[bytes]:
-        """The completions with the tags that are due in front of them, and the ``others`` with the right names."""
+        """Yield completions that begin with the due closing tags, then the ``others`` with the right names."""
         opening = HALF_OPENING.search(self._before + fill)
         if opening is not None and self._lacking and self._lacking[0].startswith(opening[1]):
             yield self._lacking[0][len(opening[1]) :]
@@ -63,7 +63,7 @@ class Tags:
         yield from (self.named(fill, other) for other in others(fill))
 
     def named(self, fill: bytes, completion: bytes) -> bytes:
-        """A completion whose closing tags have the names of those that they close."""
+        """A completion whose closing tags have the names of the tags that they close."""
         parts, since = list[bytes](), 0
         for match in CLOSING.finditer(completion):
             opened = self.open_in(fill + b"".join(parts) + completion[since : match.start()])
@@ -73,7 +73,7 @@ class Tags:
 
 
 def scan_tags(text: bytes) -> tuple[list[bytes], list[bytes]]:
-    """The names of the tags that a text leaves open, and of those that it closes and did not open, in order."""
+    """Return the names of the tags that a text leaves open, and of those that it closes without opening, in order."""
     opened, lacking = list[bytes](), list[bytes]()
     for match in TAG.finditer(text):
         name = match["name"] or b""

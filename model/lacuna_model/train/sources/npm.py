@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript sources from the tarballs of the npm registry, through npm."""
+"""Reads JavaScript and TypeScript sources from the tarballs of the npm registry, through npm."""
 
 import re
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class _PackageJson(msgspec.Struct):
     licenses: list[_LicenceField] = []
 
     def stated(self) -> str:
-        """Return the licence in today's form or in one of the two older ones."""
+        """Returns the licence, from today's field or from one of the two older ones."""
         if isinstance(self.license, str):
             return self.license
         old = [self.license] if self.license else self.licenses
@@ -33,17 +33,17 @@ class _PackageJson(msgspec.Struct):
 
 
 class Npm:
-    """Packages of the npm registry, as published: what was compiled or bundled is left to the filters."""
+    """Packages of the npm registry as published; the filters remove compiled and bundled files."""
 
     languages = frozenset({"javascript", "typescript", "tsx"})
 
     def fetch(self, package: Package, folder: Path) -> tuple[Path, ...]:
-        """The tarball of a version; npm runs nothing that is in it."""
+        """Returns the tarball of a version; npm runs none of its scripts."""
         command = ("npm", "pack", "--ignore-scripts", f"{package.name}@{package.version}")
         return fetch(package, folder, lambda files: run(command, files, _ABSENT))
 
     def contents(self, package: Package, paths: Sequence[Path]) -> Contents:
-        """Read package.json and the source files; the leading folder is cut off."""
+        """Reads ``package.json`` and the source files; removes the top folder from their paths."""
         stated = ""
         files: dict[str, bytes] = {}
         for path in paths:

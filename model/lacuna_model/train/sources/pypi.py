@@ -1,4 +1,4 @@
-"""Python sources from the wheels of PyPI; they are read, never built or run."""
+"""Reads Python sources from the wheels of PyPI; builds and runs nothing."""
 
 import re
 from collections.abc import Sequence
@@ -21,17 +21,17 @@ _LICENCE_FILE = re.compile(r"[^/]+(/licenses)?/(LICEN[CS]E|COPYING)(\.\w+)?", re
 class PyPI:
     """The Python package index, through pip.
 
-    Wheels only: to fetch a source distribution pip runs the build script in it.
+    Only wheels are used: to fetch a source distribution, pip runs its build script.
     """
 
     languages = frozenset({"python"})
 
     def fetch(self, package: Package, folder: Path) -> tuple[Path, ...]:
-        """The package's wheel."""
+        """Returns the package's wheel."""
         return fetch(package, folder, lambda files: pip_download(f"{package.name}=={package.version}", files))
 
     def contents(self, package: Package, paths: Sequence[Path]) -> Contents:
-        """Read the core metadata and the Python files."""
+        """Reads the core metadata and the Python files."""
         metadata: RawMetadata = {}
         licence_text = ""
         files: dict[str, bytes] = {}
@@ -52,7 +52,7 @@ def _wanted(name: str) -> bool:
 
 
 def _licence(metadata: RawMetadata, licence_text: str) -> tuple[str | None, str]:
-    """Return the permissive licence, if it is one, and what the package says."""
+    """Returns the permissive licence or None, and the licence as the package states it."""
     expression, text = metadata.get("license_expression"), metadata.get("license")
     classifiers = [name for name in metadata.get("classifiers", ()) if name.startswith("License ::")]
     stated = expression or ", ".join(classifiers) or text

@@ -1,4 +1,4 @@
-"""What the corpus asks of a registry: the files of a package, and what was in them."""
+"""The interface of a registry: it fetches packages and reads their contents."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from lacuna_model.train.stored.packages import Package
 
 
 class SourceFile(msgspec.Struct, frozen=True):
-    """One source file of a package; no licence means that this file must not be used."""
+    """One source file of a package; without a licence it must not be used."""
 
     path: str
     data: bytes
@@ -18,7 +18,7 @@ class SourceFile(msgspec.Struct, frozen=True):
 
 
 class Contents(msgspec.Struct):
-    """What was found in a package's downloads; no licence means that it must not be used."""
+    """The contents of a package; without a licence it must not be used."""
 
     licence: str | None
     stated_licence: str
@@ -30,13 +30,13 @@ class Source(Protocol):
 
     @property
     def languages(self) -> frozenset[str]:
-        """Languages that this registry's packages are read for."""
+        """The languages that are read from this registry."""
         ...
 
     def fetch(self, package: Package, folder: Path) -> tuple[Path, ...]:
-        """The package's files, downloaded to a place of their own in ``folder`` where they are not there yet."""
+        """Returns the package's files; downloads them to a folder of their own in ``folder`` if they are missing."""
         ...
 
     def contents(self, package: Package, paths: Sequence[Path]) -> Contents:
-        """Read licence and source files from the downloads."""
+        """Reads licence and source files from the downloads."""
         ...

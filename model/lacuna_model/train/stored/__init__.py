@@ -1,1 +1,4 @@
-"""The corpus on disk: its packages, documents and manifest."""
+"""The corpus on disk: its package list, documents and manifest.
+
+It imports no other package of ``train``.
+"""

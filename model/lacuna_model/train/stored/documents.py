@@ -1,4 +1,4 @@
-"""Corpus files: one JSON object a line, compressed with zstd, one file a language and split."""
+"""Reads and writes corpus files: JSON lines compressed with zstd, one file per language and split."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -28,7 +28,7 @@ class Document(msgspec.Struct, frozen=True):
 
 
 class DocumentWriter:
-    """Writes a corpus file, which appears under its name only when everything has been written."""
+    """Writes a corpus file, which gets its final name only when it is complete."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -44,7 +44,7 @@ class DocumentWriter:
         return self
 
     def write(self, document: Document) -> None:
-        """Append one document."""
+        """Appends one document; raises CorpusError if it cannot be written."""
         with self._clear():
             self._stream.write(msgspec.json.encode(document) + b"\n")
 
@@ -56,7 +56,7 @@ class DocumentWriter:
 
     @contextmanager
     def _clear(self) -> Iterator[None]:
-        """Name the file in what goes wrong with it."""
+        """Converts an OSError to a CorpusError that names the file."""
         try:
             yield
         except OSError as error:
@@ -64,7 +64,7 @@ class DocumentWriter:
 
 
 def read_documents(path: Path) -> Iterator[Document]:
-    """Yield the documents of a corpus file in order."""
+    """Yields the documents of a corpus file in order; raises CorpusError if it is damaged."""
     decoder = msgspec.json.Decoder(Document)
     try:
         with path.open("rb") as file:
@@ -75,7 +75,7 @@ def read_documents(path: Path) -> Iterator[Document]:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    # Not the library's own stream reader: it takes a file that was cut off for one that has ended.
+    # The library's own stream reader does not notice that a file was cut off.
     decompressor = zstandard.ZstdDecompressor().decompressobj()
     rest = b""
     while piece := file.read(_PIECE):

@@ -1,4 +1,4 @@
-"""The record of a built corpus: what went in, under which licence, and why the rest was left out."""
+"""The record of a built corpus: its packages and licences, and the reasons for omitted files."""
 
 from collections import Counter
 from pathlib import Path
@@ -10,7 +10,7 @@ from lacuna_model.train.stored.packages import CorpusError, Role
 
 
 class PackageRecord(msgspec.Struct, kw_only=True):
-    """What one package gave to the corpus."""
+    """The contribution of one package to the corpus."""
 
     source: str
     name: str
@@ -35,18 +35,18 @@ class Total(msgspec.Struct):
 
 
 class Manifest(msgspec.Struct, kw_only=True):
-    """A whole corpus; the totals are by `language/split`."""
+    """The record of a whole corpus; ``totals`` are by `language/split`."""
 
     totals: dict[str, Total] = {}
     tokenizer: str | None = None
     packages: list[PackageRecord] = []
 
     def dropped(self) -> Counter[str]:
-        """Sum the reasons for leaving files or packages out."""
+        """Returns how often each reason for omitting files or packages occurred."""
         return sum((Counter(record.dropped) for record in self.packages), Counter[str]())
 
     def write(self, path: Path) -> None:
-        """Write the manifest as readable JSON, all or nothing."""
+        """Writes the manifest as indented JSON, atomically; raises CorpusError if that fails."""
         try:
             with atomic.replacing(path) as stream:
                 stream.write(msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
@@ -55,7 +55,7 @@ class Manifest(msgspec.Struct, kw_only=True):
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read a manifest that `Manifest.write` wrote."""
+    """Reads a manifest that `Manifest.write` wrote; raises CorpusError if that fails."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Manifest)
     except (OSError, msgspec.DecodeError) as error:

@@ -1,4 +1,4 @@
-"""The list of packages the corpus is built from: which version of what, from where, and for which split."""
+"""The list of the corpus's packages: source, name, version and role of each."""
 
 import re
 import tomllib
@@ -14,11 +14,11 @@ _PIN = re.compile(r"(?P<name>@?[\w.+/-]+)==(?P<version>[\w.+~:!-]+)")
 
 
 class CorpusError(LacunaError):
-    """A package list, download or corpus file that cannot be used; the message names the file."""
+    """A package list, download or corpus file cannot be used; the message names the file."""
 
 
 class Role(StrEnum):
-    """What a package is for; `benchmark` packages only say what must not be in the corpus."""
+    """The use of a package; texts in `benchmark` packages are kept out of the corpus."""
 
     TRAIN = "train"
     HELD_OUT = "held-out"
@@ -35,7 +35,10 @@ class Package(msgspec.Struct, frozen=True):
 
 
 def read_packages(path: Path) -> tuple[Package, ...]:
-    """Read `[source]` tables of `train`, `held-out` and `benchmark` lists of `name==version`."""
+    """Reads `[source]` tables with `train`, `held-out` and `benchmark` lists of `name==version`.
+
+    Raises CorpusError for a list that cannot be read, is invalid, or names a package twice.
+    """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -43,7 +46,7 @@ def read_packages(path: Path) -> tuple[Package, ...]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CorpusError(f"{path}: the package list is not valid TOML: {error}") from error
     packages = tuple(_packages(path, table))
-    # A held-out package that is also trained on would make every validation figure worthless.
+    # Training on a held-out package would make every validation figure worthless.
     seen: dict[tuple[str, str], Role] = {}
     for package in packages:
         key = (package.source, package.name.lower())

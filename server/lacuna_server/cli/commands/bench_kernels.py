@@ -1,4 +1,4 @@
-"""``lacuna bench kernels``: is every kernel right on the device at hand, and how fast is it?"""
+"""``lacuna bench kernels``: checks that every kernel is right on a device, and how fast it is."""
 
 from typing import Annotated
 

@@ -1,11 +1,11 @@
-"""``lacuna bench lsp``: the language server's own benchmark, run as a process because the server imports no lsp."""
+"""``lacuna bench lsp``: runs the language server's benchmark as a process, because this package may not import it."""
 
 import subprocess
 import sys
 
 import typer
 
-# Its options are its own, --help among them.
+# All options, --help too, are passed on to that process.
 SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 

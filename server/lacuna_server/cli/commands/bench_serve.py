@@ -1,4 +1,4 @@
-"""``lacuna bench serve``: many sessions type at once into a service started for the purpose."""
+"""``lacuna bench serve``: a load test in which many sessions type at the same time into a new service."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ def bench_serve(
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
     """Let sessions type into one service; every request has to be answered or refused, each with its own answer."""
-    import asyncio  # the commands that need none of it are to start at once
+    import asyncio  # imported here, so that other commands start faster
 
     from lacuna_server.cli.load import Load
 
@@ -43,7 +43,7 @@ def bench_serve(
         deadline_ms=deadline_ms,
     )
     with tempfile.TemporaryDirectory(prefix="lacuna-bench-") as folder:
-        os.environ["XDG_RUNTIME_DIR"] = folder  # beside a service of the user's own
+        os.environ["XDG_RUNTIME_DIR"] = folder  # the user's own service may run at the same time
         report = asyncio.run(_run(load, "--port", "0", "--model", models.absolute(model), "--threads", str(threads)))
     if json_output:
         output.print_json({"load": load, "report": report, "growth": report.growth})
@@ -75,7 +75,7 @@ async def _run(load: "Load", *arguments: str) -> "Report":
 
 
 def print_report(report: "Report") -> None:
-    """A few lines for people."""
+    """Prints the report in a few lines for people."""
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in report.outcomes.items())
     output.print_exact(
         f"{report.asked} requests: {outcomes}; {report.lost} lost, {report.crossed} crossed\n"

@@ -1,4 +1,4 @@
-"""``lacuna bench unclean``: refusals in files that are cut off, broken or of newer syntax."""
+"""``lacuna bench unclean``: counts refused fills in files that are cut off, broken or use newer syntax."""
 
 from pathlib import Path
 from typing import Annotated

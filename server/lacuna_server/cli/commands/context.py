@@ -1,4 +1,4 @@
-"""``lacuna context``: what the model would read of other files beside the open one, and why."""
+"""``lacuna context``: shows the snippets of other files that the model would read, and why."""
 
 import os
 import sys
@@ -45,7 +45,7 @@ def context(
     root = workspace.resolve() if workspace else find_root(path) or path.parent
     if not path.is_relative_to(root):
         raise RequestError(f"{file} is not inside the workspace {root}")
-    models.require(model)  # the cheap questions first: what follows takes seconds
+    models.require(model)  # the cheap check first: the rest takes seconds
     from rich.console import Console
 
     with Console(stderr=True).status(f"reading {root}"):
@@ -69,7 +69,7 @@ def _unsaved(file: Path) -> files.Document:
 
 
 def _report(chosen: Sequence[Snippet], tokens: Sequence[int], *, workspace: Path, budget: int) -> dict[str, object]:
-    """The JSON object of a choice; the snippets stand in the order in which they are read."""
+    """Return the JSON object of a choice, with the snippets in the order in which they are read."""
     return {
         "workspace": str(workspace),
         "budget": budget,

@@ -1,4 +1,4 @@
-"""``lacuna doctor``: what is installed, on which device it runs, what is wrong and how to mend it."""
+"""``lacuna doctor``: reports what is installed, the device, what is wrong and how to repair it."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""``lacuna evaluate`` and ``lacuna bench``: quality and speed, beside their peers."""
+"""``lacuna evaluate`` and ``lacuna bench``: measure quality and speed, compared with llama.cpp."""
 
 from pathlib import Path
 from typing import Annotated
@@ -152,7 +152,7 @@ def bench(
     from lacuna_model.evaluate.tasks.engines import available_engines
 
     llama.require()
-    loaded = load(model, threads=threads, device="cpu")  # where llama.cpp runs as well
+    loaded = load(model, threads=threads, device="cpu")  # llama.cpp runs on the CPU too
     bench_main(
         available_engines(loaded)["lacuna"](),
         loaded.tokenizer.encode,
@@ -197,7 +197,7 @@ def bench_workspace(
     from lacuna_model.backends.readers import load_tokenizer
     from lacuna_model.evaluate.bench import prior as benchmark
 
-    torch.set_num_threads(1)  # threads that wait for work would be counted as work
+    torch.set_num_threads(1)  # the time of waiting threads would be counted as work
     cost = benchmark.bench_workspace(load_tokenizer(model), folder, places=places, seed=seed)
     if json_output:
         output.print_json(cost)
@@ -232,7 +232,7 @@ def bench_syntax(
 
     fill = Engine.load(model, threads=threads).stream if engine else None
     tokens = load_tokenizer(model)
-    gc.freeze()  # as the service does, which does not look through what stays either
+    gc.freeze()  # as the service does: collections do not scan what is loaded so far
     modes = benchmark.ENGINE_MODES if engine else benchmark.MODES
     texts = source_texts(files, lines)
     gap_counts, slot_counts = [int(n) for n in gaps.split(",")], [int(n) for n in slots.split(",")]
@@ -331,7 +331,10 @@ def bench_refactor(
 
 
 def source_texts(paths: list[Path], lines: int) -> dict[str, list[bytes]]:
-    """The files' texts by language, each repeated until it has ``lines`` lines; unknown languages are refused."""
+    """Returns the files' texts by language, each repeated until it has ``lines`` lines.
+
+    Raises RequestError for a file of unknown language.
+    """
     from lacuna_model.evaluate.bench.syntax import grown
     from lacuna_model.syntax import language_for
 

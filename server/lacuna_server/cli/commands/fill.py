@@ -1,4 +1,4 @@
-"""``lacuna complete`` and ``lacuna fill``: gaps of one file, filled by the engine."""
+"""``lacuna complete`` and ``lacuna fill``: fill gaps of one file with the engine in this process."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 FAILED = 1
 DEFAULTS = DecodeOptions()
 DEFAULT_TOKENS = 96
-# How long a single command reads the workspace for; what it has read by then is kept for the next one.
+# The time in which one command reads the workspace; what it has read is kept for the next command.
 WORKSPACE_SECONDS = 4.0
 
 
@@ -125,13 +125,13 @@ def run(
     workspace: Path | None,
     watch: bool,
 ) -> InfillResult:
-    """Loads the engine, fills the regions and returns the result with the document's own line endings.
+    """Loads the engine, fills the regions and returns the result with the document's line endings.
 
-    ``workspace`` is the folder of the project that is read too; raises RequestError where it is none.
+    ``workspace`` is the project's folder, whose files are read as context. Raises RequestError if it is not a folder.
     """
     if workspace is not None and not workspace.is_dir():
         raise RequestError(f"{workspace} is not a folder")
-    models.require(model)  # the cheap questions first: torch takes seconds to load
+    models.require(model)  # the cheap check first: torch takes seconds to load
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -160,14 +160,14 @@ def run(
 
 
 def load_engine(model: str) -> "Engine":
-    """The engine with that model; tests put their own in its place."""
+    """Loads the engine with a model; tests replace this function."""
     from lacuna_model.engine import Engine
 
     return Engine.load(model)
 
 
 def conclude(result: InfillResult) -> None:
-    """Says on stderr what the status means for the user; raises typer.Exit where the fill failed."""
+    """Explains the status on stderr. Raises typer.Exit where the fill failed."""
     if result.status == "no_valid_fill":
         output.say(result.message or "no valid fill found")
         raise typer.Exit(FAILED)

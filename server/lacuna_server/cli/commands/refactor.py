@@ -1,4 +1,4 @@
-"""``lacuna refactor``: many places of many files, rewritten by one template and filled by the engine."""
+"""``lacuna refactor``: rewrites many places in many files by one template, with holes that the engine fills."""
 
 from typing import Annotated
 
@@ -50,7 +50,7 @@ def refactor(
     deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
 ) -> None:
     """Rewrite every place that matches, fill the holes <<fill>> of the template, and show what would change."""
-    # The grammars and ast-grep would slow every other command.
+    # Imported here, because the grammars and ast-grep would slow down every other command.
     from lacuna_server.cli.commands import refactor_run
     from lacuna_server.refactor import journal
 

@@ -1,4 +1,4 @@
-"""What ``lacuna refactor`` does, step by step: choose, propose, show, write."""
+"""The steps of ``lacuna refactor``: choose a refactoring, propose edits, show them, write them."""
 
 import re
 import sys
@@ -29,7 +29,11 @@ WHOLE_FILL = "<<fill>>"
 def chosen(
     words: Sequence[str], lang: str, query: str, ranges: Sequence[str], recipe: str, settings: Sequence[str]
 ) -> tuple[Refactoring, Sequence[str]]:
-    """The refactoring that the command line asks for, and where to look; raises RequestError."""
+    """Returns the refactoring that the command line asks for, and the paths to search.
+
+    ``words`` are the positional arguments: pattern, template and paths, as far as the options do not replace them.
+    Raises RequestError where the options do not fit together.
+    """
     given = [name for name, value in (("--query", query), ("--range", ranges), ("--recipe", recipe)) if value]
     if len(given) > 1:
         raise RequestError(f"{' and '.join(given)} exclude each other")
@@ -54,12 +58,12 @@ def chosen(
 
 
 def restricted(refactoring: Refactoring, lang: str) -> Refactoring:
-    """The same in the files of one language."""
+    """Returns the refactoring, restricted to the files of one language."""
     return Refactoring(refactoring.title, refactoring.find, frozenset({known_language(lang).name}))
 
 
 def setting(text: str) -> tuple[str, str]:
-    """``NAME=VALUE`` as a pair."""
+    """Splits ``NAME=VALUE``. Raises RequestError for another form."""
     name, equals, value = text.partition("=")
     if not equals:
         raise RequestError(f"a setting is NAME=VALUE, not {text!r}")
@@ -67,7 +71,7 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def ranged(ranges: Sequence[str], template: str) -> tuple[Refactoring, Sequence[str]]:
-    """Places given as ``FILE:LINE:COL-LINE:COL``."""
+    """Returns the refactoring of places given as ``FILE:LINE:COL-LINE:COL``, and their files. Raises RequestError."""
     spans: dict[str, list[tuple[int, int]]] = {}
     for text in ranges:
         match = RANGE.fullmatch(text)
@@ -82,11 +86,11 @@ def ranged(ranges: Sequence[str], template: str) -> tuple[Refactoring, Sequence[
 
 
 def propose(refactoring: Refactoring, paths: Sequence[str], options: DecodeOptions, *, forced: str, model: str) -> Plan:
-    """Finds the places and fills their holes; the engine is loaded only where there are any."""
+    """Finds the places and fills their holes. The engine is loaded only where there are holes."""
     sources, unread = gather(paths, refactoring.languages, forced=forced)
     found, left_out = places(refactoring, sources)
     if any(rewrite.holes for _, rewrites in found for rewrite in rewrites):
-        models.require(model)  # the cheap question first: torch takes seconds to load
+        models.require(model)  # the cheap check first: torch takes seconds to load
     engine = cache(lambda: fill.load_engine(model))
     fills = [FileFill(source, rewrites, options) for source, rewrites in found]
     with output.counting("filling", sum(len(rewrites) for _, rewrites in found)) as advance:
@@ -95,7 +99,7 @@ def propose(refactoring: Refactoring, paths: Sequence[str], options: DecodeOptio
 
 
 def conclude(plan: Plan, *, interactive: bool, apply: bool, json_output: bool) -> None:
-    """Shows the plan and writes what is confirmed; raises typer.Exit where a place has no valid fill."""
+    """Shows the plan and writes the confirmed edits. Raises typer.Exit where a place has no valid fill."""
     review.report(plan)
     if json_output:
         if apply:
@@ -109,7 +113,7 @@ def conclude(plan: Plan, *, interactive: bool, apply: bool, json_output: bool) -
 
 
 def confirm(plan: Plan, *, interactive: bool, apply: bool) -> Plan | None:
-    """Shows the plan, asks where it can, and returns what is to be written; None where nothing was confirmed."""
+    """Shows the plan, asks for confirmation on a terminal, and returns the edits to write; None for none."""
     if interactive:
         return review.ask_each(plan)
     review.show(plan)
@@ -122,13 +126,13 @@ def confirm(plan: Plan, *, interactive: bool, apply: bool) -> Plan | None:
 
 
 def extent(plan: Plan) -> str:
-    """How much can be changed, in words."""
+    """Returns the number of places and files that can be changed, in words."""
     num_places, num_files = plan.num_ready, len(plan.ready.files)
     return f"{num_places} place{'s' * (num_places != 1)} in {num_files} file{'s' * (num_files != 1)}"
 
 
 def print_recipes(*, json_output: bool) -> None:
-    """The recipes with their languages and settings."""
+    """Prints the recipes with their languages and settings."""
     if json_output:
         output.print_json({"recipes": [described(name) for name in recipes()]})
         return

@@ -63,7 +63,7 @@ def serve(
 
 
 def read_token(file: Path) -> str:
-    """The token of a file, without the spaces around it; raises ConfigError where there is none."""
+    """Return the token in a file, without the spaces around it. Raises ConfigError where it is not printable ASCII."""
     token = file.read_text("utf-8").strip()
     if not token or not token.isascii() or not token.isprintable():
         raise ConfigError(f"{file}: a token is one line of printable ASCII")
@@ -78,7 +78,7 @@ def status(json_output: JsonOption = False) -> None:
             output.print_json({"running": False})
         output.say("no service of this user is running")
         raise typer.Exit(NOT_RUNNING)
-    import asyncio  # the service itself listens before it loads so much
+    import asyncio  # imported here, because `serve` listens before it loads this
 
     now = asyncio.run(_ask(running))
     if json_output:

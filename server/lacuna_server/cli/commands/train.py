@@ -1,4 +1,4 @@
-"""``lacuna train``: builds the corpus of code, and fits how likely suggestions are on its held-out files."""
+"""``lacuna train``: builds the corpus of code, and fits the probability of suggestions on its held-out files."""
 
 import os
 from pathlib import Path

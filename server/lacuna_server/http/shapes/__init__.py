@@ -1,4 +1,4 @@
-"""Requests and answers as other services have them: llama.cpp, OpenAI, Mercury, chat.
+"""Requests and answers in the formats of other services: llama.cpp, OpenAI, Mercury and chat.
 
-It may import ``wire``.
+It may import the other modules of ``http``, ``service`` and ``wire``.
 """

@@ -1,4 +1,4 @@
-"""What is told to a client: fills cut at its stop strings, and the part of a running fill that will not change."""
+"""Answers to a client: fills cut at its stop strings, and the part of a running fill that will not change."""
 
 import itertools
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ Finish = Literal["stop", "length"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The fills of one gap, best first, and why the first one ended."""
+    """The fills of one gap, best first, and the reason why the first one ended."""
 
     texts: tuple[str, ...]
     finish: Finish
@@ -21,7 +21,7 @@ class Answer:
 
     @classmethod
     def of(cls, question: Question, result: InfillResult) -> "Answer":
-        """The answer to ``question``, which has one gap."""
+        """Return the answer to ``question``, which has one gap."""
         fills = [result.fills[0], *(fills[0] for fills in result.alternatives)]
         texts = tuple(cut(fill, question.stop) for fill in fills)
         ended = texts[0] == fills[0] and (result.status == "deadline" or result.stats.tokens >= question.limit)
@@ -29,7 +29,7 @@ class Answer:
 
     @classmethod
     def so_far(cls, question: Question, snapshot: Snapshot) -> "Answer":
-        """The answer to a question whose patience has ended: the whole lines there are."""
+        """Return the answer to a question whose time limit is over: the complete lines that are committed."""
         stats = FillStats(nfe=snapshot.nfe, steps=snapshot.step, tokens=_committed(snapshot))
         return cls((cut(settled(snapshot), question.stop),), "length", stats)
 
@@ -39,10 +39,10 @@ NOTHING = Answer(("",), "length", FillStats())
 
 
 class Deltas:
-    """A running fill as pieces of text that are only ever appended to.
+    """Splits a running fill into pieces of text that the client appends to each other.
 
-    A piece is given away once it is certain: a fill that runs out of time is cut at a line, and stop strings cut
-    it too, so that is whole lines, without their last newline and without what may be the start of a stop string.
+    A piece is sent once it is final. A deadline cuts a fill at a line, and stop strings cut it too. So only complete
+    lines are final, without their last newline and without a possible start of a stop string.
     """
 
     def __init__(self, stops: Sequence[str]) -> None:
@@ -50,11 +50,11 @@ class Deltas:
         self._sent = ""
 
     def after(self, snapshot: Snapshot) -> str:
-        """What is certain after this step and was not before; "" where nothing is."""
+        """Return the text that has become final with this step, "" where there is none."""
         return self._next(without_stop_start(cut(settled(snapshot), self._stops), self._stops))
 
     def last(self, text: str) -> str:
-        """The rest, once the whole ``text`` is there."""
+        """Return the rest of the whole ``text``."""
         return self._next(text)
 
     def _next(self, text: str) -> str:
@@ -66,21 +66,21 @@ class Deltas:
 
 
 def settled(snapshot: Snapshot) -> str:
-    """The whole lines that are committed from the gap's start on, up to their last newline."""
+    """Return the complete lines that are committed from the gap's start on, without their last newline."""
     fill, slots = snapshot.fills[0], snapshot.slots[0]
     committed = ""
     for slot in slots:
         if slot.state != "committed":
             break
         committed += slot.text
-    # A character of several tokens is whole in the fill alone: where the two differ, nothing is certain.
+    # A character of several tokens is complete only in the fill: from the first difference on, nothing is final.
     same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(committed, fill, strict=False)))
     text = committed[:same] if slots else fill
     return text[: max(text.rfind("\n"), 0)]
 
 
 def progress(snapshot: Snapshot) -> float:
-    """The share of slots that are committed, 0..1."""
+    """Return the share of slots that are committed, 0..1."""
     return _committed(snapshot) / max(len(snapshot.slots[0]), 1)
 
 
@@ -89,12 +89,12 @@ def _committed(snapshot: Snapshot) -> int:
 
 
 def cut(text: str, stops: Sequence[str]) -> str:
-    """``text`` up to the first stop string in it."""
+    """Return ``text`` up to the first stop string in it."""
     places = [at for stop in stops if stop and (at := text.find(stop)) >= 0]
     return text[: min(places, default=len(text))]
 
 
 def without_stop_start(text: str, stops: Sequence[str]) -> str:
-    """``text`` without what may turn out to be the start of a stop string."""
+    """Return ``text`` without a possible start of a stop string at its end."""
     held = (size for stop in stops for size in range(1, len(stop)) if text.endswith(stop[:size]))
     return text[: len(text) - max(held, default=0)]

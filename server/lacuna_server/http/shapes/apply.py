@@ -1,8 +1,8 @@
-"""Merges an update into the code it is an update of, as ``/v1/apply/completions`` is asked to.
+"""Merges an update into its original code, for ``/v1/apply/completions``.
 
-The update is new code with lines such as ``# ... existing code ...`` for what stays. Each run of lines between such
-markers is put where its known lines are: from the first line that it shares with the original to the last one, and
-where new lines follow that one, over the block that it heads.
+The update is new code in which markers such as ``# ... existing code ...`` replace unchanged parts. Each run of lines
+between markers replaces the lines of the original from the first line that both share to the last one. If new lines
+follow the last shared line, the run also replaces the indented block after it.
 """
 
 import re
@@ -14,17 +14,17 @@ from difflib import SequenceMatcher
 from lacuna_server.wire.protocol import ServiceError
 
 MAX_LINES = 4000
-# Of a line without blanks around it. No two of its repetitions can take the same text, so it is read once.
+# Matches a stripped line. No two repetitions in it can match the same text, so matching takes linear time.
 _MARKER = re.compile(r"(?:#|//|/\*|--|<!--|;|%)?\s*\.\.\.\s*(?:existing|rest of)", re.IGNORECASE)
-# Lines that stand in both texts more than once are compared with so many lines around the place, no further.
+# Repeated lines are compared only within so many lines of the place.
 NEAR = 200
 
 
 def merge(original: str, update: str) -> str:
-    """``original`` with the update in its place; an update without a marker is all of the new code.
+    """Return ``original`` with the update merged in; an update without a marker is the whole new code.
 
-    Raises ServiceError: ``bad_request`` where a part of the update has no line in common with the original,
-    ``too_large`` where one of them is too long to be compared in reasonable time.
+    Raises ServiceError ``bad_request`` where a part of the update has no line in common with the original, and
+    ``too_large`` where one of them has more than ``MAX_LINES`` lines.
     """
     old, runs = original.split("\n"), _runs(update.removesuffix("\n").split("\n"))
     if len(runs) == 1:
@@ -41,7 +41,7 @@ def merge(original: str, update: str) -> str:
 
 
 def _runs(lines: Sequence[str]) -> list[list[str]]:
-    """The lines between the markers."""
+    """Return the runs of lines between the markers."""
     runs: list[list[str]] = [[]]
     for line in lines:
         if _MARKER.match(line.strip()):
@@ -52,13 +52,13 @@ def _runs(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _without_blank_edges(run: Sequence[str]) -> Sequence[str]:
-    """A run without the blank lines beside its markers: the original has its own."""
+    """Return a run without the blank lines next to its markers, because the original has its own."""
     lines = [index for index, line in enumerate(run) if line.strip()]
     return run[lines[0] : lines[-1] + 1] if lines else ()
 
 
 def _place(old: Sequence[str], run: Sequence[str], at: int) -> tuple[int, int]:
-    """Which lines of the original, none before ``at``, the run takes the place of."""
+    """Return the range of lines of the original, from line ``at`` on, that the run replaces."""
     theirs, ours = [line.rstrip() for line in old[at:]], [line.rstrip() for line in run]
     found = _shared(theirs, ours)
     if not found:
@@ -69,10 +69,10 @@ def _place(old: Sequence[str], run: Sequence[str], at: int) -> tuple[int, int]:
 
 
 def _shared(theirs: Sequence[str], ours: Sequence[str]) -> list[tuple[int, int]]:
-    """Where lines of both texts stand, in the order of both: pairs of places in the one and in the other.
+    """Return the lines that both texts share, in the order of both, as pairs of line numbers (theirs, ours).
 
-    Lines that stand once in either are the fixed points (patience diff). In front of the first of them and behind the
-    last, where it counts, the others are compared too. So the work grows with the texts, not with their product.
+    Lines that occur once in each text are the fixed points (patience diff). Other lines are compared only before the
+    first fixed point and after the last one. So the work is linear in the length of the texts.
     """
     fixed = _in_order(_unique_pairs(theirs, ours))
     if not fixed:
@@ -84,7 +84,7 @@ def _shared(theirs: Sequence[str], ours: Sequence[str]) -> list[tuple[int, int]]
 
 
 def _unique_pairs(theirs: Sequence[str], ours: Sequence[str]) -> list[tuple[int, int]]:
-    """The places of lines that stand once in either text, in the order of ours."""
+    """Return the line numbers of non-empty lines that occur once in each text, in the order of ours."""
     once = {line for line, count in Counter(theirs).items() if count == 1 and line}
     places = {line: index for index, line in enumerate(theirs) if line in once}
     counts = Counter(ours)
@@ -92,7 +92,7 @@ def _unique_pairs(theirs: Sequence[str], ours: Sequence[str]) -> list[tuple[int,
 
 
 def _in_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest run of pairs whose first numbers rise (Fredman 1975)."""
+    """Return a longest subsequence of pairs whose first numbers increase (Fredman 1975)."""
     ends: list[int] = []
     chains: list[list[int]] = []
     before: list[int] = []
@@ -114,7 +114,7 @@ def _in_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _compared(theirs: Sequence[str], ours: Sequence[str], at: int, ours_at: int) -> list[tuple[int, int]]:
-    """The places of the lines near their beginnings that both have, blank ones beside others."""
+    """Return the shared lines among the first ``NEAR`` of both; blank lines count only next to others."""
     matcher = SequenceMatcher(None, theirs[:NEAR], ours[:NEAR], autojunk=False)
     return [
         (at + block.a + offset, ours_at + block.b + offset)
@@ -125,7 +125,7 @@ def _compared(theirs: Sequence[str], ours: Sequence[str], at: int, ours_at: int)
 
 
 def _block_end(old: Sequence[str], end: int) -> int:
-    """Behind the lines that are indented further than the one before ``end``."""
+    """Return the end of the block after line ``end - 1``: of the lines that are indented further than that line."""
     depth = _indent(old[end - 1])
     for index in range(end, len(old)):
         if old[index].strip():

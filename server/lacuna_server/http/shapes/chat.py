@@ -1,6 +1,6 @@
-"""Answers as chat messages: fill-in-the-middle of Mercury and Mistral, next edits, and what is asked as a chat.
+"""Answers as chat messages: fill-in-the-middle of Mercury and Mistral, next edits, and chat completions.
 
-With ``diffusing`` every streamed ``delta.content`` is the whole text as it stands, and replaces the one before.
+With ``diffusing`` every streamed ``delta.content`` is the whole present text, and replaces the previous one.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,14 +16,14 @@ from lacuna_server.http.shapes.question import Question
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A part of a message; those that are no text count for nothing."""
+    """A part of a message; parts that are not text are ignored."""
 
     type: str
     text: str = ""
 
 
 class Message(msgspec.Struct, frozen=True):
-    """What one side of a chat said."""
+    """One message of a chat."""
 
     role: str
     content: str | list[Part] | None = None
@@ -37,14 +37,14 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Said(msgspec.Struct, frozen=True):
-    """What the model says."""
+    """The model's message."""
 
     content: str
     role: Literal["assistant"] = "assistant"
 
 
 class ChatChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """One fill. ``text`` repeats it for clients that read a text completion here."""
+    """One fill. ``text`` repeats it for clients that expect a text completion."""
 
     index: int
     message: Said
@@ -53,7 +53,7 @@ class ChatChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChunkChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of a fill, or the whole of it so far."""
+    """A piece of a fill, or the whole fill so far."""
 
     index: int
     delta: Said
@@ -62,7 +62,7 @@ class ChunkChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DiffusionMeta(msgspec.Struct, frozen=True):
-    """How far a fill is: the share of its slots that are committed, 0..1."""
+    """The progress of a fill: the share of its slots that are committed, 0..1."""
 
     diffusion_progress: float
 
@@ -91,12 +91,12 @@ class ChatChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def as_it_is(fill: str) -> str:
-    """A fill is told as it is."""
+    """Return a fill unchanged."""
     return fill
 
 
 class ChatExchange:
-    """One request that is answered with chat messages; ``show`` makes a message of a fill."""
+    """One request that is answered with chat messages; ``show`` turns a fill into a message."""
 
     end = DONE
 
@@ -120,11 +120,11 @@ class ChatExchange:
 
     @classmethod
     def fim(cls, body: TextRequest, model: str) -> "ChatExchange":
-        """A request to ``/v1/fim/completions``."""
+        """Return the exchange of a request to ``/v1/fim/completions``."""
         return cls(body.question(), model, stream=bool(body.stream), diffusing=bool(body.diffusing))
 
     def reply(self, answer: Answer) -> Body:
-        """All fills, best first."""
+        """Return all fills, best first."""
         shown = [self._show(text) for text in answer.texts]
         return ChatReply(
             id=self._stamp.id,
@@ -138,14 +138,17 @@ class ChatExchange:
         )
 
     def chunks(self, snapshot: Snapshot) -> Iterable[Body]:
-        """The whole of it when diffusing, else what is certain; a message that is made of a fill has to wait."""
+        """Yield the whole fill when diffusing, else the text that has become final.
+
+        A message that ``show`` builds around a fill is sent only at the end.
+        """
         if self._diffusing:
             yield self._chunk(self._show(snapshot.fills[0]), share=progress(snapshot))
         elif self._show is as_it_is and (text := self._deltas.after(snapshot)):
             yield self._chunk(text)
 
     def last(self, answer: Answer) -> Iterable[Body]:
-        """The rest, or when diffusing the whole, and why it ended."""
+        """Yield the rest of the first fill (when diffusing, the whole) and why it ended."""
         shown = self._show(answer.texts[0])
         if self._diffusing:
             yield self._chunk(shown, answer, share=1.0)

@@ -1,4 +1,4 @@
-"""One client's request in the shape it came in, and how it is answered in that shape."""
+"""One request in its shape, and its answer in the same shape."""
 
 import time
 import uuid
@@ -11,14 +11,14 @@ from lacuna_model.core.params import Snapshot
 from lacuna_server.http.shapes.answer import Answer
 from lacuna_server.http.shapes.question import Question
 
-# A JSON body: a struct, or the list or map that a client wants at the root.
+# A JSON body: a struct, or a list or map where the client's format has one at the root.
 Body = msgspec.Struct | list[Any] | dict[str, Any]
 
 DONE = b"data: [DONE]\n\n"
 
 
 class Exchange(Protocol):
-    """What the handler needs of a request; ``ready`` is the answer where no model has to be asked."""
+    """A request as the handler uses it. ``ready`` is the answer where no model is needed, otherwise None."""
 
     question: Question
     ready: Answer | None
@@ -26,20 +26,20 @@ class Exchange(Protocol):
     end: bytes
 
     def reply(self, answer: Answer) -> Body:
-        """The body of an answer that is not streamed."""
+        """Return the body of an answer that is not streamed."""
         ...
 
     def chunks(self, snapshot: Snapshot) -> Iterable[Body]:
-        """What is streamed after a step."""
+        """Return the events to stream after a step."""
         ...
 
     def last(self, answer: Answer) -> Iterable[Body]:
-        """What is streamed at the end; the bytes ``end`` follow."""
+        """Return the events to stream at the end; the bytes ``end`` follow."""
         ...
 
 
 class Stamp(msgspec.Struct, frozen=True):
-    """What all parts of one OpenAI answer have in common; ``created`` is in seconds since 1970."""
+    """The fields that all parts of one OpenAI answer share; ``created`` is in seconds since 1970."""
 
     id: str
     created: int
@@ -47,7 +47,7 @@ class Stamp(msgspec.Struct, frozen=True):
 
     @classmethod
     def new(cls, kind: str, model: str) -> "Stamp":
-        """A stamp of its own: ids begin with ``kind``."""
+        """Return a stamp with a new id, which begins with ``kind``."""
         return cls(f"{kind}-{uuid.uuid4().hex}", int(time.time()), model)
 
 
@@ -60,11 +60,11 @@ class Usage(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, answer: Answer) -> "Usage":
-        """The usage of an answer."""
+        """Return the usage of an answer."""
         stats = answer.stats
         return cls(stats.context_tokens, stats.tokens, stats.context_tokens + stats.tokens)
 
 
 def event(body: Body) -> bytes:
-    """One server-sent event. No space follows a colon: llama.vim looks for ``"content":"`` in the raw text."""
+    """Encode one server-sent event. The JSON has no spaces: llama.vim looks for ``"content":"`` in the raw text."""
     return b"data: " + msgspec.json.encode(body) + b"\n\n"

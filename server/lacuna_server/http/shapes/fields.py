@@ -1,4 +1,4 @@
-"""Types of fields that several request bodies share, with what they may be."""
+"""Types of fields that several request bodies share, with their limits."""
 
 from typing import Annotated
 
@@ -9,19 +9,19 @@ from lacuna_server.wire.protocol import ServiceError
 
 MAX_STOPS = 32
 
-# Clients write -1 for any number.
+# Clients write -1 for "no limit".
 Count = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Candidates = Annotated[int, Meta(ge=1, le=MAX_CANDIDATES)]
 Temperature = Annotated[float, Meta(ge=0, le=10)]
-Seed = Annotated[int, Meta(ge=-(2**63) + 1, le=2**63 - 1)]  # either sign has room in 64 bits
+Seed = Annotated[int, Meta(ge=-(2**63) + 1, le=2**63 - 1)]  # the absolute value fits in 64 bits
 Milliseconds = Annotated[float, Meta(ge=0, le=1e9)]
-# llama.cpp and vLLM take several prompts at once, and clients send one as a list, too.
+# llama.cpp and vLLM take several prompts at once, so some clients send a list of one.
 Prompt = str | list[str]
 Stops = str | Annotated[list[str], Meta(max_length=MAX_STOPS)]
 
 
 def only(prompt: Prompt) -> str:
-    """The one prompt of a request; raises ServiceError where there are more or none."""
+    """Return the one prompt of a request. Raises ServiceError where there are several or none."""
     if isinstance(prompt, str):
         return prompt
     if len(prompt) != 1:
@@ -30,15 +30,15 @@ def only(prompt: Prompt) -> str:
 
 
 def limit(given: int | None) -> int | None:
-    """How many tokens are wanted; below 0 stands for any number."""
+    """Return the wanted number of tokens; None, which means the default, where it is absent or negative."""
     return None if given is None or given < 0 else given
 
 
 def stops(given: Stops | None) -> tuple[str, ...]:
-    """The stop strings of a request: one, several or none."""
+    """Return the stop strings of a request: one, several or none."""
     return (given,) if isinstance(given, str) else tuple(given or ())
 
 
 def seed(given: int | None) -> int:
-    """A seed as the engine takes it; clients write -1 for any."""
+    """Return a seed for the engine, which is not negative; clients write -1 for any seed."""
     return abs(given or 0)

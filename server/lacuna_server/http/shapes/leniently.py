@@ -1,16 +1,16 @@
-"""JSON as existing clients send it: halves of surrogate pairs, and whole numbers written as ``4.0``."""
+"""Decodes JSON as existing clients send it, with lone surrogates and with integers written as ``4.0``."""
 
 import json
 from typing import Any
 
 import msgspec
 
-# More digits than this are no count, and none of ours has room for them.
+# Larger floats stay floats: no integer field has room for them.
 LARGEST = 2.0**63
 
 
 def decode(data: bytes) -> Any:
-    """The value that ``data`` spells; raises ValueError where it is no JSON."""
+    """Decode JSON. Raises ValueError where ``data`` is not JSON."""
     try:
         found = msgspec.json.decode(data)
     except msgspec.DecodeError as error:
@@ -21,7 +21,7 @@ def decode(data: bytes) -> Any:
 
 
 def _mended(value: Any) -> Any:
-    """The value with U+FFFD for every half of a surrogate pair, which stands for no character."""
+    """Replace every lone surrogate in the strings of a value by U+FFFD."""
     if isinstance(value, str):
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, list):
@@ -32,5 +32,5 @@ def _mended(value: Any) -> Any:
 
 
 def _whole(value: Any) -> Any:
-    """An integer for a number that is one."""
+    """Return an integer for a float that has an integer value, otherwise the value itself."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST else value

@@ -1,4 +1,4 @@
-"""The shape of llama.cpp's server: ``/infill`` and ``/completion`` (llama.vim, llama.vscode, Continue)."""
+"""The shape of llama.cpp's server: ``/infill`` and ``/completion`` (for llama.vim, llama.vscode and Continue)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -25,14 +25,14 @@ from lacuna_server.http.shapes.sentinels import parse
 
 
 class Chunk(msgspec.Struct, frozen=True):
-    """A piece of another file, as llama.vim keeps them in its ring."""
+    """A piece of another file, from the ring of chunks that llama.vim keeps."""
 
     text: str
     filename: str = ""
 
 
 class _Sampling(msgspec.Struct, frozen=True, kw_only=True):
-    """What both endpoints understand of llama.cpp's many options; ``n_predict`` below 0 leaves the length open."""
+    """The options of llama.cpp that both endpoints support; a negative ``n_predict`` takes the default length."""
 
     n_predict: int | None = None
     n_cmpl: Candidates | None = None
@@ -45,7 +45,7 @@ class _Sampling(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Infill(_Sampling, frozen=True, kw_only=True):
-    """The body of ``/infill``: ``prompt`` is the part of the cursor's line that stands in front of the cursor."""
+    """The body of ``/infill``; ``prompt`` is the part of the cursor's line before the cursor."""
 
     input_prefix: str
     input_suffix: str
@@ -54,13 +54,13 @@ class Infill(_Sampling, frozen=True, kw_only=True):
 
 
 class Completion(_Sampling, frozen=True, kw_only=True):
-    """The body of ``/completion``: text to go on with, or both sides of a gap between FIM sentinels."""
+    """The body of ``/completion``; ``prompt`` is a text to continue, or prefix and suffix marked by FIM sentinels."""
 
     prompt: Prompt
 
 
 class Timings(msgspec.Struct, frozen=True):
-    """How long context and fill took, milliseconds and tokens a second."""
+    """The time of context and fill, in milliseconds and tokens per second."""
 
     prompt_n: int
     prompt_ms: float
@@ -73,13 +73,13 @@ class Timings(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, stats: FillStats) -> "Timings":
-        """Encoding the context is the prompt's part, everything else the prediction's."""
+        """Return the timings of a fill: encoding the context counts as the prompt, the rest as the prediction."""
         encoded, predict_ms = stats.context_tokens - stats.cached_tokens, max(stats.ms - stats.encode_ms, 0.0)
         return cls(*_rates(encoded, stats.encode_ms), *_rates(stats.tokens, predict_ms))
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer, or with ``stop`` false a piece of one that is streamed."""
+    """An answer, or a streamed piece of one where ``stop`` is false."""
 
     content: str
     index: int = 0
@@ -87,7 +87,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LlamaReply(Content, frozen=True, kw_only=True):
-    """The end of an answer, with what it took; ``truncated`` would say that the context did not fit."""
+    """The end of an answer, with its counts and timings; ``truncated`` is always false."""
 
     model: str
     stop_type: str
@@ -115,30 +115,30 @@ class LlamaExchange:
 
     @classmethod
     def infill(cls, body: Infill, model: str) -> "LlamaExchange":
-        """A request to ``/infill``."""
+        """Return the exchange of a request to ``/infill``."""
         snippets = tuple(Snippet(chunk.filename, chunk.text, reason="input_extra") for chunk in body.input_extra or ())
         return cls(body, _question(body, body.input_prefix + only(body.prompt), body.input_suffix, "", snippets), model)
 
     @classmethod
     def completion(cls, body: Completion, model: str) -> "LlamaExchange":
-        """A request to ``/completion``."""
+        """Return the exchange of a request to ``/completion``."""
         prompt = parse(only(body.prompt))
         return cls(body, _question(body, prompt.before, prompt.after, prompt.path, prompt.snippets), model)
 
     def reply(self, answer: Answer) -> Body:
-        """One object, or a list of them where several were asked for."""
+        """Return one object, or a list of objects where the request asked for several fills."""
         found: list[Any] = [self._whole(answer, text, index) for index, text in enumerate(answer.texts)]
         if self._fields is not None:
             found = [select(one, self._fields) for one in found]
         return found if self._many else found[0]
 
     def chunks(self, snapshot: Snapshot) -> Iterable[Body]:
-        """What has become certain."""
+        """Yield the text that has become final."""
         if text := self._deltas.after(snapshot):
             yield Content(content=text, stop=False)
 
     def last(self, answer: Answer) -> Iterable[Body]:
-        """The rest of the text, then the figures; llama.cpp sends no ``[DONE]``."""
+        """Yield the rest of the text, then the counts and timings; llama.cpp sends no ``[DONE]``."""
         if text := self._deltas.last(answer.texts[0]):
             yield Content(content=text, stop=False)
         yield self._whole(answer, "", 0)
@@ -158,7 +158,7 @@ class LlamaExchange:
 
 
 def select(reply: LlamaReply, fields: list[str]) -> dict[str, object]:
-    """The asked-for fields alone: ``timings/predicted_n`` is a path, and the very key at the root of the answer."""
+    """Return only the requested fields. A path such as ``timings/predicted_n`` is itself the key in the result."""
     picked: dict[str, object] = {}
     for field in fields:
         value: Any = msgspec.to_builtins(reply)

@@ -1,4 +1,4 @@
-"""The tagged messages of Mercury: next edits (Zed, Continue) and updates to apply, read from a chat's last message."""
+"""Mercury's tagged messages, read from a chat's last message: next edits (Zed, Continue) and updates to apply."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,19 +35,23 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The last message; raises ServiceError where there is none."""
+        """The text of the last message. Raises ServiceError where there is no message."""
         if not self.messages:
             raise ServiceError("bad_request", "messages: there is none")
         return self.messages[-1].text
 
     def limit(self) -> int | None:
-        """How many tokens are wanted; below 0 stands for any number."""
+        """Return the wanted number of tokens; None means the default."""
         return limit(self.max_tokens if self.max_completion_tokens is None else self.max_completion_tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A region of a file with the cursor in it, which is where something is to be written."""
+    """A region of a file with the cursor in it, at which the fill goes.
+
+    ``before`` and ``after`` are the file's text around the region, ``head`` and ``tail`` the region's text before and
+    after the cursor.
+    """
 
     path: str
     before: str
@@ -58,14 +62,14 @@ class Edit:
 
     @classmethod
     def parse(cls, message: str) -> "Edit":
-        """The edit that a message asks for; raises ServiceError ``bad_request`` where a tag is missing."""
+        """Read the edit that a message asks for. Raises ServiceError ``bad_request`` where a tag is missing."""
         path, file = _with_path(_tagged(message, "current_file_content"), _FILE_PATH)
         span = next(_spans(file, "code_to_edit"), None)
         if span is None:
             raise ServiceError(
                 "bad_request", "the message lacks <|current_file_content|> or <|code_to_edit|> within it"
             )
-        # The newlines behind the opening tag, in front of the closing one and behind it belong to the tags.
+        # The newlines after the opening tag, before the closing tag and after it belong to the tags.
         region = file[span.start : span.end].removeprefix("\n")
         head, cursor, tail = region.partition(CURSOR)
         if not cursor:
@@ -79,12 +83,12 @@ class Edit:
         return cls(path, file[: span.open], head, tail.removesuffix("\n"), after, snippets)
 
     def show(self, fill: str) -> str:
-        """The region with the fill at the cursor, fenced as Mercury does; ``None`` where there is nothing to edit."""
+        """Return the region with the fill at the cursor, in Mercury's fence; the text ``None`` for an empty fill."""
         return f"```\n{self.head}{fill}{self.tail}\n```" if fill else NO_EDIT
 
 
 def edit(body: ChatRequest, model: str) -> ChatExchange:
-    """A request to ``/v1/edit/completions``."""
+    """Return the exchange of a request to ``/v1/edit/completions``."""
     asked = Edit.parse(body.text)
     question = _question(
         body, asked.before + asked.head, asked.tail + asked.after, path=asked.path, snippets=asked.snippets
@@ -93,7 +97,7 @@ def edit(body: ChatRequest, model: str) -> ChatExchange:
 
 
 def applied(body: ChatRequest, model: str) -> ChatExchange:
-    """A request to ``/v1/apply/completions``, for which no model is needed."""
+    """Return the exchange of a request to ``/v1/apply/completions``, which needs no model."""
     if not is_update(body.text):
         raise ServiceError("bad_request", "the message lacks <|original_code|> or <|update_snippet|>")
     original, update = (_tagged(body.text, tag).removesuffix("\n") for tag in ("original_code", "update_snippet"))
@@ -104,7 +108,7 @@ def applied(body: ChatRequest, model: str) -> ChatExchange:
 
 
 def chat(body: ChatRequest, model: str) -> ChatExchange:
-    """A request to ``/v1/chat/completions``: whatever of the above the last message holds."""
+    """Return the exchange of a request to ``/v1/chat/completions``: an update, a next edit or FIM sentinels."""
     text = body.text
     if is_update(text):
         return applied(body, model)
@@ -135,12 +139,12 @@ def _question(body: ChatRequest, before: str, after: str, *, path: str, snippets
 
 
 def is_update(message: str) -> bool:
-    """Whether a message holds an update and what it is one of."""
+    """Return whether a message contains both an update and its original code."""
     return all(any(_spans(message, tag)) for tag in ("original_code", "update_snippet"))
 
 
 class _Span(NamedTuple):
-    """What a tag holds, from ``start`` to ``end``, and with the tag itself from ``open`` to ``close``."""
+    """The content of a tag from ``start`` to ``end``; with the tag itself from ``open`` to ``close``."""
 
     open: int
     start: int
@@ -149,7 +153,7 @@ class _Span(NamedTuple):
 
 
 def _spans(text: str, tag: str) -> Iterator[_Span]:
-    """Every place that ``<|tag|>`` and ``<|/tag|>`` enclose, in one go through the text."""
+    """Yield every span that ``<|tag|>`` and ``<|/tag|>`` enclose, in one pass over the text."""
     opening, closing = f"<|{tag}|>", f"<|/{tag}|>"
     at = 0
     while (start := text.find(opening, at)) >= 0 and (end := text.find(closing, start)) >= 0:
@@ -158,13 +162,13 @@ def _spans(text: str, tag: str) -> Iterator[_Span]:
 
 
 def _tagged(text: str, tag: str) -> str:
-    """What the first such tag holds, behind its line; "" where there is none."""
+    """Return the content of the first such tag without its first newline; "" where there is no such tag."""
     span = next(_spans(text, tag), None)
     return text[span.start : span.end].removeprefix("\n") if span is not None else ""
 
 
 def _with_path(text: str, label: str) -> tuple[str, str]:
-    """The path that a label on the first line tells ("" where there is none), and the rest."""
+    """Return the path that a label on the first line gives ("" without a label), and the rest of the text."""
     if not text.startswith(label):
         return "", text
     line, _, rest = text.partition("\n")

@@ -1,4 +1,4 @@
-"""The shape of OpenAI's completions: ``/v1/completions`` with a suffix or FIM sentinels (Zed, Continue, minuet)."""
+"""The shape of OpenAI's ``/v1/completions``, with a suffix or FIM sentinels (for Zed, Continue and minuet)."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -25,7 +25,7 @@ from lacuna_server.http.shapes.sentinels import parse
 
 
 class StreamOptions(msgspec.Struct, frozen=True):
-    """Whether a last chunk of a stream carries the usage."""
+    """Options of a stream: ``include_usage`` adds a last chunk with the usage."""
 
     include_usage: bool | None = None
 
@@ -47,7 +47,7 @@ class TextRequest(msgspec.Struct, frozen=True, kw_only=True):
     diffusing: bool | None = None
 
     def question(self) -> Question:
-        """The gap between prompt and suffix, or between the sentinels within the prompt."""
+        """Return the question: the gap between prompt and suffix, or between the sentinels in the prompt."""
         prompt = parse(only(self.prompt), self.suffix)
         return Question(
             before=prompt.before,
@@ -64,7 +64,7 @@ class TextRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextChoice(msgspec.Struct, frozen=True):
-    """One fill, or a piece of one while it is streamed."""
+    """One fill, or a streamed piece of one."""
 
     index: int
     text: str
@@ -97,17 +97,17 @@ class TextExchange:
         self._deltas = Deltas(self.question.stop)
 
     def reply(self, answer: Answer) -> Body:
-        """All fills, best first."""
+        """Return all fills, best first."""
         choices = [TextChoice(index, text, answer.finish) for index, text in enumerate(answer.texts)]
         return self._reply(choices, Usage.of(answer))
 
     def chunks(self, snapshot: Snapshot) -> Iterable[Body]:
-        """What has become certain of the first fill."""
+        """Yield the text of the first fill that has become final."""
         if text := self._deltas.after(snapshot):
             yield self._reply([TextChoice(0, text)])
 
     def last(self, answer: Answer) -> Iterable[Body]:
-        """The rest of the first fill, the others, and why they ended."""
+        """Yield the rest of the first fill, the other fills, and, if asked for, the usage."""
         for index, text in enumerate([self._deltas.last(answer.texts[0]), *answer.texts[1:]]):
             yield self._reply([TextChoice(index, text, answer.finish)])
         if self._with_usage:

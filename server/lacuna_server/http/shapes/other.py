@@ -1,4 +1,4 @@
-"""What is asked without a body: health, metrics and the list of models."""
+"""The GET routes: health, metrics and the list of models."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ _LOADING = 503
 
 
 class Health(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Whether the service can fill; ``error`` says so once more where llama.cpp's clients look for it."""
+    """Whether the service can fill; ``error`` repeats it where llama.cpp's clients look for it."""
 
     status: Literal["ok", "loading model", "error"]
     detail: str = ""
@@ -23,7 +23,7 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Model(msgspec.Struct, frozen=True):
-    """A model that is served."""
+    """A model that the service offers."""
 
     id: str
     object: Literal["model"] = "model"
@@ -32,7 +32,7 @@ class Model(msgspec.Struct, frozen=True):
 
 
 class Models(msgspec.Struct, frozen=True):
-    """All of them."""
+    """All models that the service offers."""
 
     data: list[Model]
     object: Literal["list"] = "list"
@@ -40,7 +40,7 @@ class Models(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """One such route; ``reply`` is the struct of its body, None where that is ``media_type`` text."""
+    """A GET route; ``reply`` is the struct of its body, None for text of type ``media_type``."""
 
     path: str
     summary: str
@@ -56,7 +56,7 @@ class Plain:
 
 
 def health(service: Service, metrics: Metrics) -> Response:
-    """200 once the model is there, 503 before and where it could not be loaded."""
+    """Return status 200 once the model is loaded, otherwise 503."""
     status = service.status()
     if status.state == "ready":
         return _json(Health("ok"))
@@ -66,12 +66,12 @@ def health(service: Service, metrics: Metrics) -> Response:
 
 
 def list_models(service: Service, metrics: Metrics) -> Response:
-    """The one model."""
+    """Return a list with the one model of the service."""
     return _json(Models([Model(service.config.model)]))
 
 
 def show_metrics(service: Service, metrics: Metrics) -> Response:
-    """For Prometheus."""
+    """Return the metrics for Prometheus."""
     text, content_type = metrics.text()
     return Response(text, media_type=content_type)
 

@@ -1,4 +1,4 @@
-"""What a client asks for, whatever the shape of its request: one gap in a text, and where a fill stops."""
+"""A client's question, independent of the shape of its request: one gap in a text, and the limits of a fill."""
 
 import re
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region, Snippet
 
 DEFAULT_TOKENS = Region(0, 0).max_tokens
-# A fill is no longer than this, whatever a client asks for: their defaults go up to 4096, meant for other models.
+# The longest fill, whatever a client asks for: clients' defaults of up to 4096 tokens are meant for other models.
 MAX_TOKENS = 256
 
-# Some clients say in a comment on the first line what language follows (minuet: "# language: python").
+# Some clients name the language in a comment on the first line (minuet: "# language: python").
 _LANGUAGE_COMMENT = re.compile(r"\W{0,8}language: ?([\w+#]+)")
 
 
@@ -18,8 +18,8 @@ class Question:
     """A gap between ``before`` and ``after``.
 
     A fill ends before the first of the ``stop`` strings. ``max_tokens`` None means the default. ``patience_ms`` is
-    llama.cpp's time limit: it counts from the first step on, and ends a fill only once that has a whole line (None: no
-    limit).
+    llama.cpp's time limit (None: no limit): it counts from the first step, and ends a fill only once the fill has a
+    complete line.
     """
 
     before: str
@@ -37,20 +37,20 @@ class Question:
 
     @property
     def limit(self) -> int:
-        """How many tokens a fill may have."""
+        """The most tokens that a fill may have."""
         return DEFAULT_TOKENS if self.max_tokens is None else min(self.max_tokens, MAX_TOKENS)
 
     @property
     def is_warm_up(self) -> bool:
-        """Whether no fill is wanted at all.
+        """Whether the client wants no fill at all.
 
-        Clients send such requests to have their ring of chunks cached. There is nothing to gain from it here, as other
-        files are a stream of their own, and running it would drop the open document from the cache.
+        Clients send such requests to have their ring of chunks cached. Here this gains nothing, because other files
+        are encoded separately, and it would drop the open document from the cache.
         """
         return self.max_tokens == 0
 
     def request(self) -> InfillRequest:
-        """The question as the engine takes it."""
+        """Return the engine's request for the question."""
         at = len(self.before.encode())
         region = Region(
             at,

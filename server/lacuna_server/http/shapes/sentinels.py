@@ -1,7 +1,7 @@
-"""Fill-in-the-middle prompts: the sentinels of the known model families, found and taken apart.
+"""Parses fill-in-the-middle prompts with the sentinels of the known model families.
 
-Clients that speak to a plain completion endpoint write both sides of the gap into one prompt. The strings are those of
-the model cards; order matters to none of them here, so that prefix-first and suffix-first prompts are both read.
+Clients of a plain completion endpoint write prefix and suffix of the gap into one prompt. The sentinels are those of
+the model cards. Their order does not matter here, so prompts may begin with the prefix or with the suffix.
 """
 
 import re
@@ -13,7 +13,7 @@ from lacuna_model.core.params import Snippet
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Patterns of one family's sentinels. What follows ``middle`` continues the prefix."""
+    """Patterns of one family's sentinels. Text after the ``middle`` sentinel continues the prefix."""
 
     name: str
     prefix: str
@@ -22,12 +22,12 @@ class Family:
 
     @property
     def marks(self) -> tuple[str, str]:
-        """The plain texts of prefix and suffix sentinel, which are looked for a hundred times as fast as patterns."""
+        """The plain texts of prefix and suffix sentinel; searching for them is a hundred times as fast as matching."""
         prefix, suffix = (re.sub(r"\\A|\\(.)| \?", r"\1", pattern) for pattern in (self.prefix, self.suffix))
         return prefix, suffix
 
     def pattern(self) -> re.Pattern[str]:
-        """Finds the family's sentinels, each by the name of its group."""
+        """Return a pattern for the family's sentinels, each in a group of its name."""
         return re.compile(f"(?P<prefix>{self.prefix})|(?P<suffix>{self.suffix})|(?P<middle>{self.middle})")
 
 
@@ -43,21 +43,21 @@ FAMILIES = (
 )
 _FILE_START = re.compile(r"<\|file_sep\|>|<\|file_separator\|>|<file_sep>|<filename>")
 _FILE_MARKS = ("<|file_sep", "<file_sep>", "<filename>")
-# CodeGeeX tells the path so; the file to fill comes last.
+# CodeGeeX's header with the path; the file to fill comes last.
 _PATH_HEADER = re.compile(r"(?:<\|user\|>\n)?###PATH:(?P<path>[^\n]*)\n###LANGUAGE:[^\n]*\n###MODE:[^\n]*\n\Z")
-# The pattern looks for an end again at each of its beginnings, so it is shown no more text than a header has.
+# The pattern searches for an end from each of its beginnings, so it gets no more text than a header can have.
 MOST_HEADER = 2048
 _REPOSITORY = re.compile(r"\A(?:<\|repo_name\|>|<repo_name>|<reponame>)[^\n<]*\n?")
 _PATH = re.compile(r"[\w@+-]*[./\\][\w./\\@+-]*")
-# Characters that are looked through in one go, and those that the longest sentinel has.
+# The characters that are searched without a pause, and more than the characters of the longest sentinel.
 STRETCH, LONGEST = 65_536, 64
-# What clients write for a suffix that is empty, as their models want something there.
+# Clients write this for an empty suffix, because their models need some text there.
 END_OF_TEXT = "<|endoftext|>"
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Both sides of a gap, the file it is in (""), and the other files that the prompt brought along."""
+    """Prefix and suffix of a gap, the path of its file ("": unknown), and the other files in the prompt."""
 
     before: str
     after: str = ""
@@ -66,7 +66,7 @@ class Prompt:
 
 
 def parse(prompt: str, suffix: str | None = None) -> Prompt:
-    """The prompt taken apart. Text without sentinels, or beside a ``suffix`` of its own, is all *before*."""
+    """Parse a prompt. Without sentinels, or with a separate ``suffix``, all of it is the prefix."""
     if suffix is None:
         for family in FAMILIES:
             if not all(mark in prompt for mark in family.marks):
@@ -78,7 +78,7 @@ def parse(prompt: str, suffix: str | None = None) -> Prompt:
 
 
 def _matches(pattern: re.Pattern[str], prompt: str) -> Iterator[re.Match[str]]:
-    """All matches; of a long text a stretch at a time, for others cannot run while a pattern looks for its next one."""
+    """Yield all matches. A long text is searched in stretches, because no other thread runs during one search."""
     for start in range(0, len(prompt), STRETCH):
         for match in pattern.finditer(prompt, start, start + STRETCH + LONGEST):
             if match.start() < start + STRETCH:
@@ -86,12 +86,12 @@ def _matches(pattern: re.Pattern[str], prompt: str) -> Iterator[re.Match[str]]:
 
 
 def has_sentinels(prompt: str) -> bool:
-    """Whether the prompt names both sides of a gap."""
+    """Return whether the prompt marks prefix and suffix of a gap."""
     return parse(prompt) != Prompt(prompt)
 
 
 def _taken_apart(prompt: str, found: dict[str | None, re.Match[str]]) -> Prompt:
-    """Every section reaches from its sentinel to the next one."""
+    """Return the parts of a prompt: each section extends from its sentinel to the next one."""
     starts = sorted(match.start() for match in found.values())
     sections = {
         name: prompt[match.end() : min((start for start in starts if start >= match.end()), default=len(prompt))]
@@ -103,7 +103,7 @@ def _taken_apart(prompt: str, found: dict[str | None, re.Match[str]]) -> Prompt:
 
 
 def _files(header: str) -> tuple[str, tuple[Snippet, ...]]:
-    """What stands in front of the sentinels: other files, and last, where it is given, this one's path."""
+    """Read the text before the sentinels. Return this file's path ("" if it is not given) and the other files."""
     if told := _PATH_HEADER.search(header[-MOST_HEADER:]):
         return told["path"], ()
     text = _REPOSITORY.sub("", header)
@@ -119,6 +119,6 @@ def _snippets(texts: Sequence[str]) -> tuple[Snippet, ...]:
 
 
 def _path_line(text: str) -> tuple[str, str]:
-    """The path on the first line and what follows it; "" and all of the text where that line is none."""
+    """Return the path on the first line and the rest; "" and the whole text where that line is not a path."""
     line, _, rest = text.partition("\n")
     return (line.strip(), rest) if _PATH.fullmatch(line.strip()) else ("", text)

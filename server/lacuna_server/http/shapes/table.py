@@ -1,4 +1,4 @@
-"""All shapes that clients ask in: which path, which body, which answer."""
+"""The table of all shapes: paths, body and answers of each."""
 
 from typing import Any
 

@@ -1,1 +1,4 @@
-"""Which places of which files a refactoring is about: patterns, queries, globs, parsed sources."""
+"""Finds the places of a refactoring: files by paths and globs, and matches of patterns and queries in their text.
+
+It may import ``console``.
+"""

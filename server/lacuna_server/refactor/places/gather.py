@@ -1,4 +1,4 @@
-"""The files a refactor looks at: folders as git sees them, single files, and globs."""
+"""Gathers the files of a refactor: single files, globs, and folders without what git ignores."""
 
 import glob
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,12 +11,12 @@ from lacuna_server.console import files
 from lacuna_server.refactor.places.globs import Glob
 from lacuna_server.refactor.places.source import Source
 
-# A refactor misses no file because there are many, only because one is too large for a person to have written.
+# A refactor has no limit on the number of files; it skips only files that are too large to be written by a person.
 EVERYTHING = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_total_bytes=10**15)
 
 
 def known_language(name: str) -> Language:
-    """The language of that name; raises RequestError where it is unknown."""
+    """Returns the language of that name. Raises RequestError where it is unknown."""
     language = language_for(name=name)
     if language is None:
         raise RequestError(f"unknown language {name!r}")
@@ -26,11 +26,11 @@ def known_language(name: str) -> Language:
 def gather(
     places: Sequence[str], languages: Iterable[str] = (), *, forced: str = ""
 ) -> tuple[list[Source], tuple[str, ...]]:
-    """The sources at these paths and globs, and a line about each file that is left out though its name fits.
+    """Returns the sources at these paths and globs, and a line about each file of fitting name that is left out.
 
-    Of a folder or a glob, what git ignores, secrets and generated files are left out, and so are files in none of the
-    ``languages`` (any known language where there are none); a file named by itself is always taken, as ``forced`` if
-    that is given. Raises RequestError for a path that does not exist and for a named file that cannot be read.
+    In folders and globs, ignored, secret and generated files are left out, and so are files in none of the
+    ``languages`` (empty: any known language). A file that is named itself is always taken, in the language ``forced``
+    if that is given. Raises RequestError for a path that does not exist and for a named file that cannot be read.
     """
     wanted = frozenset(languages)
     sources: dict[str, Source] = {}

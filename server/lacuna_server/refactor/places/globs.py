@@ -1,4 +1,4 @@
-"""The files that a glob names, without those that a link leads to from outside of the folder."""
+"""Lists the files that match a glob, without following links that lead out of the folder."""
 
 import glob
 import os
@@ -10,10 +10,10 @@ ANY_DEPTH = "**"
 
 
 class Glob:
-    """A glob such as ``src/**/*.py``; what is there by a name with brackets in it is taken by that name.
+    """A glob such as ``src/**/*.py``. An existing name with brackets in it is taken literally.
 
-    As in a shell ``**`` follows no links, and a ``*`` names nothing hidden. Links that lead out of the folder in which
-    the glob begins, and out of the current one for a relative glob, are not followed but kept in ``outside``.
+    As in a shell, ``**`` follows no links and ``*`` matches no hidden names. A link that leads out of the folder in
+    which the glob begins (for a relative glob: and out of the current folder) is not followed; ``outside`` lists it.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -30,7 +30,7 @@ class Glob:
         self.outside: list[Path] = []
 
     def files(self) -> Iterator[Path]:
-        """The regular files, folder by folder in the order of their names; some come twice."""
+        """Yields the regular files, folder by folder in the order of their names; some occur twice."""
         if self._parts:
             yield from self._below(self._folder, self._parts)
 

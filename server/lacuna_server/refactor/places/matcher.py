@@ -1,4 +1,4 @@
-"""Asks the process that matches structural patterns, which is started when it is needed and after it was killed."""
+"""Runs the process that matches structural patterns: starts it when it is needed, and again after it was killed."""
 
 import atexit
 import subprocess
@@ -13,7 +13,7 @@ from lacuna_server.refactor.places.matching import Answer, Question
 
 
 class Matcher:
-    """One process that answers one question after the other; may be asked from several threads."""
+    """One process that answers one question after the other. Several threads may ask."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -21,7 +21,7 @@ class Matcher:
         self._decoder = msgspec.json.Decoder(Answer)
 
     def ask(self, question: Question) -> Answer:
-        """The answer; raises UnparsableError where ast-grep does not come to an end with the text or the pattern."""
+        """Returns the answer to a question. Raises UnparsableError where ast-grep takes too long or crashes."""
         with self._lock:
             process = self._running()
             assert process.stdin is not None
@@ -38,7 +38,7 @@ class Matcher:
         return self._decoder.decode(line)
 
     def close(self) -> None:
-        """End the process."""
+        """Ends the process."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()

@@ -1,7 +1,7 @@
-"""Structural patterns, matched by ast-grep in a process that can be killed.
+"""Matches structural patterns with ast-grep, in a process that can be killed.
 
-ast-grep cannot be interrupted, and some texts make its grammars run for ever. So this module runs as a program: it
-reads a question a line and answers it in a line, and the system's timer ends it where one takes too long.
+ast-grep cannot be interrupted, and some texts make its grammars run forever. So this module runs as a program: it reads
+one question per line and answers it in one line, and a system timer kills it where a question takes too long.
 """
 
 import re
@@ -12,9 +12,9 @@ import msgspec
 from ast_grep_py import Pattern, SgNode, SgRoot
 
 VARIABLE = re.compile(r"(\${1,3})([A-Z_][A-Z0-9_]*)")
-# On its own `f(x)` is a declaration to C.
+# Outside a function, C parses `f(x)` as a declaration.
 CONTEXTS = {"c": "void f() { PATTERN; }"}
-# A question may take so many seconds of the processor's time, and one more for every so many characters.
+# The CPU time of a question: at least so many seconds, and one more second for so many characters.
 LEAST_SECONDS = 1.0
 CHARACTERS_PER_SECOND = 500_000
 
@@ -22,7 +22,7 @@ Span = tuple[int, int]
 
 
 class Question(msgspec.Struct, frozen=True):
-    """Where does a ``pattern`` match in a ``text`` of a ``language``?"""
+    """Asks for the matches of a ``pattern`` in a ``text`` of a ``language``."""
 
     text: str
     pattern: str
@@ -30,9 +30,9 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The matches: each a span, and the spans of its metavariables, in characters.
+    """The matches: the span of each, and the spans of its metavariables, in characters.
 
-    ``broken`` says that the pattern does not parse, ``refused`` what ast-grep has against it.
+    ``broken`` tells that the pattern does not parse; ``refused`` is ast-grep's error message.
     """
 
     matches: tuple[tuple[Span, dict[str, Span]], ...] = ()
@@ -41,7 +41,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def answer(question: Question) -> Answer:
-    """What ast-grep says."""
+    """Answers a question with ast-grep."""
     pattern, language = question.pattern, question.language
     try:
         nodes = SgRoot(question.text, language).root().find_all(pattern=_in_context(pattern, language))
@@ -72,7 +72,7 @@ def _span(node: SgNode) -> Span:
 
 
 def _in_context(pattern: str, language: str) -> str | Pattern:
-    """The pattern as ast-grep wants it: where it reads otherwise on its own than in a function, in one."""
+    """Returns the pattern for ast-grep; in a language of ``CONTEXTS`` with the function around it as its context."""
     if language not in CONTEXTS:
         return pattern
     context = CONTEXTS[language].replace("PATTERN", pattern)
@@ -82,28 +82,28 @@ def _in_context(pattern: str, language: str) -> str | Pattern:
     while (node.range().start.index, node.range().end.index) != (start, start + len(pattern)):
         around = (child for child in node.children() if child.range().start.index <= start < child.range().end.index)
         inner = next(around, None)
-        if inner is None:  # several statements, or a definition, which stand on their own
+        if inner is None:  # several statements, or a definition: they need no context
             return pattern
         node = inner
     return {"context": context, "selector": node.kind(), "strictness": "smart"}
 
 
 def _is_broken(pattern: str, language: str) -> bool:
-    """Whether a pattern has a syntax error, its metavariables taken for names."""
+    """Returns whether a pattern has a syntax error, with its metavariables read as names."""
     return SgRoot(VARIABLE.sub("x", pattern), language).root().find(kind="ERROR") is not None
 
 
 def _limit(seconds: float) -> None:
-    """End this process once it has used so much of the processor's time; 0: never."""
+    """Lets the system kill this process once it has used so many seconds of CPU time; 0: never."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
 
 
 def main() -> None:
-    """Answer until nothing more is asked."""
+    """Answers questions until the input ends."""
     if hasattr(signal, "SIGVTALRM"):
         signal.signal(signal.SIGVTALRM, signal.SIG_DFL)  # a handler in Python would wait for ast-grep to return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks decides when it ends
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the asking process decides when this one ends
     decoder, encoder = msgspec.json.Decoder(Question), msgspec.json.Encoder()
     for line in sys.stdin.buffer:
         question = decoder.decode(line)

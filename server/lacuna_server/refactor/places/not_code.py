@@ -1,4 +1,4 @@
-"""What in a file is not code: comments, and the lines whose white space is part of a string or of the text around."""
+"""Finds the parts of a file that are not code: comments, and lines whose white space belongs to a string or text."""
 
 import re
 from bisect import bisect_left
@@ -10,25 +10,25 @@ from lacuna_model.syntax import Language
 
 Span = tuple[int, int]
 
-# Nodes whose lines keep every byte, in whatever language; what is interpolated in them stays with them.
+# Types of nodes whose lines keep every byte, in any language; that includes code interpolated in them.
 _KEPT = re.compile(
     r"string|heredoc|nowdoc|comment|template_literal|quoted_attribute|delimited_symbol|shell_command|regex|"
     r"text_interpolation|(^|_)expansion$"
 )
-# Several strings with code between them.
+# Nodes of several strings with code between them.
 _LISTS = frozenset(("concatenated_string", "chained_string", "string_array"))
-# Text whose white space a renderer folds.
+# Nodes of text in which a renderer collapses white space.
 _FOLDED = {"html": "text", "javascript": "jsx_text", "typescript": "jsx_text", "tsx": "jsx_text"}
 _UNFOLDED_ELEMENTS = (b"pre", b"textarea")
-# A Ruby comment that begins and ends in the first column; in Bash a `subshell` is code.
+# The start of a Ruby comment that has to begin in the first column. A `subshell` is a string in Ruby and code in Bash.
 _FIRST_COLUMN = b"=begin"
 _COMMANDS = {"ruby": "subshell"}
-# A YAML string is told by its indentation relative to its key: it keeps its value when both move.
+# In YAML the indentation of a string counts relative to its key, so the string keeps its value when both move.
 _RELATIVE = frozenset(("yaml",))
 
 
 def comments(tree: Tree) -> tuple[Span, ...]:
-    """The comments of a file in order, without the line end that a grammar may count to one."""
+    """Returns the spans of a file's comments in order, without the line end that some grammars include."""
     found = []
     stack = [tree.root_node]
     while stack:
@@ -41,20 +41,20 @@ def comments(tree: Tree) -> tuple[Span, ...]:
 
 
 class KeptLines:
-    """The lines of a file that begin inside something which is not code, and so cannot be indented anew."""
+    """The lines of a file that begin inside a string, comment or text, so that their indentation must not change."""
 
     def __init__(self, tree: Tree, language: Language) -> None:
         kept = () if language.name in _RELATIVE else _kept(tree.root_node, language.name)
         self._spans = sorted(kept)
 
     def __contains__(self, line: int) -> bool:
-        """Whether a line, given by the byte offset of its beginning, is one of them."""
+        """Returns whether a line, given by the byte offset of its beginning, is one of them."""
         index = bisect_left(self._spans, (line,)) - 1
         return index >= 0 and line < self._spans[index][1]
 
 
 def _kept(root: Node, language: str) -> Iterator[Span]:
-    """Disjoint spans of several lines; a line that begins behind the start of one and before its end is kept."""
+    """Yields disjoint spans of several lines; lines that begin inside a span are kept."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -75,7 +75,7 @@ def _is_kept(node: Node, language: str) -> bool:
 
 
 def _is_unfolded(node: Node) -> bool:
-    """Whether a node is an element of HTML whose white space is shown."""
+    """Returns whether a node is an HTML element that shows its white space."""
     if node.type != "element":
         return False
     name = node.children[0].named_children[:1]

@@ -1,4 +1,4 @@
-"""Where a refactor applies: structural patterns, tree-sitter queries and plain ranges."""
+"""Selects the places of a refactor in a file by structural patterns, tree-sitter queries or ranges."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,14 @@ from lacuna_server.refactor.places.matching import VARIABLE, Question, Span
 from lacuna_server.refactor.places.source import Source
 
 WHOLE = "MATCH"
-# What a query calls the node that is replaced, or that text is put in front of or behind.
+# The captures of a query that name the node to replace, or the node to put text before or after.
 ROLES = ("place", "before", "after")
 UNKNOWN_TO_AST_GREP = frozenset({"toml"})
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A place (byte offsets) and the pieces of it that a template may use by name; an empty piece is an empty span."""
+    """A place (byte offsets) and its named pieces, which a template may use; an empty piece is an empty span."""
 
     start: int
     end: int
@@ -28,15 +28,15 @@ class Match:
 
 
 def pattern_names(pattern: str) -> frozenset[str]:
-    """The metavariables that a pattern binds: ``$NAME`` and ``$$$NAME``; those that begin with ``_`` bind nothing."""
+    """Returns the names that a pattern binds by ``$NAME`` and ``$$$NAME``; names that begin with ``_`` bind nothing."""
     return frozenset(name for _, name in VARIABLE.findall(pattern) if not name.startswith("_"))
 
 
 def by_pattern(source: Source, pattern: str) -> list[Match]:
-    """The places that an ast-grep pattern matches, nested ones included.
+    """Returns the places that an ast-grep pattern matches, including nested ones.
 
-    Raises RequestError for a pattern that the language cannot read, and for a language without patterns, and
-    UnparsableError for a text that ast-grep does not come to an end with.
+    Raises RequestError for a pattern that is not valid in the language and for a language without patterns, and
+    UnparsableError where ast-grep takes too long.
     """
     language = source.language.name
     if language in UNKNOWN_TO_AST_GREP:
@@ -50,10 +50,11 @@ def by_pattern(source: Source, pattern: str) -> list[Match]:
 
 
 def by_query(source: Source, query: str) -> list[Match]:
-    """The places that a tree-sitter query matches.
+    """Returns the places that a tree-sitter query matches.
 
-    The node captured as ``@place`` is replaced; text goes in front of ``@before`` or behind ``@after``. A query with
-    one capture needs no such name. Every other capture is a metavariable: ``@name`` is ``$NAME``. Raises RequestError.
+    The node captured as ``@place`` is replaced; ``@before`` and ``@after`` put text before or after their node. A query
+    with only one capture may give it any name. Every other capture is a metavariable: ``@name`` is ``$NAME``. Raises
+    RequestError for an invalid query.
     """
     found = []
     for captures in source.query(query):
@@ -63,12 +64,12 @@ def by_query(source: Source, query: str) -> list[Match]:
 
 
 def query_names(query: str) -> frozenset[str]:
-    """The metavariables that a query binds."""
+    """Returns the names of the metavariables that a query binds."""
     return frozenset(name.upper() for name in re.findall(r"@([A-Za-z_]\w*)", query))
 
 
 def by_ranges(source: Source, spans: Sequence[Span]) -> list[Match]:
-    """The ranges themselves; raises RequestError where two overlap."""
+    """Returns the given ranges as places. Raises RequestError where two overlap."""
     ordered = sorted(spans)
     for before, after in pairwise(ordered):
         if after[0] < before[1] or after == before:
@@ -78,12 +79,12 @@ def by_ranges(source: Source, spans: Sequence[Span]) -> list[Match]:
 
 
 def span(node: Node) -> Span:
-    """The bytes of a tree-sitter node."""
+    """Returns the byte span of a tree-sitter node."""
     return node.start_byte, node.end_byte
 
 
 def _pattern_match(source: Source, span: Span, captures: Mapping[str, Span]) -> Match:
-    """A match that is counted in characters, in bytes."""
+    """Converts a match from character offsets to byte offsets."""
 
     def in_bytes(place: Span) -> Span:
         return source.offset(place[0]), source.offset(place[1])

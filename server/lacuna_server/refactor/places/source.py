@@ -1,4 +1,4 @@
-"""A file as a refactor sees it: its exact text, its bytes and its syntax tree."""
+"""A source file of a refactor: its exact text, its bytes, its parse tree and its layout."""
 
 import re
 from bisect import bisect_right
@@ -21,7 +21,7 @@ BYTE_LINE_END = re.compile(rb"\r\n?|\n")
 
 @dataclass(frozen=True)
 class Source:
-    """One file in its language. Offsets are bytes of ``data``; ``version`` is that of an open document."""
+    """One file in its language. Offsets count bytes of ``data``; ``version`` is that of an open document."""
 
     path: str
     text: str
@@ -35,18 +35,18 @@ class Source:
 
     @cached_property
     def tree(self) -> Tree:
-        """The syntax tree of ``data``."""
+        """The parse tree of ``data``. Raises UnparsableError."""
         return self.language.parser().parse(self.data)
 
     @cached_property
     def newline(self) -> str:
-        """The file's line ending, which is that of its first line."""
+        """The line ending of the file's first line."""
         first = LINE_END.search(self.text)
         return first[0] if first else "\n"
 
     @cached_property
     def indent_unit(self) -> str:
-        """One level of indentation: a tab, or what the lines of this file are most often moved in by."""
+        """One level of indentation: the most frequent step from a line to a more indented next line."""
         leads = [line[: len(line) - len(line.lstrip(" \t"))] for line in LINE_END.split(self.text) if line.strip()]
         steps = Counter(after[len(before) :] for before, after in pairwise(leads) if len(after) > len(before))
         return steps.most_common(1)[0][0] if steps else DEFAULT_UNIT
@@ -56,68 +56,68 @@ class Source:
         return [0, *accumulate(len(character.encode()) for character in self.text)]
 
     def offset(self, character: int) -> int:
-        """The byte offset of the character with that index."""
+        """Returns the byte offset of the character with that index."""
         return character if self.text.isascii() else self._byte_offsets[character]
 
     def slice(self, start: int, end: int) -> str:
-        """The text between two byte offsets."""
+        """Returns the text between two byte offsets."""
         return self.data[start:end].decode()
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Line from 1 and character column from 0 of a byte offset."""
+        """Returns the 1-based line and the 0-based character column of a byte offset."""
         before = self.data[:offset].decode()
         ends = [match.end() for match in LINE_END.finditer(before)]
         return len(ends) + 1, len(before) - (ends[-1] if ends else 0)
 
     def lead(self, offset: int) -> str:
-        """What stands in front of a byte offset on its line."""
+        """Returns the text before a byte offset on its line."""
         return self.slice(max(self.data.rfind(b"\n", 0, offset), self.data.rfind(b"\r", 0, offset)) + 1, offset)
 
     def rest(self, offset: int) -> str:
-        """What follows a byte offset on its line."""
+        """Returns the text after a byte offset on its line."""
         found = BYTE_LINE_END.search(self.data, offset)
         return self.slice(offset, found.start() if found else len(self.data))
 
     def next_line(self, offset: int) -> int:
-        """Where the line behind that of a byte offset begins."""
+        """Returns the byte offset at which the next line begins."""
         found = BYTE_LINE_END.search(self.data, offset)
         return found.end() if found else len(self.data)
 
     def indent_at(self, offset: int) -> str:
-        """The white space that the line of a byte offset begins with."""
+        """Returns the indentation of the line of a byte offset."""
         lead = self.lead(offset)
         return lead[: len(lead) - len(lead.lstrip(" \t"))]
 
     @cached_property
     def comments(self) -> tuple[Span, ...]:
-        """The comments in order."""
+        """The spans of the comments in order."""
         return comments(self.tree)
 
     def comment_at(self, offset: int) -> Span | None:
-        """The comment that a byte belongs to."""
+        """Returns the span of the comment that contains a byte, or None."""
         index = bisect_right(self.comments, (offset, len(self.data))) - 1
         return self.comments[index] if index >= 0 and offset < self.comments[index][1] else None
 
     def behind_comment(self, offset: int) -> int:
-        """Behind the comment that closes the line of a byte offset, where nothing else stands between; else there."""
+        """Returns the end of the comment that is the rest of the line after a byte offset; else the offset itself."""
         rest = self.rest(offset)
         comment = self.comment_at(offset + len(rest) - len(rest.lstrip()))
         closes = comment is not None and offset <= comment[0] and comment[1] == offset + len(rest.rstrip().encode())
         return comment[1] if comment is not None and closes else offset
 
     def is_line_comment(self, comment: Span) -> bool:
-        """Whether a comment goes to the end of its line, whatever stands there."""
+        """Returns whether a comment extends to the end of its line."""
         text = self.data[slice(*comment)]
         blocks = self.language.lexicon.block_comment
         return not any(text.startswith(opener) and text.endswith(closer) for opener, closer in blocks)
 
     @cached_property
     def kept_lines(self) -> KeptLines:
-        """The lines that begin inside a string or a comment, by their byte offsets."""
+        """The lines that begin inside a string, comment or text, by the byte offsets of their beginnings."""
         return KeptLines(self.tree, self.language)
 
     def query(self, text: str) -> Iterator[dict[str, list[Node]]]:
-        """The matches of a tree-sitter query; raises RequestError for one that the grammar does not know."""
+        """Yields the matches of a tree-sitter query. Raises RequestError where it is invalid for the grammar."""
         try:
             query = Query(self.language.grammar(), text)
         except QueryError as error:

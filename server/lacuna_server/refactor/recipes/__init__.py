@@ -1,4 +1,7 @@
-"""Ready-made refactors, by name."""
+"""Recipes: ready-made refactors, found by name.
+
+It may import ``places`` and ``rewriting``.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +19,7 @@ PYTHON = frozenset({"python"})
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A ready-made refactor; ``settings`` says what it can be told, and what each setting means."""
+    """A ready-made refactor; ``settings`` maps the name of each setting to its meaning."""
 
     summary: str
     languages: frozenset[str]
@@ -25,7 +28,7 @@ class Recipe:
 
 
 def recipes() -> dict[str, Recipe]:
-    """All recipes by name."""
+    """Returns all recipes by name."""
     known = {
         "annotations": Recipe("annotate parameters and return values that have no type", PYTHON, annotations.find),
         "arms": Recipe("add the arms that a match or switch over an enum lacks", frozenset(arms.syntaxes()), arms.find),
@@ -39,7 +42,7 @@ def recipes() -> dict[str, Recipe]:
 
 
 def described(name: str) -> dict[str, Any]:
-    """A recipe as JSON has it."""
+    """Returns the JSON object that describes a recipe."""
     recipe = recipes()[name]
     return {
         "name": name,
@@ -50,7 +53,7 @@ def described(name: str) -> dict[str, Any]:
 
 
 def by_recipe(name: str, settings: Mapping[str, str]) -> Refactoring:
-    """The recipe as a refactoring; raises RequestError for a name or a setting that it does not know."""
+    """Returns a recipe as a refactoring. Raises RequestError for an unknown name or setting."""
     recipe = recipes().get(name)
     if recipe is None:
         raise RequestError(f"unknown recipe {name!r}; known: {', '.join(recipes())}")

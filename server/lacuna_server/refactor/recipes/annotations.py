@@ -1,7 +1,7 @@
-"""The recipe ``annotations``: parameters and return values of Python functions get their types.
+"""The recipe ``annotations``: adds types to parameters and return values of Python functions.
 
-What the text decides is not asked of the model: a default that is a literal, a function that returns nothing. For the
-rest the model chooses among types that exist where the function stands, so that the module can still be imported.
+Where the text decides, the type is written without the model: for a literal default, and for a function that returns
+nothing. Otherwise the model chooses among types that are defined at the function, so that the module still imports.
 """
 
 import re
@@ -34,7 +34,7 @@ SPLATS = ("list_splat_pattern", "dictionary_splat_pattern")
 
 
 def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Found]:
-    """Every parameter and every return value without an annotation."""
+    """Yields a rewrite for every parameter and every return value without an annotation."""
     for source in sources:
         classes = [
             (name(node), node.end_byte) for node in source.tree.root_node.children if node.type == "class_definition"
@@ -70,14 +70,14 @@ def _parameter(parameter: Node, function: str, hole: Region) -> Iterator[Rewrite
         named, value = parameter.child_by_field_name("name"), parameter.child_by_field_name("value")
         assert named is not None
         assert value is not None
-        if any(child.type == "comment" for child in parameter.children):  # then the layout around "=" is the author's
+        if any(child.type == "comment" for child in parameter.children):  # keeps the layout around "="
             yield Rewrite(named.end_byte, named.end_byte, (": ", *_type_of(value, hole)), label)
         else:
             yield Rewrite(named.end_byte, value.start_byte, (": ", *_type_of(value, hole), " = "), label)
 
 
 def _type_of(value: Node, hole: Region) -> tuple[Part, ...]:
-    """The type of a parameter by its default."""
+    """Returns the type of a parameter, by its default."""
     if value.type == "none":
         return (hole, " | None")
     if value.type == "string" and text(value).lower().startswith(("b", "rb")):
@@ -86,7 +86,7 @@ def _type_of(value: Node, hole: Region) -> tuple[Part, ...]:
 
 
 def _returns(function: Node, hole: Region) -> tuple[Part, ...]:
-    """The return type; nothing for a generator, whose type the module may not have imported."""
+    """Returns the return type; empty for a generator, because the module may not have imported its type."""
     if any(True for _ in own_nodes(function, "yield")):
         return ()
     if any(node.named_child_count for node in own_nodes(function, "return_statement")):
@@ -105,7 +105,7 @@ def _hole(names: Sequence[str]) -> Region:
 
 
 def _imported(source: Source) -> list[str]:
-    """Names that the module imports and that are written like classes."""
+    """Returns the imported names that are written like class names."""
     found = []
     for statement in nodes(source.tree.root_node, "import_from_statement"):
         for child in statement.children_by_field_name("name"):
@@ -115,7 +115,7 @@ def _imported(source: Source) -> list[str]:
 
 
 def _is_method(function: Node) -> bool:
-    """Whether a function stands in a class and not in another function."""
+    """Returns whether a function is directly in a class."""
     scope = next(
         (node for node in ancestors(function) if node.type in ("class_definition", "function_definition")), None
     )

@@ -1,6 +1,6 @@
-"""The recipe ``arms``: a match or switch over an enum gets the arms that it lacks.
+"""The recipe ``arms``: adds the missing arms to a match or switch over an enum.
 
-Which ones are missing follows from the enum's definition, in whatever file it is; what they do is asked of the model.
+The enum's definition, in any of the files, decides which arms are missing. The model fills their bodies.
 """
 
 import re
@@ -23,7 +23,7 @@ BINDING = re.compile(r"_|[a-z]\w*")
 
 
 class ArmSyntax(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a language writes enums and arms; the keys are explained in ``arms.toml``."""
+    """The syntax of enums and arms in a language; ``arms.toml`` explains the keys."""
 
     enums: str
     arms: str
@@ -35,13 +35,13 @@ class ArmSyntax(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def syntaxes() -> dict[str, ArmSyntax]:
-    """The syntax of every language that the recipe knows."""
+    """Returns the syntax of every language that the recipe knows."""
     text = (resources.files(__package__) / "arms.toml").read_text("utf-8")
     return msgspec.convert(tomllib.loads(text), type=dict[str, ArmSyntax])
 
 
 def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Found]:
-    """Every match or switch that names members of a known enum, but not all, and has no arm for the rest."""
+    """Yields a rewrite for every match or switch that has arms for some members of a known enum and no default arm."""
     enums: dict[str, list[list[str]]] = {}
     for source in sources:
         enums.setdefault(source.language.name, []).extend(_enums(source))
@@ -58,7 +58,7 @@ def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Fou
 
 
 def _enums(source: Source) -> list[list[str]]:
-    """The values of every enum of a file, as an arm names them."""
+    """Returns the values of every enum of a file, written as in an arm."""
     syntax = syntaxes()[source.language.name]
     found: dict[str, list[str]] = {}
     for match in source.query(syntax.enums):
@@ -70,7 +70,7 @@ def _enums(source: Source) -> list[list[str]]:
 
 
 def _switches(source: Source, syntax: ArmSyntax) -> Iterator[tuple[Node, list[Node], list[Node]]]:
-    """What holds the arms of each match or switch, its arms, and the heads of these."""
+    """Yields the node that contains the arms of each match or switch, its arms, and their labels."""
     labelled = list(source.query(syntax.labels))
     for match in source.query(syntax.arms):
         holder = match["arms"][0]

@@ -1,6 +1,6 @@
-"""The recipe ``logging``: ``print`` statements of Python become calls of the module's logger.
+"""The recipe ``logging``: replaces ``print`` calls in Python by calls of the module's logger.
 
-The format and its arguments follow from the call; only the level is asked of the model, among those that exist.
+The format and its arguments follow from the call. The model chooses only the level.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ STRINGS = ("string", "concatenated_string")
 
 
 def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Found]:
-    """Every statement that is a call of ``print``, and the logger where the module has none yet."""
+    """Yields every statement that is a call of ``print``, and the logger's definition where the module has none."""
     for source in sources:
         calls = [call for call in nodes(source.tree.root_node, "call") if _is_print(call)]
         logger = _logger(source)
@@ -63,7 +63,7 @@ def _rewrite(call: Node, logger: str) -> Rewrite | LeftOut:
 
 
 def _message(values: Sequence[Node]) -> str:
-    """The arguments of the logging call: a format, then what it shows."""
+    """Returns the arguments of the logging call: a format, then its values."""
     if len(values) == 1 and values[0].type in STRINGS:
         return text(values[0])
     formats, shown = [], []
@@ -76,7 +76,7 @@ def _message(values: Sequence[Node]) -> str:
 
 
 def _plain(value: Node) -> str | None:
-    """The inside of a string literal that can stand between double quotes as it is."""
+    """Returns the inside of a string literal if it can be put between double quotes unchanged, otherwise None."""
     literal = text(value)
     simple = value.type == "string" and literal[0] in "\"'" and not literal.startswith(('"""', "'''"))
     inside = literal[1:-1]
@@ -84,7 +84,7 @@ def _plain(value: Node) -> str | None:
 
 
 def _logger(source: Source) -> str:
-    """The name that the module has bound to a logger; empty where there is none."""
+    """Returns the name that the module has bound to a logger; empty where there is none."""
     for statement in source.tree.root_node.named_children:
         if statement.type == "expression_statement" and statement.named_children[0].type == "assignment":
             assignment = statement.named_children[0]
@@ -96,7 +96,7 @@ def _logger(source: Source) -> str:
 
 
 def _definition(source: Source) -> Iterator[Rewrite]:
-    """The import in front of the module's first one, and the logger behind its last one."""
+    """Yields ``import logging`` before the module's first import, and the logger's definition after the last one."""
     label, newline = "the module's logger", source.newline
     imports = head_imports(source)
     known = any(text(node) == "import logging" for node in imports)

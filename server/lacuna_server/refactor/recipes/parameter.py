@@ -1,7 +1,7 @@
-"""The recipe ``parameter``: a Python function gets one more parameter, and its callers pass it.
+"""The recipe ``parameter``: adds a parameter to a Python function, and passes it from its callers.
 
-Callers go by the function's name. What they pass is the ``value`` given, or their own parameter of that name, or what
-the model finds; with a default in the definition and no ``value`` they stay as they are.
+Callers are found by the function's name. They pass the given ``value``, else their own parameter of that name, else an
+expression that the model fills. If the parameter has a default and there is no ``value``, they stay as they are.
 """
 
 import ast
@@ -16,7 +16,7 @@ from lacuna_server.refactor.recipes.python_trees import ancestors, name, nodes, 
 from lacuna_server.refactor.rewriting.refactoring import Found
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, Part, Rewrite, first_line
 
-# One expression without a comma of its own: the fill must not become two arguments.
+# An expression without a top-level comma: the fill must not become two arguments.
 EXPRESSION = (
     r"""[\w.]+(\([^()\n]*\))?|"[^"\\\n]*"|'[^'\\\n]*'|-?[0-9]+(\.[0-9]+)?|\[[^\[\]\n]*\]|\([^()\n]*\)|\{[^{}\n]*\}"""
 )
@@ -28,7 +28,10 @@ SETTINGS = {
 
 
 def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Found]:
-    """The definition and its callers; raises RequestError where there is not exactly one such definition."""
+    """Yields the rewrites of the definition and of its callers.
+
+    Raises RequestError for invalid settings, and where there is not exactly one such definition.
+    """
     wanted, declared = settings.get("function", ""), settings.get("parameter", "")
     if not wanted or not declared:
         raise RequestError("the recipe parameter needs the settings function=NAME and parameter='NAME: TYPE'")
@@ -48,7 +51,7 @@ def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Fou
 
 
 def _declared(declared: str) -> tuple[str, bool]:
-    """Name of the parameter, and whether it has a default."""
+    """Returns the name of the parameter, and whether it has a default. Raises RequestError where it is invalid."""
     try:
         arguments = ast.parse(f"def _(*, {declared}): pass").body[0].args  # type: ignore[attr-defined]  # a def has them
     except SyntaxError as error:
@@ -89,7 +92,7 @@ def _owner(function: Node) -> str:
 
 
 def _widened(source: Source, function: Node, declared: str, parameter: str, has_default: bool) -> Rewrite:
-    """The definition with the parameter behind its last one, but before ``**``; keyword-only where it has to be."""
+    """Adds the parameter after the last one but before ``**``; keyword-only where it would follow a default."""
     parameters = function.child_by_field_name("parameters")
     assert parameters is not None
     own = [child for child in parameters.named_children if child.type != "comment"]
@@ -114,7 +117,7 @@ def _parameter_name(parameter: Node) -> str:
 
 
 def _passed(call: Node, function: str, parameter: str, value: str, definition: Node) -> Rewrite | LeftOut | None:
-    """The call with one more argument; None where it is another function's or passes it already."""
+    """Adds the argument to a call. Returns None for a call of another function or one that passes it already."""
     called = text(call.child_by_field_name("function"))
     arguments = call.child_by_field_name("arguments")
     if called.rpartition(".")[2].strip() != function or arguments is None:
@@ -132,7 +135,7 @@ def _passed(call: Node, function: str, parameter: str, value: str, definition: N
 
 
 def _in_scope(call: Node, parameter: str, definition: Node) -> bool:
-    """Whether a function around the call has a parameter of that name, or is the one that gets it."""
+    """Returns whether a function around the call has a parameter of that name, or gets it by this refactor."""
     for node in ancestors(call):
         if node.type == "function_definition":
             own = node.child_by_field_name("parameters")

@@ -1,4 +1,4 @@
-"""Questions that the Python recipes ask of a syntax tree."""
+"""Queries on Python parse trees that several recipes use."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ IMPORTS = frozenset({"import_statement", "import_from_statement", "future_import
 
 
 def nodes(root: Node, *types: str) -> Iterator[Node]:
-    """The nodes of these types below a root, in the order of the text."""
+    """Yields the nodes of these types in a tree, in the order of the text."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -21,7 +21,7 @@ def nodes(root: Node, *types: str) -> Iterator[Node]:
 
 
 def own_nodes(function: Node, *types: str) -> Iterator[Node]:
-    """The nodes of these types in a function's body that do not belong to a function or class inside it."""
+    """Yields the nodes of these types in a function's body, without those in nested functions and classes."""
     body = function.child_by_field_name("body")
     stack = [body] if body is not None else []
     while stack:
@@ -33,7 +33,7 @@ def own_nodes(function: Node, *types: str) -> Iterator[Node]:
 
 
 def ancestors(node: Node) -> Iterator[Node]:
-    """A node's parent, the parent of that, and so on."""
+    """Yields a node's parent, the parent of that, and so on."""
     parent = node.parent
     while parent is not None:
         yield parent
@@ -41,17 +41,17 @@ def ancestors(node: Node) -> Iterator[Node]:
 
 
 def text(node: Node | None) -> str:
-    """The text of a node; empty where there is none."""
+    """Returns the text of a node; empty for None."""
     return "" if node is None or node.text is None else node.text.decode()
 
 
 def name(node: Node) -> str:
-    """The text of a node's ``name``."""
+    """Returns the text of a node's ``name`` field."""
     return text(node.child_by_field_name("name"))
 
 
 def head_imports(source: Source) -> list[Node]:
-    """The imports that a module begins with."""
+    """Returns the imports at the beginning of a module."""
     found: list[Node] = []
     for node in source.tree.root_node.named_children:
         if node.type in IMPORTS:
@@ -62,7 +62,7 @@ def head_imports(source: Source) -> list[Node]:
 
 
 def is_docstring(node: Node) -> bool:
-    """Whether a statement is nothing but a string."""
+    """Returns whether a statement is only a string."""
     return (
         node.type == "expression_statement" and node.named_child_count == 1 and node.named_children[0].type == "string"
     )

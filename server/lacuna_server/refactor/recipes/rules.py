@@ -1,4 +1,4 @@
-"""Recipes that are data: their rules are read from ``recipes.toml``."""
+"""Recipes whose rules are data, read from ``recipes.toml``."""
 
 import re
 import tomllib
@@ -16,7 +16,10 @@ from lacuna_server.refactor.rewriting.template import parse_template
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a recipe applies in some languages, and what it puts there."""
+    """A tree-sitter query in some languages, and the template for its matches.
+
+    A match is skipped where the text before it matches the regular expression ``not_after``.
+    """
 
     languages: tuple[str, ...]
     query: str
@@ -26,18 +29,18 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RuleSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A recipe as ``recipes.toml`` has it."""
+    """A recipe of ``recipes.toml``."""
 
     summary: str
     rules: tuple[Rule, ...]
 
     @property
     def languages(self) -> frozenset[str]:
-        """The languages that it has rules for."""
+        """The languages of its rules."""
         return frozenset(language for rule in self.rules for language in rule.languages)
 
     def find(self, sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Found]:
-        """The places of all its rules."""
+        """Yields the places of all rules."""
         for rule in self.rules:
             template = parse_template(rule.template, query_names(rule.query) | {WHOLE})
             for source in sources:
@@ -50,7 +53,7 @@ class RuleSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def rule_sets() -> dict[str, RuleSet]:
-    """All recipes of ``recipes.toml`` by name."""
+    """Returns all recipes of ``recipes.toml`` by name."""
     text = (resources.files(__package__) / "recipes.toml").read_text("utf-8")
     return msgspec.convert(tomllib.loads(text), type=dict[str, RuleSet])
 

@@ -1,1 +1,4 @@
-"""What a place becomes: templates with holes, and what of the old text they carry over."""
+"""Rewrites places by templates with holes, and carries comments of the old text over.
+
+It may import ``places``, and ``console``.
+"""

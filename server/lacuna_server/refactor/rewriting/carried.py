@@ -1,7 +1,7 @@
-"""What a match holds beside its pieces: comments go along with a piece, and what a pattern passes over is told.
+"""Keeps the comments of a match, and finds words of a match that its pattern does not name.
 
-A pattern says nothing of comments, and skips words such as ``async``. Neither may vanish: a comment goes where the
-template puts the piece that it stands beside, and a place for which that cannot be done is left out.
+A pattern ignores comments, and skips words such as ``async``. Neither may vanish. A comment goes where the template
+puts the piece next to it. A place where this is impossible, or where a word would be lost, is left out.
 """
 
 import re
@@ -19,20 +19,20 @@ from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, first_line
 from lacuna_server.refactor.rewriting.template import Template, Variable
 
-# Where a comment goes: in front of its piece or on a line above; right behind it, behind the separator that follows, to
-# the end of the template's line, or behind the piece with the rest on a new line.
+# The place of a comment: before its piece, or on a line above it; directly after the piece, after the separator that
+# follows it, at the end of the template's line, or after the piece with the rest on a new line.
 Place: TypeAlias = Literal["in front", "above", "behind", "separator", "line end", "break"]
 
 SEPARATORS = re.compile(rb"[\s,;]*")
 SEPARATOR = re.compile(r"[ \t]*[,;]")
 OPEN, CLOSED = ("(", "[", "{", ","), (")", "]", "}")
-# A pattern may lack these, or have them in excess, without meaning anything by it.
+# Tokens that do not count when pattern and match differ in them.
 PASSED_OVER = frozenset((",", ";", "(", ")"))
 
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment and the blanks in front of it; ``to_line_end`` says that nothing may follow it on its line."""
+    """A comment and the blanks before it; ``to_line_end`` tells that no other text may follow it on its line."""
 
     start: int
     end: int
@@ -42,14 +42,14 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A match and, by the names of its pieces, the comments that go along with each."""
+    """A match, and for each of its pieces by name the comments that move together with it."""
 
     match: Match
     beside: Mapping[str, Sequence[tuple[Comment, Place]]] = field(default_factory=dict)
 
 
 def carried(source: Source, match: Match, template: Template, pattern: str) -> Carried | LeftOut:
-    """The match with its comments, or why it is not to be touched."""
+    """Returns the match with its comments, or the reason to leave it out."""
     start, end = match.captures.get(template.after, (0, 0))
     if start < end or WHOLE in template.names:
         return Carried(match)
@@ -60,7 +60,7 @@ def carried(source: Source, match: Match, template: Template, pattern: str) -> C
 
 
 class _Homes:
-    """Finds a place for each comment of a match that is in no piece which the template takes over."""
+    """Finds a place for each comment of a match, except those inside a piece that the template uses."""
 
     def __init__(self, source: Source, match: Match, template: Template) -> None:
         self._source, self._match, self._parts = source, match, template.parts
@@ -76,7 +76,7 @@ class _Homes:
         self._comments = source.comments[first : bisect_left(source.comments, (match.end,))]
 
     def all(self) -> Carried | LeftOut:
-        """The match with every comment; LeftOut where one has no place."""
+        """Returns the match with all comments; LeftOut where one has no place."""
         found: dict[str, list[tuple[Comment, Place]]] = {}
         for span in self._comments:
             if any(start <= span[0] and span[1] <= end and name in self._uses for (start, end), name in self._pieces):
@@ -97,10 +97,10 @@ class _Homes:
         return Comment(*span, blanks if lead.strip() and blanks else " ", self._source.is_line_comment(span))
 
     def _homes(self, comment: Comment) -> Iterator[tuple[str, Place] | None]:
-        """The places that a comment can have, best first."""
+        """Yields the places that a comment can have, best first; None for a side without a place."""
         marks = self._source.language.lexicon.line_comment
         if comment.to_line_end and not self._source.data[comment.start : comment.end].startswith(marks):
-            return  # one that has to begin its line
+            return  # a comment that has to begin its line
         left = max((piece for piece in self._pieces if piece[0][1] <= comment.start), default=None)
         right = min((piece for piece in self._pieces if piece[0][0] >= comment.end), default=None)
         sides = []
@@ -112,7 +112,7 @@ class _Homes:
             sides.reverse()
         for side, name in sides:
             if name not in self._uses:
-                return  # it belongs to a piece that goes
+                return  # the comment belongs to a piece that the template drops
             yield side(comment, name)
 
     def _before(self, comment: Comment, name: str) -> tuple[str, Place] | None:
@@ -147,7 +147,7 @@ class _Homes:
         return SEPARATORS.fullmatch(self._code(start, end)) is not None
 
     def _code(self, start: int, end: int) -> bytes:
-        """What stands between two offsets beside comments."""
+        """Returns the bytes between two offsets, with comments replaced by a blank."""
         data, position, out = self._source.data, start, b""
         for comment in self._comments:
             if start <= comment[0] and comment[1] <= end:
@@ -157,9 +157,9 @@ class _Homes:
 
 
 def _passed_over(source: Source, match: Match, pattern: str) -> str:
-    """What a match has beside its pieces and comments and the pattern does not; empty where there is nothing.
+    """Returns a word of the match that is in none of its pieces and comments nor in the pattern; "" if there is none.
 
-    Nothing is known of what a nameless variable, or the second of two with one name, stands for.
+    A pattern with an unnamed or repeated metavariable is not checked, because the spans of these are unknown.
     """
     names = Counter(name for _, name in VARIABLE.findall(pattern))
     if not pattern or any(name.startswith("_") or count > 1 for name, count in names.items()):
@@ -174,7 +174,7 @@ def _passed_over(source: Source, match: Match, pattern: str) -> str:
 
 
 def _leaves(root: Node, start: int, end: int, pieces: Sequence[Span]) -> Iterator[Node]:
-    """The leaves between two offsets that are in none of the pieces."""
+    """Yields the leaves between two offsets that are in none of the pieces."""
     stack = [root]
     while stack:
         node = stack.pop()

@@ -1,4 +1,4 @@
-"""A template put in place of a match: indentation follows the place, separators and comments stay where they belong."""
+"""Expands a template for a match: adapts the indentation to the place, and keeps separators and comments correct."""
 
 import re
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from lacuna_server.refactor.rewriting.template import Template, Variable
 
 LEADING_COMMA = re.compile(r"\s*,[ \t]*")
 TRAILING_COMMA = re.compile(r",\s*$")
-# What a list must end with in front of a line break.
+# The separator that a list needs before a line break, by language.
 TRAILING = {"go": ","}
-# The lines of a template that begin inside a string of its own: a text of it, and the number of a line.
+# Template lines that begin inside a string of the template, each as a text part and the number of a line in it.
 Kept: TypeAlias = frozenset[tuple[str, int]]
 
 
@@ -33,11 +33,11 @@ def rewrites(
     pattern: str = "",
     replaced: bool = False,
 ) -> list[Rewrite | LeftOut]:
-    """One rewrite a place; a match inside another one's captured piece is rewritten there, as part of that place.
+    """Returns one rewrite for each place. A match inside a captured piece of another one is rewritten as part of it.
 
-    ``label`` is what a person reads for a place: text with metavariables, by default the beginning of what is there.
-    A place is left out where a comment, or a word that the ``pattern`` does not name, would be lost, unless the whole
-    place is to be ``replaced``.
+    ``label`` describes a place to people: text with metavariables, by default the first line of the match. A place is
+    left out where a comment, or a word that the ``pattern`` does not name, would be lost; with ``replaced`` they may be
+    lost.
     """
     if template.begins_line:
         matches = [_behind_comment(source, match) for match in matches]
@@ -59,7 +59,7 @@ def rewrites(
 
 
 def _behind_comment(source: Source, match: Match) -> Match:
-    """Lines that are put behind a node come behind the comment on its line."""
+    """Moves an insertion after the comment at the end of its line."""
     if match.start < match.end:
         return match
     at = source.behind_comment(match.start)
@@ -86,9 +86,10 @@ def _labelled(label: str, match: Match, source: Source) -> str:
 
 
 class _Expansion:
-    """One match under one template; ``inner`` are the matches behind it, some of which may lie within it.
+    """Expands one template for one match; ``inner`` are the later matches, some of which may be inside this one.
 
-    ``base`` is the indentation that the place gets: its own in the file, unless a place around it moves it.
+    ``base`` is the indentation of the result, by default that of the place in the file; it differs where an enclosing
+    place moves this one.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class _Expansion:
         self._line_due: str | None = None  # the indentation of the line that must follow, if one must
 
     def parts(self) -> tuple[Part, ...]:
-        """The text and the holes of the place."""
+        """Returns the text and the holes of the place."""
         start, end = self._match.captures.get(self._template.after, (0, 0))
         if start < end:
             at = self._without_comments(start, end)[0]
@@ -127,11 +128,11 @@ class _Expansion:
 
     @property
     def ends_in_comment(self) -> bool:
-        """Whether what follows the place has to begin a new line."""
+        """Whether the text after the place has to begin on a new line."""
         return self._line_due is not None
 
     def _put(self, part: Part) -> None:
-        """Adds to the place, on a new line where there is a comment that ends its own."""
+        """Appends a part, on a new line where a line comment precedes it."""
         bare = part.lstrip(" \t") if isinstance(part, str) else part
         if self._line_due is not None and bare != "":
             if not (isinstance(bare, str) and LINE_END.match(bare)):
@@ -172,7 +173,10 @@ class _Expansion:
         self._put(out)
 
     def _behind_comments(self, line: str, *, ends: bool) -> str:
-        """What follows a piece on its line of the template, with the piece's comments that come first."""
+        """Returns the template text after a piece on its line, preceded by the piece's waiting comments.
+
+        ``ends`` tells that the template's line ends with ``line``.
+        """
         for comment, place in reversed(self._waiting):
             if place == "line end":
                 continue
@@ -186,7 +190,7 @@ class _Expansion:
         return line
 
     def _comments_to_line_end(self) -> str:
-        """The comments that wait for the end of a line."""
+        """Returns the comments that wait for the end of a line, and forgets them."""
         out = "".join(self._text(comment) for comment, _ in self._waiting)
         self._waiting = []
         return out
@@ -195,7 +199,7 @@ class _Expansion:
         return comment.lead + self._source.slice(comment.start, comment.end)
 
     def _in_units(self, lead: str) -> str:
-        """A line's indentation in the template as the file would have it."""
+        """Converts the indentation of a template line to the file's unit of indentation."""
         unit = self._template_unit
         return self._source.indent_unit * (len(lead) // len(unit)) + lead[len(lead) - len(lead) % len(unit) :]
 
@@ -211,7 +215,7 @@ class _Expansion:
         return min(filter(None, indents), key=len, default=DEFAULT_UNIT)
 
     def _variable(self, variable: Variable, *, comma: bool) -> bool:
-        """Puts a captured piece there; says whether the comma behind it in the template has been taken care of."""
+        """Appends a captured piece. Returns whether the template's comma after it has to be skipped."""
         start, end = self._match.captures.get(variable.name, (self._match.start, self._match.start))
         beside = self._beside.pop(variable.name, ())
         start = self._in_front(beside, start, end)
@@ -224,9 +228,9 @@ class _Expansion:
         return taken_care_of
 
     def _in_front(self, beside: Sequence[tuple[Comment, Place]], start: int, end: int) -> int:
-        """Puts the comments that stand in front of a piece, or of its nodes, on lines of their own, where they must be.
+        """Appends the comments before a piece, or before its nodes, on separate lines where they need them.
 
-        Says where the rest begins.
+        Returns the byte offset at which the rest of the piece begins.
         """
         for comment, place in beside:
             if place == "above":
@@ -240,12 +244,12 @@ class _Expansion:
         return start
 
     def _close_line(self, comment: str, indent: str | None = None) -> None:
-        """Puts a comment there that ends its line; what follows gets an indentation, by default that of its place."""
+        """Appends a comment that ends its line. The next line gets ``indent``, by default the present indentation."""
         self._put(comment)
         self._line_due = self._base + self._lead if indent is None else indent
 
     def _nodes(self, start: int, end: int, *, comma: bool) -> bool:
-        """Any number of nodes with the separators between them; says whether the comma behind them is taken care of."""
+        """Appends any number of nodes with their separators. Returns whether the comma after them has to be skipped."""
         body_end, tail_start = self._without_comments(start, end)
         empty, comments = body_end == start, self._source.slice(tail_start, end)
         if empty and not comma and self._parts and isinstance(self._parts[-1], str):
@@ -260,7 +264,7 @@ class _Expansion:
         return comma and (empty or bool(comments))
 
     def _without_comments(self, start: int, end: int) -> Span:
-        """Where the last node of a piece ends, and where the comments behind it and its trailing comma begin."""
+        """Returns the end of the last node of a piece, and the end of its trailing comma; only comments follow that."""
         data, tail = self._source.data, end
         while True:
             last = start + len(data[start:tail].rstrip())
@@ -272,7 +276,10 @@ class _Expansion:
         return body, last
 
     def _piece(self, start: int, end: int) -> bool:
-        """The bytes of the file, moved to the indentation of their new line, inner matches rewritten."""
+        """Appends bytes of the file, adapted to their new indentation and with inner matches rewritten.
+
+        Returns False: the template keeps its comma.
+        """
         alone = self._opens_line and not self._source.lead(start).strip()
         old = self._source.indent_at(start) if alone else self._from
         new = self._base + self._lead
@@ -293,7 +300,7 @@ class _Expansion:
         return False
 
     def _moved(self, start: int, end: int, old: str, new: str) -> str:
-        """The bytes of the file with the indentation of their lines changed, but for lines inside strings."""
+        """Returns bytes of the file with the indentation ``old`` of their lines replaced, except inside strings."""
         if old == new:
             return self._source.slice(start, end)
         out, position = "", start
@@ -307,7 +314,7 @@ class _Expansion:
         return out + self._source.slice(position, end)
 
     def _moved_indent(self, offset: int) -> str:
-        """The indentation of the line that begins at a byte offset of the file as it is at the place."""
+        """Returns the new indentation of the line that begins at a byte offset of the file."""
         line = self._source.rest(offset)
         return _indented(line[: len(line) - len(line.lstrip())], self._from, self._base)
 

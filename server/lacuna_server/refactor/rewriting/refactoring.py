@@ -1,4 +1,4 @@
-"""What a refactor is: a name, its languages, and how it finds its places."""
+"""Defines a refactoring (its title, its languages and how it finds its places) and the kinds of refactorings."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,20 +25,23 @@ Found: TypeAlias = tuple[Source, Rewrite | LeftOut]
 
 @dataclass(frozen=True, slots=True)
 class Refactoring:
-    """A refactor ready to be looked for: ``find`` sees all the files at once; no ``languages`` means any.
+    """A refactor that is ready to run. ``find`` gets all files together; empty ``languages`` means any language.
 
-    It is shown only files that can be parsed, where it ``reads_trees``; else it leaves out those that cannot.
+    If it ``reads_trees``, it gets only files that can be parsed; otherwise ``find`` itself leaves out the others.
     """
 
     title: str
     find: Callable[[Sequence[Source]], Iterable[Found]]
     languages: frozenset[str] = frozenset()
-    # Whether it looks at the syntax tree of every file, or only of those in which it has found something.
+    # Whether it needs the parse tree of every file, or only of files in which it finds a place.
     reads_trees: bool = True
 
 
 def by_structure(pattern: str, template: str) -> Refactoring:
-    """Rewrites what an ast-grep pattern matches. The sources must be of one language, or RequestError is raised."""
+    """Returns a refactoring of all matches of an ast-grep pattern.
+
+    Its ``find`` raises RequestError for sources of several languages.
+    """
     parsed = parse_rewrite(pattern, template, pattern_names(pattern) | {WHOLE})
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
@@ -58,7 +61,7 @@ def by_structure(pattern: str, template: str) -> Refactoring:
 
 
 def by_syntax(query: str, template: str, language: str) -> Refactoring:
-    """Rewrites what a tree-sitter query matches in the files of a language."""
+    """Returns a refactoring of all matches of a tree-sitter query in the files of a language."""
     parsed = parse_template(template, query_names(query) | {WHOLE})
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
@@ -70,7 +73,7 @@ def by_syntax(query: str, template: str, language: str) -> Refactoring:
 
 
 def by_place(spans: Mapping[str, Sequence[Span]], template: str) -> Refactoring:
-    """Rewrites byte ranges, given by the paths of their sources."""
+    """Returns a refactoring of byte ranges, given by the paths of their sources."""
     parsed = parse_template(template, frozenset({WHOLE}))
 
     def find(sources: Sequence[Source]) -> Iterable[Found]:
@@ -82,7 +85,7 @@ def by_place(spans: Mapping[str, Sequence[Span]], template: str) -> Refactoring:
 
 
 def parsable(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
-    """The sources whose grammar comes to an end with them, and a line about each of the others."""
+    """Returns the sources that can be parsed in time, and a line about each of the others."""
     kept, left_out = [], []
     for source in sources:
         try:
@@ -95,7 +98,7 @@ def parsable(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
 
 
 def places(refactoring: Refactoring, sources: Sequence[Source]) -> tuple[list[tuple[Source, list[Rewrite]]], list[str]]:
-    """The disjoint places of every file that has some, and a line about each place that is left out."""
+    """Returns the disjoint places of every file that has any, and a line about each place or file that is left out."""
     wanted = [
         source for source in sources if not refactoring.languages or source.language.name in refactoring.languages
     ]

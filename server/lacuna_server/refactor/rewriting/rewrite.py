@@ -1,4 +1,4 @@
-"""A place and what is to stand there, with holes; and which places of a file can be rewritten together."""
+"""Defines the rewrite of a place (text and holes), and selects the places of a file that can be rewritten together."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ Part: TypeAlias = str | Region
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """The bytes ``start``..``end`` of a file become ``parts``: text and holes.
+    """Replaces the bytes ``start``..``end`` of a file by ``parts``: text and holes.
 
-    A ``support`` rewrite (an import, say) makes sense only together with another one of its file.
+    A ``support`` rewrite, such as an import, is useful only together with another one of its file.
     """
 
     start: int
@@ -26,28 +26,28 @@ class Rewrite:
 
     @property
     def holes(self) -> tuple[Region, ...]:
-        """The holes in their order."""
+        """The holes in order."""
         return tuple(part for part in self.parts if isinstance(part, Region))
 
     def filled(self, fills: Sequence[str]) -> str:
-        """The new text, with one fill for every hole."""
+        """Returns the new text, with one fill for every hole."""
         remaining = iter(fills)
         return "".join(part if isinstance(part, str) else next(remaining) for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A place (byte offset) that looks as if it were meant but is not touched, and why."""
+    """A place (byte offset ``at``) that seems to match but is not changed, and the reason."""
 
     at: int
     reason: str
 
 
 def disjoint(source: Source, rewrites: Iterable[Rewrite]) -> tuple[list[Rewrite], list[str]]:
-    """The rewrites in order, without those that overlap an earlier or outer one; and a line about each of these.
+    """Returns the rewrites in order without those that overlap an earlier or outer one, and a line about each of these.
 
-    Text can be put in front of a place, but of two insertions at one point the second is left out: their order would be
-    chance.
+    An insertion may directly precede a place. Of two insertions at one offset the second is left out, because their
+    order would be arbitrary.
     """
     chosen: list[Rewrite] = []
     refused: list[str] = []
@@ -63,6 +63,6 @@ def disjoint(source: Source, rewrites: Iterable[Rewrite]) -> tuple[list[Rewrite]
 
 
 def first_line(text: str, width: int = 60) -> str:
-    """The first line of a text, shortened to ``width`` characters: a label for a place."""
+    """Returns the first line of a text, shortened to ``width`` characters, as a label for a place."""
     line = text.strip().split("\n", 1)[0].rstrip()
     return line if len(line) <= width and line == text.strip() else f"{line[: width - 1]}…"

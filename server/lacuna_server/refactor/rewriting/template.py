@@ -1,7 +1,7 @@
-"""What a place becomes: text, the pattern's metavariables, and holes for the model to fill.
+"""Templates: text, the pattern's metavariables, and holes that the model fills.
 
-``<<fill>>`` is a hole. Options follow a colon each, a regular expression last: ``<<fill:line>>``, ``<<fill:lines=4>>``,
-``<<fill:tokens=20>>``, ``<<fill:line:regex=[a-z]+>>``. Write ``\\x3e`` for a ``>`` in it.
+``<<fill>>`` is a hole. Each option follows a colon, a regular expression comes last: ``<<fill:line>>``,
+``<<fill:lines=4>>``, ``<<fill:tokens=20>>``, ``<<fill:line:regex=[a-z]+>>``. Write ``\\x3e`` for a ``>`` in it.
 """
 
 import re
@@ -21,7 +21,7 @@ MAX_HOLE_TOKENS = 1024
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A metavariable; ``many`` (``$$$NAME``) stands for any number of nodes and takes its separator with it."""
+    """A metavariable. With ``many`` (``$$$NAME``) it matches any number of nodes, with their separators."""
 
     name: str
     many: bool
@@ -29,10 +29,10 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A template, parsed.
+    """A parsed template.
 
-    Where it is its pattern with something put in behind a metavariable, ``after`` names that one and ``inserted`` is
-    what is put in: the place then keeps its own layout.
+    If the template equals its pattern except for text inserted after a metavariable, ``after`` names that metavariable
+    and ``inserted`` is the text. The place then keeps its own layout.
     """
 
     parts: tuple[str | Variable | Region, ...]
@@ -41,17 +41,17 @@ class Template:
 
     @property
     def begins_line(self) -> bool:
-        """Whether it begins with a line end."""
+        """Whether the template begins with a line end."""
         return bool(self.parts) and isinstance(self.parts[0], str) and self.parts[0].startswith("\n")
 
     @property
     def names(self) -> frozenset[str]:
-        """The metavariables that it uses."""
+        """The names of the metavariables that the template uses."""
         return frozenset(part.name for part in self.parts if isinstance(part, Variable))
 
 
 def parse_template(text: str, known: frozenset[str]) -> Template:
-    """Reads a template; raises RequestError for a bad hole and for a metavariable that is not ``known``."""
+    """Parses a template. Raises RequestError for an invalid hole and for a metavariable that is not ``known``."""
     parts: list[str | Variable | Region] = []
     position = 0
     for token in TOKEN.finditer(text):
@@ -63,7 +63,7 @@ def parse_template(text: str, known: frozenset[str]) -> Template:
 
 
 def parse_rewrite(pattern: str, text: str, known: frozenset[str]) -> Template:
-    """Reads the template of a pattern, and what it adds to it."""
+    """Parses the template of a pattern, and finds the text that it inserts into the pattern. Raises RequestError."""
     template = parse_template(text, known)
     for variable in reversed(list(VARIABLE.finditer(pattern))):
         head, tail = pattern[: variable.end()], pattern[variable.end() :]
@@ -74,7 +74,7 @@ def parse_rewrite(pattern: str, text: str, known: frozenset[str]) -> Template:
 
 
 def parse_parts(text: str) -> tuple[str | Region, ...]:
-    """Reads text with holes and without metavariables."""
+    """Parses text with holes and without metavariables. Raises RequestError."""
     return tuple(part for part in parse_template(text, frozenset()).parts if not isinstance(part, Variable))
 
 
@@ -91,7 +91,7 @@ def _hole(options: str) -> Region:
     while options:
         if options.startswith("regex="):
             expression = options.removeprefix("regex=")
-            regex_grammar(expression)  # a bad one is refused here, before a model is loaded
+            regex_grammar(expression)  # an invalid one is refused here, before a model is loaded
             return msgspec.structs.replace(hole, regex=expression)
         option, _, options = options.partition(":")
         hole = _with_option(hole, option)

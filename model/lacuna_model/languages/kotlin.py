@@ -1,0 +1,52 @@
+"""Kotlin."""
+
+from lacuna_model.languages.declarations import TYPE, Declarations, Role
+from lacuna_model.languages.language import Language, Lexicon
+from lacuna_model.languages.rules import Rules, kinds
+from lacuna_model.languages.strings import Strings, strings_with_code
+
+_LEXICON = Lexicon(
+    quotes=(b'"""', b'"', b"'"),
+    declarations=(b"class x {}", b"fun x() {}"),
+    heads=(
+        b"fun x() ",
+        b"",
+        b"class x ",
+        b"when (x) ",
+        b"x ",
+        b"if (x) ",
+        b"x -> ",
+        b"object : x ",
+        b"try ",
+        b"do ",
+    ),
+    tails=((b"do", b" while (x)"), (b"try", b" finally {}")),
+    terminator=b"",
+)
+_WORDS = (
+    "as break class continue do else false for fun if in interface is object package return super this throw true "
+    "try typealias val var when while"
+)
+_SCOPES = kinds(
+    "source_file class_body enum_class_body function_declaration lambda_literal anonymous_function block "
+    "class_parameters for_statement catch_block when_entry"
+)
+_ROLES = {
+    "class_parameter": Role(""),
+    "parameter": Role(""),
+    "enum_entry": Role(""),
+    "class_declaration": TYPE,
+    "object_declaration": TYPE,
+}
+
+KOTLIN = Language(
+    "kotlin",
+    (".kt", ".kts"),
+    "tree_sitter_kotlin",
+    aliases=("kt",),
+    lexicon=_LEXICON,
+    rules=Rules(reserved=_WORDS),
+    declarations=Declarations("identifier", _ROLES, _SCOPES),
+    strings=Strings(strings_with_code("${", '"""', '"', plain="'")),
+    definitions=("kotlin",),
+)
