@@ -195,7 +195,7 @@ class Document:
         document.
         """
         if not self._windows or self._before.is_spoilt:
-            return self._check_whole(fills)
+            return self._check_whole(fills, thorough=thorough)
         found: list[tuple[int, int]] = []
         parsed: list[tuple[Window, Tree]] = []
         for window in self._windows:
@@ -206,7 +206,7 @@ class Document:
             if outcome is not None and not outcome[1]:
                 parsed.append((window, outcome[0]))
             elif thorough and (outcome is None or window.may_mislead(own, outcome[1])):
-                check = self._check_whole(fills)
+                check = self._check_whole(fills, thorough=True)
                 if check.valid:
                     self._windows = []  # the windows mislead, and would do so again
                 return check
@@ -240,9 +240,11 @@ class Document:
             self._suited.add(bound)
         return found
 
-    def _check_whole(self, fills: Sequence[bytes]) -> Check:
+    def _check_whole(self, fills: Sequence[bytes], *, thorough: bool) -> Check:
         # error recovery depends on the reused tree, so a parse must be fresh if errors may stay
         outcome = self._whole.parse(fills, fresh=self._relaxed)
+        if outcome is None and thorough:
+            outcome = self._whole.parse(fills, fresh=True)
         if outcome is None:
             return Check(tuple((gap, 0) for gap in self._whole.gaps))
         check = self._compiled(fills, self._judge(fills, outcome[1]), soon=True)
