@@ -105,7 +105,7 @@ class Engine:
             request = msgspec.structs.replace(request, snippets=chosen)
         elsewhere = project.segments(request.path) if project is not None else []
         with self.sessions.running(document) as session:
-            groups = list(region_groups.grouped(regions, spaced))
+            groups = list(region_groups.grouped(regions))
             # Later groups continue from the fills of the first group, so there is only one candidate.
             candidates = request.candidates if len(groups) == 1 else 1
             others: tuple[tuple[str, ...], ...] = ()

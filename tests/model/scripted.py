@@ -43,9 +43,6 @@ class Scripted:
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
         self.blocks += 1
 
-    def withdraw(self) -> bool:
-        return False
-
 
 class Strict(Unconstrained):
     """Lets through what ``allow`` says of a proposed commit."""

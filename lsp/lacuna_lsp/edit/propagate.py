@@ -146,7 +146,7 @@ class _Comparison:
         pattern = self._pattern(self._node, "", old)
         if not self._anchored or not _matches(old, pattern, self._node):
             return None
-        template, done = self._template(new, "<<fill:line>>"), self._template(new, "$_")
+        template, done = self._template(new, HOLE), self._template(new, "$_")
         return Rule(pattern, template, done) if template != pattern else None
 
     # --- the pattern: old text, with names for the parts that may vary

@@ -10,7 +10,6 @@ from lacuna_model.core.regions import one_line
 # quotes and punctuation that an editor inserts.
 _CLOSERS = re.compile(r"[\s)\]}\"'`]*[:{;,]?\s*")
 _OPENS_BLOCK = re.compile(r"([:{(\[]|=>|->|\b(do|then|begin|else|try))\s*$")
-_BLANK = re.compile(r"\s*")
 _COMPLETE = re.compile(r"[;}]\s*$")
 
 Shape = Literal["none", "line", "block"]

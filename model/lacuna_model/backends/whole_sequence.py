@@ -78,10 +78,6 @@ class WholeSequenceModel:
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
         """Do nothing: the next pass reads the tokens of all blocks."""
 
-    def withdraw(self) -> bool:
-        """False: every proposed token comes from a pass."""
-        return False
-
     @torch.inference_mode()
     def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
         """Score fills with a pseudo-likelihood: one pass over masks only, in the lengths of the fills."""

@@ -77,7 +77,7 @@ def _shifted(region: Region, by: int) -> Region:
     return msgspec.structs.replace(region, start=region.start + by, end=region.end + by)
 
 
-def grouped(regions: Sequence[Region], text: bytes) -> Iterator[range]:
+def grouped(regions: Sequence[Region]) -> Iterator[range]:
     """Indices of regions that are filled together, in order."""
     first = 0
     for index in range(1, len(regions) + 1):

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from lacuna_model.core.constraint import Commit, Constraint, Remask, TokenText, Verdict
+from lacuna_model.core.constraint import Commit, Constraint, GapView, Remask, TokenText, Verdict
 from lacuna_model.core.params import DecodeOptions, SlotState, SlotView, Snapshot
 from lacuna_model.decode import schedule
 from lacuna_model.decode.canvas import Canvas, Marginals
@@ -31,10 +31,6 @@ class CanvasModel(Protocol):
         """Take full blocks into the context before the next block is opened."""
         ...
 
-    def withdraw(self) -> bool:
-        """Withdraw the least certain of the tokens proposed without a pass; return whether there were any."""
-        ...
-
 
 @dataclass(slots=True)
 class Counts:
@@ -42,7 +38,6 @@ class Counts:
 
     steps: int = 0
     corrections: int = 0
-    deferrals: int = 0
     constraint_ms: float = 0.0
 
     @contextmanager
@@ -91,35 +86,20 @@ def denoise(
         if cancelled():
             return Ending("cancelled", Verdict("ok", None), counts)
         if late():
-            views = [canvas.view(None) for canvas in canvases]
-            with counts.waiting():
-                verdict = constraint.finish(views, truncate=True)
-            return Ending("deadline", verdict, counts)
-        marginals = [
-            seen and schedule.without_loop(seen, canvas)
-            for canvas, seen in zip(canvases, model.read(canvases), strict=True)
-        ]
-        if options.temperature > 0:
-            marginals = [
-                seen and schedule.draw(seen, canvas.frontier, options.temperature, generator)
-                for canvas, seen in zip(canvases, marginals, strict=True)
-            ]
+            return Ending("deadline", _finish(constraint, canvases, counts, truncate=True), counts)
+        marginals = _read(model, canvases, options, generator)
         steps_left = max(options.steps - step_in_block, 1)
         proposal = schedule.propose(canvases, marginals, options, steps_left)
         edits = schedule.corrections(canvases, marginals, options.corrections - counts.corrections, tokens.eog_id)
         views = [canvas.view(seen) for canvas, seen in zip(canvases, marginals, strict=True)]
-        admitted: Sequence[Commit | Remask] = ()
-        for _ in range(MAX_DEFERRALS):
-            with counts.waiting():
-                admitted = constraint.admit(views, [*proposal, *edits])
-            if admitted:
-                break
-            counts.deferrals += 1
-            yield snapshot(counts, canvases, marginals, tokens)
-            if cancelled() or late():
-                break
-        if not set(admitted) & {*proposal, *edits} and model.withdraw():
-            continue
+        admitted = yield from _ask(
+            constraint,
+            views,
+            [*proposal, *edits],
+            counts,
+            partial(snapshot, counts, canvases, marginals, tokens),
+            lambda: cancelled() or late(),
+        )
         if not admitted:
             if cancelled() or late():
                 continue
@@ -135,9 +115,50 @@ def denoise(
         if all(canvas.closed or canvas.is_full or waits for canvas, waits in zip(canvases, waiting, strict=True)):
             _next_block(model, canvases)
             step_in_block = 0
-    with counts.waiting():
-        verdict = constraint.finish([canvas.view(None) for canvas in canvases], truncate=False)
+    verdict = _finish(constraint, canvases, counts, truncate=False)
     return Ending(verdict.status, verdict, counts)
+
+
+def _read(
+    model: CanvasModel, canvases: Sequence[Canvas], options: DecodeOptions, generator: np.random.Generator
+) -> list[Marginals | None]:
+    """One forward pass: the marginals of every open canvas, drawn at random if there is a temperature."""
+    marginals = [
+        seen and schedule.without_loop(seen, canvas)
+        for canvas, seen in zip(canvases, model.read(canvases), strict=True)
+    ]
+    if options.temperature <= 0:
+        return marginals
+    return [
+        seen and schedule.draw(seen, canvas.frontier, options.temperature, generator)
+        for canvas, seen in zip(canvases, marginals, strict=True)
+    ]
+
+
+def _finish(constraint: Constraint, canvases: Sequence[Canvas], counts: Counts, *, truncate: bool) -> Verdict:
+    """The constraint's verdict on the canvases as they are."""
+    with counts.waiting():
+        return constraint.finish([canvas.view(None) for canvas in canvases], truncate=truncate)
+
+
+def _ask(
+    constraint: Constraint,
+    views: Sequence[GapView],
+    proposal: Sequence[Commit],
+    counts: Counts,
+    show: Callable[[], Snapshot],
+    is_over: Callable[[], bool],
+) -> Generator[Snapshot, None, Sequence[Commit | Remask]]:
+    """What the constraint admits of a proposal; it is asked again, a snapshot in between, while it admits nothing."""
+    for _ in range(MAX_DEFERRALS):
+        with counts.waiting():
+            admitted = constraint.admit(views, proposal)
+        if admitted:
+            return admitted
+        yield show()
+        if is_over():
+            break
+    return ()
 
 
 def shown(

@@ -78,10 +78,6 @@ class FimReader:
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
         """Do nothing: a fill is read as one run, whatever its blocks."""
 
-    def withdraw(self) -> bool:
-        """False: every proposed token was verified by a pass."""
-        return False
-
     @torch.inference_mode()
     def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
         """Score fills: the log-probability of their tokens and ends over the square root of their length.

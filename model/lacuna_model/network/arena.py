@@ -40,13 +40,6 @@ class Arena:
         self.values = old_values.new_zeros(shape)
         self.keys[:, :, :capacity], self.values[:, :, :capacity] = old_keys, old_values
 
-    def move(self, source: int, target: int, rows: int) -> None:
-        """Copy ``rows`` rows within the arena; the ranges may overlap."""
-        if source == target or rows == 0:
-            return
-        for store in (self.keys, self.values):
-            store[:, :, target : target + rows] = store[:, :, source : source + rows].clone()
-
     def rows(self, count: int) -> range:
         """The rows that a pass of ``count`` rows attends to; its own are the last."""
         return range(self.head, self.tail + count)

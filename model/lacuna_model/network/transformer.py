@@ -122,13 +122,6 @@ class Transformer:
         folded = None if mask is None else fold_mask(mask, 1, arena.keys.dtype)
         return layers(x, cos, sin, arena.keys, arena.values, arena.rows(len(x)), folded)
 
-    def compiled(self) -> "Transformer":
-        """The same with the work between the stores fused by torch; it compiles once per shape, for all layers."""
-        other = copy.copy(self)
-        other._project = torch.compile(project, dynamic=False)
-        other._finish = torch.compile(finish, dynamic=False)
-        return other
-
     def native(self, kernels: NativeKernels) -> "Transformer":
         """The same with several layers per call of ``kernels`` over a bfloat16 arena, where they support all layers."""
         parts = [part for part in map(_parts, self.layers) if part is not None]

@@ -68,9 +68,7 @@ def save(file: Path, files: IndexedFiles, fingerprint: str) -> None:
         )
     )
     ownership.make_private(file.parent)
-    with atomic.replacing(file) as stream:
-        if hasattr(os, "fchmod"):
-            os.fchmod(stream.fileno(), 0o600)
+    with atomic.replacing(file, private=True) as stream:
         stream.write(header + b"\n")
         stream.writelines(body)
     _prune(file)

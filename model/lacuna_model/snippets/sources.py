@@ -51,7 +51,8 @@ class Source:
 class Sources:
     """All files of a workspace that were read so far.
 
-    One thread puts and drops files, and others may look names up meanwhile; a file is missing while it is replaced.
+    One thread puts and drops files, and others may look names up meanwhile; a file is missing only for a moment while
+    it is replaced.
     """
 
     files: dict[str, Source] = field(default_factory=dict)
@@ -60,8 +61,8 @@ class Sources:
 
     def put(self, path: str, text: str) -> None:
         """Add or replace a file; ``path`` is relative to the workspace."""
+        source = read(path, text)  # this takes a while, in which others still find the old one
         self.drop(path)
-        source = read(path, text)
         self.files[path] = source
         for one in source.definitions:
             self.by_name.setdefault(one.name, set()).add(path)

@@ -16,7 +16,7 @@ from lacuna_model.languages.language import Language
 from lacuna_model.syntax.check.sound_part import Part, sound_part
 from lacuna_model.syntax.check.unfinished import document_of
 from lacuna_model.syntax.lr.clock import Clock
-from lacuna_model.syntax.region.draft import Fill, agrees, changed, holds
+from lacuna_model.syntax.region.draft import Fill, agrees, changed, holds, with_view
 from lacuna_model.syntax.region.gap_text import gap_texts
 from lacuna_model.syntax.region.region_rules import in_line
 from lacuna_model.syntax.search.first_witness import FirstWitness
@@ -262,7 +262,7 @@ class SyntaxConstraint:
         self._renew(gaps, (), gap)
         run, known = self._tentative.run(gaps[gap], self._witness[gap]), None
         while len(run) > 1 and run != known:
-            self._renew(_with(gaps, gap, changed(gaps[gap], [Remask(gap, run[1])])), (), gap)
+            self._renew(with_view(gaps, gap, changed(gaps[gap], [Remask(gap, run[1])])), (), gap)
             run, known = self._tentative.run(gaps[gap], self._witness[gap]), run
         if run and not self._tentative.goes_on(gap, gaps[gap], self._witness[gap]):
             self._find_other(gaps, gap)
@@ -273,7 +273,7 @@ class SyntaxConstraint:
         first = self._tentative.run(gaps[gap], self._witness[gap])[0]
         token = gaps[gap].slots[first]
         assert token is not None
-        masked = _with(gaps, gap, changed(gaps[gap], [Remask(gap, first)]))
+        masked = with_view(gaps, gap, changed(gaps[gap], [Remask(gap, first)]))
         self._renew(masked, [Commit(gap, first, token)], gap)
 
     def _renew(self, gaps: Sequence[GapView], own: Sequence[Commit], gap: int) -> None:
@@ -330,9 +330,8 @@ class SyntaxConstraint:
         assert self._witness is not None
         head = self._gaps[gap].text(fill_tokens(gaps[gap], self._vocabulary.eog_id))
         found = self._renewal.bare(gaps, gap, self._witness) or self._witness
-        self._witness = min(
-            self._witness, found, key=lambda way: (bool(made_up(head, way[gap].text)), len(way[gap].text))
-        )
+        ways = (self._witness, found)
+        self._witness = min(ways, key=lambda way: (bool(made_up(head, way[gap].text)), len(way[gap].text)))
 
     def _lacking(self, gap: int, view: GapView) -> list[Commit]:
         """The witness's tokens for the open slots of a block, up to the end of the fill."""
@@ -350,8 +349,3 @@ class SyntaxConstraint:
         self._take_prefixes(gaps)
         seen, attempts = self._seen or gaps, self._first.attempts
         return self._last_word.verdict(gaps, seen, self._witness, attempts=attempts, truncate=truncate)
-
-
-def _with(gaps: Sequence[GapView], gap: int, view: GapView) -> list[GapView]:
-    """The gaps with one of them replaced by a view."""
-    return [*gaps[:gap], view, *gaps[gap + 1 :]]

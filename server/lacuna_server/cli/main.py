@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from lacuna_model.core.errors import LacunaError
-from lacuna_server.cli.commands import context, doctor, evaluate, fill, models, refactor, serve, train
+from lacuna_server.cli.commands import bench, context, doctor, evaluate, fill, models, refactor, serve, train
 from lacuna_server.console import output
 
 BAD_INPUT = 2
@@ -31,6 +31,7 @@ models.add_to(app)
 context.add_to(app)
 doctor.add_to(app)
 evaluate.add_to(app)
+bench.add_to(app)
 train.add_to(app)
 
 

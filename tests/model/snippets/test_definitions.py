@@ -88,6 +88,8 @@ NAMES = {
     "Account.java": "Account Account withdraw average compareTo",
     "table.c": "BUCKETS node hash table_put main",
     "vector.cpp": "Vec3 length longest main",
+    "Ledger.kt": "Kind Entry Listener changed OverdrawnException Account entries listeners balance isEmpty deposit "
+    "withdraw add largest report CURRENCY parse total main",
 }
 
 

@@ -111,10 +111,6 @@ class SyntheticModel:
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
         """Does nothing: there is no cache."""
 
-    def withdraw(self) -> bool:
-        """Returns False: there are no proposals but the marginals."""
-        return False
-
     def _marginals(self, canvas: Canvas, gap: int) -> Marginals:
         size = len(canvas.slots)
         ids = self._rng.choice(self._alphabet, (size, CANDIDATES)).astype(np.int64)

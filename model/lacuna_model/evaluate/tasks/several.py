@@ -115,13 +115,16 @@ def _one_by_one(request: InfillRequest, filler: Filler) -> InfillResult:
         result = filler.fill(msgspec.structs.replace(request, text=current.decode(), regions=tuple(own)))
         stats.append(result.stats)
         if result.status != "ok":
-            return result
+            return msgspec.structs.replace(result, stats=_total(stats))
         fills.append(result.fills[0])
-    total = msgspec.structs.replace(
-        stats[-1], nfe=sum(one.nfe for one in stats), tokens=sum(one.tokens for one in stats)
-    )
     filled = region_groups.splice(text, request.regions, fills).decode()
-    return InfillResult("ok", filled, tuple(fills), total)
+    return InfillResult("ok", filled, tuple(fills), _total(stats))
+
+
+def _total(stats: Sequence[FillStats]) -> FillStats:
+    """The stats of several requests, with their passes and tokens summed."""
+    nfe, tokens = sum(one.nfe for one in stats), sum(one.tokens for one in stats)
+    return msgspec.structs.replace(stats[-1], nfe=nfe, tokens=tokens)
 
 
 def summarise(outcomes: Sequence[Outcome]) -> list[WayScores]:

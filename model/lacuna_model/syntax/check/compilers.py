@@ -30,6 +30,7 @@ def _always() -> bool:
 
 Oracle = Callable[[bytes, Gaps, Newness], Fault | None]
 CODE_LINE = re.compile(rb"\n[ \t\f]*[^\s#][^\n]*")
+SCOPE = re.compile(rb"[ \t]*(?:async +)?(?:def|class|for|while)\b")
 CLAUSE = re.compile(rb"([ \t]*)(try(?=\s*:)|except\b|finally\b)")
 LARGEST = 200_000  # bytes; a larger file takes the compiler more than ten milliseconds
 MOST_SECONDS = 0.1  # of this thread, to find out whether a document is newer
@@ -134,6 +135,24 @@ def _open_try(text: bytes, error: SyntaxError) -> int:
     return 0
 
 
+def is_header(fill: bytes) -> bool:
+    """Whether a fill ends with the header of the block after it, which may be the wrong kind of block."""
+    return fill.rstrip().endswith(b":")
+
+
+def scopes(lines: bytes, column: int) -> bytes:
+    """The lines that decide whether a following block of this column is in a function or in a loop.
+
+    They are the headers, and placeholders for the other lines, that are indented less than ``column``.
+    """
+    found = []
+    for line in lines.split(b"\n"):
+        lead, head = line[: len(line) - len(line.lstrip())], SCOPE.match(line)
+        if lead != line and len(lead) < column:
+            found.append(head.group() if head else lead + b"x")
+    return b"\n".join(found)
+
+
 def next_code_line(text: bytes, position: int) -> int:
     """The end of the first line after the position's own that is neither blank nor a comment."""
     found = CODE_LINE.search(text, position)
@@ -171,4 +190,3 @@ SYNTAX: dict[str, Oracle] = {"python": python_syntax}
 PROGRAM: dict[str, Oracle] = {"python": python_program}
 COMPILES = {"python": python_compiles}
 LINE: dict[str, Callable[[bytes, Newness], int]] = {"python": python_line}
-CULPRIT: dict[str, Callable[[bytes], tuple[int, int]]] = {"python": python_culprit}

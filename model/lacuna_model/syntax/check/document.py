@@ -8,7 +8,7 @@ from functools import cached_property
 from tree_sitter import Point, Tree
 
 from lacuna_model.languages.language import Language
-from lacuna_model.syntax.check.compilers import COMPILES, LINE, PROGRAM, newness, next_code_line
+from lacuna_model.syntax.check.compilers import COMPILES, LINE, PROGRAM, is_header, newness, next_code_line, scopes
 from lacuna_model.syntax.check.error_set import Fault, Splice, carried_over, tree_faults
 from lacuna_model.syntax.check.extent import Extent, find_extents, skeleton
 from lacuna_model.syntax.check.indentation import indentation_faults
@@ -22,7 +22,6 @@ from lacuna_model.syntax.lr.reparse import advance
 from lacuna_model.syntax.text.balance import Balance
 
 SCOPED = re.compile(rb"\b(?:await|yield|break|continue|nonlocal|__future__)\b")
-SCOPE = re.compile(rb"[ \t]*(?:async +)?(?:def|class|for|while)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +229,7 @@ class Document:
         if self.language.name not in PROGRAM:
             return ()
         bound = tuple(
-            fill if _is_header(fill) or SCOPED.search(fill) else scopes(line + fill, column)
+            fill if is_header(fill) or SCOPED.search(fill) else scopes(line + fill, column)
             for fill, (line, column) in zip(fills, self._around, strict=True)
         )
         if not any(bound) or bound in self._suited:
@@ -332,24 +331,6 @@ def parses(text: bytes, language: Language) -> bool:
     """Whether a whole text has no syntax error, indentation included."""
     tree = language.parser().parse(text)
     return not tree_faults(tree) and not (language.columns and indentation_faults(tree, text))
-
-
-def _is_header(fill: bytes) -> bool:
-    """Whether a fill ends with the header of the block after it, which may be the wrong kind of block."""
-    return fill.rstrip().endswith(b":")
-
-
-def scopes(lines: bytes, column: int) -> bytes:
-    """The lines that decide whether a following block of this column is in a function or in a loop.
-
-    They are the headers, and placeholders for the other lines, that are indented less than ``column``.
-    """
-    found = []
-    for line in lines.split(b"\n"):
-        lead, head = line[: len(line) - len(line.lstrip())], SCOPE.match(line)
-        if lead != line and len(lead) < column:
-            found.append(head.group() if head else lead + b"x")
-    return b"\n".join(found)
 
 
 def nearest(window: Window, fills: Sequence[bytes], faults: frozenset[Fault]) -> list[tuple[int, int]]:

@@ -9,14 +9,14 @@ than the neutral fill that makes the part valid.
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import islice, permutations, product
+from itertools import islice, product
 from typing import NamedTuple
 
 from tree_sitter import Point, Tree
 
 from lacuna_model.languages.language import Language, Lexicon
 from lacuna_model.languages.parsing import UnparsableError
-from lacuna_model.syntax.check.compilers import CULPRIT
+from lacuna_model.syntax.check.compilers import python_culprit
 from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.check.error_set import Fault, tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults
@@ -35,9 +35,7 @@ MOST_SECONDS = 0.25  # of this thread, to find out whether a text is broken what
 PART_SECONDS = 0.1  # of this thread, to find out the same for a part
 MERGE = re.compile(rb"^<{7}[^\n]*\n(.*?)^={7}[^\n]*\n(.*?)^>{7}[^\n]*", re.MULTILINE | re.DOTALL)
 RATHER = (b"()", b" = x", b" in x")  # texts that may be missing after a name
-OPENING = (b" {", b":", b" then", b"; then", b" do", b"; do", b" in", b" => {", b" = {", b"(", b"[")
-PHP = b"<?php"
-CLOSING_TAG = re.compile(rb"</([\w.:-]*)[ \t]*>")
+OPENING = (b":", b" in", b" = {", b"(", b"[", b" {")
 MARKER = re.compile(rb"^(?:<{7}|={7}|>{7}|\|{7})(?:[ \t][^\n]*)?$", re.MULTILINE)
 
 
@@ -88,7 +86,7 @@ class _Search:
             return Part(self._text, self._gap, neutral)
         if not self._faults.are_certain(line):
             return None
-        parts = _ended(line, inside, lexicon) if ends_below else _parts(line, self._language, self._faults)
+        parts = _ended(line, inside, lexicon) if ends_below else _parts(line, self._faults)
         return next(filter(None, map(self._sound, parts)), None)
 
     def _sound(self, part: Line) -> Part | None:
@@ -119,7 +117,7 @@ class _Errors:
     def _count(self, fill: bytes) -> int:
         text = self._front + fill + self._behind
         tree = self._parser.parse(text)
-        return len(tree_faults(tree)) + len(indentation_faults(tree, text) if self._language.columns else ())
+        return len(tree_faults(tree)) + len(indentation_faults(tree, text))
 
 
 class _Faults:
@@ -144,7 +142,9 @@ class _Faults:
             best: frozenset[Fault] | None = None
             is_all, tried = True, list[bytes]()
             until = time.thread_time() + seconds
-            for _, inserted, found in self._tried(line, _any_lines(line, self._language, in_line=self._in_line)):
+            for _, inserted, found in self._tried(
+                line, _any_lines(line, self._language.lexicon, in_line=self._in_line)
+            ):
                 tried.append(inserted)
                 best = found if best is None or len(found) < len(best) else best
                 is_all = time.thread_time() <= until and not self._clock.over
@@ -155,11 +155,8 @@ class _Faults:
 
     def _cause(self, line: Line, tried: Sequence[bytes]) -> frozenset[Fault]:
         """The cause that the language's compiler reports for the tried line with which it gets furthest."""
-        compiler = CULPRIT.get(self._language.name)
-        if compiler is None:
-            return frozenset()
         texts = [(line.above + one + line.below, one) for one in tried[:MOST_ASKED]]
-        found = ((*compiler(text), text, inserted) for text, inserted in texts)
+        found = ((*python_culprit(text), text, inserted) for text, inserted in texts)
         _, number, text, inserted = max(found, key=lambda one: (one[0], -one[1]))
         place = sum(len(one) + 1 for one in text.split(b"\n")[: number - 1])
         return frozenset({_moved(Fault("SYNTAX", place, place), len(line.above), len(inserted))})
@@ -194,10 +191,8 @@ class _Faults:
 
     def _found(self, tree: Tree, text: bytes) -> frozenset[Fault]:
         faults = tree_faults(tree)
-        if not faults and self._language.columns:
-            faults = indentation_faults(tree, text)
-        compiler = CULPRIT.get(self._language.name)
-        return faults or frozenset({Fault("SYNTAX", 0, 0)} if compiler is not None and any(compiler(text)) else ())
+        faults = faults or indentation_faults(tree, text)
+        return faults or frozenset({Fault("SYNTAX", 0, 0)} if any(python_culprit(text)) else ())
 
 
 def _moved(fault: Fault, start: int, length: int) -> Fault:
@@ -211,45 +206,30 @@ def _moved(fault: Fault, start: int, length: int) -> Fault:
 
 def _neutral_fills(line: Line, lexicon: Lexicon) -> Iterator[tuple[bytes, bytes]]:
     """Neutral fills, likeliest first, each with the line that it makes."""
-    operand, end = lexicon.operand, lexicon.terminator
+    operand = lexicon.operand
     if not line.head.strip() and not line.tail.strip():
-        more = (b"", lexicon.filler, lexicon.statement, lexicon.field, operand + b",", operand, operand + end)
+        more = (b"", lexicon.filler, lexicon.statement, lexicon.field, operand + b",", operand)
         for content in dict.fromkeys((*more, *lexicon.declarations)):
             yield content, line.head + content + line.tail
         return
-    words = frozenset(closer for _, closer, _ in lexicon.blocks)
     head = scan(line.head, lexicon)
-    opened = [bracket.closer for bracket in reversed(head.stack)]
     quote = head.inside if len(head.inside) == 1 else b""  # no quote that ends in a line below
-    own = quote.strip() + b"".join(closer for closer in opened if closer not in words)
-    block = b"".join(b" " + closer for closer in opened if closer in words)
-    ends = (own + block, own + end, own + lexicon.body, own + b",", b"", *(own + one + block for one in OPENING))
-    tags = (own + b">", own + b"/>") if lexicon.tags else ()
-    tails = (own + tail for word, tail in lexicon.tails if line.head.lstrip().startswith(word))
+    own = quote.strip() + b"".join(bracket.closer for bracket in reversed(head.stack))
+    ends = (own, own + lexicon.body, own + b",", b"", *(own + one for one in OPENING), b",", b")")
     values = (b"", operand, lexicon.field, lexicon.statement, b"= " + operand, *(operand + one for one in RATHER))
-    for value, closer in product(dict.fromkeys(values), dict.fromkeys((*ends, b",", b")", *tags, *tails))):
+    for value, closer in product(dict.fromkeys(values), dict.fromkeys(ends)):
         yield value + closer, line.head + value + closer + line.tail
 
 
-def _any_lines(line: Line, language: Language, *, in_line: bool) -> Iterator[tuple[bytes, bytes]]:
+def _any_lines(line: Line, lexicon: Lexicon, *, in_line: bool) -> Iterator[tuple[bytes, bytes]]:
     """The lines to try, likeliest first: with a neutral fill in the gap, or another line altogether."""
-    lexicon = language.lexicon
     indent = line.head[: len(line.head) - len(line.head.lstrip())]
     yield from _neutral_fills(line, lexicon)
     yield from _neutral_fills(line._replace(head=indent, tail=b""), lexicon)
-    openers = [head.rstrip() + b" {" for head in lexicon.heads[:3]] + [head for _, _, head in lexicon.blocks]
-    closers = [closer for _, closer, _ in lexicon.blocks]
-    tags = [b"<%b>" % name for name in _closing_tags(line.below)] if lexicon.tags else []
-    others = (*tags, *openers, b"if x:", b"try:", b"else:", b"except:", b"} else {", b"}", b")", *closers)
-    yield from ((one, indent + one) for one in dict.fromkeys(others))
-    if language.columns and not line.head.strip():
+    others = (b"if x:", b"try:", b"else:", b"except:", b"}", b")")
+    yield from ((one, indent + one) for one in others)
+    if not line.head.strip():
         yield from ((one, one) for one in _blocks(line, in_line=in_line))
-
-
-def _closing_tags(text: bytes) -> Sequence[bytes]:
-    """The names of the first elements that a text closes, innermost first."""
-    names = (match[1] for match in CLOSING_TAG.finditer(text))
-    return list(dict.fromkeys(islice(names, MOST_WAYS)))
 
 
 def _blocks(line: Line, *, in_line: bool) -> Iterator[bytes]:
@@ -266,13 +246,13 @@ def _blocks(line: Line, *, in_line: bool) -> Iterator[bytes]:
         yield from (one + b"    pass" for one in (line.head, *outer))
 
 
-def _parts(line: Line, language: Language, faults: _Faults) -> Iterator[Line]:
+def _parts(line: Line, faults: _Faults) -> Iterator[Line]:
     """Parts of a file that may be valid, the largest first."""
     merged = _without_merges(line)
     spared = merged
     for _ in range(MOST_ROUNDS):
         yield spared
-        less = _without_lines(spared, faults.fewest(spared), language.lexicon)
+        less = _without_lines(spared, faults.fewest(spared))
         if less == spared:
             break
         spared = less
@@ -280,16 +260,10 @@ def _parts(line: Line, language: Language, faults: _Faults) -> Iterator[Line]:
     yield merged._replace(below=b"")
     for above in _enclosing(merged):
         yield merged._replace(above=above, below=b"")
-    bare, mark = line.head.lstrip(), line.above.find(PHP)
-    begin = line.above[: mark + len(PHP)] + b"\n" if mark >= 0 else b""
-    openers = [head + b"{\n" for head in language.lexicon.heads] + [
-        head + b"\n" for _, _, head in language.lexicon.blocks
-    ]
-    nested = [one + b"{\n" + two + b"{\n" for one, two in permutations(language.lexicon.heads[:4], 2)]
-    if language.columns:
-        yield Line(b"async def x():\n while x:\n", b"  " + bare, line.tail, b"")
-    for opener in (*openers, b"", *nested, b"x(\n", b"x = [\n", b"[\n", b"{\n"):
-        yield Line(begin + opener, bare, line.tail, b"")
+    bare = line.head.lstrip()
+    yield Line(b"async def x():\n while x:\n", b"  " + bare, line.tail, b"")
+    for opener in (b"", b"x(\n", b"x = [\n", b"[\n", b"{\n"):
+        yield Line(opener, bare, line.tail, b"")
 
 
 def _ended(line: Line, inside: bytes, lexicon: Lexicon) -> Iterator[Line]:
@@ -306,30 +280,25 @@ def _without_merges(line: Line) -> Line:
     return line._replace(above=MARKER.sub(b"", above), below=MARKER.sub(b"", below))
 
 
-def _without_lines(line: Line, faults: Collection[Fault], lexicon: Lexicon) -> Line:
-    """The file without the lines where some faults begin and end; at first their brackets and headers are kept."""
+def _without_lines(line: Line, faults: Collection[Fault]) -> Line:
+    """The file without the lines where some faults begin and end; at first their headers are kept."""
     gone = set[int]()
     text = line.above + line.below
     for fault in faults:
         first, last = text.count(b"\n", 0, fault.start), text.count(b"\n", 0, fault.end)
         gone |= {*range(first, last + 1)} if last - first < MOST_LINES else {first}
     row = line.above.count(b"\n")
-    above = [_blocks_of(one, lexicon) if at in gone else one for at, one in enumerate(line.above.split(b"\n"))]
+    above = [_header_of(one) if at in gone else one for at, one in enumerate(line.above.split(b"\n"))]
     below = line.below.split(b"\n")
-    below = [_blocks_of(one, lexicon) if at + row in gone and at else one for at, one in enumerate(below)]
+    below = [_header_of(one) if at + row in gone and at else one for at, one in enumerate(below)]
     return line._replace(above=b"\n".join(above), below=b"\n".join(below))
 
 
-def _blocks_of(line: bytes, lexicon: Lexicon) -> bytes:
-    """Only the brackets that a line opens and closes, or a header; empty if the line has nothing else."""
+def _header_of(line: bytes) -> bytes:
+    """A header in place of a line that is one; else nothing."""
     indent = line[: len(line) - len(line.lstrip())]
-    if lexicon.columns:
-        less = indent + b"if x:" if line.rstrip().endswith(b":") else b""
-    else:
-        found, openers = scan(line, lexicon), {pair[1:]: pair[:1] for pair in lexicon.brackets}
-        own = [closer.closer for closer in found.unmatched] + [openers.get(one.closer, b"") for one in found.stack]
-        less = indent + b"".join(own)
-    return less if less.strip() and less != line else b""
+    less = indent + b"if x:" if line.rstrip().endswith(b":") else b""
+    return less if less != line else b""
 
 
 def _enclosing(line: Line) -> Iterator[bytes]:
@@ -337,10 +306,8 @@ def _enclosing(line: Line) -> Iterator[bytes]:
     column, found = len(line.head) - len(line.head.lstrip()), list[bytes]()
     for raw in reversed(line.above.split(b"\n")):
         indent = len(raw) - len(raw.lstrip())
-        if raw.strip() and indent < column and not raw.lstrip().startswith((b"}", b")", b"]", b"#", b"//", b"*")):
+        if raw.strip() and indent < column and not raw.lstrip().startswith((b"}", b")", b"]", b"#")):
             found.append(raw + b"\n")
             column = indent
-    mark = line.above.find(PHP)
-    begin = line.above[: mark + len(PHP)] + b"\n" if mark >= 0 else b""
     for count in dict.fromkeys((len(found), 2, 1)):
-        yield begin + b"".join(reversed(found[:count]))
+        yield b"".join(reversed(found[:count]))

@@ -138,3 +138,8 @@ def overlaid(tokens: tuple[int, ...], view: GapView, overlay: Mapping[int, int],
             return tuple(changed[:position])
         changed[position : position + 1] = [token]
     return tuple(changed)
+
+
+def with_view(gaps: Sequence[GapView], gap: int, view: GapView) -> list[GapView]:
+    """The gaps with one of them replaced by a view."""
+    return [*gaps[:gap], view, *gaps[gap + 1 :]]

@@ -103,11 +103,6 @@ def python_tree(text: str) -> ast.Module | None:
             gc.enable()
 
 
-def has_grammar(language: str) -> bool:
-    """Whether :func:`parser_of` supports the language."""
-    return language in _GRAMMARS
-
-
 @cache
 def parser_of(language: str) -> Parser:
     """Returns the tree-sitter parser of a language; raises CorpusError if its package is not installed."""

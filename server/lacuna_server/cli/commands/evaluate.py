@@ -1,5 +1,6 @@
-"""``lacuna evaluate`` and ``lacuna bench``: measure quality and speed, compared with llama.cpp."""
+"""``lacuna evaluate``: measures quality, compared with llama.cpp."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -8,42 +9,48 @@ import typer
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands import bench_kernels, bench_lsp, bench_serve, bench_unclean
-from lacuna_server.cli.commands.options import CORPUS, CorpusOption, JsonOption, ListedModelOption, ModelOption
+from lacuna_server.cli.commands.options import JsonOption, ModelOption
 from lacuna_server.console import output
 
 RecordsOption = Annotated[Path | None, typer.Option("--records", help="Write every single result to this JSONL file.")]
-bench_app = typer.Typer(name="bench", help="Measure speed beside a peer.", invoke_without_command=True)
+
+DataOption = Annotated[
+    Path | None, typer.Option("--data", help="Problems (HumanEval-Infilling, .jsonl.gz), tests run for real.")
+]
+WorkspacesOption = Annotated[
+    bool, typer.Option("--workspaces", help="Instead: gaps in packages of PyPI, with and without the workspace.")
+]
+HeldOutOption = Annotated[
+    Path | None,
+    typer.Option("--held-out", metavar="CORPUS", help="Instead: gaps in held-out files, of `lacuna train corpus`."),
+]
+LanguagesOption = Annotated[str, typer.Option("--languages", help="With --held-out: some of them, as in go,rust.")]
+PlotsOption = Annotated[
+    Path | None, typer.Option("--plots", help="With --held-out: draw what steps do, into this folder.")
+]
+EnginesOption = Annotated[
+    str,
+    typer.Option(
+        "--engines",
+        help="Some of: lacuna,lacuna-unconstrained,lacuna-candidates and llama.cpp, which fill with --model, and "
+        f"lacuna-small,llama.cpp-small, which fill with {models.SMALL_MODEL}; by default lacuna,llama.cpp, where "
+        "that is installed. A diffusion checkpoint has ways to spend its steps: 'lacuna: one pass' and others. "
+        "With --workspaces: model,drafts,drafts and snippets.",
+    ),
+]
+GapsOption = Annotated[
+    int, typer.Option("--gaps", min=1, max=8, help="With --data: so many lines of a solution at once, in two ways.")
+]
 
 
 def evaluate(
-    data: Annotated[
-        Path | None, typer.Option("--data", help="Problems (HumanEval-Infilling, .jsonl.gz), tests run for real.")
-    ] = None,
-    workspaces: Annotated[
-        bool, typer.Option("--workspaces", help="Instead: gaps in packages of PyPI, with and without the workspace.")
-    ] = False,
-    held_out: Annotated[
-        Path | None,
-        typer.Option("--held-out", metavar="CORPUS", help="Instead: gaps in held-out files, of `lacuna train corpus`."),
-    ] = None,
-    languages: Annotated[str, typer.Option("--languages", help="With --held-out: some of them, as in go,rust.")] = "",
-    plots: Annotated[
-        Path | None, typer.Option("--plots", help="With --held-out: draw what steps do, into this folder.")
-    ] = None,
-    engines: Annotated[
-        str,
-        typer.Option(
-            "--engines",
-            help="Some of: lacuna,lacuna-unconstrained,lacuna-candidates and llama.cpp, which fill with --model, and "
-            f"lacuna-small,llama.cpp-small, which fill with {models.SMALL_MODEL}; by default lacuna,llama.cpp, where "
-            "that is installed. A diffusion checkpoint has ways to spend its steps: 'lacuna: one pass' and others. "
-            "With --workspaces: model,drafts,drafts and snippets.",
-        ),
-    ] = "",
-    gaps: Annotated[
-        int, typer.Option("--gaps", min=1, max=8, help="With --data: so many lines of a solution at once, in two ways.")
-    ] = 1,
+    data: DataOption = None,
+    workspaces: WorkspacesOption = False,
+    held_out: HeldOutOption = None,
+    languages: LanguagesOption = "",
+    plots: PlotsOption = None,
+    engines: EnginesOption = "",
+    gaps: GapsOption = 1,
     limit: Annotated[
         int, typer.Option("--limit", min=0, help="That many problems; with --held-out: cases a language.")
     ] = 0,
@@ -62,19 +69,8 @@ def evaluate(
         return
     wanted = [name for name in engines.split(",") if name]
     if held_out:
-        from lacuna_model.evaluate.held_out.main import DEFAULT_CASES, held_out_main
-        from lacuna_model.evaluate.held_out.tables import tables
-
         chosen = [name for name in languages.split(",") if name]
-        cases = limit or DEFAULT_CASES
-        found = held_out_main(
-            held_out, model, engines=wanted, languages=chosen, cases=cases, seed=seed, records=records, plots=plots
-        )
-        if json_output:
-            output.print_json(found)
-        else:
-            for table in tables(found):
-                output.print_table(table)
+        _evaluate_held_out(held_out, model, wanted, chosen, limit, seed, records, plots, json_output)
         return
     if data is None or not data.is_file():
         raise RequestError(f"{data}: no such file" if data else "what: --data FILE, --held-out CORPUS or --workspaces")
@@ -86,6 +82,37 @@ def evaluate(
 
     wanted = wanted or compared_by_default(model)
     evaluate_main(data, compared_engines(model), engines=wanted, limit=limit, records=records, as_json=json_output)
+
+
+def _evaluate_held_out(
+    corpus: Path,
+    model: str,
+    engines: Sequence[str],
+    languages: Sequence[str],
+    limit: int,
+    seed: int,
+    records: Path | None,
+    plots: Path | None,
+    json_output: bool,
+) -> None:
+    from lacuna_model.evaluate.held_out.main import DEFAULT_CASES, held_out_main
+    from lacuna_model.evaluate.held_out.tables import tables
+
+    found = held_out_main(
+        corpus,
+        model,
+        engines=engines,
+        languages=languages,
+        cases=limit or DEFAULT_CASES,
+        seed=seed,
+        records=records,
+        plots=plots,
+    )
+    if json_output:
+        output.print_json(found)
+        return
+    for table in tables(found):
+        output.print_table(table)
 
 
 def _evaluate_several(data: Path, gaps: int, limit: int, json_output: bool, model: str) -> None:
@@ -130,228 +157,6 @@ def _evaluate_workspaces(arms: str, limit: int, seed: int, records: Path | None,
     )
 
 
-@bench_app.callback()
-def bench(
-    context: typer.Context,
-    warm: Annotated[int, typer.Option(min=1, help="Runs with the context cached.")] = 9,
-    cold: Annotated[int, typer.Option(min=1, help="Runs with the context new.")] = 5,
-    threads: Annotated[int, typer.Option(min=1, help="Threads of either engine.")] = 2,
-    busy: Annotated[bool, typer.Option("--busy", help="Keep a core busy meanwhile.")] = False,
-    json_output: JsonOption = False,
-    model: ListedModelOption = DEFAULT_MODEL,
-) -> None:
-    """Time this engine and llama.cpp on the same weights, in one run, a fill of 16, 32 and 64 tokens.
-
-    llama.cpp is llama-cpp-python, compiled on this machine, with its prompt cache, without and with n-gram drafts.
-    """
-    if context.invoked_subcommand is not None:
-        return
-    from lacuna_model.backends.readers import load
-    from lacuna_model.evaluate.bench.main import bench_main
-    from lacuna_model.evaluate.tasks import llama
-    from lacuna_model.evaluate.tasks.engines import available_engines
-
-    llama.require()
-    loaded = load(model, threads=threads, device="cpu")  # llama.cpp runs on the CPU too
-    bench_main(
-        available_engines(loaded)["lacuna"](),
-        loaded.tokenizer.encode,
-        models.weights(model),
-        warm=warm,
-        cold=cold,
-        threads=threads,
-        busy=busy,
-        as_json=json_output,
-    )
-
-
-@bench_app.command("passes")
-def bench_passes(
-    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
-    runs: Annotated[int, typer.Option(min=1, help="Runs of each.")] = 15,
-    json_output: JsonOption = False,
-    model: ListedModelOption = DEFAULT_MODEL,
-) -> None:
-    """Time single forward passes over few and many rows, and the encoding of 1,024 tokens of context."""
-    from lacuna_model.backends.readers import load
-    from lacuna_model.evaluate.bench import passes as benchmark
-
-    costs = benchmark.bench_passes(load(model, threads=threads), runs=runs)
-    if json_output:
-        output.print_json({"passes": costs})
-    else:
-        output.print_table(benchmark.table(costs))
-
-
-@bench_app.command("workspace")
-def bench_workspace(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Its files are indexed.")],
-    places: Annotated[int, typer.Option(min=1, help="Places that the index is asked at, 24 steps each.")] = 40,
-    seed: Annotated[int, typer.Option(help="Other places for another number.")] = 0,
-    json_output: JsonOption = False,
-    model: ListedModelOption = DEFAULT_MODEL,
-) -> None:
-    """Index a folder and ask the index as the denoise loop does: time and memory."""
-    import torch
-
-    from lacuna_model.backends.readers import load_tokenizer
-    from lacuna_model.evaluate.bench import prior as benchmark
-
-    torch.set_num_threads(1)  # the time of waiting threads would be counted as work
-    cost = benchmark.bench_workspace(load_tokenizer(model), folder, places=places, seed=seed)
-    if json_output:
-        output.print_json(cost)
-    else:
-        output.print_table(benchmark.table(cost))
-
-
-@bench_app.command("syntax")
-def bench_syntax(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Source files; the language goes by the name.")
-    ],
-    gaps: Annotated[str, typer.Option(help="Gaps of a case.")] = "1,2,3,8",
-    slots: Annotated[str, typer.Option(help="Slots of a gap.")] = "4,16,48",
-    cases: Annotated[int, typer.Option(min=1, help="Cases of a cell.")] = 25,
-    noise: Annotated[float, typer.Option(min=0.0, max=1.0, help="Slots with a wrong best token; 1: all.")] = 0.15,
-    foresight: Annotated[int, typer.Option(min=0, help="Slots from the frontier on that it knows of; 0: all.")] = 0,
-    lines: Annotated[int, typer.Option(min=0, help="Repeat each file until it has so many lines.")] = 0,
-    seed: Annotated[int, typer.Option(help="Other cases for another number.")] = 0,
-    engine: Annotated[bool, typer.Option("--engine", help="Fill with the model instead of one made of noise.")] = False,
-    threads: Annotated[int, typer.Option(min=0, help="The engine's CPU threads; 0: as many as it takes.")] = 0,
-    by_language: Annotated[bool, typer.Option("--by-language", help="A row for every language.")] = False,
-    json_output: JsonOption = False,
-    model: ListedModelOption = DEFAULT_MODEL,
-) -> None:
-    """Fill gaps with a model that knows little, with and without the constraint: validity, cost and oracles."""
-    import gc
-
-    from lacuna_model.backends.readers import load_tokenizer
-    from lacuna_model.engine import Engine
-    from lacuna_model.evaluate.bench import syntax as benchmark
-
-    fill = Engine.load(model, threads=threads).stream if engine else None
-    tokens = load_tokenizer(model)
-    gc.freeze()  # as the service does: collections do not scan what is loaded so far
-    modes = benchmark.ENGINE_MODES if engine else benchmark.MODES
-    texts = source_texts(files, lines)
-    gap_counts, slot_counts = [int(n) for n in gaps.split(",")], [int(n) for n in slots.split(",")]
-    cells = []
-    with output.counting("syntax", len(texts) * len(gap_counts) * len(slot_counts) * len(modes)) as advance:
-        for cell in benchmark.run(
-            texts,
-            tokens,
-            fill=fill,
-            cases=cases,
-            noise=noise,
-            foresight=foresight,
-            gaps=gap_counts,
-            slots=slot_counts,
-            seed=seed,
-        ):
-            cells.append(cell)
-            advance()
-    shown = [cell for cell in cells if (cell.language != benchmark.ALL) == by_language]
-    if json_output:
-        output.print_json({"cells": shown})
-    else:
-        output.print_table(benchmark.table(shown))
-
-
-@bench_app.command("typed")
-def bench_typed(
-    corpus: CorpusOption = CORPUS,
-    cases: Annotated[int, typer.Option(min=1, help="Cursors in lines of held-out files.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="Which cursors are drawn.")] = 0,
-    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
-    json_output: JsonOption = False,
-    model: ListedModelOption = DEFAULT_MODEL,
-) -> None:
-    """Suggest the rest of a line at cursors in held-out files: how many are exact or refused, and how long it takes."""
-    from lacuna_model.backends.readers import load
-    from lacuna_model.evaluate.bench import typed
-    from lacuna_model.evaluate.fitting.confidence import held_out_documents
-    from lacuna_model.evaluate.tasks.engines import available_engines
-
-    documents, filler = held_out_documents(corpus), available_engines(load(model, threads=threads))["lacuna"]()
-    found = []
-    with output.counting("suggestions", cases) as advance:
-        for case in typed.typed_cases(documents, cases, seed):
-            found.append(typed.suggest(case, filler))
-            advance()
-    rows = typed.outcomes(found)
-    if json_output:
-        output.print_json({"typed": rows})
-    else:
-        output.print_table(typed.outcome_table(rows))
-
-
-@bench_app.command("refactor")
-def bench_refactor(
-    package: Annotated[str, typer.Option("--package", help="A package of PyPI, as pip would have it.")],
-    recipe: Annotated[str, typer.Option("--recipe", help="One of `lacuna refactor --list-recipes`.")] = "annotations",
-    pattern: Annotated[str, typer.Option("--pattern", help="A pattern of Python instead of a recipe.")] = "",
-    template: Annotated[str, typer.Option("--template", help="What the pattern becomes.")] = "",
-    alone: Annotated[int, typer.Option(min=0, help="Places to fill one by one for comparison; 0: all.")] = 0,
-    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
-    json_output: JsonOption = False,
-    model: ListedModelOption = DEFAULT_MODEL,
-) -> None:
-    """Refactor a whole package in a scratch folder, in batches and place by place, and check every file."""
-    import tempfile
-
-    from lacuna_model.engine import Engine
-    from lacuna_server.refactor import benchmark
-    from lacuna_server.refactor.recipes import by_recipe
-    from lacuna_server.refactor.rewriting.refactoring import Refactoring, by_structure
-
-    refactoring = by_recipe(recipe, {})
-    if pattern:
-        structural = by_structure(pattern, template)
-        refactoring = Refactoring(structural.title, structural.find, frozenset({"python"}))
-    with tempfile.TemporaryDirectory() as folder:
-        tree = benchmark.fetch(package, Path(folder))
-        found = benchmark.find(tree, refactoring)
-        compared = benchmark.first(found, alone)
-        count = sum(len(rewrites) for _, rewrites in found)
-        engine = Engine.load(model, threads=threads)
-        with output.counting("place by place", sum(len(rewrites) for _, rewrites in compared)) as advance:
-            one_by_one, _ = benchmark.run(compared, engine.fill, advance, max_holes=1)
-        with output.counting("in batches", count) as advance:
-            together, plan = benchmark.run(found, engine.fill, advance)
-        outcome = benchmark.write(found, plan, tree)
-    if json_output:
-        output.print_json({"runs": [one_by_one, together], "outcome": outcome})
-        return
-    output.print_table(benchmark.table([one_by_one, together]))
-    print(
-        f"{outcome.changed_files} files changed, {len(outcome.unparsed_files)} do not parse, "
-        f"{len(outcome.uncompiled_files)} do not compile, {outcome.lines_outside} lines changed outside the places"
-    )
-
-
-def source_texts(paths: list[Path], lines: int) -> dict[str, list[bytes]]:
-    """Returns the files' texts by language, each repeated until it has ``lines`` lines.
-
-    Raises RequestError for a file of unknown language.
-    """
-    from lacuna_model.evaluate.bench.syntax import grown
-    from lacuna_model.syntax import language_for
-
-    texts: dict[str, list[bytes]] = {}
-    for path in paths:
-        language = language_for(str(path))
-        if language is None:
-            raise RequestError(f"{path}: no language is known for this name")
-        texts.setdefault(language.name, []).append(grown(path.read_bytes(), lines))
-    return texts
-
-
 def add_to(app: typer.Typer) -> None:
-    """Adds both commands."""
+    """Adds the command."""
     app.command()(evaluate)
-    bench_kernels.add_to(bench_app)
-    bench_lsp.add_to(bench_app)
-    bench_serve.add_to(bench_app)
-    bench_unclean.add_to(bench_app)
-    app.add_typer(bench_app)
