@@ -78,8 +78,10 @@ def _run(arguments: list[str] | None) -> int:
     except LacunaError as error:
         output.say(str(error))
     except ModuleNotFoundError as error:
-        # Training, evaluation and benchmarks need libraries that are not installed by default.
-        output.say(f"this needs {error.name}: pip install 'lacuna-code[bench,evaluate]'")
+        # Corpus, evaluations and benchmarks are in a clone of the repository, and need libraries of their own.
+        missing = error.name or ""
+        where = "in a clone of the repository, " if missing.startswith("lacuna_") else ""
+        output.say(f"this needs {missing}: {where}pip install -e '.[bench,evaluate]'")
     except OSError as error:
         place = f"{error.filename}: " if error.filename is not None else ""
         output.say(f"{place}{error.strerror or error}")

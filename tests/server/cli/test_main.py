@@ -282,7 +282,7 @@ def test_a_library_that_is_not_installed_is_one_line() -> None:
 from lacuna_server.cli.main import _run; sys.exit(_run(["evaluate", "--workspaces"]))"""
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 2
-    assert ended.stderr == "lacuna: this needs rapidfuzz: pip install 'lacuna-code[bench,evaluate]'\n"
+    assert ended.stderr == "lacuna: this needs rapidfuzz: pip install -e '.[bench,evaluate]'\n"
 
 
 def test_help_and_the_model_list_load_no_torch() -> None:

@@ -16,7 +16,7 @@ from lacuna_model.train.sources.pypi import PyPI
 from lacuna_model.train.stored.documents import Document
 from lacuna_model.train.stored.packages import Package, Role
 
-PACKAGES = "workspace_packages.toml"
+PACKAGES = "packages.toml"
 # Tests, documentation and examples get no gaps, but remain part of the workspace.
 _BESIDE = re.compile(r"(^|/)(tests?|docs?|examples?|benchmarks?)/|(^|/)(test_[^/]*|conftest|setup)\.py$")
 
@@ -38,7 +38,7 @@ class Held(msgspec.Struct, frozen=True):
 
 def read_pins() -> Mapping[str, Pin]:
     """Returns the pinned packages by name."""
-    text = resources.files("lacuna_model").joinpath("evaluate", PACKAGES).read_text(encoding="utf-8")
+    text = resources.files(__package__).joinpath(PACKAGES).read_text(encoding="utf-8")
     return msgspec.convert(tomllib.loads(text)["pypi"], type=dict[str, Pin])
 
 

@@ -1,0 +1,50 @@
+"""The wheel that users install: the tool, without our corpus, evaluations and benchmarks."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# What is left out is said to be elsewhere; the source tree, which is installed here, is hidden from the process.
+RUN = """
+import sys
+sys.path = [sys.argv[1], *(path for path in sys.path if path not in sys.argv[2:6])]
+from lacuna_server.cli.main import main
+main(sys.argv[6:])
+"""
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)]
+    subprocess.run(command, check=True, timeout=300, env=os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"})
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "all")
+    return folder / "all"
+
+
+def run(unpacked: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    sources = [str(ROOT / name) for name in ("server", "lsp", "model", "kernels")]
+    command = [sys.executable, "-P", "-c", RUN, str(unpacked), *sources, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def test_the_wheel_holds_the_tool_alone(unpacked: Path) -> None:
+    held = {str(path.relative_to(unpacked)) for path in unpacked.rglob("*.py")}
+    assert {"lacuna_model/engine.py", "lacuna_lsp/server.py", "lacuna_server/cli/main.py"} <= held
+    assert not [name for name in held if name.startswith(("lacuna_model/evaluate", "lacuna_model/train", "tests"))]
+
+
+def test_what_it_lacks_is_named(unpacked: Path) -> None:
+    assert run(unpacked, "models", "list").returncode == 0
+    ended = run(unpacked, "bench", "passes")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == (
+        "lacuna: this needs lacuna_model.evaluate: in a clone of the repository, pip install -e '.[bench,evaluate]'\n"
+    )
