@@ -1,6 +1,7 @@
 """What holds for the whole tree, whatever the language of a file."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -33,3 +34,31 @@ def test_lock_files_say_what_is_fetched_but_not_from_where() -> None:
         packages = json.loads(path.read_text())["packages"]
         assert not any("resolved" in package for package in packages.values())
         assert "omit-lockfile-registry-resolved=true" in path.with_name(".npmrc").read_text().splitlines()
+
+
+def documents() -> list[Path]:
+    return [path for path in tracked() if path.suffix == ".md" and path.name != "CHANGELOG.md"]
+
+
+@pytest.mark.parametrize("page", documents(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!\w+:)([^)\s]+)\)", page.read_text("utf-8")):
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ +(.+)$", file.read_text("utf-8"), re.MULTILINE)
+            assert anchor in {_anchor(heading) for heading in headings}, target
+
+
+def _anchor(heading: str) -> str:
+    """The anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_files_that_the_architecture_names_are_there() -> None:
+    page = (ROOT / "model" / "README.md").read_text("utf-8")
+    named = re.findall(r"`([\w./-]+(?:\.(?:py|scm|toml)|/))`", page)
+    paths = [f"/{path.relative_to(ROOT)}" for path in tracked()]
+    assert len(named) > 60
+    assert [name for name in named if not any(f"/{name}" in path for path in paths)] == []

@@ -124,10 +124,17 @@ def _parts(messages: tuple[type[msgspec.Struct], ...]) -> list[type[msgspec.Stru
     found: dict[type[msgspec.Struct], None] = {}
     for message in messages:
         for field in msgspec.structs.fields(message):
-            for kind in (field.type, *get_args(field.type)):
+            for kind in _kinds(field.type):
                 if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
                     found |= dict.fromkeys((kind, *_parts((kind,))))
     return list(found)
+
+
+def _kinds(annotation: Any) -> Iterator[Any]:
+    """Yield a type and those that it is made of, at any depth."""
+    yield annotation
+    for part in get_args(annotation):
+        yield from _kinds(part)
 
 
 if __name__ == "__main__":
