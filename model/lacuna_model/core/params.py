@@ -106,7 +106,7 @@ class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SlotView(msgspec.Struct, frozen=True):
-    """One slot as a snapshot shows it: its text ("" while it is a mask), state and confidence in 0..1."""
+    """One slot as a snapshot shows it: its ``text`` ("" while it is a mask), ``state`` and ``confidence`` in 0..1."""
 
     text: str
     state: SlotState
@@ -158,7 +158,7 @@ class FillStats(msgspec.Struct, frozen=True):
 class InfillResult(msgspec.Struct, frozen=True):
     """The end of a fill: ``fills`` has one text per region; ``text`` is the whole document after filling.
 
-    Where ``status`` is not ok, ``message`` gives the reason. ``alternatives`` are further sets of fills, next best
+    Where ``status`` is not ok, ``message`` gives the reason. ``stats`` are its costs. ``alternatives`` are further sets of fills, next best
     first, where the request asked for several candidates; there may be fewer than asked for. ``confidence`` has for
     every line of each fill the probability, in 0..1, that the fill is right up to the end of that line; it is empty for
     regions that were left unchanged.
