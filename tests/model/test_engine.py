@@ -12,7 +12,7 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region, Snapshot, Snippet
 from lacuna_model.core.regions import MAX_SPAN_BYTES, splice
 from lacuna_model.decode.canvas import Marginals
-from lacuna_model.decode.confidence import UNSAID, fitted
+from lacuna_model.decode.confidence import UNKNOWN_LOG_PROB, fitted
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
 
@@ -136,7 +136,7 @@ def test_every_line_of_a_fill_has_a_confidence(engine: Engine, script: type[Scri
     first, second, third = engine.fill(request(THREE)).confidence
     assert (len(first), len(second), len(third)) == (1, 2, 1)
     assert 0 < second[1] <= second[0] < 1
-    assert second[0] > fitted().probability(UNSAID)
+    assert second[0] > fitted().probability(UNKNOWN_LOG_PROB)
 
 
 def test_an_empty_fill_is_one(engine: Engine, script: type[ScriptedModel]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.model.evaluate.bench.test_typed import DOCUMENTS, Says
 
 from lacuna_model.core.params import InfillRequest, InfillResult
-from lacuna_model.core.regions import pieces
+from lacuna_model.core.regions import texts_between
 from lacuna_model.decode.confidence import Calibration, fitted
 from lacuna_model.evaluate.bench.typed import Typed
 from lacuna_model.evaluate.fitting.confidence import fit, fit_main, held_out_documents, recalibrated
@@ -57,7 +57,7 @@ class Knows:
     def fill(self, request: InfillRequest) -> InfillResult:
         self._count += 1
         document = next(one for one in DOCUMENTS if one.language == request.language).text
-        before, behind = (part.decode() for part in pieces(request.text.encode(), request.regions))
+        before, behind = (part.decode() for part in texts_between(request.text.encode(), request.regions))
         rest = document.removeprefix(before).split("\n")[0].removesuffix(behind.split("\n")[0])
         return Says(rest, 0.5).fill(request) if self._count % 4 < 2 else Says("other", 0.05).fill(request)
 

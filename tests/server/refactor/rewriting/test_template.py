@@ -46,6 +46,6 @@ def test_bad_templates_are_one_line(text: str, message: str) -> None:
 
 def test_what_a_template_adds_to_its_pattern() -> None:
     added = parse_rewrite("f($$$ARGS)", "f($$$ARGS, x=<<fill>>)", KNOWN)
-    assert (added.behind, added.inserted) == ("ARGS", (", x=", Region(0, 0)))
-    assert parse_rewrite("f($$$ARGS)", "g($$$ARGS)", KNOWN).behind == ""
-    assert parse_rewrite("f($$$ARGS)", "f($$$ARGS)", KNOWN).behind == ""
+    assert (added.after, added.inserted) == ("ARGS", (", x=", Region(0, 0)))
+    assert parse_rewrite("f($$$ARGS)", "g($$$ARGS)", KNOWN).after == ""
+    assert parse_rewrite("f($$$ARGS)", "f($$$ARGS)", KNOWN).after == ""
