@@ -158,10 +158,10 @@ class FillStats(msgspec.Struct, frozen=True):
 class InfillResult(msgspec.Struct, frozen=True):
     """The end of a fill: ``fills`` has one text per region; ``text`` is the whole document after filling.
 
-    Where ``status`` is not ok, ``message`` gives the reason. ``stats`` are its costs. ``alternatives`` are further sets of fills, next best
-    first, where the request asked for several candidates; there may be fewer than asked for. ``confidence`` has for
-    every line of each fill the probability, in 0..1, that the fill is right up to the end of that line; it is empty for
-    regions that were left unchanged.
+    Where ``status`` is not ok, ``message`` gives the reason. ``stats`` are its costs. ``alternatives`` are
+    further sets of fills, next best first, where the request asked for several candidates; there may be fewer than
+    asked for. ``confidence`` has for every line of each fill the probability, in 0..1, that the fill is right up to the
+    end of that line; it is empty for regions that were left unchanged.
     """
 
     status: Status

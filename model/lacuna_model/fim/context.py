@@ -109,7 +109,7 @@ class FimContext:
     ) -> None:
         self._tokenizer = tokenizer
         self._suffix_id = suffix_id
-        self._near = near
+        self.near = near
         self.reader = TrackReader(transformer, dtype)
         self._head = self.reader.new()
         self._between: list[Track] = []
@@ -154,7 +154,7 @@ class FimContext:
     def _refreshing(self) -> Generator[None, None, None]:
         """Read stale suffixes again, each into a new track that replaces the old one once it is complete."""
         for gap, stale in enumerate(self._suffixes):
-            if stale.num_missed <= self._near:
+            if stale.num_missed <= self.near:
                 continue
             fresh = Suffix(self.reader)
             *before, _ = self.chain(gap)
@@ -173,7 +173,7 @@ class FimContext:
                 between = [*fills[index - 1], *self._prompts.between[index - 1]]
                 self._between[index - 1].become(between, len(front))
                 front += between
-            suffix.become(self._prompts.suffixes[index], front, near=self._near)
+            suffix.become(self._prompts.suffixes[index], front, near=self.near)
 
     def chain(self, gap: int) -> Chain:
         """The tracks before a gap's fill."""

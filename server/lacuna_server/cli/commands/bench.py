@@ -171,6 +171,39 @@ def bench_typed(
         output.print_table(typed.outcome_table(rows))
 
 
+@bench_app.command("suffix")
+def bench_suffix(
+    corpus: CorpusOption = CORPUS,
+    cases: Annotated[int, typer.Option(min=1, help="Gaps in held-out files of each language.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Which gaps are drawn.")] = 0,
+    json_output: JsonOption = False,
+    model: ListedModelOption = DEFAULT_MODEL,
+) -> None:
+    """Fill after typing with few and with all tokens of the suffix read again: how many fills differ."""
+    from lacuna_model.backends.readers import load
+    from lacuna_model.evaluate.bench import suffix
+    from lacuna_model.evaluate.held_out.texts import HeldOut, find_held_out
+    from lacuna_model.fim.loading import LoadedFim
+
+    loaded = load(model)
+    if not isinstance(loaded, LoadedFim):
+        raise RequestError("an open checkpoint reads all of the text in every pass")
+    files = [HeldOut(path, language) for language, path in find_held_out(corpus).items()]
+    drawn = [case for file in files for case in file.cases(cases, seed)]
+    bench = suffix.SuffixBench(loaded)
+    with output.counting("gaps", len(drawn)) as advance:
+        for one in drawn:
+            bench.add(one)
+            advance()
+    rows = bench.rows()
+    if not rows:
+        raise RequestError(f"{corpus}: no gap has a suffix of {suffix.LEAST_SUFFIX} tokens")
+    if json_output:
+        output.print_json({"suffix": rows})
+    else:
+        output.print_table(suffix.table(rows))
+
+
 @bench_app.command("refactor")
 def bench_refactor(
     package: Annotated[str, typer.Option("--package", help="A package of PyPI, as pip would have it.")],

@@ -1,0 +1,33 @@
+"""Fills after typing, with few and with all tokens of the suffix read again."""
+
+import pytest
+from tests.model import tiny
+from tests.model.fim import tiny_fim
+
+from lacuna_model.core.params import InfillRequest, Region
+from lacuna_model.evaluate.bench import suffix
+from lacuna_model.evaluate.held_out.cases import Case
+
+
+def case(text: str, at: int) -> Case:
+    return Case("line", "a", "a.py", InfillRequest(text, (Region(at, at),), path="a.py"), ("",))
+
+
+def test_with_the_whole_suffix_read_again_no_fill_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suffix, "NEAR", (0, 10_000))
+    bench = suffix.SuffixBench(tiny_fim.loaded())
+    text = tiny.CODE * 4
+    for at in (len(tiny.CODE), 2 * len(tiny.CODE) + 40):
+        bench.add(case(text, at))
+    rows = bench.rows()
+    assert [(row.typed, row.near, row.fills) for row in rows] == [
+        (typed, near, 2) for typed in suffix.TYPED for near in (0, 10_000)
+    ]
+    assert [row.differing for row in rows if row.near] == [0, 0]
+    assert suffix.table(rows).row_count == len(rows)
+
+
+def test_a_short_suffix_is_left_out() -> None:
+    bench = suffix.SuffixBench(tiny_fim.loaded())
+    bench.add(case(tiny.CODE, len(tiny.CODE) - 10))
+    assert bench.rows() == []
