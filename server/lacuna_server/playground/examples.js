@@ -2,7 +2,7 @@
 
 export const LANGUAGES = [
   "python", "javascript", "typescript", "tsx", "go", "rust", "java", "c", "cpp", "csharp", "ruby", "php", "lua", "bash",
-  "json", "yaml", "toml", "html", "css",
+  "kotlin", "json", "yaml", "toml", "html", "css",
 ];
 
 export const EXAMPLES = [

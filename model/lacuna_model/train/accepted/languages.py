@@ -2,37 +2,18 @@
 
 import ast
 import gc
-import importlib
 import re
 import warnings
-from collections.abc import Mapping
 from functools import cache
 from pathlib import PurePosixPath
 
-import tree_sitter
-
 from lacuna_model.languages.parsing import Parser, UnparsableError
-from lacuna_model.train.stored.packages import CorpusError
+from lacuna_model.languages.registry import language_for
 
-EXTENSIONS: Mapping[str, str] = {
-    ".py": "python",
-    ".js": "javascript",
-    ".mjs": "javascript",
-    ".cjs": "javascript",
-    ".jsx": "javascript",
-    ".ts": "typescript",
-    ".tsx": "tsx",
-    ".go": "go",
-    ".rs": "rust",
-    ".java": "java",
-    ".c": "c",
-    ".h": "c",
-    ".cc": "cpp",
-    ".cpp": "cpp",
-    ".cxx": "cpp",
-    ".hpp": "cpp",
-    ".hh": "cpp",
-}
+# The languages of the corpus, each with the extensions that its file in ``languages`` names.
+ACCEPTED = ("python", "javascript", "typescript", "tsx", "go", "rust", "java", "c", "cpp")
+# Stubs, and endings that few files have which belong to programs.
+_LEFT_OUT = frozenset({".pyi", ".pyw", ".hxx", ".mts", ".cts"})
 # Files with declarations only contain no code to fill in.
 _DECLARATIONS = (".d.ts", ".d.mts", ".d.cts")
 _CPP_HEADER = re.compile(
@@ -41,17 +22,6 @@ _CPP_HEADER = re.compile(
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "testdata", "__tests__", "spec", "specs", "e2e"})
 _TEST_NAME = re.compile(r"test_.*\.py|.*_test\.(py|go|cc|cpp|c|rs)|conftest\.py|.*\.(test|spec)\.\w+|.*Tests?\.java")
 
-_GRAMMARS: Mapping[str, tuple[str, str]] = {
-    "python": ("tree_sitter_python", "language"),
-    "javascript": ("tree_sitter_javascript", "language"),
-    "typescript": ("tree_sitter_typescript", "language_typescript"),
-    "tsx": ("tree_sitter_typescript", "language_tsx"),
-    "go": ("tree_sitter_go", "language"),
-    "rust": ("tree_sitter_rust", "language"),
-    "java": ("tree_sitter_java", "language"),
-    "c": ("tree_sitter_c", "language"),
-    "cpp": ("tree_sitter_cpp", "language"),
-}
 # The preprocessor makes valid C and C++ files fail to parse with a grammar.
 _NOT_CHECKED = frozenset({"c", "cpp"})
 
@@ -59,7 +29,10 @@ _NOT_CHECKED = frozenset({"c", "cpp"})
 def language_of(path: str) -> str | None:
     """Returns the language of a file by its name, or None if the corpus does not accept the file."""
     name = path.lower()
-    return None if name.endswith(_DECLARATIONS) else EXTENSIONS.get(PurePosixPath(name).suffix)
+    if name.endswith(_DECLARATIONS) or PurePosixPath(name).suffix in _LEFT_OUT:
+        return None
+    language = language_for(name)
+    return language.name if language is not None and language.name in ACCEPTED else None
 
 
 def language_of_text(path: str, text: str) -> str | None:
@@ -79,7 +52,7 @@ def parses(text: str, language: str) -> bool:
     """Whether a file has no syntax errors; always true for languages that are not checked."""
     if language == "python":
         return python_tree(text) is not None
-    if language not in _GRAMMARS or language in _NOT_CHECKED:
+    if language not in ACCEPTED or language in _NOT_CHECKED:
         return True
     try:
         return not parser_of(language).parse(text.encode()).root_node.has_error
@@ -105,10 +78,7 @@ def python_tree(text: str) -> ast.Module | None:
 
 @cache
 def parser_of(language: str) -> Parser:
-    """Returns the tree-sitter parser of a language; raises CorpusError if its package is not installed."""
-    package, function = _GRAMMARS[language]
-    try:
-        grammar = getattr(importlib.import_module(package), function)()
-    except ImportError as error:
-        raise CorpusError(f"parsing {language} files needs the package {package.replace('_', '-')}") from error
-    return Parser(tree_sitter.Language(grammar))
+    """Returns the tree-sitter parser of a language."""
+    found = language_for(name=language)
+    assert found is not None
+    return found.parser()
