@@ -19,9 +19,7 @@ PLAIN = tuple(token for token in tiny.VOCABULARY.tokens if token not in tiny.SPE
 END, START, MASK, OTHER = range(len(PLAIN), len(PLAIN) + 4)
 SPECIALS = {"<|endoftext|>": END, "<|beginoftext|>": START, "<|mask|>": MASK, "<|other|>": OTHER}
 # Wider than the tokenizer, as those of Qwen2 are.
-CONFIG = msgspec.structs.replace(
-    tiny.CONFIG, vocab_size=len(PLAIN) + 10, tie_embeddings=False, attention="bidirectional", mask_id=MASK
-)
+CONFIG = msgspec.structs.replace(tiny.CONFIG, vocab_size=len(PLAIN) + 10, tie_embeddings=False, mask_id=MASK)
 KINDS: dict[str, ModelConfig] = {
     "Dream": msgspec.structs.replace(CONFIG, attention_bias=True, rope_theta=1e6, rms_norm_eps=1e-6),
     "llada": msgspec.structs.replace(CONFIG, shift=False),

@@ -134,7 +134,6 @@ class Checkpoint:
         return replace(
             shape,
             shift=self._said("shift", self._family.shift),
-            attention="bidirectional",
             mask_id=self._said("mask_id", self._value("mask_token_id", None)),
             block_size=self._settings.block_size,
         )

@@ -18,7 +18,7 @@ from lacuna_model.tokens.tokenizer import Vocabulary
 # Prepared files that are kept, since several models and precisions are used in turn.
 PREPARED_KEPT = 4
 # Increase when the format of the prepared files changes.
-PREPARED_VERSION = "6"
+PREPARED_VERSION = "7"
 
 
 class Preparation(msgspec.Struct, frozen=True):

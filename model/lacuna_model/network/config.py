@@ -1,10 +1,6 @@
 """The shape of a transformer, general enough for Llama, Qwen2, Qwen3, Dream and LLaDA checkpoints."""
 
-from typing import Literal
-
 import msgspec
-
-Attention = Literal["two-sided", "bidirectional"]
 
 
 class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -12,9 +8,8 @@ class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``shift``: the output at a position predicts the next slot (Dream, DiffuCoder, Fast-dLLM v2, and every model adapted
     from an autoregressive one without retraining its head); otherwise its own (LLaDA, SDAR). It is never inferred from
-    the shape: Open-dCoder and A2D share a shape and differ. ``attention``: ``two-sided`` contexts never attend to the
-    canvas and are cached exactly; ``bidirectional`` checkpoints read the whole sequence in each pass. ``rope_scale``:
-    positions are divided by it (linear scaling).
+    the shape: Open-dCoder and A2D share a shape and differ. ``rope_scale``: positions are divided by it (linear scaling).
+    ``attention_bias`` and ``qk_norm`` tell which tensors the layers have.
     """
 
     num_layers: int
@@ -32,6 +27,5 @@ class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     attention_bias: bool = False
     qk_norm: bool = False
     shift: bool = True
-    attention: Attention = "two-sided"
     mask_id: int | None = None
     block_size: int = 16

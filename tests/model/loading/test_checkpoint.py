@@ -24,7 +24,6 @@ def test_a_checkpoint_says_how_it_is_to_be_read(folder: Path, kind: str) -> None
     config = Checkpoint(folder).config
     for name in ("num_layers", "num_kv_heads", "head_dim", "rope_theta", "shift", "mask_id", "tie_embeddings"):
         assert getattr(config, name) == getattr(written, name)
-    assert config.attention == "bidirectional"
 
 
 @pytest.mark.parametrize("kind", checkpoints.KINDS)
