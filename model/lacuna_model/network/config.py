@@ -8,7 +8,7 @@ class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``shift``: the output at a position predicts the next slot (Dream, DiffuCoder, Fast-dLLM v2, and every model adapted
     from an autoregressive one without retraining its head); otherwise its own (LLaDA, SDAR). It is never inferred from
-    the shape: Open-dCoder and A2D share a shape and differ. ``rope_scale``: positions are divided by it (linear scaling).
+    the shape: Open-dCoder and A2D share a shape and differ. Positions are divided by ``rope_scale`` (linear scaling).
     ``attention_bias`` and ``qk_norm`` tell which tensors the layers have.
     """
 
