@@ -57,6 +57,12 @@ class Typist:
         text = self.before + self.after
         self.before, self.after = text[:offset], text[offset:]
 
+    def focus(self) -> None:
+        """Tells the server where the cursor is."""
+        place = self._position()
+        position = {"line": place.line, "character": place.character}
+        self.client.protocol.notify("textDocument/didFocus", {"textDocument": {"uri": self._uri}, "position": position})
+
     async def suggest(self) -> Answer:
         """Requests inline completion as a client does after a keystroke, and returns the answer."""
         context = types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic)
