@@ -12,6 +12,7 @@ import msgspec
 import pytest_asyncio
 from tests.lsp.editor import until
 from tests.lsp.service import Daemon
+from tests.lsp.suggest.test_read_ahead import places
 from tests.lsp.test_feedback import counted
 
 from lacuna_lsp.client.settings import Settings
@@ -46,6 +47,12 @@ async def test_a_suggestion_is_seen_and_taken_with_one_key(nvim: Neovim, daemon:
     assert await nvim.saved(file) == "def f(x, y):\n    if x:\n        return é\n    return y\n"
     await until(lambda: counted(daemon).get("accepted", 0) == before.get("accepted", 0) + 1)
     assert counted(daemon)["shown"] == before.get("shown", 0) + 1
+
+
+async def test_it_is_read_ahead_where_the_cursor_rests(nvim: Neovim, daemon: Daemon) -> None:
+    await nvim.start("code.py", "one = 1\ntwo = 2\n", keys="j2l")
+    await until(lambda: ("one = 1\ntw", "o = 2\n") in places(daemon))
+    assert not daemon.requests
 
 
 async def test_what_was_typed_stays_when_a_suggestion_is_undone(nvim: Neovim, daemon: Daemon) -> None:

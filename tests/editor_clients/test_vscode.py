@@ -13,6 +13,7 @@ from playwright.async_api import expect
 from tests.e2e.test_lsp import environment  # noqa: F401 (a fixture)
 from tests.lsp.editor import until
 from tests.lsp.service import Daemon
+from tests.lsp.suggest.test_read_ahead import places
 from tests.lsp.test_feedback import counted
 
 from lacuna_lsp.client.settings import Settings
@@ -64,6 +65,14 @@ def servers(mark: str) -> list[str]:
 def metrics(daemon: Daemon) -> str:
     with urllib.request.urlopen(f"{daemon.running.url}/metrics") as answer:
         return str(answer.read())
+
+
+@in_one_window
+async def test_it_is_read_ahead_where_the_cursor_rests(code: VSCode, daemon: Daemon) -> None:
+    await code.open("code.py", "one = 1\ntwo = ¦2\n")
+    await until(lambda: ("one = 1\ntwo = ", "2\n") in places(daemon))
+    await code.press("ArrowUp")
+    await until(lambda: ("one = ", "1\ntwo = 2\n") in places(daemon))
 
 
 @in_one_window
