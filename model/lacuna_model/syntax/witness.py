@@ -29,7 +29,7 @@ from lacuna_model.syntax.search.tentative import Tentative
 from lacuna_model.syntax.search.verified import Verified
 from lacuna_model.syntax.text.vocabulary import vocabulary_of
 
-RENEW_SECONDS_ALL = 0.006  # for all gaps together; the search of the last one is not cut short
+RENEW_SECONDS_ALL = 0.06  # for all gaps together; the search of the last one is not cut short
 # A call ends after this time, since all other requests wait for it.
 CALL_SECONDS = 1.0
 GRACE_SECONDS = 0.3  # for ``finish`` after the deadline

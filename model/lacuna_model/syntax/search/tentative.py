@@ -14,8 +14,8 @@ from lacuna_model.core.constraint import Commit, GapView, Remask, fill_tokens
 from lacuna_model.syntax.region.draft import Fill, changed
 from lacuna_model.syntax.region.gap_text import GapText
 
-MOST_AHEAD = 8
-MOST_FAILED = 4  # runs taken back in one gap; after that, its runs are at most one token long
+MOST_AHEAD = 16
+MOST_FAILED = 16  # runs taken back in one gap; after that, its runs are at most one token long
 
 
 class Tentative:
