@@ -12,9 +12,8 @@ from lacuna_model.syntax.search.beam import Effort, joint_search
 from lacuna_model.syntax.search.search import Search
 from lacuna_model.syntax.search.verified import Verified
 
-# Budget of a search: a quarter of a pass of the base costs less than a token that the model did not mean. Of 250 true
-# A search costs no more than a pass of the base, and a token that the model did not mean costs more: with this budget 3 of
-# 250 true fills (lines, blocks, spans) are lost, with 8 checks and 4 ms 17.
+# A search costs no more than a pass of the base, and a token that the model did not mean costs more: with this budget
+# 3 of 250 true fills (lines, blocks, spans) are lost; with 8 checks and 4 ms it was 17.
 RENEW_VERIFIES = 32
 RENEW_SECONDS = 0.05
 LIKELY = 2  # all of 84 ends were among the two best tokens of the pass before
