@@ -393,7 +393,7 @@ def test_completions_are_found_once_and_given_again() -> None:
 
 def test_languages_are_told_apart() -> None:
     names = [language.name for language in LANGUAGES]
-    assert len(names) == len(set(names)) == 19
+    assert len(names) == len(set(names)) == 20
     extensions = [extension for language in LANGUAGES for extension in language.extensions]
     assert len(extensions) == len(set(extensions))
     assert language_for("x/A.TSX") is not None
