@@ -29,12 +29,12 @@ async def report(document: Document, position: types.Position, workspace: str) -
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        out, said = await process.communicate(document.text)
+        out, errors = await process.communicate(document.text)
     except asyncio.CancelledError:
         process.kill()
         raise
     if process.returncode:
-        line = said.decode(errors="replace").strip().rpartition("\n")[2].removeprefix("lacuna: ")
+        line = errors.decode(errors="replace").strip().rpartition("\n")[2].removeprefix("lacuna: ")
         raise RequestError(line or "lacuna context failed")
     answer: dict[str, Any] = msgspec.json.decode(out)
     return answer

@@ -32,8 +32,10 @@ def _markers(document: Document) -> Iterator[types.CodeAction]:
 
 def _selection(document: Document, span: types.Range, context: types.CodeActionContext) -> Iterator[types.CodeAction]:
     if span.start != span.end:
-        said = [{"line": one.range.start.line, "message": one.message} for one in context.diagnostics]
-        yield _action("Regenerate the selection", "lacuna.regenerate", document, range=_plain(span), diagnostics=said)
+        messages = [{"line": one.range.start.line, "message": one.message} for one in context.diagnostics]
+        yield _action(
+            "Regenerate the selection", "lacuna.regenerate", document, range=_plain(span), diagnostics=messages
+        )
 
 
 def _change(document: Document, span: types.Range) -> Iterator[types.CodeAction]:

@@ -63,12 +63,12 @@ def _bodies(node: Node) -> Iterator[Node]:
 
 def _stub(body: Node) -> Region | None:
     comments = [child for child in body.named_children if "comment" in child.type]
-    said = [child for child in body.named_children if "comment" not in child.type]
-    if said and _is_docstring(said[0]) and len(said) > 1:
-        said = said[1:]
-    if len(said) == 1 and _STUB.fullmatch(said[0].text or b""):
-        return Region(said[0].start_byte, said[0].end_byte)
-    if said or not (body.text or b"").startswith(b"{"):
+    statements = [child for child in body.named_children if "comment" not in child.type]
+    if statements and _is_docstring(statements[0]) and len(statements) > 1:
+        statements = statements[1:]
+    if len(statements) == 1 and _STUB.fullmatch(statements[0].text or b""):
+        return Region(statements[0].start_byte, statements[0].end_byte)
+    if statements or not (body.text or b"").startswith(b"{"):
         return None
     if not any(_TODO.search(comment.text or b"") for comment in comments):
         return None

@@ -60,7 +60,7 @@ def complete(
 ) -> None:
     """Fill the place LINE:COL of FILE and print it in its surroundings (only the fill where stdout is no terminal).
 
-    Where text stands behind it on its line, the fill is of one line.
+    Where text follows it on its line, the fill is of one line.
     """
     options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax)
     document = files.read(file)
