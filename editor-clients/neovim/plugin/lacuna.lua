@@ -44,9 +44,12 @@ on({ 'TextChangedI', 'TextChangedP', 'CursorMovedI' }, suggestion('follow'))
 -- These events precede their effect on the client list, the mode or the menu, so handle them later.
 on({ 'LspAttach', 'InsertEnter', 'CompleteChanged', 'CompleteDone' }, vim.schedule_wrap(suggestion('follow')))
 on({ 'InsertLeave', 'BufLeave' }, suggestion('hide'))
-on({ 'LspAttach', 'BufEnter', 'CursorMoved' }, vim.schedule_wrap(function()
-  require('lacuna.server').focus()
-end))
+on(
+  { 'LspAttach', 'BufEnter', 'CursorMoved' },
+  vim.schedule_wrap(function()
+    require('lacuna.server').focus()
+  end)
+)
 on('LspProgress', function(event)
   require('lacuna.status').working(event)
 end)
