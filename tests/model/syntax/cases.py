@@ -15,7 +15,10 @@ FOLDER = Path(__file__).parents[2] / "data" / "constraint"
 
 @dataclass(frozen=True)
 class Case:
-    """A gap between two texts of a language, the fills that belong there and those that do not."""
+    """A gap between two texts of a language, the fills that belong there and those that do not.
+
+    Where it is ``judged_only``, a check says so of the fills, but a search delivers others.
+    """
 
     name: str
     language: str
@@ -23,6 +26,7 @@ class Case:
     after: str
     takes: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
+    judged_only: bool = False
 
     @property
     def text(self) -> bytes:

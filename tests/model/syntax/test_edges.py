@@ -38,6 +38,12 @@ def run(before: str, truth: str, after: str, tokens: SmallTokens, noise: float =
     return verdict.status, filled(text, [region], verdict.fills).decode()
 
 
+@pytest.mark.parametrize("case", PYTHON)
+def test_true_fill_passes(tokens: SmallTokens, case: Case) -> None:
+    (truth,) = case.takes or ("",)
+    assert run(case.before, truth, case.after, tokens) == ("ok", case.before + truth + case.after)
+
+
 @pytest.mark.parametrize("noise", [0.3, 1.0])
 @pytest.mark.parametrize("case", PYTHON)
 def test_noise_gives_python_or_nothing(tokens: SmallTokens, case: Case, noise: float) -> None:

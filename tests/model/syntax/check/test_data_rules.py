@@ -6,16 +6,28 @@ from tests.model.syntax.drive import require
 
 from lacuna_model.syntax.check.document import Document
 
+# In files that no strict parser takes.
+WRONG = load("data_and_tags")
+
 
 def document(name: str, before: str, after: str) -> Document:
     return Document((before + after).encode(), [(len(before), len(before))], require(name))
 
 
-@pytest.mark.parametrize("case", load("strict_parsers"))
+@pytest.mark.parametrize("case", WRONG)
 def test_it_is_refused(case: Case) -> None:
     for fills, valid in ((case.refuses, False), (case.takes, True)):
         for text in fills:
+            assert document(case.language, case.before, case.after).check([text.encode()]).valid == valid
             assert document(case.language, case.before, case.after).check_fresh([text.encode()]).valid == valid
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_nor_is_it_taken_in_the_end(case: Case) -> None:
+    own = document(case.language, case.before, case.after)
+    own.displace()
+    for bad in case.refuses:
+        assert not own.check([bad.encode()]).valid
 
 
 @pytest.mark.parametrize(

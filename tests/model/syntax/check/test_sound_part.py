@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.model.syntax.cases import Case, load
 from tests.model.syntax.conftest import SmallTokens
 from tests.model.syntax.drive import certain, fill, noisy, require
 from tests.model.syntax.test_constraint import Samples, cut
@@ -17,30 +18,17 @@ from lacuna_model.syntax.check.sound_part import sound_part
 from lacuna_model.syntax.text.scan import scan
 
 MARK = "<|>"
-# A file that is broken apart from its line, and what is typed there.
-BROKEN = [
-    pytest.param("python", "y = <|>\nx = = 3\n", "f(1)", id="the next line"),
-    pytest.param("python", "y = <|>\n<<<<<<< a\nx = 3\n=======\nx = 4\n>>>>>>> b\n", "f(1)", id="above a merge"),
-    pytest.param("python", "<<<<<<< a\nx = 3\n=======\nx = 4\n>>>>>>> b\ny = <|>\n", "f(1)", id="below a merge"),
-    pytest.param("python", "<<<<<<< a\nx = <|>\n=======\nx = 4\n>>>>>>> b\n", "f(1)", id="in a merge"),
-    pytest.param("python", "def f():\n    y = <|>\n    z = g(\n\ndef h():\n    pass\n", "a", id="an open bracket"),
-    pytest.param("python", "for a in b:\n    x = <|>\n\n    y = 3 +\n  z = 4\n", "1", id="a column"),
-    pytest.param("python", 'def f(a, b:\n    """Says <|>\n    """\n', "so.", id="a string below an open bracket"),
-    pytest.param(
-        "java", "class A {\n  A(int a {\n    b = <|>\n  }\n  void f() {\n    g();\n  }\n}\n", "1;", id="java's header"
-    ),
-]
+# Files that are broken apart from their line, and what is typed there.
+BROKEN = load("broken_lines")
 
 
 def split(marked: str) -> tuple[bytes, int]:
     return marked.replace(MARK, "").encode(), marked.encode().index(MARK.encode())
 
 
-@pytest.mark.parametrize(("name", "marked", "typed"), BROKEN)
-def test_what_was_broken_before_is_held_against_no_line(
-    tokens: SmallTokens, name: str, marked: str, typed: str
-) -> None:
-    text, place = split(marked)
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_was_broken_before_is_held_against_no_line(tokens: SmallTokens, case: Case) -> None:
+    name, text, place, (typed,) = case.language, case.text, case.place, case.takes
     region = Region(place, place, max_tokens=32, max_lines=1, single_line=True)
     constraint = SyntaxConstraint(text, [region], require(name), tokens)
     verdict = fill(constraint, certain([tokens.encode(typed)], tokens.eog_id), [32], tokens.eog_id)
@@ -53,11 +41,9 @@ def errors(text: bytes, language: Language) -> int:
     return len(tree_faults(tree)) + len(indentation_faults(tree, text) if language.columns else ())
 
 
-@pytest.mark.parametrize(("name", "marked", "typed"), BROKEN)
-def test_no_fill_leaves_more_errors_than_the_neutral_one(
-    tokens: SmallTokens, name: str, marked: str, typed: str
-) -> None:
-    text, place = split(marked)
+@pytest.mark.parametrize("case", BROKEN)
+def test_no_fill_leaves_more_errors_than_the_neutral_one(tokens: SmallTokens, case: Case) -> None:
+    name, text, place, (typed,) = case.language, case.text, case.place, case.takes
     part = sound_part(text, (place, place), require(name), in_line=True)
     region = Region(place, place, max_tokens=16, max_lines=1, single_line=True)
     for seed in range(2):

@@ -29,14 +29,13 @@ def parsers(name: str) -> StrictParsers:
 
 READ: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}
 REFUSED = load("strict_parsers")
-SOUND = [case for case in REFUSED if "broken" not in str(case.id) and case.values[0].language in READ]  # type: ignore[union-attr]
 
 
 def document(case: Case) -> Document:
     return Document(case.text, [(case.place, case.place)], require(case.language))
 
 
-@pytest.mark.parametrize("case", SOUND)
+@pytest.mark.parametrize("case", REFUSED)
 def test_what_the_parser_refuses_is_refused(case: Case) -> None:
     for fills, valid in ((case.refuses, False), (case.takes, True)):
         for text in fills:
@@ -50,24 +49,24 @@ def test_nor_is_it_taken_in_the_end(case: Case) -> None:
     own.displace()
     own.relax()
     for bad in case.refuses:
-        assert not own.check_fresh([bad.encode()]).valid
+        assert not own.check_fresh([bad.encode()]).valid or bad == ""  # to leave a file as it was is never wrong
 
 
 @pytest.mark.parametrize("case", load("broken_elsewhere"))
 def test_what_is_broken_elsewhere_is_held_against_no_fill(case: Case) -> None:
     own = document(case)
     own.relax()
-    for text in case.takes if case.language in READ else ():
+    for text in case.takes:
         assert own.check([text.encode()]).valid
         assert own.check_fresh([text.encode()]).valid
 
 
-@pytest.mark.parametrize("case", SOUND)
+@pytest.mark.parametrize("case", REFUSED)
 def test_whatever_the_model_says_the_answer_is_read(case: Case, tokens: TokenText) -> None:
     for seed in range(6):
         rng = np.random.default_rng(seed)
         region = Region(case.place, case.place, max_tokens=16)
-        model = noisy([list(tokens.encode(bad)) for bad in (*case.refuses, "")][:1], tokens, rng, seed % 3 / 2)
+        model = noisy([list(tokens.encode(case.refuses[0]))], tokens, rng, seed % 3 / 2)
         constraint = SyntaxConstraint(case.text, [region], require(case.language), tokens)
         verdict = fill(constraint, model, [16], tokens.eog_id)
         if verdict.status == "ok":
