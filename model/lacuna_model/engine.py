@@ -117,8 +117,10 @@ class Engine:
                 checked = (
                     region_groups.moved(spaced, regions, fills, group, later[group.stop :])[0] if later else current
                 )
-                here = Documents.index(self._encoded(current, moved), self._encoder.kind)
-                known = [*elsewhere, Segment(here)]
+                known: list[Segment] = []
+                if not request.options.encode_only:
+                    here = Documents.index(self._encoded(current, moved), self._encoder.kind)
+                    known = [*elsewhere, Segment(here)]
                 fill = _GroupFill(self.model, session, request, current, checked, moved, known, candidates, deadline)
                 ending = yield from fill.run(len(fills), len(regions), tuple(fills), cancelled)
                 stats = _add(stats, fill.stats(ending))

@@ -44,7 +44,7 @@ class ReadAhead:
 
         self.turn += 1
         self._again = read
-        self._start()
+        self._start(read)
 
     def moved(self) -> int:
         """Stops reading ahead because the cursor moved or a request runs; returns the new turn."""
@@ -56,22 +56,20 @@ class ReadAhead:
     def ready(self) -> None:
         """Starts a reading that was postponed because the engine was not ready."""
         if self._again is not None:
-            self._start()
+            self._start(self._again)
 
-    def _start(self) -> None:
+    def _start(self, read: Callable[[], Awaitable[None]]) -> None:
         self._stop()
-        self._task = asyncio.ensure_future(self._read())
+        self._task = asyncio.ensure_future(self._read(read))
 
     def _stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
             self._task = None
 
-    async def _read(self) -> None:
+    async def _read(self, read: Callable[[], Awaitable[None]]) -> None:
         await asyncio.sleep(self._rest_s)
-        if self._again is None:
-            return
         try:
-            await self._again()
+            await read()
         except (ServiceError, OSError) as error:  # no request waits for it
             log.info("nothing is read ahead: %s", error)

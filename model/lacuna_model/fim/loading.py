@@ -69,32 +69,37 @@ def load_fim(
     own = place.type == "cpu" and precision in ("", "int8")
     kernels = native.load(models.kernels_dir(), threads) if own else None
     precision = precision or ("int8" if kernels else default_precision(place))
-    tensors, about = _tensors(path, precision, kernels, advance)
+    folder = Checkpoint(path) if path.is_dir() else None
+    tensors, about = _tensors(path, folder, precision, kernels, advance)
     memory.reuse_freed()
     transformer = build_transformer(
         about.config, {name: tensor.to(place) for name, tensor in tensors.items()}, kernels=kernels
     )
     if transformer.is_native:
         torch.set_num_threads(1)  # the operations left to torch are too short for several threads
-    tokenizer = _tokenizer(path, about)
+    tokenizer = _tokenizer(folder, about)
     kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
     assert tokenizer.fim is not None
     return LoadedFim(name, about.config, tokenizer, transformer, PrefixTable(tokenizer, place), tokenizer.fim, kept)
 
 
 def _tensors(
-    path: Path, precision: str, kernels: NativeKernels | None, advance: Callable[[int, int], None]
+    path: Path,
+    folder: Checkpoint | None,
+    precision: str,
+    kernels: NativeKernels | None,
+    advance: Callable[[int, int], None],
 ) -> tuple[Mapping[str, Tensor], Preparation]:
     if precision != "int8":
-        weights, about = _opened(path)
+        weights, about = _opened(path, folder)
         fused = fuse(weights, about.config)
         return (narrow(fused) if precision == "bfloat16" else fused), about
     kind = f"{precision} {kernels.instructions.name}" if kernels else precision
-    kept = prepared_path(Checkpoint(path).files if path.is_dir() else [path], kind)
+    kept = prepared_path(folder.files if folder is not None else [path], kind)
     if (found := read_prepared(kept)) is not None:
         return found
-    weights, about = _opened(path)
-    ids = _tokenizer(path, about).encode(calibration_text())[:CALIBRATION_TOKENS]
+    weights, about = _opened(path, folder)
+    ids = _tokenizer(folder, about).encode(calibration_text())[:CALIBRATION_TOKENS]
     tensors = dict(prepared(weights, about.config, ids, kernels, advance))
     keep(kept, "*.safetensors", partial(write_prepared, tensors=tensors, about=about), most=PREPARED_KEPT)
     found = read_prepared(kept)
@@ -105,11 +110,10 @@ def _tensors(
     return found
 
 
-def _opened(path: Path) -> tuple[GgufTensors | Tensors, Preparation]:
+def _opened(path: Path, folder: Checkpoint | None) -> tuple[GgufTensors | Tensors, Preparation]:
     """The weights at a path, and the model's config and vocabulary; raises WeightsError where it cannot fill gaps."""
     weights: GgufTensors | Tensors
-    if path.is_dir():
-        folder = Checkpoint(path)
+    if folder is not None:
         about = Preparation(folder.config, folder.tokenizer().vocabulary)
         weights = folder.state(torch.device("cpu"), torch.float32)
     else:
@@ -121,9 +125,9 @@ def _opened(path: Path) -> tuple[GgufTensors | Tensors, Preparation]:
     return weights, about
 
 
-def _tokenizer(path: Path, about: Preparation) -> Tokenizer:
+def _tokenizer(folder: Checkpoint | None, about: Preparation) -> Tokenizer:
     """The tokenizer; a folder has its own rules for splitting text."""
-    return Checkpoint(path).tokenizer() if path.is_dir() else Tokenizer(about.vocabulary)
+    return folder.tokenizer() if folder is not None else Tokenizer(about.vocabulary)
 
 
 def calibration_text() -> str:

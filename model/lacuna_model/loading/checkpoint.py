@@ -176,7 +176,11 @@ class Checkpoint:
         return value
 
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer, without normalizers and without recognition of special tokens in text."""
+        """The tokenizer, without normalizers and without recognition of special tokens in text; read once."""
+        return self._tokenizer
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
         bpe, added = self._bpe()
         ids, alphabet = bpe.get_vocab(with_added_tokens=False), byte_alphabet()
         said = self._value("eos_token_id", [])

@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from rich.table import Table
 
+from lacuna_model.backends.readers import new_cache, opening
 from lacuna_model.core.context import Layout, lay_out
 from lacuna_model.core.params import InfillRequest
 from lacuna_model.evaluate.held_out.cases import Case
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
-from lacuna_model.fim.prompt import prompt_head
 
 NEAR = (0, 8, 24, 48)
 TYPED = (8, 48)
@@ -87,11 +87,13 @@ def _cut(model: LoadedFim, case: Case) -> tuple[list[int], list[int]] | None:
 
 def _layout(model: LoadedFim, request: InfillRequest, prefix: Sequence[int], suffix: Sequence[int]) -> Layout:
     texts = [model.tokenizer.decode(ids) for ids in (prefix, suffix)]
-    return lay_out(texts, model.tokenizer, prompt_head(model.fim, model.tokenizer, (), request.path))
+    return lay_out(texts, model.tokenizer, opening(model, request))
 
 
 def _context(model: LoadedFim) -> FimContext:
-    return FimContext(model.transformer, model.tokenizer, model.fim.suffix, model.cache_dtype)
+    context = new_cache(model)
+    assert isinstance(context, FimContext)
+    return context
 
 
 def _copy(model: LoadedFim, context: FimContext, near: int) -> FimContext:
