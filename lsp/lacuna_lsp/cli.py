@@ -44,16 +44,23 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lacuna-lsp", description="The language server of Lacuna.")
     parser.add_argument("--version", action="version", version=version("lacuna-code"))
     transports = parser.add_mutually_exclusive_group()
-    transports.add_argument("--stdio", action="store_true", help="speak on stdin and stdout (what it does anyway)")
+    transports.add_argument("--stdio", action="store_true", help="use stdin and stdout (the default)")
     transports.add_argument("--tcp", type=int, metavar="PORT", help="listen for TCP connections; 0: any free port")
     transports.add_argument("--ws", type=int, metavar="PORT", help="listen for websockets; 0: any free port")
     parser.add_argument(
         "--host",
         default="127.0.0.1",
-        help=f"address to listen at (default: %(default)s); --ws elsewhere wants a token in ${CLIENT_TOKEN_VARIABLE}",
+        help=f"address to listen on (default: %(default)s); beyond loopback, --ws needs ${CLIENT_TOKEN_VARIABLE}",
     )
-    parser.add_argument("--origin", action="append", default=[], help="a web page that may connect to --ws")
-    parser.add_argument("--engine", type=_url, metavar="URL", help=f"the engine to use; its token is ${TOKEN_VARIABLE}")
+    parser.add_argument(
+        "--origin", action="append", default=[], help="origin of web pages that may connect to --ws; may be repeated"
+    )
+    parser.add_argument(
+        "--engine",
+        type=_url,
+        metavar="URL",
+        help=f"use the engine at this address; ${TOKEN_VARIABLE} has its token",
+    )
     parser.add_argument("--log-level", default="WARNING", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
     return parser
 

@@ -300,7 +300,7 @@ async def test_a_recipe_is_told_more_by_name(nvim: Neovim) -> None:
 async def test_a_recipe_is_chosen_from_a_list_and_asks_for_what_it_needs(nvim: Neovim) -> None:
     file = await nvim.start("code.py", "def f(a):\n    return a\n\n\nf(1)\nprint(2)\n")
     await nvim.command("%Lacuna recipes")
-    await nvim.wait("logging: replace print by logging (1 here)")
+    await nvim.wait("logging: replace print calls by logging calls (1 here)")
     await nvim.wait("parameter: add a parameter to a function and pass it from its callers")
     screen = nvim.screen.splitlines()
     (number,) = (line.split(":")[0].strip() for line in screen if "parameter: add" in line)

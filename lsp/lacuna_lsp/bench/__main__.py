@@ -87,16 +87,29 @@ async def _run(options: argparse.Namespace) -> Report:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lacuna bench lsp", description="Time the language server.")
-    parser.add_argument("--documents", type=int, default=5, help="texts of about 1,000 tokens to type into; 0: none")
-    parser.add_argument("--busy", action="store_true", help="keep a core busy meanwhile")
     parser.add_argument(
-        "--replay", type=Path, nargs="*", default=[], metavar="FILE", help="files to type keystroke by keystroke"
+        "--documents",
+        type=int,
+        default=5,
+        help="type into this many texts of about 1,000 tokens; 0: skip this part (default: %(default)s)",
     )
-    parser.add_argument("--keys", type=int, default=400, help="keystrokes in each file (default: %(default)s)")
-    parser.add_argument("--interval-ms", type=float, default=150, help="between two keys (default: %(default)s)")
-    parser.add_argument("--pause-ms", type=float, default=1500, help="at the ends of lines (default: %(default)s)")
-    parser.add_argument("--model", default=DEFAULT_MODEL, help="a model that `lacuna models list` shows")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--busy", action="store_true", help="keep one core busy during the runs")
+    parser.add_argument(
+        "--replay", type=Path, nargs="*", default=[], metavar="FILE", help="type these files keystroke by keystroke"
+    )
+    parser.add_argument(
+        "--keys", type=int, default=400, help="type this many keystrokes in each file (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--interval-ms", type=float, default=150, help="milliseconds between two keys (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--pause-ms", type=float, default=1500, help="milliseconds at the end of a line (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--model", default=DEFAULT_MODEL, help="use this model: a name from `lacuna models list` (default: %(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
     return parser
 
 

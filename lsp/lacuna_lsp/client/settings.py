@@ -14,12 +14,14 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 class Settings(msgspec.Struct, frozen=True, rename="camel"):
     """The settings of a user, under ``lacuna`` and in camel case: ``maxTokens`` for ``max_tokens``.
 
-    ``automatic`` suggests while the user types; without it, only on request. ``multiline`` says when a suggestion may
-    have several lines: where a block begins, always or never. ``debounce`` waits for a pause that fits the typing
-    rhythm. ``read_ahead`` lets the engine read a document's context while the cursor rests. ``min_confidence`` is the
-    smallest confidence in the first line with which a suggestion is shown without a request. ``candidates`` is the
-    number of suggestions on request. ``deadline_ms`` limits the time for a suggestion, which then delivers what is
-    valid by then (0: no limit). ``disabled_languages`` are LSP language ids.
+    ``enabled`` turns suggestions on. ``automatic`` shows them while the user types; without it, only on request.
+    ``multiline`` says when a suggestion may have several lines: where a block begins, always or never. ``debounce``
+    waits for a pause in the typing before it requests a suggestion; the length follows the typing speed. ``read_ahead``
+    lets the engine encode a document's context while the cursor rests. ``min_confidence`` is the least confidence in
+    the first line of a suggestion that is shown without a request. ``candidates`` is the number of suggestions on
+    request. ``max_tokens`` and ``max_lines`` limit the length of a suggestion. ``deadline_ms`` limits the time for a
+    suggestion in milliseconds; at the limit it ends with the longest valid part (0: no limit). In
+    ``disabled_languages``, which are LSP language ids, nothing is suggested.
     """
 
     enabled: bool = True
@@ -39,11 +41,11 @@ _FIELDS = {field.encode_name: field for field in msgspec.structs.fields(Settings
 
 
 def parse(values: object) -> tuple[Settings, list[str]]:
-    """Returns the settings in ``values``, and one line for each that is unknown or wrong; such get the default."""
+    """Returns the settings in ``values``, and one line for each unknown or invalid one, which gets its default."""
     if values is None:
         return Settings(), []
     if not isinstance(values, Mapping):
-        return Settings(), [f"the settings are no object: {values!r}"]
+        return Settings(), [f"the settings are not an object: {values!r}"]
     problems, good = [], {}
     for name, value in section(values).items():
         if name not in _FIELDS:

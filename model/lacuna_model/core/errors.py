@@ -1,15 +1,15 @@
 """The exception tree of the model side.
 
 LacunaError
-├── RequestError        the request cannot be served
-├── ModelNotFoundError  no model of that name, or its files are missing
-├── WeightsError        a weight file is damaged or of another model
-├── DownloadError       a download failed or was cut off
-│   └── NotPublishedError   the registry has no such package
-├── DeviceError         this machine has no such device
+├── RequestError        the request has an invalid value
+├── ModelNotFoundError  no model has this name, or its files are missing
+├── WeightsError        a weight file is damaged or belongs to another model
+├── DownloadError       a download failed or was interrupted
+│   └── NotPublishedError   the registry does not have the package
+├── DeviceError         this machine does not have the device
 └── CorpusError         a corpus or a shard is damaged (in ``lacuna_model.train.corpus``)
 
-Every message is one line, and tells the user what to do next where that helps.
+Every message is one line. Where the user can do something about the error, the message says what.
 """
 
 
@@ -18,24 +18,24 @@ class LacunaError(Exception):
 
 
 class RequestError(LacunaError):
-    """A request that cannot be served, since its values are invalid."""
+    """A request has an invalid value."""
 
 
 class ModelNotFoundError(LacunaError):
-    """No model of that name is known, or its files are not on this machine."""
+    """No known model has this name, or its files are not on this machine."""
 
 
 class WeightsError(LacunaError):
-    """A weight file that is damaged, incomplete or of another model."""
+    """A weight file is damaged, incomplete or belongs to another model."""
 
 
 class DownloadError(LacunaError):
-    """A download that failed or was cut off; running it again resumes."""
+    """A download failed or was interrupted; running it again resumes it."""
 
 
 class NotPublishedError(DownloadError):
-    """A package, or a version of one, that its registry does not have."""
+    """The registry does not have a package, or not the requested version."""
 
 
 class DeviceError(LacunaError):
-    """The device that was asked for is unknown or not on this machine."""
+    """The requested device is unknown or not on this machine."""

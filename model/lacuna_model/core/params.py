@@ -1,7 +1,7 @@
 """The request, the snapshots and the result of a fill, as plain structs without torch.
 
-Offsets are UTF-8 byte offsets into the document's text, as tree-sitter and the model count them. Callers that count
-otherwise (LSP positions, terminal columns) convert them.
+Offsets are UTF-8 byte offsets into the document's text, as in tree-sitter. Callers that use other offsets (LSP
+positions, terminal columns) convert them.
 """
 
 from typing import Annotated, Literal
@@ -24,10 +24,11 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One gap with its options.
 
     ``start`` and ``end`` are byte offsets; the fill replaces the bytes between them. The fill has at most
-    ``max_tokens`` tokens and at least ``min_tokens``, and at most ``max_lines`` lines (0: any number). With
-    ``single_line`` it ends before the first newline. ``regex`` (matches the whole fill; linear time, so without
-    look-around and back-references), ``json_schema`` and the word lists ``must_contain`` and ``must_not_contain``
-    constrain the text of this region in addition to the syntax of its file.
+    ``max_tokens`` and at least ``min_tokens`` tokens, and at most ``max_lines`` lines (0: no limit). With
+    ``single_line`` it ends before the first newline. The other fields constrain the fill in addition to the syntax of
+    the file. The regular expression ``regex`` must match the whole fill; it may use neither look-around nor
+    back-references. ``json_schema`` is a JSON schema that the fill must satisfy. The fill must contain every word in
+    ``must_contain`` and no word in ``must_not_contain``.
     """
 
     start: Int64
@@ -43,9 +44,9 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Snippet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The ``text`` of another file, ``path``, that the model reads as context.
+    """A part of another file that the model reads as context: ``text`` is the part, ``path`` the file.
 
-    ``reason`` tells the user why it was chosen; a higher ``score`` means that it fits better.
+    ``reason`` tells the user why it was chosen. A higher ``score`` means a better match.
     """
 
     path: str
@@ -62,15 +63,17 @@ class Diagnostic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the denoise loop decodes.
+    """Options for decoding.
 
-    ``steps`` bounds the forward passes per block of slots (0: as many as the schedule needs; 1: everything in one
-    pass). ``schedule`` chooses the slots to commit: ``entropy_bound`` (nats) and ``confidence`` steer the two adaptive
-    ones; ``single`` commits one slot a step. ``corrections`` is the number of committed slots that may change.
-    ``temperature`` 0 takes the best token, otherwise tokens are drawn with ``seed``. ``deadline_ms`` 0 means none. With
-    ``syntax`` no token is committed that would add a syntax error. With ``prior`` drafts from the open file and its
-    workspace are proposed, and the model verifies them. With ``encode_only`` nothing is filled: the context is encoded
-    for later requests, and the result keeps the text.
+    ``steps`` is the maximum number of forward passes per block of slots (0: no maximum; 1: one pass fills all slots).
+    ``schedule`` chooses the slots that are committed together in a step: ``entropy`` as many as keep the sum of their
+    entropies within ``entropy_bound`` (nats), ``confidence`` those whose best token has at least the probability
+    ``confidence`` (0..1), and ``single`` one slot. ``corrections`` is the number of committed
+    slots that may still change. ``temperature`` 0 takes the most probable token; higher values sample, with the random
+    ``seed``. After ``deadline_ms`` milliseconds the fill ends with the longest valid part (0: no deadline). With
+    ``syntax``, no token is committed that would add a syntax error. With ``prior``, the open file and its workspace
+    provide drafts, which the model verifies. With ``encode_only``, nothing is filled: the engine encodes the context
+    for later requests, and the result has the text unchanged.
     """
 
     schedule: ScheduleName = "entropy"
@@ -87,11 +90,11 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A document and the regions to fill in it, ordered and disjoint.
+    """A document and the regions to fill in it; the regions are in order and do not overlap.
 
-    ``candidates`` asks for that many different sets of fills, best first. ``workspace`` is the root folder of the
-    project that the document belongs to ("": none is read). ``diagnostics`` are those of the document itself. Both help
-    to choose snippets of other files, unless ``snippets`` gives them.
+    ``candidates`` is the number of different sets of fills to find, best first. ``workspace`` is the root folder of the
+    project that the document belongs to ("": no other file is read). ``diagnostics`` are problems that a compiler or
+    linter reports in the document. Both help to choose snippets of other files, unless the request has ``snippets``.
     """
 
     text: str
@@ -106,7 +109,7 @@ class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SlotView(msgspec.Struct, frozen=True):
-    """One slot as a snapshot shows it: its ``text`` ("" while it is a mask), ``state`` and ``confidence`` in 0..1."""
+    """One slot in a snapshot: its ``text`` ("" while it is a mask), its ``state``, and its ``confidence`` (0..1)."""
 
     text: str
     state: SlotState
@@ -114,11 +117,11 @@ class SlotView(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The canvas after one step: per region its text so far in ``fills`` and its ``slots``.
+    """The canvas after one step: for each region, ``fills`` has its text so far and ``slots`` its slots.
 
-    ``step`` is 0 while a long context is being encoded, before anything is drafted. ``nfe``, ``corrections``,
-    ``vetoes``, ``deferrals`` and ``constraint_ms`` are counted so far, as in FillStats. Like ``step`` they start from
-    zero for each group of regions where regions are too far apart for one window.
+    ``step`` counts the steps; it is 0 while a long context is being encoded. ``nfe``, ``corrections``, ``vetoes``,
+    ``deferrals`` and ``constraint_ms`` are the counts up to this step, as in FillStats. If the regions are too far
+    apart for one window, they are filled in groups, and all counts start again from zero for each group.
     """
 
     step: int
@@ -134,11 +137,12 @@ class Snapshot(msgspec.Struct, frozen=True):
 class FillStats(msgspec.Struct, frozen=True):
     """Counts and times of a fill.
 
-    ``nfe`` counts every forward pass over open slots, ``steps`` the turns of the denoise loop, ``tokens`` those of the
-    delivered fills. The context has ``context_tokens``; ``cached_tokens`` of them came from the cache. ``corrections``
-    counts committed slots that changed, ``vetoes`` tokens that the constraint refused, and ``deferrals`` how often it
-    admitted nothing; ``constrained`` is false where there was no constraint. Times are milliseconds: ``ms`` in total,
-    ``encode_ms`` for the context, and ``constraint_ms`` that the loop waited for the constraint.
+    ``nfe`` counts the forward passes over open slots, ``steps`` the iterations of the denoise loop, and ``tokens`` the
+    tokens of the fills. The context has ``context_tokens`` tokens, of which ``cached_tokens`` came from the cache.
+    ``corrections`` counts the committed slots that changed, ``vetoes`` the tokens that the constraint refused, and
+    ``deferrals`` the steps in which it admitted no token. ``constrained`` says whether there was a constraint. Times
+    are in milliseconds: ``ms`` in total, ``encode_ms`` for encoding the context, and ``constraint_ms`` for waiting for
+    the constraint.
     """
 
     nfe: int = 0
@@ -156,12 +160,12 @@ class FillStats(msgspec.Struct, frozen=True):
 
 
 class InfillResult(msgspec.Struct, frozen=True):
-    """The end of a fill: ``fills`` has one text per region; ``text`` is the whole document after filling.
+    """The result of a fill: ``fills`` has one text per region, and ``text`` is the whole document with the fills.
 
-    Where ``status`` is not ok, ``message`` gives the reason. ``stats`` are its costs. ``alternatives`` are
-    further sets of fills, next best first, where the request asked for several candidates; there may be fewer than
-    asked for. ``confidence`` has for every line of each fill the probability, in 0..1, that the fill is right up to the
-    end of that line; it is empty for regions that were left unchanged.
+    If ``status`` is not ``ok``, ``message`` has the reason. ``stats`` has counts and times. If the request asked for
+    several candidates, ``alternatives`` has the further sets of fills, best first; there may be fewer than requested.
+    ``confidence`` has, for every line of each fill, the probability (0..1) that the fill is right up to the end of that
+    line; it is empty for a region that was left unchanged.
     """
 
     status: Status

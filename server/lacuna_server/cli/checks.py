@@ -106,9 +106,11 @@ def flash_attn() -> Check:
     found = _package("flash-attn", "flash_attn")
     if found.state != "ok":
         mend = "pip install flash-attn --no-build-isolation, which needs a CUDA compiler"
-        return Check("flash-attn", "warn", f"torch's own attention does its work: {found.detail}", mend)
+        return Check("flash-attn", "warn", f"torch's own attention is used instead: {found.detail}", mend)
     if importlib.import_module("lacuna_kernels.gpu").flash_attention() is None:
-        return Check("flash-attn", "ok", f"{found.detail}, which does not take this GPU: torch's own attention does")
+        return Check(
+            "flash-attn", "ok", f"{found.detail}, which does not support this GPU; torch's own attention is used"
+        )
     return found
 
 
@@ -131,7 +133,7 @@ def kernels() -> Check:
     except (ImportError, OSError):
         return Check("kernels", "fail", "unknown without torch", REINSTALL)
     if not native.supported():
-        return Check("kernels", "ok", "torch's own, this CPU has no instructions that ours are written for")
+        return Check("kernels", "ok", "torch's own are used, because this CPU lacks the instructions that ours need")
     try:
         found = native.build(models.kernels_dir())
     except OSError as error:
@@ -164,7 +166,7 @@ def model_files() -> Check:
 
 
 def registry() -> Check:
-    """Report size and state of every model; warn of damaged ones other than the default, which has its own check."""
+    """Report size and state of every model, and warn of damaged ones; the default model has its own check."""
     states = [(info, *models.state(info)) for info in models.known()]
     detail = ", ".join(f"{info.name} ({info.size / 1e6:.0f} MB) {state}" for info, state, _ in states)
     for info, state, message in states:
@@ -187,7 +189,7 @@ def cache() -> Check:
     except OSError as error:
         detail = f"{folder} cannot be written to ({error.strerror})"
         if complete:
-            return Check("cache", "warn", f"{detail}: every start takes some seconds more", mend)
+            return Check("cache", "warn", f"{detail}, so every start takes a few seconds longer", mend)
         return Check("cache", "fail", detail, mend)
     free = shutil.disk_usage(existing).free
     detail = f"{folder}, {free / 1e9:.1f} GB free"

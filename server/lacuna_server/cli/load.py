@@ -1,4 +1,4 @@
-"""A load test of the service: many sessions type at the same time, and every request has to get its own answer."""
+"""A load test of the service: many sessions type at the same time, and every request must get its own answer."""
 
 import asyncio
 import random
@@ -48,9 +48,10 @@ class Load(msgspec.Struct, frozen=True):
 class Report(msgspec.Struct, frozen=True):
     """The result of a load test.
 
-    ``outcomes`` counts results by status and refusals by code. ``lost`` requests got no answer, ``crossed`` ones that
-    of another request. Percentiles are milliseconds from a request to its result. ``memory_bytes`` is the resident
-    memory of all processes of the service, sampled every second; growth in the first ``warm_up_s`` is not counted.
+    ``outcomes`` counts results by status and refusals by code. ``lost`` counts the requests without an answer,
+    ``crossed`` those with the answer of another request. Percentiles are milliseconds from a request to its result.
+    ``memory_bytes`` is the resident memory of all processes of the service, sampled every second; growth in the first
+    ``warm_up_s`` is not counted.
     """
 
     asked: int

@@ -1,13 +1,14 @@
-"""The command ``lacuna``: its subcommands, and the handling of errors: each ends in one line and an exit code.
+"""The command ``lacuna``: its subcommands, and its errors, each of which is one line and an exit code.
 
 Exit codes: 0 success, 1 the fill or a check failed (or the output's pipe is closed), 2 bad input, 130 interrupted.
 """
 
 import os
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperArgument, TyperOption
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_server.cli.commands import bench, context, doctor, evaluate, fill, models, refactor, serve, train
@@ -17,9 +18,21 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 1
 
+
+def _shown_type(self: TyperArgument | TyperOption, ctx: Any) -> str:
+    """Returns what the help shows as the type of a parameter: nothing for a flag or a positional argument."""
+    if isinstance(self, TyperArgument) or self.is_flag:
+        return ""
+    return self.display_type(ctx).replace(" range", "") if self.metavar is None else self.metavar
+
+
+# Typer has no setting for this; it would show <bool> for every flag.
+TyperArgument.display_type_rich = _shown_type  # type: ignore[method-assign]
+TyperOption.display_type_rich = _shown_type  # type: ignore[method-assign]
+
 app = typer.Typer(
     name="lacuna",
-    help="Fill gaps in code with a local diffusion language model.",
+    help="Fill gaps in code with a language model on this machine.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -32,7 +32,7 @@ def run(config: ServerConfig, listener: socket.socket, url: str, token: str, lef
         log.warning("stale_file", pid=left_behind.pid, url=left_behind.url)
     log.info("serving", url=url, pid=os.getpid(), model=config.model)
     if not config.cert and not is_loopback(config.host):
-        log.warning("unencrypted", host=config.host, mend="--cert and --key, or a proxy that has them")
+        log.warning("unencrypted", host=config.host, mend="set --cert and --key, or use a TLS proxy")
     asyncio.run(_serve(config, listener, token))
 
 

@@ -46,7 +46,7 @@ def url(config: ServerConfig, listener: socket.socket) -> str:
 
 
 def listen(config: ServerConfig) -> socket.socket:
-    """Return a listening socket. Raises LifecycleError where there is none to be had."""
+    """Return a listening socket. Raises LifecycleError if the address cannot be used."""
     port = DEFAULT_PORT if config.port is None else config.port
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     try:

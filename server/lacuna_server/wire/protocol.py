@@ -1,10 +1,10 @@
-"""The wire messages of the websocket, each defined once.
+"""The messages that clients and the service exchange over the websocket.
 
 A connection speaks one of two subprotocols, ``lacuna.v1.json`` (text frames) and ``lacuna.v1.msgpack`` (binary
-frames); one frame is one message, a map whose ``type`` names it. The client says ``hello`` first and the server
-answers ``welcome``; after that the client may send any message at any time. Offsets are UTF-8 byte offsets. What a
-client sends with an ``id`` is answered by messages with the same ``id``; ids are the client's own, unique in
-its session.
+frames). Each frame holds one message: a map whose ``type`` names the message. The client sends ``hello`` first, and
+the server answers with ``welcome``. After that, the client may send any message at any time. All offsets are UTF-8
+byte offsets. The client chooses the ``id`` of a request, which must be unique in its session; every answer to the
+request has the same ``id``.
 """
 
 import json
@@ -20,24 +20,24 @@ JSON = f"lacuna.v{VERSION}.json"
 MSGPACK = f"lacuna.v{VERSION}.msgpack"
 
 ErrorCode = Literal[
-    "bad_message",  # the frame is no message of this protocol
-    "unauthorized",  # no token, or a wrong one, where one is needed
-    "forbidden",  # the Origin or Host is not allowed
-    "too_slow",  # the request did not come whole within its time
-    "too_large",  # a message, document or request is over its limit
-    "rate_limited",  # too many messages a second; try again after ``retry_after_ms``
-    "overloaded",  # the queue, or the memory for all clients, is full; try again after ``retry_after_ms``
-    "loading",  # the model is not loaded yet and the request did not want to wait
-    "unknown_document",  # no document of that uri is open in this session
-    "wrong_version",  # the document is open in another version
-    "bad_request",  # the regions or options cannot be served
-    "unknown_request",  # no request of that id is waiting or running
-    "superseded",  # a newer request for the same document took its place
-    "cancelled",  # the client cancelled it
-    "model_failed",  # the model could not be loaded; the message says why
-    "worker_crashed",  # the model process ended while it worked on this; it is started again
+    "bad_message",  # the frame does not parse as a message of this protocol
+    "unauthorized",  # a token is needed, and it is missing or wrong
+    "forbidden",  # the ``Origin`` or ``Host`` header is not allowed
+    "too_slow",  # the request was not received completely before the time limit
+    "too_large",  # a message, document or request exceeds its size limit
+    "rate_limited",  # the client sends too many messages per second; retry after ``retry_after_ms``
+    "overloaded",  # the queue, or the memory for all clients, is full; retry after ``retry_after_ms``
+    "loading",  # the model is not loaded yet, and the request has ``wait`` set to false
+    "unknown_document",  # the session has no open document with this ``uri``
+    "wrong_version",  # the open document has another version
+    "bad_request",  # a value of the message, such as a region or an option, is invalid
+    "unknown_request",  # no request with this ``id`` is waiting or running
+    "superseded",  # a newer request for the same document replaced this one
+    "cancelled",  # the client cancelled the request
+    "model_failed",  # the model could not be loaded; ``message`` has the reason
+    "worker_crashed",  # the model process ended during the request; the service starts it again
     "shutting_down",  # the service is ending
-    "internal",  # a fault of the service; its log has the details
+    "internal",  # an error inside the service; its log has the details
 ]
 
 
@@ -45,7 +45,7 @@ FeedbackKind = Literal["shown", "accepted", "partly_accepted", "rejected"]
 
 
 class ServiceError(LacunaError):
-    """A request the service refuses, with the code a client can act upon."""
+    """The service refuses a request; ``code`` tells the client how to react."""
 
     def __init__(self, code: ErrorCode, message: str, retry_after_ms: int = 0) -> None:
         super().__init__(message)
@@ -54,17 +54,18 @@ class ServiceError(LacunaError):
 
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag=str.lower):
-    """What every message has in common: its name as ``type``."""
+    """The base of all messages; ``type`` has the name of the message."""
 
 
 # --- from the client
 
 
 class Hello(Message, frozen=True):
-    """Opens the conversation.
+    """Opens the connection.
 
-    ``client`` is the name of the program, for the log. ``session`` resumes an earlier one after a broken connection,
-    whose documents stay open for a while and whose requests were cancelled; "" begins a new one.
+    ``client`` is the name of the client program, for the log. ``session`` is the id of an earlier session to resume
+    after a broken connection: its documents stay open for a while, but its requests were cancelled. "" starts a new
+    session.
     """
 
     client: str = ""
@@ -72,13 +73,14 @@ class Hello(Message, frozen=True):
 
 
 class Open(Message, frozen=True):
-    """A document as the client has it.
+    """Opens a document.
 
-    Later messages name it by ``uri``. Its ``text`` is that of ``version``, which the client counts as it likes.
-    ``language`` is a name such as ``python``; where it is "" the extension of ``path`` decides. ``workspace`` is the
-    folder whose files may be read as context ("": none); only those may name one who send the token of
-    ``service.json`` (``Authorization: Bearer TOKEN``, or ``?token=``), others are refused with ``unauthorized``. A
-    model that could not be loaded is tried again.
+    Later messages name the document by its ``uri``. ``text`` is the whole text in ``version``; the client chooses the
+    version numbers. ``language`` is a name such as ``python``; if it is "", the extension of ``path`` decides.
+    ``workspace`` is the folder whose files the service may read as context ("": none). Only a client that sends the
+    token of ``service.json`` (``Authorization: Bearer TOKEN``, or ``?token=``) may name a workspace; without the token
+    the message is refused with ``unauthorized``. If the model could not be loaded, this message makes the service try
+    again.
     """
 
     uri: str
@@ -90,7 +92,7 @@ class Open(Message, frozen=True):
 
 
 class Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The bytes from ``start`` to ``end`` become ``text``."""
+    """Replaces the bytes from ``start`` up to, but not including, ``end`` with ``text``."""
 
     start: Int64
     end: Int64
@@ -98,10 +100,11 @@ class Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Change(Message, frozen=True):
-    """The document ``uri`` has changed.
+    """Changes the open document ``uri``.
 
-    The ``edits`` take it from the version before to ``version``, each applied to what the one before left. A change
-    that is refused closes the document, since it is no longer known what the client has: open it again.
+    The ``edits`` turn the previous version into ``version``. They are applied in order, and the offsets of each edit
+    refer to the text after the edits before it. If the service refuses a change, it closes the document, because it no
+    longer knows the client's text. The client then has to open the document again.
     """
 
     uri: str
@@ -110,13 +113,13 @@ class Change(Message, frozen=True):
 
 
 class Close(Message, frozen=True):
-    """The client closes the document ``uri``; requests for it are cancelled."""
+    """Closes the document ``uri`` and cancels the requests for it."""
 
     uri: str
 
 
 class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The ``regions`` to fill in the open document ``uri``, which has to be in ``version``."""
+    """The ``regions`` to fill in the open document ``uri``, which must have this ``version``."""
 
     uri: str
     version: Int64
@@ -124,13 +127,14 @@ class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Infill(Message, frozen=True):
-    """Fill regions in one or several documents.
+    """Fills regions in one or several documents.
 
-    The answers to it carry its ``id``. ``targets`` are the documents with their regions, ``options`` how to decode.
-    ``candidates`` asks for so many different fills of each document, best first. ``snippets`` are parts of other files
-    to read as context, ``diagnostics`` what is known to be wrong near the regions. ``supersede`` drops this session's
-    older requests for the same documents. ``snapshots`` asks for the canvas after each step. ``wait`` false refuses
-    with ``loading`` instead of waiting for the model.
+    All answers have the same ``id``. ``targets`` are the documents with their regions, and ``options`` control the
+    decoding. ``candidates`` is the number of different fills to find for each document; they are returned best first.
+    ``snippets`` are parts of other files that the model reads as context. ``diagnostics`` are problems that a compiler
+    or linter reports near the regions. If ``supersede`` is true, this session's older requests for the same documents
+    end with the error ``superseded``. If ``snapshots`` is true, the service sends the canvas after each step. If
+    ``wait`` is false and the model is not loaded yet, the request is refused with ``loading``; otherwise it waits.
     """
 
     id: str
@@ -145,16 +149,17 @@ class Infill(Message, frozen=True):
 
 
 class Cancel(Message, frozen=True):
-    """Stop the request ``id`` within one denoising step; it is answered with the error ``cancelled``."""
+    """Stops the request ``id`` within one denoising step; the request ends with the error ``cancelled``."""
 
     id: str
 
 
 class Feedback(Message, frozen=True):
-    """What became of the fill that request ``id`` was answered with.
+    """Reports what the user did with the fill of request ``id``.
 
-    ``kind`` says whether it was only shown or what the user did with it. ``accepted_bytes`` of candidate ``candidate``
-    (counted from 0) were taken where it was accepted partly.
+    ``kind`` says whether the fill was shown, accepted, accepted in part, or rejected. ``candidate`` is the index of the
+    fill among the candidates, counted from 0. For a fill accepted in part, ``accepted_bytes`` is the length of that
+    part.
     """
 
     id: str
@@ -164,7 +169,7 @@ class Feedback(Message, frozen=True):
 
 
 class GetStatus(Message, frozen=True, tag="get_status"):
-    """Asks for ``status``."""
+    """Requests a ``status`` message."""
 
 
 ClientMessage = Hello | Open | Change | Close | Infill | Cancel | Feedback | GetStatus
@@ -175,7 +180,7 @@ ModelState = Literal["loading", "ready", "failed", "restarting"]
 
 
 class OpenDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The document ``uri``, which the session has open in ``version``."""
+    """The document ``uri`` is open in the session and has this ``version``."""
 
     uri: str
     version: int
@@ -184,8 +189,9 @@ class OpenDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Welcome(Message, frozen=True):
     """Answers ``hello``.
 
-    ``session`` is the id to resume it by, ``server`` the name and version of the service, ``protocol`` the version of
-    this protocol. ``resumed`` says whether the session asked for was still there, with the ``documents`` it has open.
+    ``session`` is the id with which the client can resume this session. ``server`` is the name and version of the
+    service, and ``protocol`` the version of this protocol. ``resumed`` says whether the session that ``hello`` named
+    still existed; if so, ``documents`` lists its open documents.
     """
 
     session: str
@@ -196,10 +202,10 @@ class Welcome(Message, frozen=True):
 
 
 class Progress(Message, frozen=True):
-    """Why there is no answer to request ``id`` yet.
+    """Says why request ``id`` has no answer yet.
 
-    In the ``state`` queued ``place`` requests come first; in the state loading only ``fraction`` (0..1) of the model is
-    loaded.
+    In the ``state`` ``queued``, ``place`` requests come before it. In the state ``loading``, ``fraction`` (0..1) of the
+    model is loaded.
     """
 
     id: str
@@ -209,7 +215,7 @@ class Progress(Message, frozen=True):
 
 
 class Step(Message, frozen=True):
-    """The canvas of the document ``uri`` after one step of request ``id``, as ``snapshot``."""
+    """Shows the canvas of the document ``uri`` after one step of request ``id``, as a ``snapshot``."""
 
     id: str
     uri: str
@@ -217,7 +223,7 @@ class Step(Message, frozen=True):
 
 
 class Filled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The ``result`` for the document ``uri``, and the ``version`` it holds for."""
+    """The ``result`` for the document ``uri`` in this ``version``."""
 
     uri: str
     version: int
@@ -225,18 +231,19 @@ class Filled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Result(Message, frozen=True):
-    """The end of request ``id``: ``results`` has one result for each of its targets, in their order."""
+    """Ends request ``id``; ``results`` has one result for each target, in the order of the targets."""
 
     id: str
     results: tuple[Filled, ...]
 
 
 class Status(Message, frozen=True):
-    """How the service is.
+    """Describes the state of the service.
 
-    ``model`` is the name of the model and ``state`` what it is in; ``fraction`` (0..1) is how much of it is loaded,
-    ``detail`` says why it could not be, or why it is being loaded again. ``sessions`` and ``documents`` are open now;
-    ``queued`` requests wait and ``running`` ones are worked on. ``uptime_s`` is in seconds.
+    ``model`` is the name of the model, and ``state`` its state. ``fraction`` (0..1) is the part of the model that is
+    loaded. ``detail`` says why the model could not be loaded, or why it is being loaded again. ``sessions`` and
+    ``documents`` count what is open now, ``queued`` and ``running`` the requests that wait and those in progress.
+    ``uptime_s`` is the time since the start in seconds.
     """
 
     model: str
@@ -251,11 +258,11 @@ class Status(Message, frozen=True):
 
 
 class Error(Message, frozen=True):
-    """A refusal.
+    """Refuses a message, or ends a request with an error.
 
-    ``code`` is stable and listed below, ``message`` one line for people. ``id`` names the request it is about and
-    ``uri`` the document, each "" where it is about neither. After ``retry_after_ms`` milliseconds it may go well (0:
-    asking again does not help).
+    ``code`` is one of the error codes below; their names do not change. ``message`` is one line for people. ``id`` is
+    the request and ``uri`` the document that the error is about, or "" if it is about none. A retry may succeed after
+    ``retry_after_ms`` milliseconds (0: a retry does not help).
     """
 
     code: ErrorCode
@@ -266,7 +273,7 @@ class Error(Message, frozen=True):
 
 
 class Goodbye(Message, frozen=True):
-    """The server closes the connection, and says why in ``reason``."""
+    """Announces that the server closes the connection; ``reason`` says why."""
 
     reason: str
 
@@ -285,7 +292,7 @@ def decode_client(frame: str | bytes) -> ClientMessage:
 
 
 class Addressed(msgspec.Struct, frozen=True):
-    """What can be told of a frame that is no message: its ``type``, ``id`` and ``uri``, "" where it has none."""
+    """The ``type``, ``id`` and ``uri`` of a frame that does not parse as a message; "" for each that is missing."""
 
     type: str = ""
     id: str = ""
@@ -293,7 +300,7 @@ class Addressed(msgspec.Struct, frozen=True):
 
 
 def addressed(frame: str | bytes) -> Addressed:
-    """Return type, id and uri of a frame that ``decode_client`` refused, so that the refusal can name them."""
+    """Return type, id and uri of a frame that ``decode_client`` refused, so that the error can name them."""
     try:
         # The standard library accepts lone surrogates; JavaScript leaves them where half a character was deleted.
         found = msgspec.convert(json.loads(frame) if isinstance(frame, str) else _ANY.decode(frame), Addressed)

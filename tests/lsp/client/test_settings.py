@@ -28,7 +28,7 @@ def test_names_are_camel_case_and_may_stand_under_lacuna() -> None:
         ({"maxTokens": "many"}, "lacuna.maxTokens: Expected `int`, got `str`; the default is 96"),
         ({"maxTokens": 0}, "lacuna.maxTokens: Expected `int` >= 1; the default is 96"),
         ({"multiline": "often"}, "lacuna.multiline: Invalid enum value 'often'; the default is 'auto'"),
-        ([1], "the settings are no object: [1]"),
+        ([1], "the settings are not an object: [1]"),
     ],
 )
 def test_a_wrong_setting_is_named_and_its_default_stands(values: object, problem: str) -> None:

@@ -10,7 +10,7 @@ async def test_those_of_the_language_with_the_number_of_their_places(editor: Edi
     editor.open("print('a')\nprint('b')\n\n\ndef add(a: int) -> int:\n    return a\n")
     answer = await editor.command("lacuna.recipes", {"textDocument": {"uri": editor.uri}})
     found = {recipe["name"]: recipe for recipe in answer["recipes"]}
-    assert found["logging"]["summary"] == "replace print by logging"
+    assert found["logging"]["summary"] == "replace print calls by logging calls"
     assert {name: recipe["places"] for name, recipe in found.items()} == {
         "annotations": 0,
         "arms": 0,

@@ -49,7 +49,7 @@ def test_flash_attn_may_not_take_the_gpu(takes: bool, monkeypatch: pytest.Monkey
     monkeypatch.setattr(checks.importlib.metadata, "version", lambda name: "2.8.3")
     monkeypatch.setattr(gpu, "flash_attention", lambda: print if takes else None)
     check = checks.flash_attn()
-    assert (check.state, "does not take this GPU" in check.detail) == ("ok", not takes)
+    assert (check.state, "does not support this GPU" in check.detail) == ("ok", not takes)
     assert "2.8.3" in check.detail
 
 
@@ -80,7 +80,7 @@ def test_a_cache_that_cannot_be_written_fails_unless_the_model_is_there(
     with full_disk():
         check = checks.cache()
     assert (check.state, check.mend) == ("warn", "set LACUNA_CACHE to a folder elsewhere")
-    assert check.detail == f"{cache} cannot be written to (File too large): every start takes some seconds more"
+    assert check.detail == f"{cache} cannot be written to (File too large), so every start takes a few seconds longer"
     assert checks.cache().state == "ok"
 
 

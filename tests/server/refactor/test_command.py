@@ -76,14 +76,14 @@ def test_the_preview_writes_nothing(lacuna: Lacuna, project: Path, engine: Engin
     assert code == 0
     assert "+y = get(2, timeout=3)" in out.splitlines()
     assert [line for line in out.splitlines() if line.startswith("--- ")] == ["--- a.py", "--- lib/b.py"]
-    assert err == "lacuna: 4 places in 2 files; nothing is written without --apply or --interactive\n"
+    assert err == "lacuna: 4 places in 2 files can be changed; --apply or --interactive writes the changes\n"
     assert contents(project) == [BEFORE, BEFORE]
     assert engine.loaded == 1
 
 
 def test_apply_writes_all_files(lacuna: Lacuna, project: Path, engine: Engine) -> None:
     code, _, err = lacuna(*ADD, "--apply", ".")
-    assert (code, err) == (0, "lacuna: wrote 4 places in 2 files\n")
+    assert (code, err) == (0, "lacuna: changed 4 places in 2 files\n")
     assert contents(project) == [AFTER, AFTER]
     assert (project / "c.js").read_text() == "get(1)\n"
 
@@ -161,7 +161,7 @@ def test_queries_and_ranges(lacuna: Lacuna, project: Path, engine: Engine) -> No
 def test_nothing_to_do_is_no_failure(lacuna: Lacuna, project: Path, engine: Engine) -> None:
     code, out, err = lacuna("--lang", "python", "nothing($A)", "x")
     assert (code, out) == (0, "")
-    assert err == "lacuna: 0 places in 0 files; nothing is written without --apply or --interactive\n"
+    assert err == "lacuna: 0 places in 0 files can be changed; --apply or --interactive writes the changes\n"
 
 
 def test_a_file_that_changes_meanwhile_stops_everything(lacuna: Lacuna, project: Path, engine: Engine) -> None:
@@ -196,14 +196,14 @@ def test_ctrl_c_writes_nothing(lacuna: Lacuna, project: Path, engine: Engine) ->
         (("--lang", "python", "get($A)", "put($A)", "none"), "none: no such file or folder"),
         (("--lang", "python", "--query", "(cal) @place", "x"), "the query is not one for python"),
         (("--query", "(call) @place", "x"), "--query needs --lang"),
-        (("--range", "a.py:1", "x"), "a range is FILE:LINE:COL-LINE:COL, not 'a.py:1'"),
+        (("--range", "a.py:1", "x"), "--range expects FILE:LINE:COL-LINE:COL, not 'a.py:1'"),
         (("--range", "a.py:9:0-9:1", "x"), "line 9 is outside a.py"),
-        (("--range", "a.py:1:3-1:1", "x"), "ends before it begins"),
-        (("--range", "a.py:1:0-1:1", "x", "lib"), "--range names its file"),
+        (("--range", "a.py:1:3-1:1", "x"), "ends before it starts"),
+        (("--range", "a.py:1:0-1:1", "x", "lib"), "--range names the file itself"),
         (("--recipe", "magic"), "unknown recipe 'magic'"),
-        (("--recipe", "logging", "--set", "x"), "a setting is NAME=VALUE, not 'x'"),
-        (("--set", "a=b", "get($A)", "x"), "--set goes with --recipe"),
-        (("--recipe", "logging", "--query", "x"), "--query and --recipe exclude each other"),
+        (("--recipe", "logging", "--set", "x"), "--set expects NAME=VALUE, not 'x'"),
+        (("--set", "a=b", "get($A)", "x"), "--set needs --recipe"),
+        (("--recipe", "logging", "--query", "x"), "--query and --recipe cannot be combined"),
         (("--interactive", "--json", "a", "b"), "--interactive asks"),
     ],
 )

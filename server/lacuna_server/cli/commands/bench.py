@@ -9,25 +9,33 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.cli.commands import bench_kernels, bench_lsp, bench_serve, bench_unclean
-from lacuna_server.cli.commands.options import CORPUS, CorpusOption, JsonOption, ListedModelOption
+from lacuna_server.cli.commands.options import (
+    CORPUS,
+    CorpusOption,
+    JsonOption,
+    ListedModelOption,
+    NoiseOption,
+    ThreadsOption,
+)
 from lacuna_server.console import output
 
-bench_app = typer.Typer(name="bench", help="Measure speed beside a peer.", invoke_without_command=True)
+bench_app = typer.Typer(name="bench", invoke_without_command=True)
 
 
 @bench_app.callback()
 def bench(
     context: typer.Context,
-    warm: Annotated[int, typer.Option(min=1, help="Runs with the context cached.")] = 9,
-    cold: Annotated[int, typer.Option(min=1, help="Runs with the context new.")] = 5,
-    threads: Annotated[int, typer.Option(min=1, help="Threads of either engine.")] = 2,
-    busy: Annotated[bool, typer.Option("--busy", help="Keep a core busy meanwhile.")] = False,
+    warm: Annotated[int, typer.Option(min=1, help="Time this many runs with a cached context.")] = 9,
+    cold: Annotated[int, typer.Option(min=1, help="Time this many runs with a new context.")] = 5,
+    threads: Annotated[int, typer.Option(min=1, help="Use this many CPU threads in each engine.")] = 2,
+    busy: Annotated[bool, typer.Option("--busy", help="Keep one core busy during the runs.")] = False,
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Time this engine and llama.cpp on the same weights, in one run, a fill of 16, 32 and 64 tokens.
+    """Measure speed: time fills of 16, 32 and 64 tokens, with llama.cpp on the same weights for comparison.
 
-    llama.cpp is llama-cpp-python, compiled on this machine, with its prompt cache, without and with n-gram drafts.
+    llama.cpp is llama-cpp-python, compiled on this machine.
+    It uses its prompt cache, and runs once without and once with n-gram drafts.
     """
     if context.invoked_subcommand is not None:
         return
@@ -52,12 +60,12 @@ def bench(
 
 @bench_app.command("passes")
 def bench_passes(
-    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
-    runs: Annotated[int, typer.Option(min=1, help="Runs of each.")] = 15,
+    threads: ThreadsOption = 0,
+    runs: Annotated[int, typer.Option(min=1, help="Repeat each measurement this many times.")] = 15,
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Time single forward passes over few and many rows, and the encoding of 1,024 tokens of context."""
+    """Time single forward passes by their number of rows, and the encoding of 1,024 tokens of context."""
     from lacuna_model.backends.readers import load
     from lacuna_model.evaluate.bench import passes as benchmark
 
@@ -70,13 +78,13 @@ def bench_passes(
 
 @bench_app.command("workspace")
 def bench_workspace(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Its files are indexed.")],
-    places: Annotated[int, typer.Option(min=1, help="Places that the index is asked at, 24 steps each.")] = 40,
-    seed: Annotated[int, typer.Option(help="Other places for another number.")] = 0,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder whose files are indexed.")],
+    places: Annotated[int, typer.Option(min=1, help="Look up drafts at this many places, in 24 steps each.")] = 40,
+    seed: Annotated[int, typer.Option(help="Draw the places with this random seed.")] = 0,
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Index a folder and ask the index as the denoise loop does: time and memory."""
+    """Index a folder, and look up drafts in it as the denoise loop does: time and memory."""
     import torch
 
     from lacuna_model.backends.readers import load_tokenizer
@@ -93,22 +101,26 @@ def bench_workspace(
 @bench_app.command("syntax")
 def bench_syntax(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Source files; the language goes by the name.")
+        list[Path], typer.Argument(metavar="FILE...", help="Source files; the file name decides the language.")
     ],
-    gaps: Annotated[str, typer.Option(help="Gaps of a case.")] = "1,2,3,8",
-    slots: Annotated[str, typer.Option(help="Slots of a gap.")] = "4,16,48",
-    cases: Annotated[int, typer.Option(min=1, help="Cases of a cell.")] = 25,
-    noise: Annotated[float, typer.Option(min=0.0, max=1.0, help="Slots with a wrong best token; 1: all.")] = 0.15,
-    foresight: Annotated[int, typer.Option(min=0, help="Slots from the frontier on that it knows of; 0: all.")] = 0,
-    lines: Annotated[int, typer.Option(min=0, help="Repeat each file until it has so many lines.")] = 0,
-    seed: Annotated[int, typer.Option(help="Other cases for another number.")] = 0,
-    engine: Annotated[bool, typer.Option("--engine", help="Fill with the model instead of one made of noise.")] = False,
-    threads: Annotated[int, typer.Option(min=0, help="The engine's CPU threads; 0: as many as it takes.")] = 0,
-    by_language: Annotated[bool, typer.Option("--by-language", help="A row for every language.")] = False,
+    gaps: Annotated[str, typer.Option(help="Run cases with these numbers of gaps.")] = "1,2,3,8",
+    slots: Annotated[str, typer.Option(help="Run cases with these numbers of slots per gap.")] = "4,16,48",
+    cases: Annotated[int, typer.Option(min=1, help="Run this many cases for each row of the table.")] = 25,
+    noise: NoiseOption = 0.15,
+    foresight: Annotated[
+        int, typer.Option(min=0, help="Let the model know only this many slots from the first open one on; 0: all.")
+    ] = 0,
+    lines: Annotated[int, typer.Option(min=0, help="Repeat each file until it has this many lines.")] = 0,
+    seed: Annotated[int, typer.Option(help="Draw the cases with this random seed.")] = 0,
+    engine: Annotated[
+        bool, typer.Option("--engine", help="Fill with the real model, not with a simulated one.")
+    ] = False,
+    threads: ThreadsOption = 0,
+    by_language: Annotated[bool, typer.Option("--by-language", help="Print one row per language.")] = False,
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Fill gaps with a model that knows little, with and without the constraint: validity, cost and oracles."""
+    """Fill gaps with a simulated model, with and without the constraint: validity, cost and compiler checks."""
     import gc
 
     from lacuna_model.backends.readers import load_tokenizer
@@ -146,13 +158,13 @@ def bench_syntax(
 @bench_app.command("typed")
 def bench_typed(
     corpus: CorpusOption = CORPUS,
-    cases: Annotated[int, typer.Option(min=1, help="Cursors in lines of held-out files.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="Which cursors are drawn.")] = 0,
-    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
+    cases: Annotated[int, typer.Option(min=1, help="Use this many cursors in lines of held-out files.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Draw the cursors with this random seed.")] = 0,
+    threads: ThreadsOption = 0,
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Suggest the rest of a line at cursors in held-out files: how many are exact or refused, and how long it takes."""
+    """Suggest the rest of a line at cursors in held-out files: number of exact and refused suggestions, and latency."""
     from lacuna_model.backends.readers import load
     from lacuna_model.evaluate.bench import typed
     from lacuna_model.evaluate.fitting.confidence import held_out_documents
@@ -174,12 +186,12 @@ def bench_typed(
 @bench_app.command("suffix")
 def bench_suffix(
     corpus: CorpusOption = CORPUS,
-    cases: Annotated[int, typer.Option(min=1, help="Gaps in held-out files of each language.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Which gaps are drawn.")] = 0,
+    cases: Annotated[int, typer.Option(min=1, help="Use this many gaps in the held-out files of each language.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Draw the gaps with this random seed.")] = 0,
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Fill after typing with few and with all tokens of the suffix read again: how many fills differ."""
+    """Encode few or all tokens of the suffix again after typing, and count the fills that differ."""
     from lacuna_model.backends.readers import load
     from lacuna_model.evaluate.bench import suffix
     from lacuna_model.evaluate.held_out.texts import HeldOut, find_held_out
@@ -187,7 +199,9 @@ def bench_suffix(
 
     loaded = load(model)
     if not isinstance(loaded, LoadedFim):
-        raise RequestError("an open checkpoint reads all of the text in every pass")
+        raise RequestError(
+            "this benchmark does not apply to an open checkpoint, which reads the whole text in every pass"
+        )
     files = [HeldOut(path, language) for language, path in find_held_out(corpus).items()]
     drawn = [case for file in files for case in file.cases(cases, seed)]
     bench = suffix.SuffixBench(loaded)
@@ -206,16 +220,24 @@ def bench_suffix(
 
 @bench_app.command("refactor")
 def bench_refactor(
-    package: Annotated[str, typer.Option("--package", help="A package of PyPI, as pip would have it.")],
-    recipe: Annotated[str, typer.Option("--recipe", help="One of `lacuna refactor --list-recipes`.")] = "annotations",
-    pattern: Annotated[str, typer.Option("--pattern", help="A pattern of Python instead of a recipe.")] = "",
-    template: Annotated[str, typer.Option("--template", help="What the pattern becomes.")] = "",
-    alone: Annotated[int, typer.Option(min=0, help="Places to fill one by one for comparison; 0: all.")] = 0,
-    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
+    package: Annotated[
+        str, typer.Option("--package", help="Refactor this PyPI package, a requirement as pip takes it.")
+    ],
+    recipe: Annotated[
+        str, typer.Option("--recipe", help="Run this recipe; see `lacuna refactor --list-recipes`.")
+    ] = "annotations",
+    pattern: Annotated[
+        str, typer.Option("--pattern", help="Rewrite this Python pattern instead of running a recipe.")
+    ] = "",
+    template: Annotated[str, typer.Option("--template", help="Replace the pattern with this template.")] = "",
+    alone: Annotated[
+        int, typer.Option(min=0, help="Fill this many places also one by one, for comparison; 0: all.")
+    ] = 0,
+    threads: ThreadsOption = 0,
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Refactor a whole package in a scratch folder, in batches and place by place, and check every file."""
+    """Refactor a whole package in a temporary folder, in batches and place by place, and check every file."""
     import tempfile
 
     from lacuna_model.engine import Engine

@@ -11,11 +11,14 @@ FAILED = 1
 
 
 def bench_kernels(
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:1; by default a GPU where there is one.")] = "",
-    runs: Annotated[int, typer.Option(min=1, help="Runs of each, of 20 calls.")] = 50,
+    device: Annotated[str, typer.Option(help="Use cpu, cuda or cuda:N; by default a GPU if there is one.")] = "",
+    runs: Annotated[int, typer.Option(min=1, help="Time each kernel in this many runs of 20 calls.")] = 50,
     json_output: JsonOption = False,
 ) -> None:
-    """See that every kernel is right, and on a GPU how fast beside plain torch; exits with 1 where one is not right."""
+    """Check that every kernel computes the right result, and on a GPU compare its time with torch's.
+
+    Exit with 1 if a result is wrong.
+    """
     from lacuna_kernels import gpu
     from lacuna_model.evaluate.bench import kernels as benchmark
     from lacuna_model.network.devices import choose_device

@@ -9,7 +9,7 @@ import typer
 
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands.options import JsonOption, ModelOption
+from lacuna_server.cli.commands.options import JsonOption, ModelOption, ThreadsOption
 from lacuna_server.console import output
 
 if TYPE_CHECKING:
@@ -19,17 +19,23 @@ FAILED = 1
 
 
 def bench_serve(
-    sessions: Annotated[int, typer.Option(min=1, help="Sessions that type at once.")] = 50,
-    keys_per_s: Annotated[float, typer.Option(min=0.1, help="Keys a second of each session, on average.")] = 5.0,
-    seconds: Annotated[float, typer.Option(min=1.0, help="How long they type.")] = 60.0,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Longest completion.")] = 16,
-    functions: Annotated[int, typer.Option(min=2, help="Functions in a document, of about 70 tokens each.")] = 14,
-    deadline_ms: Annotated[int, typer.Option(min=0, help="How long a completion is of use; 0: for ever.")] = 5000,
-    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
+    sessions: Annotated[int, typer.Option(min=1, help="Run this many sessions at the same time.")] = 50,
+    keys_per_s: Annotated[
+        float, typer.Option(min=0.1, help="Type this many keys per second in each session, on average.")
+    ] = 5.0,
+    seconds: Annotated[float, typer.Option(min=1.0, help="Type for this many seconds.")] = 60.0,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Limit each fill to this many tokens.")] = 16,
+    functions: Annotated[
+        int, typer.Option(min=2, help="Put this many functions into a document, of about 70 tokens each.")
+    ] = 14,
+    deadline_ms: Annotated[
+        int, typer.Option(min=0, help="Give each request this deadline in milliseconds; 0: none.")
+    ] = 5000,
+    threads: ThreadsOption = 0,
     json_output: JsonOption = False,
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Let sessions type into one service; every request has to be answered or refused, each with its own answer."""
+    """Load a new service with many typing sessions, and check that every request gets its own answer or a refusal."""
     import asyncio  # imported here, so that other commands start faster
 
     from lacuna_server.cli.load import Load
@@ -78,7 +84,8 @@ def print_report(report: "Report") -> None:
     """Prints the report in a few lines for people."""
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in report.outcomes.items())
     output.print_exact(
-        f"{report.asked} requests: {outcomes}; {report.lost} lost, {report.crossed} crossed\n"
+        f"{report.asked} requests: {outcomes}\n"
+        f"{report.lost} without an answer, {report.crossed} with the answer of another request\n"
         f"results after p50 {report.p50_ms:.0f} ms, p95 {report.p95_ms:.0f} ms, p99 {report.p99_ms:.0f} ms\n"
         f"memory at most {max(report.memory_bytes) / 1e6:.0f} MB, {report.growth:+.1%} after the warm-up\n"
     )

@@ -6,22 +6,26 @@ from typing import Annotated
 import typer
 
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands.options import JsonOption, ListedModelOption
+from lacuna_server.cli.commands.options import JsonOption, ListedModelOption, NoiseOption
 from lacuna_server.console import output
 
 
 def bench_unclean(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", exists=True, help="Source files, and folders.")],
-    cases: Annotated[int, typer.Option(min=1, help="Cursors in each language.")] = 100,
-    files: Annotated[int, typer.Option(min=1, help="The most files of a language.")] = 30,
-    languages: Annotated[str, typer.Option(help="Some of them, as in go,rust.")] = "",
-    noise: Annotated[float, typer.Option(min=0.0, max=1.0, help="Slots with a wrong best token; 1: all.")] = 0.15,
-    seed: Annotated[int, typer.Option(help="Other files, cursors and breaks for another number.")] = 0,
-    details: Annotated[bool, typer.Option("--details", help="Also the fill at every cursor, as JSON.")] = False,
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", exists=True, help="Source files, or folders of them.")
+    ],
+    cases: Annotated[int, typer.Option(min=1, help="Use this many cursors per language.")] = 100,
+    files: Annotated[int, typer.Option(min=1, help="Use at most this many files per language.")] = 30,
+    languages: Annotated[str, typer.Option(help="Use only these languages, such as go,rust.")] = "",
+    noise: NoiseOption = 0.15,
+    seed: Annotated[int, typer.Option(help="Draw the files, cursors and errors with this random seed.")] = 0,
+    details: Annotated[
+        bool, typer.Option("--details", help="Print JSON that includes the fill at every cursor.")
+    ] = False,
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Ask for the rest of a line in files that are not clean, of a model that knows it: how often it is refused."""
+    """Complete lines in files that are cut off, broken or in newer syntax, and count the fills that are refused."""
     from lacuna_model.backends.readers import load_tokenizer
     from lacuna_model.evaluate.bench import unclean
     from lacuna_model.syntax import language_for

@@ -26,19 +26,26 @@ MAX_BUDGET = 4096
 
 def context(
     file: FileArgument,
-    at: Annotated[str, typer.Option("--at", metavar="LINE:COL", help="1-based line, 0-based character column.")],
+    at: Annotated[
+        str, typer.Option("--at", metavar="LINE:COL", help="Fill here: line from 1, character column from 0.")
+    ],
     workspace: Annotated[
-        Path | None, typer.Option("--workspace", help="The project's folder; by default that with .git above FILE.")
+        Path | None,
+        typer.Option(
+            "--workspace", help="Read the files of this project folder; by default, the project that contains FILE."
+        ),
     ] = None,
     budget: Annotated[
-        int, typer.Option("--budget", min=1, max=MAX_BUDGET, help="Most tokens to read.")
+        int, typer.Option("--budget", min=1, max=MAX_BUDGET, help="Limit the snippets to this many tokens in total.")
     ] = DEFAULT_BUDGET,
-    stdin: Annotated[bool, typer.Option("--stdin", help="FILE's text comes on stdin, as an editor has it.")] = False,
+    stdin: Annotated[
+        bool, typer.Option("--stdin", help="Read the text of FILE from stdin, such as an editor's unsaved text.")
+    ] = False,
     json_output: JsonOption = False,
     model: ModelOption = DEFAULT_MODEL,
     language: LanguageOption = "",
 ) -> None:
-    """Show what would be read of other files for a fill at LINE:COL of FILE, and why, with scores and token counts."""
+    """Show the snippets of other files that the model would read for a fill at LINE:COL of FILE, and why."""
     document = files.read(file) if not stdin else _unsaved(file)
     offset = files.offset_at(document, at)
     path = file.resolve()

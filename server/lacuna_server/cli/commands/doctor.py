@@ -10,7 +10,7 @@ STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
 def doctor(json_output: JsonOption = False) -> None:
-    """Check this installation, line by line; exits with 1 where something fails."""
+    """Check the installation, and print one line per check; exit with 1 if a check fails."""
     from rich.console import Console
     from rich.text import Text
 

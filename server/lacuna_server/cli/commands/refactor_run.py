@@ -36,14 +36,14 @@ def chosen(
     """
     given = [name for name, value in (("--query", query), ("--range", ranges), ("--recipe", recipe)) if value]
     if len(given) > 1:
-        raise RequestError(f"{' and '.join(given)} exclude each other")
+        raise RequestError(f"{' and '.join(given)} cannot be combined")
     if settings and not recipe:
-        raise RequestError("--set goes with --recipe")
+        raise RequestError("--set needs --recipe")
     if recipe:
         return by_recipe(recipe, dict(map(setting, settings))), words or ["."]
     if ranges:
         if len(words) > 1:
-            raise RequestError("--range names its file; only a template may follow")
+            raise RequestError("--range names the file itself; give at most one argument, the template")
         return ranged(ranges, words[0] if words else WHOLE_FILL)
     if len(words) < (needed := 1 if query else 2):
         raise RequestError(
@@ -53,7 +53,7 @@ def chosen(
         refactoring = by_structure(words[0], words[1])
         return refactoring if not lang else restricted(refactoring, lang), words[needed:] or ["."]
     if not lang:
-        raise RequestError("--query needs --lang, the language of its grammar")
+        raise RequestError("--query needs --lang, because a query is written for the grammar of one language")
     return by_syntax(query, words[0], known_language(lang).name), words[needed:] or ["."]
 
 
@@ -66,7 +66,7 @@ def setting(text: str) -> tuple[str, str]:
     """Splits ``NAME=VALUE``. Raises RequestError for another form."""
     name, equals, value = text.partition("=")
     if not equals:
-        raise RequestError(f"a setting is NAME=VALUE, not {text!r}")
+        raise RequestError(f"--set expects NAME=VALUE, not {text!r}")
     return name, value
 
 
@@ -76,11 +76,11 @@ def ranged(ranges: Sequence[str], template: str) -> tuple[Refactoring, Sequence[
     for text in ranges:
         match = RANGE.fullmatch(text)
         if match is None:
-            raise RequestError(f"a range is FILE:LINE:COL-LINE:COL, not {text!r}")
+            raise RequestError(f"--range expects FILE:LINE:COL-LINE:COL, not {text!r}")
         document = files.read(Path(match["file"]))
         start, end = (files.offset_at(document, match[side]) for side in ("start", "end"))
         if end < start:
-            raise RequestError(f"{text} ends before it begins")
+            raise RequestError(f"--range {text} ends before it starts")
         spans.setdefault(str(document.path), []).append((start, end))
     return by_place(spans, template), list(spans)
 
@@ -107,7 +107,7 @@ def conclude(plan: Plan, *, interactive: bool, apply: bool, json_output: bool) -
         output.print_json({"plan": plan, "applied": apply})
     elif (confirmed := confirm(plan, interactive=interactive, apply=apply)) is not None:
         write(confirmed)
-        output.say(f"wrote {extent(confirmed)}")
+        output.say(f"changed {extent(confirmed)}")
     if plan.num_failed:
         raise typer.Exit(FAILED)
 
@@ -120,8 +120,8 @@ def confirm(plan: Plan, *, interactive: bool, apply: bool) -> Plan | None:
     if apply:
         return plan.ready
     if plan.num_ready and sys.stdin.isatty() and sys.stdout.isatty():
-        return plan.ready if typer.confirm(f"Write {extent(plan)}?") else None
-    output.say(f"{extent(plan)}; nothing is written without --apply or --interactive")
+        return plan.ready if typer.confirm(f"Change {extent(plan)}?") else None
+    output.say(f"{extent(plan)} can be changed; --apply or --interactive writes the changes")
     return None
 
 

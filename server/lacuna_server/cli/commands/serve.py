@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.cli.commands.options import MODEL_HELP, JsonOption
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import LifecycleError, Running
@@ -23,26 +24,42 @@ NOT_RUNNING = 1
 
 
 def serve(
-    host: Annotated[str | None, typer.Option(help="Address; any that others can reach needs a token.")] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(help="Listen on this address; by default 127.0.0.1. An address beyond loopback needs a token."),
+    ] = None,
     port: Annotated[
-        int | None, typer.Option(help=f"Port; by default {DEFAULT_PORT}, or a free one where that is taken.")
+        int | None,
+        typer.Option(
+            help=f"Listen on this port; 0: any free port; by default {DEFAULT_PORT}, or a free port if that is taken."
+        ),
     ] = None,
-    token_file: Annotated[Path | None, typer.Option(help="File with the token that clients have to send.")] = None,
-    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
-    threads: Annotated[int | None, typer.Option(help="CPU threads of the model; 0: as many as it takes.")] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="Refuse clients that do not send the token in this file.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help=f"{MODEL_HELP[:-1]}; by default {DEFAULT_MODEL}.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Use this many CPU threads; 0: one per core, at most 8; by default 0.")
+    ] = None,
     device: Annotated[
-        str | None, typer.Option(help="Where the model runs: cpu, cuda or cuda:1; by default a GPU where there is one.")
+        str | None, typer.Option(help="Run the model on cpu, cuda or cuda:N; by default on a GPU if there is one.")
     ] = None,
-    idle_exit: Annotated[float | None, typer.Option(help="End after so many seconds without use; 0: never.")] = None,
-    cert: Annotated[str | None, typer.Option(help="TLS certificate, PEM.")] = None,
-    key: Annotated[str | None, typer.Option(help="TLS key, PEM.")] = None,
-    log_code: Annotated[bool | None, typer.Option("--log-code", help="Allow code in the log.")] = None,
+    idle_exit: Annotated[
+        float | None, typer.Option(help="Exit after this many seconds without use; 0: never; by default 0.")
+    ] = None,
+    cert: Annotated[str | None, typer.Option(help="Use this TLS certificate, a PEM file.")] = None,
+    key: Annotated[str | None, typer.Option(help="Use this TLS key, a PEM file.")] = None,
+    log_code: Annotated[
+        bool | None, typer.Option("--log-code", help="Allow code from documents in the log's tracebacks.")
+    ] = None,
     log_file: Annotated[
-        str | None, typer.Option(help="File for the log, which is turned over where it is long; by default stderr.")
+        str | None, typer.Option(help="Write the log to this file, rotated at 1 MB; by default to stderr.")
     ] = None,
-    file: Annotated[Path | None, typer.Option("--config", help="TOML file with any of the service's keys.")] = None,
+    file: Annotated[
+        Path | None, typer.Option("--config", help="Read settings from this TOML file; options override them.")
+    ] = None,
 ) -> None:
-    """Load a model once and serve every editor and tool on this machine."""
+    """Load a model once, and serve all editors and tools on this machine."""
     flags: dict[str, Any] = {
         "host": host,
         "port": port,
@@ -66,12 +83,12 @@ def read_token(file: Path) -> str:
     """Return the token in a file, without the spaces around it. Raises ConfigError where it is not printable ASCII."""
     token = file.read_text("utf-8").strip()
     if not token or not token.isascii() or not token.isprintable():
-        raise ConfigError(f"{file}: a token is one line of printable ASCII")
+        raise ConfigError(f"{file}: the token must be one line of printable ASCII")
     return token
 
 
 def status(json_output: JsonOption = False) -> None:
-    """Say whether a service of this user runs, where, and how it is."""
+    """Show whether a service of this user is running, its address and its state."""
     running = lifecycle.find()
     if running is None:
         if json_output:
@@ -101,7 +118,7 @@ async def _ask(running: Running) -> "Status":
 
 
 def stop() -> None:
-    """End this user's service; running requests finish first."""
+    """Stop this user's service; running requests finish first."""
     running = lifecycle.find()
     if running is None:
         output.say("no service of this user is running")

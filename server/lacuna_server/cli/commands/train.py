@@ -7,25 +7,35 @@ from typing import Annotated
 import typer
 
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands.options import CORPUS, CorpusOption, ModelOption
+from lacuna_server.cli.commands.options import CORPUS, CorpusOption, ModelOption, ThreadsOption
 from lacuna_server.console import output
 
-app = typer.Typer(name="train", help="Build the corpus, and fit what is learnt from it.", no_args_is_help=True)
+app = typer.Typer(
+    name="train", help="Build the training corpus, and fit the confidence of suggestions on it.", no_args_is_help=True
+)
 CORES = os.cpu_count() or 1
 
 
 @app.command("corpus")
 def corpus_command(
-    out: Annotated[Path, typer.Option("--out", help="The folder to build in.")] = CORPUS,
+    out: Annotated[Path, typer.Option("--out", help="Build the corpus in this folder.")] = CORPUS,
     packages: Annotated[
-        Path | None, typer.Option("--packages", help="A package list; by default the one that ships.")
+        Path | None,
+        typer.Option("--packages", help="Read the packages from this list; by default, from the one that ships."),
     ] = None,
     benchmark: Annotated[
-        list[Path] | None, typer.Option("--exclude", help="Problems (.jsonl.gz) whose text must not be in it.")
+        list[Path] | None,
+        typer.Option(
+            "--exclude",
+            metavar="FILE",
+            help="Leave out files with text of these problems (.jsonl.gz). May be repeated.",
+        ),
     ] = None,
-    workers: Annotated[int, typer.Option(min=0, help="Processes that filter; 0: none beside this one.")] = CORES,
+    workers: Annotated[
+        int, typer.Option(min=0, help="Filter with this many processes; 0: filter in this process.")
+    ] = CORES,
 ) -> None:
-    """Build the training corpus again from its list of packages."""
+    """Build the training corpus from its list of packages."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -49,13 +59,13 @@ def corpus_command(
 @app.command()
 def confidence(
     corpus: CorpusOption = CORPUS,
-    out: Annotated[Path, typer.Option("--out", help="Where the numbers go.")] = Path("confidence.json"),
-    cases: Annotated[int, typer.Option(min=1, help="Cursors in lines of held-out files.")] = 800,
-    seed: Annotated[int, typer.Option(min=0, help="Which cursors are drawn.")] = 0,
-    threads: Annotated[int, typer.Option(min=0, help="CPU threads; 0: as many as the engine takes.")] = 0,
+    out: Annotated[Path, typer.Option("--out", help="Write the numbers to this file.")] = Path("confidence.json"),
+    cases: Annotated[int, typer.Option(min=1, help="Use this many cursors in lines of held-out files.")] = 800,
+    seed: Annotated[int, typer.Option(min=0, help="Draw the cursors with this random seed.")] = 0,
+    threads: ThreadsOption = 0,
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Fit how likely suggestions are on half of the held-out packages, and tell what that comes to on the others."""
+    """Fit the confidence of suggestions on half of the held-out packages, and show its effect on the other half."""
     from lacuna_model.backends.readers import load
     from lacuna_model.evaluate.bench.typed import table
     from lacuna_model.evaluate.fitting.confidence import fit_main, held_out_documents
@@ -66,7 +76,7 @@ def confidence(
     with output.counting("suggestions", cases) as advance:
         found = fit_main(filler, documents, out, num_cases=cases, seed=seed, advance=advance)
     output.print_table(table(found))
-    output.say(f"the numbers are in {out}; what ships is model/lacuna_model/confidence.json")
+    output.say(f"wrote {out}; the engine reads model/lacuna_model/decode/confidence.json")
 
 
 def add_to(app_above: typer.Typer) -> None:

@@ -30,9 +30,9 @@ class Recipe:
 def recipes() -> dict[str, Recipe]:
     """Returns all recipes by name."""
     known = {
-        "annotations": Recipe("annotate parameters and return values that have no type", PYTHON, annotations.find),
-        "arms": Recipe("add the arms that a match or switch over an enum lacks", frozenset(arms.syntaxes()), arms.find),
-        "logging": Recipe("replace print by logging", PYTHON, logging_calls.find),
+        "annotations": Recipe("add types to parameters and return values that have none", PYTHON, annotations.find),
+        "arms": Recipe("add the missing arms to a match or switch over an enum", frozenset(arms.syntaxes()), arms.find),
+        "logging": Recipe("replace print calls by logging calls", PYTHON, logging_calls.find),
         "parameter": Recipe(
             "add a parameter to a function and pass it from its callers", PYTHON, parameter.find, parameter.SETTINGS
         ),

@@ -59,7 +59,7 @@ def _signature(function: Node, hole: Region) -> Iterator[Rewrite]:
         returns = _returns(function, hole)
         if returns:
             at = parameters.end_byte
-            yield Rewrite(at, at, (" -> ", *returns), f"what {name(function)} returns")
+            yield Rewrite(at, at, (" -> ", *returns), f"return type of {name(function)}")
 
 
 def _parameter(parameter: Node, function: str, hole: Region) -> Iterator[Rewrite]:

@@ -50,11 +50,11 @@ def _rewrite(call: Node, logger: str) -> Rewrite | LeftOut:
     levels = EXCEPT_LEVELS if any(node.type == "except_clause" for node in ancestors(call)) else LEVELS
     if "file" in options:
         if text(options.pop("file").child_by_field_name("value")) != "sys.stderr":
-            return LeftOut(call.start_byte, "prints to a file of its own")
+            return LeftOut(call.start_byte, "prints to a file other than stdout and stderr")
         levels = EXCEPT_LEVELS if levels == EXCEPT_LEVELS else STDERR_LEVELS
     options.pop("flush", None)
     if options or not values or any("splat" in value.type for value in values):
-        return LeftOut(call.start_byte, "prints what a log record cannot show as it is")
+        return LeftOut(call.start_byte, "prints with options or arguments that a logging call does not have")
     if len(list(nodes(arguments, "comment"))) != sum(len(list(nodes(value, "comment"))) for value in values):
         return LeftOut(call.start_byte, "has a comment among its arguments")
     level = Region(0, 0, max_tokens=8, single_line=True, regex=levels)

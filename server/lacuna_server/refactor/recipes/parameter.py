@@ -21,9 +21,9 @@ EXPRESSION = (
     r"""[\w.]+(\([^()\n]*\))?|"[^"\\\n]*"|'[^'\\\n]*'|-?[0-9]+(\.[0-9]+)?|\[[^\[\]\n]*\]|\([^()\n]*\)|\{[^{}\n]*\}"""
 )
 SETTINGS = {
-    "function": "the function's name, or Class.name",
+    "function": "the name of the function, or Class.name",
     "parameter": "as in the definition: 'timeout: float' or 'timeout: float = 10'",
-    "value": "what callers pass; by default decided place by place",
+    "value": "what callers pass; by default, the model chooses",
 }
 
 
@@ -40,7 +40,7 @@ def find(sources: Sequence[Source], settings: Mapping[str, str]) -> Iterator[Fou
     yield source, _widened(source, function, declared, parameter, has_default)
     value = settings.get("value", "")
     if value and not _is_expression(value):
-        raise RequestError(f"value={value} is no Python expression")
+        raise RequestError(f"value={value} is not a Python expression")
     if has_default and not value:
         return
     for caller in sources:
@@ -55,9 +55,9 @@ def _declared(declared: str) -> tuple[str, bool]:
     try:
         arguments = ast.parse(f"def _(*, {declared}): pass").body[0].args  # type: ignore[attr-defined]  # a def has them
     except SyntaxError as error:
-        raise RequestError(f"parameter={declared} is no Python parameter") from error
+        raise RequestError(f"parameter={declared} is not a Python parameter") from error
     if len(arguments.kwonlyargs) != 1 or arguments.kwarg:
-        raise RequestError(f"parameter={declared} is no single Python parameter")
+        raise RequestError(f"parameter={declared} is not a single Python parameter")
     return arguments.kwonlyargs[0].arg, arguments.kw_defaults[0] is not None
 
 
@@ -80,9 +80,9 @@ def _definition(sources: Sequence[Source], wanted: str) -> tuple[Source, Node]:
     if len(found) != 1:
         where = ", ".join(f"{source.path}:{node.start_point.row + 1}" for source, node in found[:5])
         raise RequestError(
-            f"several functions are called {wanted}: {where}; say Class.name"
+            f"several functions are called {wanted}: {where}; use Class.name"
             if found
-            else f"no function {wanted} found"
+            else f"no function is called {wanted}"
         )
     return found[0]
 
@@ -97,7 +97,7 @@ def _widened(source: Source, function: Node, declared: str, parameter: str, has_
     assert parameters is not None
     own = [child for child in parameters.named_children if child.type != "comment"]
     if any(_parameter_name(child) == parameter for child in own):
-        raise RequestError(f"{name(function)} has a parameter {parameter} already")
+        raise RequestError(f"{name(function)} already has a parameter {parameter}")
     label = f"{parameter} of {name(function)}"
     named = [child for child in own if child.type != "dictionary_splat_pattern" and not text(child).startswith("**")]
     starred = any(text(child).startswith("*") for child in named)
@@ -123,12 +123,12 @@ def _passed(call: Node, function: str, parameter: str, value: str, definition: N
     if called.rpartition(".")[2].strip() != function or arguments is None:
         return None
     if arguments.type != "argument_list":
-        return LeftOut(call.start_byte, "is called with a generator; put it in parentheses first")
+        return LeftOut(call.start_byte, "the argument is a generator without parentheses; add them first")
     own = [child for child in arguments.named_children if child.type != "comment"]
     if any(name(child) == parameter for child in own if child.type == "keyword_argument"):
         return None
     if any(child.type == "dictionary_splat" for child in own):
-        return LeftOut(call.start_byte, f"may pass {parameter} in ** already")
+        return LeftOut(call.start_byte, f"the call may already pass {parameter} in **")
     at = own[-1].end_byte if own else arguments.start_byte + 1
     argument: Part = value or (parameter if _in_scope(call, parameter, definition) else "") or _hole()
     return Rewrite(at, at, (", " if own else "", f"{parameter}=", argument), first_line(text(call)))

@@ -85,13 +85,13 @@ def test_callers_that_cannot_be_updated_are_named(bench: Bench) -> None:
     ("settings", "message"),
     [
         ({}, "needs the settings function=NAME"),
-        (add("1x"), "parameter=1x is no Python parameter"),
-        (add("a, b"), "is no single Python parameter"),
-        (add("x, **k"), "is no single Python parameter"),
-        (add(value="("), r"value=\( is no Python expression"),
-        (add(function="g"), "no function g found"),
-        (add(function="h"), r"several functions are called h: code.py:2, code.py:3; say Class.name"),
-        (add("a"), "f has a parameter a already"),
+        (add("1x"), "parameter=1x is not a Python parameter"),
+        (add("a, b"), "is not a single Python parameter"),
+        (add("x, **k"), "is not a single Python parameter"),
+        (add(value="("), r"value=\( is not a Python expression"),
+        (add(function="g"), "no function is called g"),
+        (add(function="h"), r"several functions are called h: code.py:2, code.py:3; use Class.name"),
+        (add("a"), "f already has a parameter a"),
     ],
 )
 def test_bad_settings_are_one_line(bench: Bench, settings: dict[str, str], message: str) -> None:
