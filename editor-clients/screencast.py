@@ -92,7 +92,7 @@ class Recording:
 
     @asynccontextmanager
     async def scene(self, page: Page) -> AsyncIterator[None]:
-        """Records a page from here on; the last picture stays for a while."""
+        """Records a page while this context is open. The last picture is shown for a while longer."""
         frames: list[Frame] = []
         self._scenes.append(frames)
         session = await page.context.new_cdp_session(page)
@@ -144,7 +144,7 @@ def captioned(frame: Frame) -> Image.Image:
 
 
 async def suggested(code: VSCode, recording: Recording) -> None:
-    """Scene: typing, and suggestions of several lines."""
+    """Scene: the user types and gets suggestions of several lines."""
     await code.open("extremes.py", EXTREMES)
     recording.caption = "Suggestions appear while you type"
     async with recording.scene(code.page):

@@ -8,35 +8,35 @@ import pytest
 import torch
 from hypothesis import settings
 
-# The default of all tests and of the programs that they start, on machines of every size.
+# All tests, and the programs that they start, use this model on every machine.
 os.environ["LACUNA_MODEL"] = "qwen2.5-coder-0.5b"
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.hub import models
 
-# Without a GPU Triton's kernels are interpreted; it looks at this when it is first imported.
+# Without a GPU, Triton interprets its kernels. It reads this variable when it is first imported.
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
 
-# No test asserts a time, on a machine that may be busy with anything.
+# Hypothesis sets no deadline for an example, because the machine may be busy.
 settings.register_profile("lacuna", deadline=None)
 settings.load_profile("lacuna")
 
 
 @pytest.fixture(scope="session")
 def coder_path() -> Path:
-    """The weights of the default model. `make test` fetches them; without them tests are skipped, but never in CI."""
+    """The default model's weights, from `make test`. Without them, tests fail in CI and are skipped elsewhere."""
     try:
         return models.path(models.find(models.DEFAULT_MODEL))
     except LacunaError as error:
         if os.environ.get("CI"):
-            pytest.fail(f"CI has to have the model: {error}")
+            pytest.fail(f"CI needs the model: {error}")
         pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")
 def full_disk() -> Callable[[], AbstractContextManager[None]]:
-    """Within it this process can write next to nothing to any file."""
+    """A context manager in which this process can write only ten bytes to a file."""
 
     @contextmanager
     def limited() -> Iterator[None]:

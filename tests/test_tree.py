@@ -1,4 +1,4 @@
-"""What holds for the whole tree, whatever the language of a file."""
+"""Checks of all tracked files, in any language."""
 
 import json
 import re
@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-# Where pip, npm, apt, cargo and the hub's client fetch from is theirs to know. Spelled so that this file names none.
+# Only the configuration of pip, npm, apt, cargo and the hub's client names a registry. The names are split here, so
+# that this file contains none.
 REGISTRIES = (
     "py" + "pi.org", "pythonhosted" + ".org", "npm" + "js.org", "npm" + "js.com", "yarn" + "pkg.com",
     "deb.debian" + ".org", "crates" + ".io", "hugging" + "face.co", "proxy.golang" + ".org", "ruby" + "gems.org",
@@ -18,7 +19,7 @@ REGISTRIES = (
 def tracked() -> list[Path]:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
     if listed.returncode:
-        pytest.skip("this is no clone")
+        pytest.skip("this folder is not a git clone")
     return [path for name in listed.stdout.decode().split("\0")[:-1] if (path := ROOT / name).is_file()]
 
 
@@ -27,7 +28,7 @@ def test_no_file_holds_the_address_of_a_package_registry() -> None:
     assert [(path, host) for path, data in files for host in REGISTRIES if host.encode() in data] == []
 
 
-def test_lock_files_say_what_is_fetched_but_not_from_where() -> None:
+def test_lock_files_contain_no_download_addresses() -> None:
     locks = [path for path in tracked() if path.name == "package-lock.json"]
     assert locks
     for path in locks:
@@ -41,7 +42,7 @@ def documents() -> list[Path]:
 
 
 @pytest.mark.parametrize("page", documents(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+def test_links_of_a_page_have_targets(page: Path) -> None:
     for target in re.findall(r"\]\((?!\w+:)([^)\s]+)\)", page.read_text("utf-8")):
         path, _, anchor = target.partition("#")
         file = (page.parent / path).resolve() if path else page
@@ -56,7 +57,7 @@ def _anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def test_files_that_the_architecture_names_are_there() -> None:
+def test_files_that_the_architecture_names_exist() -> None:
     page = (ROOT / "model" / "README.md").read_text("utf-8")
     named = re.findall(r"`([\w./-]+(?:\.(?:py|scm|toml)|/))`", page)
     paths = [f"/{path.relative_to(ROOT)}" for path in tracked()]

@@ -3,7 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Every fill of these gaps may be empty, so that a valid one always exists.
+# The code is valid with empty gaps, so that a valid fill always exists.
 BEFORE = "\ufeff# e\u0301 👩‍👩‍👧\r\nnames = ["
 BETWEEN = "]\r\n\r\n\r\ndef total(values):\r\n\treturn sum("
 AFTER = ")  # ä\u2028 end"
@@ -14,7 +14,7 @@ def lacuna(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
-def test_fill_leaves_every_byte_outside_the_gaps(tmp_path: Path) -> None:
+def test_fill_keeps_every_byte_outside_the_gaps(tmp_path: Path) -> None:
     file = tmp_path / "code.py"
     file.write_bytes(f"{BEFORE}<<fill>>{BETWEEN}<<fill>>{AFTER}".encode())
     file.chmod(0o640)

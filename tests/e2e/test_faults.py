@@ -1,4 +1,4 @@
-"""The fault matrix of server/README.md: what goes wrong with a service, and what its clients see."""
+"""The fault table of server/README.md: faults of a service, and their effect on clients."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ NUM_SESSIONS = 25
 
 
 class Faulty:
-    """A service whose log goes where the test says."""
+    """Starts a service and sends its log to a file or pipe of the test."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder
@@ -65,7 +65,7 @@ async def session(address: Address, uri: str) -> None:
 
 
 async def all_are_served(process: "subprocess.Popen[bytes]", address: Address) -> None:
-    """Many sessions, a worker that is killed between, many more, and a proper end."""
+    """Run many sessions, kill the worker, run many more sessions, and stop the service properly."""
     await asyncio.gather(*(session(address, f"a{number}") for number in range(NUM_SESSIONS)))
     (worker,) = workers(process)
     os.kill(worker, signal.SIGKILL)
@@ -76,19 +76,19 @@ async def all_are_served(process: "subprocess.Popen[bytes]", address: Address) -
 
 
 async def state(client: Client, wanted: str, *, detail: str = "") -> Status:
-    """The service's status, as soon as it is the wanted one."""
+    """Wait until the service has the wanted state, and return its status."""
     async with asyncio.timeout(TIMEOUT_S):
         while (status := await client.status()).state != wanted or detail not in status.detail:
             await asyncio.sleep(0.02)
     return status
 
 
-async def test_a_full_log(faulty: Faulty) -> None:
+async def test_a_full_log_does_not_affect_clients(faulty: Faulty) -> None:
     with open("/dev/full", "wb") as full:
         await all_are_served(*faulty.serve(log=full))
 
 
-async def test_a_log_that_nobody_reads(faulty: Faulty) -> None:
+async def test_a_log_that_nobody_reads_does_not_affect_clients(faulty: Faulty) -> None:
     reading, writing = os.pipe()
     try:
         process, address = faulty.serve(log=writing)
@@ -109,15 +109,15 @@ def _fill(pipe: int) -> None:
         os.write(pipe, bytes(4096))
 
 
-async def test_a_full_disk(faulty: Faulty) -> None:
-    """No file of the service or of its worker can grow any more."""
+async def test_a_full_disk_does_not_affect_clients(faulty: Faulty) -> None:
+    """The service and its worker cannot extend any file."""
     with (faulty.folder / "log").open("ab") as log:
         process, address = faulty.serve(log=log)
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, 0))
     await all_are_served(process, address)
 
 
-async def test_a_dead_worker(faulty: Faulty) -> None:
+async def test_a_dead_worker_fails_only_its_running_request(faulty: Faulty) -> None:
     process, address = faulty.serve()
     async with await Client.connect(address) as client:
         for uri in "ab":
@@ -132,7 +132,7 @@ async def test_a_dead_worker(faulty: Faulty) -> None:
         await fill(client, "b")
 
 
-async def test_a_worker_that_dies_as_soon_as_it_is_ready(faulty: Faulty) -> None:
+async def test_a_worker_that_dies_when_it_is_ready_is_restarted(faulty: Faulty) -> None:
     _, address = faulty.serve("load_and_die")
     async with await Client.connect(address) as client:
         status = await state(client, "restarting", detail="times in a row, and is started again in")
@@ -144,13 +144,13 @@ async def test_a_worker_that_dies_as_soon_as_it_is_ready(faulty: Faulty) -> None
         assert caught.value.code in ("loading", "worker_crashed")
 
 
-async def test_a_hung_load(faulty: Faulty) -> None:
+async def test_a_hung_load_is_tried_again_before_it_fails(faulty: Faulty) -> None:
     process, address = faulty.serve("load_hanging", load_timeout_s=1.5)
     async with await Client.connect(address) as client:
         await client.open("a", "text", 1)
         waiting = asyncio.create_task(fill(client, "a"))
         await state(client, "restarting", detail="said nothing for 1.5 s while it loaded the model")
-        assert not waiting.done()  # another load may go well
+        assert not waiting.done()  # the service tries to load the model again
         with pytest.raises(ServiceError, match="3 times in a row") as caught:
             await waiting
         assert caught.value.code == "model_failed"
@@ -158,7 +158,7 @@ async def test_a_hung_load(faulty: Faulty) -> None:
         until(lambda: workers(process) == [])
 
 
-async def test_sigterm_under_load(faulty: Faulty) -> None:
+async def test_sigterm_under_load_answers_every_request(faulty: Faulty) -> None:
     process, address = faulty.serve(max_active=2)
     clients = [await Client.connect(address) for _ in range(NUM_SESSIONS)]
     try:
@@ -179,7 +179,7 @@ async def test_sigterm_under_load(faulty: Faulty) -> None:
     assert lifecycle.find() is None
 
 
-async def test_a_service_that_was_started_outlives_the_folder_and_its_log_is_turned_over(
+async def test_a_started_service_is_detached_from_its_client_and_its_log_is_rotated(
     faulty: Faulty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = faulty.folder / "workspace"
@@ -192,7 +192,7 @@ async def test_a_service_that_was_started_outlives_the_folder_and_its_log_is_tur
     assert found is not None
     try:
         assert os.readlink(f"/proc/{found.pid}/cwd") == "/"
-        # Editors end a language server with all its children: the service is none of them.
+        # Editors end a language server with all its child processes. The service must not be one of them.
         parent = int(Path(f"/proc/{found.pid}/stat").read_text().rpartition(")")[2].split()[1])
         assert parent != os.getpid()
         assert not Path(f"/proc/{parent}/cmdline").read_bytes().startswith(b"/bin/sh")
@@ -210,7 +210,7 @@ async def test_a_service_that_was_started_outlives_the_folder_and_its_log_is_tur
         until(lambda: lifecycle.find() is None)
 
 
-async def test_a_log_that_cannot_be_opened_keeps_no_service_from_starting(
+async def test_a_service_starts_even_if_its_log_cannot_be_opened(
     faulty: Faulty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (faulty.folder / "state").write_text("in the way")

@@ -1,4 +1,4 @@
-"""The language server with the real model: it starts the service itself, and what it suggests is valid."""
+"""The language server with the real model. It starts the service itself, and its suggestions are valid."""
 
 import ast
 import os
@@ -27,7 +27,7 @@ def double(value):
 
 @contextmanager
 def without_service() -> Iterator[Mapping[str, str]]:
-    """An environment in which no service runs yet; one that is started in it ends with it."""
+    """Yield an environment without a service. A service that is started in it is stopped at the end."""
     folder = Path(tempfile.mkdtemp(prefix="lsp"))
     try:
         yield os.environ | {"XDG_RUNTIME_DIR": str(folder), "XDG_STATE_HOME": str(folder)}
@@ -59,7 +59,7 @@ async def test_two_editors_share_the_service_that_the_first_one_starts(environme
         if suggested:
             one.type(suggested[0][0])
             assert await one.suggest() in ([], [suggested[0][1:]])
-        # An indented body, tabs and CRLF, and every marker of the file in one request.
+        # One request fills every marker of a file with an indented body, tabs and CRLF.
         other.open("def f(a, b):\r\n\treturn <<fill>>\r\n\r\nx = f(<<fill>>)\r\n")
         answer = await other.command("lacuna.fillRegions", {"textDocument": {"uri": other.uri}, "select": "markers"})
         assert answer["status"] in ("applied", "nothing")
@@ -69,9 +69,7 @@ async def test_two_editors_share_the_service_that_the_first_one_starts(environme
             ast.parse(filled)
 
 
-async def test_the_context_of_a_place_is_that_of_the_command_line(
-    environment: Mapping[str, str], tmp_path: Path
-) -> None:
+async def test_show_context_reports_the_snippets_for_a_position(environment: Mapping[str, str], tmp_path: Path) -> None:
     (tmp_path / "shapes.py").write_text("def area_of_circle(radius):\n    return 3.14 * radius**2\n")
     (tmp_path / "main.py").write_text("from shapes import area_of_circle\n\nprint(area_of_circle())\n")
     async with launched(environment) as editor:
@@ -81,7 +79,7 @@ async def test_the_context_of_a_place_is_that_of_the_command_line(
         report = await editor.command("lacuna.showContext", {"textDocument": {"uri": editor.uri}, "position": place})
         assert report["workspace"] == str(tmp_path)
         assert ["shapes.py" in snippet["path"] for snippet in report["snippets"]] == [True]
-        # What is not saved yet counts as it is in the editor.
+        # For a file that is not saved yet, the text in the editor counts.
         editor.open((tmp_path / "main.py").read_text(), uri=(tmp_path / "unsaved.py").as_uri())
         report = await editor.command("lacuna.showContext", {"textDocument": {"uri": editor.uri}, "position": place})
         assert "shapes.py" in report["snippets"][0]["path"]

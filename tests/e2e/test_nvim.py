@@ -1,4 +1,4 @@
-"""Neovim with the real model: the plugin's server starts the service itself, and what comes of it is valid."""
+"""Neovim with the real model. The plugin's server starts the service itself, and the filled code is valid."""
 
 import ast
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Another user of this machine, in a process of another uid, and a service that can read what they may not."""
+"""Another user of this machine, in a process with another uid, must not read private files through the service."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from lacuna_server.wire.protocol import Result, Target
 SCRIPTED = Path(__file__).parents[1] / "server" / "scripted"
 SECRET = "what the private file says"
 OTHER_UID = 54321
-# Asks as root first, so that everything is imported by the time that it may not read the interpreter's folder.
+# Makes every request as root first. This imports all modules before it loses access to the interpreter's folder.
 INTRUDER = """
 import json, os, sys, urllib.request
 from websockets.sync.client import connect
@@ -64,12 +64,12 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else; modes are tested in test_lifecycle.py")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its uid; test_lifecycle.py tests the file modes")
 async def test_another_user_gets_nothing_of_a_private_workspace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tmp_path.chmod(0o755)
-    for parent in tmp_path.parents:  # what keeps them out is the service and its files, not the folder above
+    for parent in tmp_path.parents:  # the service and its files must refuse the other user, not a parent folder
         if parent.is_relative_to("/tmp/pytest-of-root"):
             parent.chmod(0o755)
     workspace = tmp_path / "workspace"

@@ -13,7 +13,7 @@ import pytest
 
 Lacuna = Callable[..., subprocess.CompletedProcess[str]]
 
-# Kills its own process when the third file of the refactor is about to get its name.
+# Kills its own process just before it renames the third new file of the refactor to its final name.
 KILLED = """
 import os, signal, sys
 seen = 0
@@ -36,7 +36,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A package of the standard library in a git repository of its own."""
+    """A package of the standard library in a new git repository."""
     folder = tmp_path / "work"
     source = Path(json.__file__).parent
     shutil.copytree(source, folder / "json", ignore=shutil.ignore_patterns("__pycache__"))
@@ -69,7 +69,7 @@ def test_a_package_is_refactored_by_the_real_model(package: Path, lacuna: Lacuna
     files, (left,) = plan["files"], plan["left_out"]
     edits = [edit for file in files for edit in file["edits"]]
     assert len(edits) == 4
-    assert "does not name its 'from'" in left  # one raise says already what it comes from
+    assert "does not name its 'from'" in left  # one raise statement already has a 'from'
     assert {edit["new_text"].rsplit(" from ", 1)[1] for edit in edits} <= {"None", "error"}
     for file in package.rglob("*.py"):
         compile(file.read_bytes(), str(file), "exec")
@@ -82,7 +82,7 @@ def test_a_package_is_refactored_by_the_real_model(package: Path, lacuna: Lacuna
     assert git(package, "diff", "--name-only").split() == sorted(file["path"] for file in files)
 
 
-def test_killed_between_two_files_it_is_taken_back(package: Path, lacuna: Lacuna) -> None:
+def test_a_refactor_that_is_killed_between_two_files_is_reverted(package: Path, lacuna: Lacuna) -> None:
     arguments = ("--lang", "python", "import $M", "import $M, sys", "json")
     killed = lacuna(*arguments, "--apply", code=KILLED)
     assert killed.returncode == -signal.SIGKILL
@@ -95,7 +95,7 @@ def test_killed_between_two_files_it_is_taken_back(package: Path, lacuna: Lacuna
 
 
 @pytest.mark.parametrize("answer", ["y", "n", ""])
-def test_on_a_terminal_the_diff_is_coloured_and_confirmed(package: Path, tmp_path: Path, answer: str) -> None:
+def test_a_terminal_shows_a_coloured_diff_and_asks_for_confirmation(package: Path, tmp_path: Path, answer: str) -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "lacuna_server", "refactor", "import re", "import re, sys", "json/scanner.py"]
     environment = os.environ | {"LACUNA_STATE": str(tmp_path / "state"), "TERM": "xterm-256color"}
@@ -103,7 +103,7 @@ def test_on_a_terminal_the_diff_is_coloured_and_confirmed(package: Path, tmp_pat
         os.close(theirs)
         os.write(ours, f"{answer}\n".encode())
         shown = b""
-        with contextlib.suppress(OSError):  # the terminal is gone with its last user
+        with contextlib.suppress(OSError):  # reading fails after the process has closed the terminal
             while piece := os.read(ours, 4096):
                 shown += piece
     os.close(ours)

@@ -27,7 +27,7 @@ TIMEOUT_S = 120
 
 
 class Daemon:
-    """Starts ``lacuna serve`` with the scripted engine in processes of its own, and ends them."""
+    """Starts ``lacuna serve`` with the scripted engine in separate processes, and ends them."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self._stack = stack
@@ -42,7 +42,7 @@ class Daemon:
         return process
 
     def serve(self, *arguments: object) -> tuple["subprocess.Popen[str]", Address]:
-        """A service that can be connected to."""
+        """Start a service and wait until clients can connect to it."""
         process = self.start(*arguments)
         return process, self.address(process)
 
@@ -67,18 +67,18 @@ def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Daemon]:
 def until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + TIMEOUT_S
     while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
+        assert time.monotonic() < deadline, "the condition did not become true in time"
         time.sleep(0.01)
 
 
 def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
-    """Exit code and log of a process that ends by itself."""
+    """Wait until a process ends by itself, and return its exit code and log."""
     log = process.communicate(timeout=TIMEOUT_S)[1]
     return process.returncode, log
 
 
 def workers(process: "subprocess.Popen[str]") -> list[int]:
-    """The children of a service."""
+    """The process ids of a service's child processes."""
     return [int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
 
 
@@ -103,7 +103,7 @@ async def running(client: Client, number: int) -> None:
             await asyncio.sleep(0.01)
 
 
-def test_one_service_per_user(daemon: Daemon) -> None:
+def test_a_user_has_only_one_service(daemon: Daemon) -> None:
     first, address = daemon.serve()
     code, said = ended(daemon.start())
     assert code == 2
@@ -119,13 +119,13 @@ def test_one_service_per_user(daemon: Daemon) -> None:
     assert (told.returncode, told.stderr) == (1, "lacuna: no service of this user is running\n")
 
 
-def test_what_a_killed_service_left_behind_is_noticed(daemon: Daemon) -> None:
+def test_the_file_of_a_killed_service_is_noticed(daemon: Daemon) -> None:
     killed, _ = daemon.serve()
     until(lambda: len(workers(killed)) == 1)
     (worker,) = workers(killed)
     killed.kill()
     killed.wait()
-    until(lambda: not alive(worker))  # it ends with its server
+    until(lambda: not alive(worker))  # the worker ends with its server
     process, _ = daemon.serve()
     until(lambda: len(workers(process)) == 1)
     process.send_signal(signal.SIGTERM)
@@ -134,8 +134,8 @@ def test_what_a_killed_service_left_behind_is_noticed(daemon: Daemon) -> None:
     assert f"event=stale_file pid={killed.pid}" in log
 
 
-async def test_sigterm_under_load(daemon: Daemon) -> None:
-    """Requests that run finish, those that wait are told, connections get their goodbye, the worker is gone."""
+async def test_sigterm_lets_running_requests_finish_and_refuses_waiting_ones(daemon: Daemon) -> None:
+    """Running requests finish, waiting requests get an error, and the worker ends."""
     daemon.config.write_text('engine = "scripted_engine:load"\nport = 0\nmax_active = 2\n')
     process, address = daemon.serve()
     async with await Client.connect(address) as client:
@@ -156,7 +156,7 @@ async def test_sigterm_under_load(daemon: Daemon) -> None:
     assert lifecycle.find() is None
 
 
-async def test_sigterm_does_not_wait_for_ever(daemon: Daemon) -> None:
+async def test_shutdown_does_not_wait_longer_than_its_grace_period(daemon: Daemon) -> None:
     daemon.config.write_text('engine = "scripted_engine:load"\nport = 0\nshutdown_grace_s = 0.1\n')
     process, address = daemon.serve()
     async with await Client.connect(address) as client:
@@ -170,7 +170,7 @@ async def test_sigterm_does_not_wait_for_ever(daemon: Daemon) -> None:
     assert ended(process)[0] == 0
 
 
-async def test_a_worker_that_is_killed_is_told_of_and_started_again(daemon: Daemon) -> None:
+async def test_a_killed_worker_is_reported_and_restarted(daemon: Daemon) -> None:
     process, address = daemon.serve()
     async with await Client.connect(address) as client:
         for uri in "ab":
@@ -186,14 +186,14 @@ async def test_a_worker_that_is_killed_is_told_of_and_started_again(daemon: Daem
         assert workers(process) != [worker]
 
 
-def test_idleness_ends_it(daemon: Daemon) -> None:
+def test_an_idle_service_ends(daemon: Daemon) -> None:
     process, _ = daemon.serve("--idle-exit", 0.2)
     code, log = ended(process)
     assert code == 0
     assert "reason=idle" in log
 
 
-async def test_a_client_keeps_it_from_being_idle(daemon: Daemon) -> None:
+async def test_a_connected_client_keeps_the_service_running(daemon: Daemon) -> None:
     process, address = daemon.serve("--idle-exit", 0.2)
     async with await Client.connect(address) as client:
         await asyncio.sleep(2.5)
@@ -201,12 +201,12 @@ async def test_a_client_keeps_it_from_being_idle(daemon: Daemon) -> None:
     assert ended(process)[0] == 0
 
 
-def test_a_full_disk_is_one_line(daemon: Daemon) -> None:
-    def no_room() -> None:
+def test_a_full_disk_is_reported_in_one_line(daemon: Daemon) -> None:
+    def limit_file_size() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
 
-    code, log = ended(daemon.start(preexec_fn=no_room))
+    code, log = ended(daemon.start(preexec_fn=limit_file_size))
     assert code == 2
     assert log.startswith("lacuna: cannot use ")
     assert log.endswith("File too large\n")
@@ -222,21 +222,21 @@ def test_a_full_disk_is_one_line(daemon: Daemon) -> None:
         (("--port", "99999"), "port"),
     ],
 )
-def test_what_cannot_be_served_is_one_line(daemon: Daemon, arguments: tuple[str, ...], said: str) -> None:
+def test_an_invalid_option_is_reported_in_one_line(daemon: Daemon, arguments: tuple[str, ...], said: str) -> None:
     code, log = ended(daemon.start(*arguments))
     assert code == 2
     assert said in log
     assert log.count("\n") == 1
 
 
-def test_a_port_that_is_taken(daemon: Daemon) -> None:
+def test_a_port_that_is_in_use_is_reported(daemon: Daemon) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         code, log = ended(daemon.start("--port", taken.getsockname()[1]))
     assert code == 2
     assert "Address already in use" in log
 
 
-async def test_a_token_is_asked_of_everybody_and_found_by_this_users_clients(daemon: Daemon, tmp_path: Path) -> None:
+async def test_every_client_needs_the_token_and_this_users_clients_find_it(daemon: Daemon, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret\n")
     process, address = daemon.serve("--token-file", tmp_path / "token", "--host", "0.0.0.0")
     assert address.token == "secret"
@@ -250,8 +250,8 @@ async def test_a_token_is_asked_of_everybody_and_found_by_this_users_clients(dae
     assert "secret" not in ended(process)[1]
 
 
-async def test_two_clients_that_start_it_at_once_share_one(daemon: Daemon) -> None:
-    # A config that loads no model: these clients only want to meet.
+async def test_clients_that_start_a_service_at_once_share_one(daemon: Daemon) -> None:
+    # This config loads no model, because the clients request no fill.
     daemon.config.write_text('engine = "lacuna_server:missing"\nport = 0\n')
     started: list[Address] = []
     try:
@@ -263,13 +263,13 @@ async def test_two_clients_that_start_it_at_once_share_one(daemon: Daemon) -> No
         subprocess.run([sys.executable, "-m", "lacuna_server", "stop"], check=True)
 
 
-async def test_a_service_that_cannot_be_started_says_why(daemon: Daemon) -> None:
+async def test_a_service_that_cannot_be_started_reports_the_reason(daemon: Daemon) -> None:
     daemon.config.write_text("prot = 1\n")
     with pytest.raises(ServiceError, match="prot"):
         await find_or_start("--config", str(daemon.config))
 
 
-async def test_no_text_is_logged(daemon: Daemon) -> None:
+async def test_the_log_contains_no_text_or_path_of_a_document(daemon: Daemon) -> None:
     process, address = daemon.serve()
     async with await Client.connect(address) as client:
         for uri, text in (("a", "geheim"), ("b", "geheim FAULT"), ("c", "geheim REFUSE")):
@@ -284,7 +284,7 @@ async def test_no_text_is_logged(daemon: Daemon) -> None:
     assert "geheim" not in log
 
 
-async def test_the_real_model(daemon: Daemon, coder_path: Path) -> None:
+async def test_the_service_fills_with_the_real_model(daemon: Daemon, coder_path: Path) -> None:
     daemon.config.write_text("port = 0\nthreads = 1\n")
     process, address = daemon.serve()
     text = "def area(width, height):\n    return width * \n"
@@ -302,6 +302,6 @@ async def test_the_real_model(daemon: Daemon, coder_path: Path) -> None:
         assert isinstance(answers[-1], Result)
         again = answers[-1].results[0].result
         assert again.fills == result.fills
-        assert again.stats.cached_tokens > result.stats.cached_tokens  # the document's context was kept
+        assert again.stats.cached_tokens > result.stats.cached_tokens  # the service has kept the document's context
     process.send_signal(signal.SIGTERM)
     assert ended(process)[0] == 0

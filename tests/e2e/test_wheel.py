@@ -1,4 +1,4 @@
-"""The wheel that users install: the tool, without our corpus, evaluations and benchmarks."""
+"""The wheel that users install. It contains the tool, without our corpus, evaluations and benchmarks."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# What is left out is said to be elsewhere; the source tree, which is installed here, is hidden from the process.
+# Runs the command from the unpacked wheel. The source tree, which is installed here, is removed from ``sys.path``.
 RUN = """
 import sys
 sys.path = [sys.argv[1], *(path for path in sys.path if path not in sys.argv[2:6])]
@@ -35,13 +35,13 @@ def run(unpacked: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
-def test_the_wheel_holds_the_tool_alone(unpacked: Path) -> None:
+def test_the_wheel_contains_only_the_tool(unpacked: Path) -> None:
     held = {str(path.relative_to(unpacked)) for path in unpacked.rglob("*.py")}
     assert {"lacuna_model/engine.py", "lacuna_lsp/server.py", "lacuna_server/cli/main.py"} <= held
     assert not [name for name in held if name.startswith(("lacuna_model/evaluate", "lacuna_model/train", "tests"))]
 
 
-def test_what_it_lacks_is_named(unpacked: Path) -> None:
+def test_a_command_that_the_wheel_lacks_is_refused_with_the_reason(unpacked: Path) -> None:
     assert run(unpacked, "models", "list").returncode == 0
     ended = run(unpacked, "bench", "passes")
     assert (ended.returncode, ended.stdout) == (2, "")

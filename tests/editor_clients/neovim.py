@@ -1,4 +1,4 @@
-"""A real Neovim with the plugin, run as a user interface runs it: keys go in, and a screen of cells comes out."""
+"""A real Neovim with the plugin. The tests act as its user interface: they send keys and receive a screen of cells."""
 
 import asyncio
 import itertools
@@ -29,7 +29,7 @@ class Neovim:
         self._groups: dict[int, set[str]] = {0: set()}
         self._cells = [[(" ", 0)] * COLUMNS for _ in range(ROWS)]
 
-    # --- what goes in
+    # --- input
 
     async def request(self, method: str, *arguments: object) -> Any:
         assert self._process.stdin is not None
@@ -40,7 +40,7 @@ class Neovim:
         return await asyncio.wait_for(answer, 60)
 
     async def keys(self, keys: str) -> None:
-        """Press keys; it does not wait for what they do."""
+        """Press keys, without waiting for their effect."""
         await self.request("nvim_input", keys)
 
     async def lua(self, code: str, *arguments: object) -> Any:
@@ -60,7 +60,7 @@ class Neovim:
         return path
 
     async def quit(self) -> None:
-        """End it, whatever it waits for."""
+        """Quit Neovim, even if it waits for input."""
         assert self._process.stdin is not None
         await self.keys("<C-c><Esc>")
         self._process.stdin.write(msgpack.packb([2, "nvim_command", ["qall!"]]))
@@ -70,18 +70,18 @@ class Neovim:
             self._process.kill()
             await self._process.wait()
 
-    # --- what comes out
+    # --- output
 
     @property
     def screen(self) -> str:
-        """What is seen, without blanks at the ends of its lines."""
+        """The text on the screen, without trailing blanks."""
         return "\n".join("".join(text for text, _ in row).rstrip() for row in self._cells)
 
     def shows(self, text: str) -> bool:
         return text in self.screen
 
     def drawn(self, group: str) -> str:
-        """What is seen in a highlight group, its lines joined."""
+        """The text on the screen that has a highlight group, with its lines joined."""
         rows = ("".join(text for text, id in row if group in self._groups[id]) for row in self._cells)
         return "\n".join(filter(None, rows))
 
@@ -90,29 +90,29 @@ class Neovim:
         return self.drawn("LacunaSuggestion")
 
     async def wait(self, text: str) -> None:
-        """Wait until a text is seen."""
+        """Wait until the screen shows a text."""
         try:
             await until(lambda: self.shows(text))
         except AssertionError:
             raise AssertionError(f"{text!r} is not on the screen:\n{self.screen}") from None
 
     async def gone(self, text: str) -> None:
-        """Wait until a text is not seen."""
+        """Wait until the screen does not show a text."""
         await until(lambda: not self.shows(text))
 
     async def wait_ghost(self, text: str) -> None:
-        """Wait until exactly this suggestion is seen; none for an empty text."""
+        """Wait until the screen shows exactly this ghost text. An empty text means no ghost text."""
         try:
             await until(lambda: self.ghost == text)
         except AssertionError:
-            raise AssertionError(f"suggested is {self.ghost!r}, not {text!r}:\n{self.screen}") from None
+            raise AssertionError(f"the ghost text is {self.ghost!r}, not {text!r}:\n{self.screen}") from None
 
     async def lines(self) -> list[str]:
         """The text of the current buffer."""
         return list(await self.request("nvim_buf_get_lines", 0, 0, -1, True))
 
     async def wait_lines(self, *lines: str) -> None:
-        """Wait until this is the text of the current buffer."""
+        """Wait until the current buffer has these lines."""
         for _ in range(3000):
             if (found := await self.lines()) == list(lines):
                 return
@@ -120,15 +120,15 @@ class Neovim:
         raise AssertionError(f"the text is {found}, not {list(lines)}")
 
     async def saved(self, file: Path) -> str:
-        """A file as it is on disk after ``:wall``."""
+        """Write all buffers with ``:wall``, and return the text of a file on disk."""
         await self.keys("<Esc>")
         await self.request("nvim_command", "silent wall")
         return file.read_text()
 
-    # --- the wire
+    # --- messages
 
     async def read(self) -> None:
-        """Take in all messages until Neovim ends."""
+        """Handle all messages until Neovim ends."""
         assert self._process.stdout is not None
         unpacker = msgpack.Unpacker(strict_map_key=False, ext_hook=lambda code, data: (code, data))
         while data := await self._process.stdout.read(65536):
@@ -174,10 +174,10 @@ class Neovim:
 
 @asynccontextmanager
 async def running(environment: Mapping[str, str], folder: Path, init: str = "") -> AsyncIterator[Neovim]:
-    """A Neovim with the plugin and what its README tells users to write, in a folder; ``init`` is read before that."""
+    """Start Neovim in a folder, with the plugin and the configuration of its README. It reads ``init`` before these."""
     home = folder / ".home"
     home.mkdir()
-    # A group that is only a link to another cannot be told from it on the screen.
+    # On the screen, a group that links to another one looks like that one. So every group gets its own colour.
     colours = "".join(
         f"vim.api.nvim_set_hl(0, '{group}', {{ fg = {number} }})\n" for number, group in enumerate(GROUPS, start=1)
     )

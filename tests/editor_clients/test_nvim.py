@@ -27,13 +27,13 @@ async def nvim(daemon: Daemon, tmp_path: Path) -> AsyncIterator[Neovim]:
     before = daemon.sessions
     async with running(daemon.environment, tmp_path, AT_ONCE) as nvim:
         yield nvim
-    await until(lambda: daemon.sessions <= before)  # what it asked at last is not counted to the next test
+    await until(lambda: daemon.sessions <= before)  # the last requests must not count for the next test
 
 
 # --- suggestions
 
 
-async def test_a_suggestion_is_seen_and_taken_with_one_key(nvim: Neovim, daemon: Daemon) -> None:
+async def test_a_suggestion_is_shown_and_accepted_with_one_key(nvim: Neovim, daemon: Daemon) -> None:
     before = counted(daemon)
     daemon.plan(fills=["if x:\n        return é\n    return y"])
     file = await nvim.start("code.py", "def f(x, y):\n    \n", keys="jA")
@@ -49,13 +49,13 @@ async def test_a_suggestion_is_seen_and_taken_with_one_key(nvim: Neovim, daemon:
     assert counted(daemon)["shown"] == before.get("shown", 0) + 1
 
 
-async def test_it_is_read_ahead_where_the_cursor_rests(nvim: Neovim, daemon: Daemon) -> None:
+async def test_the_engine_reads_ahead_at_the_cursor(nvim: Neovim, daemon: Daemon) -> None:
     await nvim.start("code.py", "one = 1\ntwo = 2\n", keys="j2l")
     await until(lambda: ("one = 1\ntw", "o = 2\n") in places(daemon))
     assert not daemon.requests
 
 
-async def test_what_was_typed_stays_when_a_suggestion_is_undone(nvim: Neovim, daemon: Daemon) -> None:
+async def test_undoing_a_suggestion_keeps_the_typed_text(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(fills=["one(two)"])
     await nvim.start("code.py", "\n", keys="ivalue = ")
     await nvim.wait_ghost("one(two)")
@@ -66,7 +66,7 @@ async def test_what_was_typed_stays_when_a_suggestion_is_undone(nvim: Neovim, da
     assert await nvim.lines() == ["value = "]
 
 
-async def test_a_suggestion_is_typed_through(nvim: Neovim, daemon: Daemon) -> None:
+async def test_a_suggestion_shrinks_as_the_user_types_it(nvim: Neovim, daemon: Daemon) -> None:
     before = counted(daemon).get("shown", 0)
     daemon.plan(fills=["total(rows)"])
     await nvim.start("code.py", "value = \n", keys="A")
@@ -81,7 +81,7 @@ async def test_a_suggestion_is_typed_through(nvim: Neovim, daemon: Daemon) -> No
     await until(lambda: len(daemon.requests) == 2)
 
 
-async def test_a_line_break_that_takes_indentation_away(nvim: Neovim, daemon: Daemon) -> None:
+async def test_a_line_break_that_removes_indentation_causes_no_error(nvim: Neovim, daemon: Daemon) -> None:
     await nvim.start("code.py", "def f():\n", keys="ox = 1<CR>")
     await nvim.wait_ghost("filled")
     await nvim.keys("<CR>")
@@ -89,7 +89,7 @@ async def test_a_line_break_that_takes_indentation_away(nvim: Neovim, daemon: Da
     assert await nvim.lua("return vim.v.errmsg") == ""
 
 
-async def test_words_and_lines_are_taken_one_by_one(nvim: Neovim, daemon: Daemon) -> None:
+async def test_words_and_lines_of_a_suggestion_are_accepted_one_by_one(nvim: Neovim, daemon: Daemon) -> None:
     before = counted(daemon)
     daemon.plan(fills=["first.second:\n    third\nfourth"])
     file = await nvim.start("code.py", "\n", keys="iif <M-\\>")
@@ -107,7 +107,7 @@ async def test_words_and_lines_are_taken_one_by_one(nvim: Neovim, daemon: Daemon
     assert counted(daemon)["partly_accepted"] == before.get("partly_accepted", 0) + 3
 
 
-async def test_what_is_dismissed_is_not_suggested_again(nvim: Neovim, daemon: Daemon) -> None:
+async def test_a_dismissed_suggestion_is_not_made_again(nvim: Neovim, daemon: Daemon) -> None:
     before = counted(daemon).get("rejected", 0)
     daemon.plan(fills=["wrong()"])
     await nvim.start("code.py", "value = \n", keys="A")
@@ -116,16 +116,16 @@ async def test_what_is_dismissed_is_not_suggested_again(nvim: Neovim, daemon: Da
     await nvim.wait_ghost("")
     await until(lambda: counted(daemon).get("rejected", 0) == before + 1)
     await nvim.keys("<Esc>A")
-    await nvim.keys("<Tab>")  # it indents, as there is nothing to accept
+    await nvim.keys("<Tab>")  # the key indents, because there is no suggestion to accept
     await nvim.wait_lines("value =     ")
     assert len(daemon.requests) == 1
 
 
-async def test_several_are_made_on_request_and_cycled_through(nvim: Neovim, daemon: Daemon) -> None:
+async def test_several_suggestions_are_made_on_request_and_cycled_through(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(fills=["one()", "two()", "three()"])
     file = await nvim.start("code.py", "value = \n", keys="A")
     await nvim.wait_ghost("one()")
-    await nvim.keys("<M-n>")  # only one was made while typing
+    await nvim.keys("<M-n>")  # while typing, only one suggestion was requested
     await nvim.wait_ghost("two()")
     await nvim.wait("value = two() 2/3")
     await nvim.keys("<M-n>")
@@ -134,14 +134,14 @@ async def test_several_are_made_on_request_and_cycled_through(nvim: Neovim, daem
     await nvim.wait("value = one() 1/3")
     await nvim.keys("<M-p><M-p>")
     await nvim.wait("value = two() 2/3")
-    await nvim.keys("t")  # what was chosen stays, of the two that begin so
+    await nvim.keys("t")  # two candidates begin with this letter, and the chosen one stays
     await nvim.wait("value = two() 1/2")
     await nvim.keys("<Tab>")
     await nvim.wait_lines("value = two()")
     assert await nvim.saved(file) == "value = two()\n"
 
 
-async def test_it_is_said_when_there_is_none_on_request(nvim: Neovim, daemon: Daemon) -> None:
+async def test_a_message_is_shown_if_a_request_gets_no_suggestion(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(fills=[""], status="no_valid_fill")
     await nvim.start("code.py", "value = \n", keys="A<M-\\>")
     await nvim.wait("nothing to suggest here (Lacuna: ready)")
@@ -149,7 +149,7 @@ async def test_it_is_said_when_there_is_none_on_request(nvim: Neovim, daemon: Da
     await nvim.gone("nothing")
 
 
-async def test_nothing_is_drawn_beside_the_completion_menu(nvim: Neovim, daemon: Daemon) -> None:
+async def test_no_ghost_text_is_shown_while_the_completion_menu_is_open(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(fills=["value_one"])
     await nvim.start("code.py", "value_two = 2\nx = \n", keys="jA")
     await nvim.wait_ghost("value_one")
@@ -173,7 +173,7 @@ async def test_keys_are_mapped_only_while_something_is_suggested(nvim: Neovim, d
     assert await nvim.lua("return vim.fn.maparg('<M-w>', 'i')") == ""
 
 
-async def test_keys_can_be_chosen_and_left_out(daemon: Daemon, tmp_path: Path) -> None:
+async def test_keys_can_be_changed_and_disabled(daemon: Daemon, tmp_path: Path) -> None:
     init = AT_ONCE + "vim.g.lacuna_keys = { accept = '<C-y>', ['accept-word'] = false }"
     async with running(daemon.environment, tmp_path, init) as nvim:
         await nvim.start("code.py", "value = \n", keys="A")
@@ -184,7 +184,7 @@ async def test_keys_can_be_chosen_and_left_out(daemon: Daemon, tmp_path: Path) -
         await nvim.wait_lines("value = filled")
 
 
-async def test_line_ends_of_windows_and_wide_characters(nvim: Neovim, daemon: Daemon) -> None:
+async def test_windows_line_ends_and_wide_characters_are_handled(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(fills=["wert('\N{GRINNING FACE}')\n\tzwei"])
     file = await nvim.start("code.py", "\r\nx = '\N{GRINNING FACE}' + \r\n", keys="jA")
     await nvim.keys("<M-\\>")
@@ -197,7 +197,7 @@ async def test_line_ends_of_windows_and_wide_characters(nvim: Neovim, daemon: Da
     assert file.read_bytes().decode() == ("\r\nx = '\N{GRINNING FACE}' + wert('\N{GRINNING FACE}')\r\n\tzwei\r\n")
 
 
-# --- several gaps, a selection made anew, edits of many places
+# --- several gaps, a regenerated selection, edits of many places
 
 
 async def test_markers_are_filled_together(nvim: Neovim, daemon: Daemon) -> None:
@@ -209,7 +209,7 @@ async def test_markers_are_filled_together(nvim: Neovim, daemon: Daemon) -> None
     assert len(daemon.requests) == 1
 
 
-async def test_a_block_is_a_gap_in_each_of_its_lines(nvim: Neovim, daemon: Daemon) -> None:
+async def test_a_block_selection_is_a_gap_in_each_of_its_lines(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(fills=[["1", "2", "3"]])
     file = await nvim.start("code.py", "a = éé\nbb = xx\nc = zz\n", keys="4|<C-v>jj$")
     await nvim.command("Lacuna fill")
@@ -232,7 +232,7 @@ async def test_marked_places_are_filled_together(nvim: Neovim, daemon: Daemon) -
     assert await nvim.saved(file) == "a = one\nb = f(ü, two)\n"
 
 
-async def test_empty_bodies_of_some_lines_are_filled(nvim: Neovim, daemon: Daemon) -> None:
+async def test_empty_bodies_in_a_range_of_lines_are_filled(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(fills=["return 1"])
     file = await nvim.start("code.py", "def f():\n    ...\n\n\ndef g():\n    ...\n")
     await nvim.command("1,2Lacuna fill bodies")
@@ -240,7 +240,7 @@ async def test_empty_bodies_of_some_lines_are_filled(nvim: Neovim, daemon: Daemo
     assert await nvim.saved(file) == "def f():\n    return 1\n\n\ndef g():\n    ...\n"
 
 
-async def test_a_selection_is_made_anew_by_choice(nvim: Neovim, daemon: Daemon) -> None:
+async def test_a_selection_is_replaced_by_a_chosen_alternative(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(fills=["old", "new", "newer(\n)"])
     file = await nvim.start("code.py", "a = old + 1\n", keys="wwve")
     await nvim.command("Lacuna regenerate")
@@ -265,7 +265,7 @@ async def test_a_refactor_is_previewed_and_changes_can_be_left_out(nvim: Neovim,
     await nvim.wait("+    get(c, 1)")
     assert nvim.shows("+get(a, 1)")
     assert other.read_text() == "def f():\n    get(c)\n"
-    await nvim.keys("/@@<CR>ndduggndd")  # the second one is put back, the first one left out
+    await nvim.keys("/@@<CR>ndduggndd")  # delete the second hunk, undo this, and delete the first hunk
     await nvim.command("w")
     await nvim.gone("@@")
     await nvim.request("nvim_command", "wall")
@@ -273,20 +273,20 @@ async def test_a_refactor_is_previewed_and_changes_can_be_left_out(nvim: Neovim,
     assert other.read_text() == "def f():\n    get(c, 1)\n"
 
 
-async def test_a_refactor_is_declined_without_a_word(nvim: Neovim) -> None:
+async def test_a_declined_refactor_shows_no_message(nvim: Neovim) -> None:
     file = await nvim.start("code.py", "print('a')\n")
     await nvim.command("%Lacuna refactor logging")
     await nvim.wait("@@")
     await nvim.command("q!")
     await nvim.gone("@@")
     await nvim.command("messages clear")
-    await nvim.command("Lacuna status")  # by whose answer a word would have come
+    await nvim.command("Lacuna status")  # a message of the refactor would arrive before the answer to this
     await nvim.wait("suggestions wanted")
     assert len((await nvim.lua("return vim.fn.execute('messages')")).strip().splitlines()) == 1
     assert await nvim.saved(file) == "print('a')\n"
 
 
-async def test_a_recipe_is_told_more_by_name(nvim: Neovim) -> None:
+async def test_a_recipe_takes_its_settings_by_name(nvim: Neovim) -> None:
     file = await nvim.start("code.py", "def f(a):\n    return a\n\n\nf(1)\n")
     await nvim.command("%Lacuna refactor parameter function=f parameter=b:\\ int value=2")
     await nvim.wait("+f(1, b=2)")
@@ -297,7 +297,7 @@ async def test_a_recipe_is_told_more_by_name(nvim: Neovim) -> None:
     await nvim.wait("nonsense is no setting of a recipe: write name=value")
 
 
-async def test_a_recipe_is_chosen_from_a_list_and_asks_for_what_it_needs(nvim: Neovim) -> None:
+async def test_a_recipe_is_chosen_from_a_list_and_asks_for_its_settings(nvim: Neovim) -> None:
     file = await nvim.start("code.py", "def f(a):\n    return a\n\n\nf(1)\nprint(2)\n")
     await nvim.command("%Lacuna recipes")
     await nvim.wait("logging: replace print calls by logging calls (1 here)")
@@ -314,7 +314,7 @@ async def test_a_recipe_is_chosen_from_a_list_and_asks_for_what_it_needs(nvim: N
     assert await nvim.saved(file) == "def f(a, b: int):\n    return a\n\n\nf(1, b=2)\nprint(2)\n"
 
 
-async def test_edits_of_a_text_that_has_changed_are_not_made(nvim: Neovim) -> None:
+async def test_edits_of_a_text_that_has_changed_are_not_applied(nvim: Neovim) -> None:
     file = await nvim.start("code.py", "get(a)\nget(b)\n")
     await nvim.lua(
         "require('lacuna.server').execute('refactor', { pattern = 'get($A)', template = 'put($A)',"
@@ -327,7 +327,7 @@ async def test_edits_of_a_text_that_has_changed_are_not_made(nvim: Neovim) -> No
     assert await nvim.saved(file) == "x\nget(a)\nget(b)\n"
 
 
-async def test_a_change_is_made_at_all_places_like_it(nvim: Neovim) -> None:
+async def test_a_change_is_propagated_to_similar_places(nvim: Neovim) -> None:
     file = await nvim.start("code.py", "get(a)\nget(b)\n", keys="f)i, 1<Esc>")
     await nvim.command("Lacuna propagate file")
     await nvim.wait("+get(b, 1)")
@@ -336,7 +336,7 @@ async def test_a_change_is_made_at_all_places_like_it(nvim: Neovim) -> None:
     assert await nvim.saved(file) == "get(a, 1)\nget(b, 1)\n"
 
 
-async def test_a_code_action_does_the_same(nvim: Neovim, daemon: Daemon) -> None:
+async def test_a_code_action_fills_a_marker(nvim: Neovim, daemon: Daemon) -> None:
     file = await nvim.start("code.py", "a = <<fill>>\n")
     await nvim.keys("gra")
     await nvim.wait("1: Fill 1 <<fill>> marker")
@@ -348,7 +348,7 @@ async def test_a_code_action_does_the_same(nvim: Neovim, daemon: Daemon) -> None
 # --- the server
 
 
-async def test_a_message_that_is_wider_than_the_screen_asks_for_no_key(nvim: Neovim) -> None:
+async def test_a_message_wider_than_the_screen_does_not_wait_for_a_key(nvim: Neovim) -> None:
     name = "code-" + 60 * "x" + ".py"
     file = await nvim.start(name, "a = <<fill>>\n")
     await nvim.command("set nomodifiable")
@@ -360,7 +360,7 @@ async def test_a_message_that_is_wider_than_the_screen_asks_for_no_key(nvim: Neo
     assert await nvim.saved(file) == "a = <<fill>>\n"
 
 
-async def test_a_missing_server_is_told_once_with_what_to_do(daemon: Daemon, tmp_path: Path) -> None:
+async def test_a_missing_server_is_reported_once_with_the_remedy(daemon: Daemon, tmp_path: Path) -> None:
     async with running(daemon.environment, tmp_path, "vim.lsp.config('lacuna', { cmd = { 'not-there' } })") as nvim:
         (tmp_path / "code.py").write_text("value = \n")
         await nvim.command("edit code.py")
@@ -374,7 +374,7 @@ async def test_a_missing_server_is_told_once_with_what_to_do(daemon: Daemon, tmp
         await nvim.wait("ERROR not-there is not found")
 
 
-async def test_an_engine_that_is_nowhere_is_told_once(daemon: Daemon, tmp_path: Path) -> None:
+async def test_an_unreachable_engine_is_reported_once(daemon: Daemon, tmp_path: Path) -> None:
     init = AT_ONCE + "vim.lsp.config('lacuna', { cmd = { 'lacuna-lsp', '--engine', 'http://127.0.0.1:9' } })"
     async with running(daemon.environment, tmp_path, init) as nvim:
         (tmp_path / "code.py").write_text("value = <<fill>>\n")
@@ -390,7 +390,7 @@ async def test_an_engine_that_is_nowhere_is_told_once(daemon: Daemon, tmp_path: 
         await nvim.wait("Lacuna: no engine yet: http://127.0.0.1:9 does not answer")
 
 
-async def test_an_engine_that_fails_is_told_once(own_daemon: Daemon, tmp_path: Path) -> None:
+async def test_a_failed_engine_is_reported_once(own_daemon: Daemon, tmp_path: Path) -> None:
     own_daemon.kill()
     own_daemon.plan(damaged=True)
     own_daemon.start()
@@ -404,11 +404,11 @@ async def test_an_engine_that_fails_is_told_once(own_daemon: Daemon, tmp_path: P
         assert (await nvim.lua("return vim.fn.execute('messages')")).count("Lacuna") == 1
 
 
-async def test_the_state_is_in_the_statusline_while_the_model_is_loaded(own_daemon: Daemon, tmp_path: Path) -> None:
+async def test_the_statusline_shows_the_state_while_the_model_loads(own_daemon: Daemon, tmp_path: Path) -> None:
     own_daemon.kill()
     own_daemon.plan(hold=True)
     own_daemon.start()
-    # With an address of its own the server starts no other engine when this one ends.
+    # With an explicit address, the server does not start another engine when this one ends.
     engine = f"vim.lsp.config('lacuna', {{ cmd = {{ 'lacuna-lsp', '--engine', '{own_daemon.running.url}' }} }})"
     async with running(own_daemon.environment, tmp_path, AT_ONCE + engine) as nvim:
         (tmp_path / "code.py").write_text("value = \n")
@@ -418,14 +418,14 @@ async def test_the_state_is_in_the_statusline_while_the_model_is_loaded(own_daem
         await nvim.wait("nothing to suggest here (Lacuna: half of it is there 50%)")
         own_daemon.plan()
         await nvim.wait("Lacuna: ready")
-        await nvim.wait_ghost("filled")  # without another key
+        await nvim.wait_ghost("filled")  # the user presses no other key
         own_daemon.kill()
         await nvim.wait("Lacuna: lost")
-        await nvim.keys("<Esc>")  # a message would not be seen in insert mode
+        await nvim.keys("<Esc>")  # Neovim shows the message after insert mode
         await nvim.wait("The connection to the engine broke; it is tried again (1).")
 
 
-async def test_the_server_is_started_again(nvim: Neovim, daemon: Daemon) -> None:
+async def test_the_restart_command_starts_the_server_again(nvim: Neovim, daemon: Daemon) -> None:
     await nvim.start("code.py", "value = \n")
     first = await nvim.lua("return vim.lsp.get_clients()[1].id")
     await nvim.command("Lacuna restart")
@@ -437,7 +437,7 @@ async def test_the_server_is_started_again(nvim: Neovim, daemon: Daemon) -> None
     assert await nvim.lua("return #vim.lsp.get_clients()") == 1
 
 
-async def test_settings_are_passed_on_and_wrong_ones_are_named(daemon: Daemon, tmp_path: Path) -> None:
+async def test_settings_reach_the_server_and_unknown_ones_are_reported(daemon: Daemon, tmp_path: Path) -> None:
     settings = "{ lacuna = { debounce = false, maxTokens = 7, typo = 1 } }"
     async with running(daemon.environment, tmp_path, f"vim.lsp.config('lacuna', {{ settings = {settings} }})") as nvim:
         await nvim.start("code.py", "value = \n")
@@ -447,7 +447,7 @@ async def test_settings_are_passed_on_and_wrong_ones_are_named(daemon: Daemon, t
         assert daemon.requests[0]["regions"][0]["max_tokens"] == 7
 
 
-async def test_suggestions_are_turned_off_and_made_on_request_only(nvim: Neovim) -> None:
+async def test_suggestions_can_be_turned_off_or_limited_to_requests(nvim: Neovim) -> None:
     await nvim.start("code.py", "value = \n")
     await nvim.command("Lacuna toggle automatic")
     await nvim.wait("Lacuna: on request")
@@ -468,7 +468,7 @@ async def test_suggestions_are_turned_off_and_made_on_request_only(nvim: Neovim)
     await nvim.wait_ghost("filled")
 
 
-async def test_it_is_said_where_there_is_no_server_and_where_nothing_can_be_put_in(nvim: Neovim) -> None:
+async def test_a_missing_server_and_an_unmodifiable_buffer_are_reported(nvim: Neovim) -> None:
     await nvim.keys("iabc")
     await nvim.wait("abc")
     await nvim.keys("<M-\\>")
@@ -484,7 +484,7 @@ async def test_it_is_said_where_there_is_no_server_and_where_nothing_can_be_put_
     assert await nvim.saved(file) == "a = <<fill>>\n"
 
 
-async def test_the_readme_is_followed_from_nothing(daemon: Daemon, tmp_path: Path) -> None:
+async def test_the_readme_installs_the_plugin_in_an_empty_home_folder(daemon: Daemon, tmp_path: Path) -> None:
     readme = (PLUGIN / "README.md").read_text()
     first, second, *own = readme.partition("## Installation")[2].split("```\n")[1].splitlines()
     assert (first, second) == ("pip install .", "lacuna models pull")
@@ -499,7 +499,7 @@ async def test_the_readme_is_followed_from_nothing(daemon: Daemon, tmp_path: Pat
     assert await ended.wait() == 0
 
 
-async def test_work_is_cancelled(nvim: Neovim, daemon: Daemon) -> None:
+async def test_a_running_command_can_be_cancelled(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(steps=500, pause=0.02)
     file = await nvim.start("code.py", "a = <<fill>>\n")
     await nvim.command("Lacuna fill")
@@ -510,7 +510,7 @@ async def test_work_is_cancelled(nvim: Neovim, daemon: Daemon) -> None:
     assert await nvim.saved(file) == "a = <<fill>>\n"
 
 
-async def test_the_status_the_log_the_help_and_the_health_check(nvim: Neovim, daemon: Daemon) -> None:
+async def test_the_status_log_health_check_and_completion_of_commands_work(nvim: Neovim, daemon: Daemon) -> None:
     await nvim.start("code.py", "value = \n")
     for line in ("Lacuna status", "Lacuna"):
         await nvim.command(line)
@@ -531,7 +531,7 @@ async def test_the_status_the_log_the_help_and_the_health_check(nvim: Neovim, da
     assert await nvim.lua(complete, "Lacuna log ") == []
 
 
-async def test_everything_is_in_the_help(nvim: Neovim) -> None:
+async def test_the_help_documents_every_command_key_and_setting(nvim: Neovim) -> None:
     text = (PLUGIN / "doc/lacuna.txt").read_text()
     for name in await nvim.lua("return vim.fn.getcompletion('Lacuna ', 'cmdline')"):
         assert f"*:Lacuna-{name}*" in text
@@ -543,7 +543,7 @@ async def test_everything_is_in_the_help(nvim: Neovim) -> None:
         assert re.search(rf"^    {setting.encode_name}\b", text, re.MULTILINE)
 
 
-async def test_the_picture_in_the_readme_is_what_is_seen(daemon: Daemon, tmp_path: Path) -> None:
+async def test_the_readme_shows_the_real_screen(daemon: Daemon, tmp_path: Path) -> None:
     daemon.plan(fills=["if entry.account not in totals:\n            totals[entry.account] = 0", "x = 1", "y = 1"])
     async with running(daemon.environment, tmp_path, AT_ONCE) as nvim:
         text = "def sums(entries):\n    totals = {}\n    for entry in entries:\n        \n    return totals\n"

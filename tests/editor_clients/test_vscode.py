@@ -1,4 +1,4 @@
-"""The VS Code client in a real VS Code: what the screen shows, what is on disk, and what the engine was asked."""
+"""The VS Code client in a real VS Code: the screen, the files on disk, and the requests to the engine."""
 
 import json
 import re
@@ -31,7 +31,7 @@ AREA = "def area(width, height):\n    ¦\n"
 async def window(shared_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[VSCode]:
     async with running(tmp_path_factory.mktemp("vscode"), shared_daemon.environment) as code:
         await code.status("ready")
-        # VS Code makes the parts of its first editor when it is idle: on a busy machine typing would ask nobody yet.
+        # VS Code creates parts of its first editor when it is idle. On a busy machine, typing sends no request yet.
         shared_daemon.plan()
         await code.open("first.py", "a = ¦\n")
         await code.press("Alt+\\")
@@ -42,7 +42,7 @@ async def window(shared_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def code(window: VSCode) -> AsyncIterator[VSCode]:
-    """A window in which nothing is open, with the settings of the beginning."""
+    """A window without open editors, with the initial settings."""
     await window.status("ready, .*, suggesting while you type")
     yield window
     window.configure()
@@ -50,7 +50,7 @@ async def code(window: VSCode) -> AsyncIterator[VSCode]:
 
 
 def servers(mark: str) -> list[str]:
-    """The processes of language servers with this in their command line or environment."""
+    """The process ids of language servers that have ``mark`` in their command line or environment."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -68,7 +68,7 @@ def metrics(daemon: Daemon) -> str:
 
 
 @in_one_window
-async def test_it_is_read_ahead_where_the_cursor_rests(code: VSCode, daemon: Daemon) -> None:
+async def test_the_engine_reads_ahead_at_the_cursor(code: VSCode, daemon: Daemon) -> None:
     await code.open("code.py", "one = 1\ntwo = ¦2\n")
     await until(lambda: ("one = 1\ntwo = ", "2\n") in places(daemon))
     await code.press("ArrowUp")
@@ -76,7 +76,7 @@ async def test_it_is_read_ahead_where_the_cursor_rests(code: VSCode, daemon: Dae
 
 
 @in_one_window
-async def test_what_is_suggested_while_typing_is_taken_with_tab(code: VSCode, daemon: Daemon) -> None:
+async def test_tab_accepts_a_suggestion_made_while_typing(code: VSCode, daemon: Daemon) -> None:
     before = counted(daemon)
     daemon.plan(fills=["width * height"])
     file = await code.open("area.py", AREA)
@@ -92,7 +92,7 @@ async def test_what_is_suggested_while_typing_is_taken_with_tab(code: VSCode, da
 
 
 @in_one_window
-async def test_the_next_word_and_the_next_line(code: VSCode, daemon: Daemon) -> None:
+async def test_the_next_word_and_the_next_line_can_be_accepted(code: VSCode, daemon: Daemon) -> None:
     before = counted(daemon).get("partly_accepted", 0)
     daemon.plan(fills=["if width < 0:\n        return None\n    return width * height"])
     file = await code.open("parts.py", AREA)
@@ -113,7 +113,7 @@ async def test_the_next_word_and_the_next_line(code: VSCode, daemon: Daemon) -> 
 
 
 @in_one_window
-async def test_what_is_dismissed_is_told_and_not_suggested_again(code: VSCode, daemon: Daemon) -> None:
+async def test_a_dismissed_suggestion_is_reported_and_not_made_again(code: VSCode, daemon: Daemon) -> None:
     before = counted(daemon).get("rejected", 0)
     daemon.plan(fills=["wrong()"])
     await code.open("dismissed.py", "value =¦\n")
@@ -130,7 +130,7 @@ async def test_what_is_dismissed_is_told_and_not_suggested_again(code: VSCode, d
 
 
 @in_one_window
-async def test_several_suggestions_on_request(code: VSCode, daemon: Daemon) -> None:
+async def test_several_suggestions_are_made_on_request(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=["width * height", "height * width", "2 * (width + height)"])
     file = await code.open("several.py", AREA.replace("¦", "return ¦"))
     await code.press("Alt+\\")
@@ -155,7 +155,7 @@ async def test_all_markers_are_filled_together(code: VSCode, daemon: Daemon) -> 
 
 
 @in_one_window
-async def test_what_takes_long_is_shown_and_can_be_cancelled(code: VSCode, daemon: Daemon) -> None:
+async def test_a_long_command_shows_progress_and_can_be_cancelled(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(steps=5000, pause=0.02)
     file = await code.open("long.py", "a = <<fill>>\n")
     await code.press("Control+Alt+l", "f")
@@ -178,7 +178,7 @@ async def test_several_selections_are_filled_together(code: VSCode, daemon: Daem
 
 
 @in_one_window
-async def test_a_selection_is_made_anew_and_chosen_in_its_place(code: VSCode, daemon: Daemon) -> None:
+async def test_alternatives_for_a_selection_are_previewed_in_its_place(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=["old", "width * height", "sum(\n    (width, height)\n)"])
     file = await code.open("again.py", "a = ¦old\nb = 1\n")
     for accepted in (False, True):
@@ -199,7 +199,7 @@ async def test_a_selection_is_made_anew_and_chosen_in_its_place(code: VSCode, da
 
 
 @in_one_window
-async def test_a_change_is_made_everywhere_after_a_preview(code: VSCode, daemon: Daemon) -> None:
+async def test_a_change_is_propagated_after_a_preview(code: VSCode, daemon: Daemon) -> None:
     other = code.folder / "other.py"
     other.write_text("web.get(c)\n")
     file = await code.open("here.py", "web.get(a¦)\nweb.get(b)\n")
@@ -211,7 +211,7 @@ async def test_a_change_is_made_everywhere_after_a_preview(code: VSCode, daemon:
 
 
 @in_one_window
-async def test_a_preview_that_is_discarded_is_no_news_to_anybody(code: VSCode, daemon: Daemon) -> None:
+async def test_a_discarded_preview_shows_no_message_and_rejects_nothing(code: VSCode, daemon: Daemon) -> None:
     before = counted(daemon).get("rejected", 0)
     file = await code.open("discarded.py", "value = ¦\nweb.get(a)\nweb.get(b)\n")
     await code.press("Alt+\\")
@@ -230,7 +230,7 @@ async def test_a_preview_that_is_discarded_is_no_news_to_anybody(code: VSCode, d
 
 
 @in_one_window
-async def test_a_refactor_by_a_pattern(code: VSCode, daemon: Daemon) -> None:
+async def test_a_refactor_by_a_pattern_edits_the_workspace(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=["30"])
     other = code.folder / "fetch.py"
     other.write_text("fetch(1)\n")
@@ -246,18 +246,18 @@ async def test_a_refactor_by_a_pattern(code: VSCode, daemon: Daemon) -> None:
 
 
 @in_one_window
-async def test_a_recipe_in_one_file(code: VSCode, daemon: Daemon) -> None:
+async def test_a_recipe_edits_one_file(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=["Adds two numbers."])
     file = await code.open("recipe.py", "def add(a, b):\n    return a + b\n")
     await code.press("Control+Alt+l", "e")
     await code.choices.filter(has_text="docstrings, 1 place in this file").click()
-    await code.choices.filter(has_text=re.compile("^In this file")).click()  # each recipe says "places in this file"
+    await code.choices.filter(has_text=re.compile("^In this file")).click()  # each recipe shows "places in this file"
     await code.apply_all()
     await code.saved(file, 'def add(a, b):\n    """Adds two numbers."""\n    return a + b\n')
 
 
 @in_one_window
-async def test_a_recipe_that_has_to_be_told_more(code: VSCode, daemon: Daemon) -> None:
+async def test_a_recipe_asks_for_its_settings(code: VSCode, daemon: Daemon) -> None:
     file = await code.open("told.py", "def add(a):\n    return a\n\n\nadd(1)\n")
     await code.press("Control+Alt+l", "e")
     await code.choices.filter(has_text="Add a parameter to a function").click()
@@ -269,7 +269,7 @@ async def test_a_recipe_that_has_to_be_told_more(code: VSCode, daemon: Daemon) -
 
 
 @in_one_window
-async def test_what_applies_is_offered_as_a_code_action(code: VSCode, daemon: Daemon) -> None:
+async def test_an_empty_body_can_be_filled_by_a_code_action(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=["width * height"])
     file = await code.open("action.py", "def area(width, height):\n    ¦...\n")
     await code.press("Control+.")
@@ -279,7 +279,7 @@ async def test_what_applies_is_offered_as_a_code_action(code: VSCode, daemon: Da
 
 
 @in_one_window
-async def test_a_notebook_s_cells_are_filled_with_those_above_as_context(code: VSCode, daemon: Daemon) -> None:
+async def test_a_cell_of_a_notebook_is_filled_with_the_cells_above_as_context(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=[["one", "two"]])
     texts = ("import math", "a = <<fill>>\nb = <<fill>>")
     cells = [dict(cell_type="code", execution_count=None, metadata={}, outputs=[], source=text) for text in texts]
@@ -298,19 +298,19 @@ async def test_a_notebook_s_cells_are_filled_with_those_above_as_context(code: V
 
 
 @in_one_window
-async def test_what_is_refused_is_said_in_one_line(code: VSCode, daemon: Daemon) -> None:
+async def test_a_refused_or_empty_fill_shows_one_line(code: VSCode, daemon: Daemon) -> None:
     await code.open("nothing.py", "a = 1\n")
     await code.press("Control+Alt+l", "f")
-    await code.says("Lacuna: there is nothing to fill in")
+    await code.shows_message("Lacuna: there is nothing to fill in")
     daemon.plan(status="no_valid_fill")
     await code.press("Control+a")
     await code.selected("Ln 2, Col 1 (6 selected)")
     await code.press("Control+Alt+l", "f")
-    await code.says("Lacuna: nothing was found to put in")
+    await code.shows_message("Lacuna: nothing was found to put in")
 
 
 @in_one_window
-async def test_a_file_that_is_only_read_is_not_filled(code: VSCode, daemon: Daemon) -> None:
+async def test_a_read_only_file_is_not_filled(code: VSCode, daemon: Daemon) -> None:
     await code.open("read.py", "a = <<fill>>\n")
     await code.run("File: Set Active Editor Read-only in Session")
     await code.ask("F1", ">Lacuna: ")
@@ -322,7 +322,7 @@ async def test_a_file_that_is_only_read_is_not_filled(code: VSCode, daemon: Daem
 
 
 @in_one_window
-async def test_suggestions_are_turned_off_and_on(code: VSCode, daemon: Daemon) -> None:
+async def test_suggestions_can_be_turned_off_and_on(code: VSCode, daemon: Daemon) -> None:
     await code.open("off.py", "¦\n")
     await code.run("Lacuna: Suggest While Typing or Only on Request")
     await code.status("ready, .*, suggesting on request")
@@ -347,7 +347,7 @@ async def test_suggestions_are_turned_off_and_on(code: VSCode, daemon: Daemon) -
 async def test_settings_reach_the_server(code: VSCode, daemon: Daemon) -> None:
     await code.open("settings.py", "a = ¦\n")
     code.configure(automatic=False, candidates=2, maxTokens=7, colour="red")
-    await code.says("Lacuna: unknown setting lacuna.colour")
+    await code.shows_message("Lacuna: unknown setting lacuna.colour")
     await code.status("ready, .*, suggesting on request")
     await code.press("Alt+\\")
     await code.shows("a = «filled»")
@@ -356,9 +356,9 @@ async def test_settings_reach_the_server(code: VSCode, daemon: Daemon) -> None:
 
 
 @in_one_window
-async def test_a_server_that_is_not_found(code: VSCode, daemon: Daemon) -> None:
+async def test_a_server_that_is_not_found_is_reported(code: VSCode, daemon: Daemon) -> None:
     code.configure(command=["lacuna-lsp-of-nowhere"])
-    await code.says("lacuna-lsp-of-nowhere was not found. Install it with")
+    await code.shows_message("lacuna-lsp-of-nowhere was not found. Install it with")
     await code.status("stopped")
     await code.open("nowhere.py", "¦\n")
     await code.type("a = ")
@@ -370,11 +370,11 @@ async def test_a_server_that_is_not_found(code: VSCode, daemon: Daemon) -> None:
 
 
 @in_one_window
-async def test_a_server_that_is_none(code: VSCode, daemon: Daemon) -> None:
+async def test_a_program_that_is_no_language_server_is_reported_once(code: VSCode, daemon: Daemon) -> None:
     code.configure(command=[*SERVER, "--nonsense"])
     box = code.boxes
     await expect(box.filter(has_text="--nonsense did not start as a language server")).to_have_count(1)
-    await code.page.wait_for_timeout(500)  # another box comes at the same time
+    await code.page.wait_for_timeout(500)  # a second notification would appear in this time
     await expect(box).to_have_count(1)
     await code.press("Escape")
     await code.status("stopped")
@@ -383,7 +383,7 @@ async def test_a_server_that_is_none(code: VSCode, daemon: Daemon) -> None:
 
 
 @in_one_window
-async def test_an_engine_that_is_lost_and_comes_back(code: VSCode, own_daemon: Daemon) -> None:
+async def test_a_lost_engine_is_reported_and_reconnected(code: VSCode, own_daemon: Daemon) -> None:
     url = own_daemon.running.url
     async with code.restart():
         code.configure(command=[*SERVER, "--engine", url])
@@ -392,7 +392,7 @@ async def test_an_engine_that_is_lost_and_comes_back(code: VSCode, own_daemon: D
     await code.type("a = ")
     await code.shows("a = «filled»")
     own_daemon.kill()
-    await code.says("Lacuna: The connection to the engine broke; it is tried again (1).")
+    await code.shows_message("Lacuna: The connection to the engine broke; it is tried again (1).")
     await code.status("lost")
     await code.type("b + ")
     await expect(code.boxes).to_have_count(0)
@@ -407,7 +407,7 @@ async def test_an_engine_that_is_lost_and_comes_back(code: VSCode, own_daemon: D
 
 
 @in_one_window
-async def test_the_server_is_restarted(code: VSCode, daemon: Daemon) -> None:
+async def test_the_restart_command_restarts_the_server(code: VSCode, daemon: Daemon) -> None:
     mark = str(daemon.folder)
     await until(lambda: len(servers(mark)) == 1)
     before = servers(mark)
@@ -421,13 +421,13 @@ async def test_the_server_is_restarted(code: VSCode, daemon: Daemon) -> None:
 
 
 @in_one_window
-async def test_the_log_is_opened(code: VSCode, daemon: Daemon) -> None:
+async def test_the_log_command_opens_the_log(code: VSCode, daemon: Daemon) -> None:
     await code.run("Lacuna: Open Log of Language Server")
     await code.page.wait_for_selector('.tab.active[data-resource-name="lacuna-lsp.log"]')
 
 
 @in_one_window
-async def test_the_readme_shows_the_screen(code: VSCode, daemon: Daemon) -> None:
+async def test_the_readme_shows_the_real_screen(code: VSCode, daemon: Daemon) -> None:
     picture = README.split("```\n")[3]
     head, suggested = picture.replace("»\n«", "\n").rstrip("»\n").split("«")
     daemon.plan(fills=[suggested])
@@ -437,7 +437,7 @@ async def test_the_readme_shows_the_screen(code: VSCode, daemon: Daemon) -> None
 
 
 @in_one_window
-async def test_the_real_model(code: VSCode, environment: Mapping[str, str]) -> None:  # noqa: F811 (the fixture)
+async def test_the_extension_fills_with_the_real_model(code: VSCode, environment: Mapping[str, str]) -> None:  # noqa: F811 (the fixture)
     async with code.restart():
         code.configure(command=server_in(environment))
     file = await code.open("real.py", "def area(width, height):\n    return width * <<fill>>\n")
@@ -451,16 +451,16 @@ async def test_the_real_model(code: VSCode, environment: Mapping[str, str]) -> N
     await code.open("context.py", "from shapes import area_of_circle\n\nprint(area_of_circle(¦))\n")
     await code.press("Control+Alt+l", "c")
     page = code.page.locator(".editor-group-container", has_text="Read of other files.md")
-    # A process that loads a tokenizer, and torch with it, makes the page.
+    # A separate process makes the page. It takes long, because it loads a tokenizer and torch.
     await expect(page.locator(".view-line", has_text="shapes.py").first).to_be_visible(timeout=3 * PATIENCE_MS)
     await code.run("View: Close All Editors in Group")
-    # A server that outlives the service would start another.
+    # If the language server ran longer than the service, it would start another service.
     async with code.restart():
         code.configure()
     await until(lambda: not servers(environment["XDG_RUNTIME_DIR"]))
 
 
-def test_the_settings_are_the_servers() -> None:
+def test_the_settings_and_their_defaults_are_those_of_the_server() -> None:
     properties = MANIFEST["contributes"]["configuration"]["properties"]
     defaults = {name.removeprefix("lacuna."): value["default"] for name, value in properties.items()}
     assert defaults.pop("command") == ["lacuna-lsp"]

@@ -1,4 +1,4 @@
-"""A real VS Code (code-server) with our packaged extension, driven by Chromium as a user drives it."""
+"""A real VS Code (code-server) with our packaged extension. Chromium controls it as a user would."""
 
 import json
 import os
@@ -58,13 +58,13 @@ RESTARTED = """before => {
   return since.some(state => state.includes('Lacuna: starting')) && since.at(-1).includes('Lacuna: ready');
 }"""
 WINDOW: ViewportSize = {"width": 1200, "height": 800}
-PATIENCE_MS = 60_000  # a busy machine takes its time
+PATIENCE_MS = 60_000  # a busy machine is slow
 ATTEMPT_MS = 5_000
 SERVER = [sys.executable, "-I", "-m", "lacuna_lsp"]
 
 
 async def insist(attempt: Callable[[], Awaitable[None]]) -> None:
-    """Do something that may be done again, for as long as there is patience: a key may be pressed in vain."""
+    """Repeat an action until it succeeds or the time is up, because VS Code may ignore a pressed key."""
     deadline = time.monotonic() + PATIENCE_MS / 1000
     while True:
         try:
@@ -75,7 +75,7 @@ async def insist(attempt: Callable[[], Awaitable[None]]) -> None:
 
 
 def server_in(environment: Mapping[str, str]) -> list[str]:
-    """The language server where it finds no service but this environment's; VS Code itself has another home."""
+    """The command of a language server that finds only the service of this environment; VS Code has another home."""
     return ["env", *(f"{name}={environment[name]}" for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "HOME")), *SERVER]
 
 
@@ -89,35 +89,35 @@ class VSCode:
         self._file = data / "Machine/settings.json"
 
     def configure(self, **settings: object) -> None:
-        """Set settings under ``lacuna`` beside those that VS Code was started with."""
+        """Set settings under ``lacuna``, in addition to those that VS Code was started with."""
         own = {f"lacuna.{name}": value for name, value in settings.items()}
         self._file.parent.mkdir(parents=True, exist_ok=True)
         new = self._file.with_suffix(".new")
         new.write_text(json.dumps(self._settings | own))
-        new.replace(self._file)  # VS Code never reads half of it, which would have it start another server
+        new.replace(self._file)  # atomic, because VS Code would start another server after reading half a file
 
     @property
     def choices(self) -> Locator:
-        """The rows of the palette, or of whatever asks for a choice."""
+        """The rows of the command palette, or of another list of choices."""
         return self.page.locator(".quick-input-list .monaco-list-row")
 
     @property
     def entry(self) -> Locator:
-        """Where the palette, or whatever asks for a text, takes it."""
+        """The input field of the command palette, or of another prompt for a text."""
         return self.page.locator(ASKING)
 
     @property
     def boxes(self) -> Locator:
-        """The messages that lie over the window."""
+        """The notifications in front of the window."""
         return self.page.locator(".notification-toast")
 
     async def screen(self) -> list[str]:
-        """The lines of the editor as they are seen; ``«»`` stand around what is only suggested."""
+        """The visible lines of the editor. ``«»`` enclose ghost text."""
         lines: list[str] = await self.page.evaluate(SCREEN)
         return lines
 
     async def shows(self, *lines: str) -> None:
-        """Wait until the editor shows these lines, without blank ones at its end."""
+        """Wait until the editor shows exactly these lines, not counting empty lines at the end."""
         try:
             await self.page.wait_for_function(f"lines => `${{({SCREEN})()}}` === `${{lines}}`", arg=lines)
         except TimeoutError:
@@ -125,24 +125,24 @@ class VSCode:
             pytest.fail(f"the screen shows {await self.screen()}, not {list(lines)}; the status was {states}")
 
     async def contains(self, text: str) -> None:
-        """Wait until the editor shows this somewhere."""
+        """Wait until the editor shows this text somewhere."""
         await self.page.wait_for_function(f"text => ({SCREEN})().join('\\n').includes(text)", arg=text)
 
     async def status(self, state: str) -> None:
-        """Wait until the status bar says how the engine is."""
+        """Wait until the status bar shows this state of the engine."""
         await expect(self.page.locator(STATUS)).to_have_attribute(
             "aria-label", re.compile(f"Lacuna: {state}"), timeout=PATIENCE_MS
         )
 
     @asynccontextmanager
     async def restart(self) -> AsyncIterator[None]:
-        """What is done within has the server started anew; the status bar of before tells nothing of the new one."""
+        """Wait until the actions in this context have restarted the server. States shown earlier do not count."""
         before = await self.page.evaluate("states.length")
         yield
         await self.page.wait_for_function(RESTARTED, arg=before)
 
     async def selected(self, where: str) -> None:
-        """Wait until the status bar says where the cursor is, and what is selected."""
+        """Wait until the status bar shows this cursor position or selection."""
         await expect(self.page.locator('[id="status.editor.selection"]')).to_have_text(where)
 
     async def press(self, *keys: str) -> None:
@@ -150,7 +150,7 @@ class VSCode:
             await self.page.keyboard.press(key)
 
     async def type(self, text: str) -> None:
-        """Type character by character: on a busy machine there may be a suggestion behind each of them."""
+        """Type character by character. On a busy machine, a suggestion may appear after each of them."""
         await self.page.keyboard.type(text)
 
     async def insert(self, text: str) -> None:
@@ -158,10 +158,10 @@ class VSCode:
         await self.page.keyboard.insert_text(text)
 
     async def ask(self, key: str, text: str, choice: str = "") -> None:
-        """Type into the palette that a key opens, and click on a choice.
+        """Open the palette with a key, type a text and click on a choice.
 
-        VS Code gives the focus back to the editor when what an earlier key began has ended, such as the hiding of a
-        suggestion. The palette closes then, and is opened again.
+        VS Code returns the focus to the editor when an earlier action ends, such as hiding a suggestion. This closes
+        the palette, so that it must be opened again.
         """
 
         async def attempt() -> None:
@@ -176,7 +176,7 @@ class VSCode:
         await insist(attempt)
 
     async def answer(self, question: str, text: str) -> None:
-        """Type into the box that asks this."""
+        """Type a text into the prompt that shows this question."""
         await expect(self.page.locator(".quick-input-widget")).to_contain_text(question)
         await self.entry.fill(text)
         await self.entry.press("Enter")
@@ -198,7 +198,7 @@ class VSCode:
         return file
 
     async def saved(self, file: Path, text: str) -> None:
-        """Save what the screen shows, or soon shows, and look at the file."""
+        """Save the editor again and again until the file has this text."""
 
         async def attempt() -> None:
             await self.press("Control+s")
@@ -210,24 +210,24 @@ class VSCode:
             pytest.fail(f"{file.name} is {file.read_text()!r}, not {text!r}")
 
     async def close(self) -> None:
-        """Close every editor without saving, and whatever asks or tells something."""
+        """Close every editor without saving, and close open prompts and notifications."""
         if await self.entry.count() or await self.boxes.count():
             await self.press("Escape")
         tabs = self.page.locator(".tab[data-resource-name]")
         while count := await tabs.count():
             await self.run("View: Revert and Close Editor")
-            await expect(tabs).not_to_have_count(count)  # what a failed test began may open one meanwhile
+            await expect(tabs).not_to_have_count(count)  # an action of a failed test may open another editor meanwhile
 
     async def apply_all(self) -> None:
-        """Tick every edit of a preview, and have them made."""
+        """Select every edit of a preview, and apply them."""
         files = self.page.locator('[aria-label="Bulk Edit"] [aria-level="1"] .edit-checkbox')
         await files.first.wait_for()
         for box in await files.all():
             await box.check()
         await self.page.get_by_role("button", name="Apply", exact=True).click()
 
-    async def says(self, text: str) -> None:
-        """A message is shown or, where its box has given way to another, read aloud; boxes are then taken away."""
+    async def shows_message(self, text: str) -> None:
+        """Wait for a notification, or its screen-reader alert if another one replaced it. Then close all of them."""
         said = self.page.locator(".monaco-alert, .notification-toast").filter(has_text=text)
         await expect(said.first).to_be_attached()
 
@@ -242,7 +242,7 @@ class VSCode:
 async def running(
     folder: Path, environment: Mapping[str, str], *, settings: Mapping[str, object] = {}, size: ViewportSize = WINDOW
 ) -> AsyncIterator[VSCode]:
-    """VS Code with the extension, from its start to its end; ``settings`` are beside those that keep it quiet."""
+    """Run VS Code with the extension. ``settings`` are added to those in ``QUIET``."""
     if not (NODE.exists() and EXTENSION.exists()):
         missing = "make test installs VS Code and packages the extension"
         pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
@@ -253,7 +253,7 @@ async def running(
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
     where = ["--user-data-dir", data, "--extensions-dir", extensions]
-    # VSCODE_CLI keeps the environment from being read anew from a login shell.
+    # VSCODE_CLI prevents VS Code from reading the environment of a login shell.
     environment = {**environment, "HOME": str(folder), "VSCODE_CLI": "1"}
     subprocess.run(
         [NODE, ENTRY, *where, "--install-extension", EXTENSION], env=environment, check=True, capture_output=True

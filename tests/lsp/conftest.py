@@ -19,7 +19,7 @@ def shared_daemon() -> Iterator[Daemon]:
 
 @pytest.fixture
 def daemon(shared_daemon: Daemon) -> Daemon:
-    """The service, with nothing of an earlier test in its log."""
+    """The shared service, with a default script and an empty log."""
     shared_daemon.plan()
     (shared_daemon.folder / "log.jsonl").unlink(missing_ok=True)
     return shared_daemon
@@ -27,12 +27,12 @@ def daemon(shared_daemon: Daemon) -> Daemon:
 
 @pytest.fixture
 def own_daemon() -> Iterator[Daemon]:
-    """A service that the test may end."""
+    """A separate service, which the test may stop."""
     yield from _daemon()
 
 
 def _daemon() -> Iterator[Daemon]:
-    # A short path: sockets and locks have little room for one.
+    # A short path, because the length of a socket's or a lock's path is limited.
     folder = Path(tempfile.mkdtemp(prefix="lsp"))
     daemon = Daemon(folder)
     try:
@@ -45,7 +45,7 @@ def _daemon() -> Iterator[Daemon]:
 
 @pytest.fixture(scope="session")
 def language_server(shared_daemon: Daemon) -> Iterator[int]:
-    """The port of a ``lacuna-lsp`` that many tests connect to; each has a server object of its own in it."""
+    """The port of a ``lacuna-lsp`` that many tests share. It creates a server object for every connection."""
     command = [sys.executable, "-I", "-m", "lacuna_lsp", "--tcp", "0", "--log-level", "DEBUG"]
     process = subprocess.Popen(command, env=shared_daemon.environment, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
@@ -57,7 +57,7 @@ def language_server(shared_daemon: Daemon) -> Iterator[int]:
 
 @pytest.fixture
 def token_port(shared_daemon: Daemon) -> Iterator[int]:
-    """The port of a ``lacuna-lsp`` that lets in by websocket who knows its token."""
+    """The port of a ``lacuna-lsp`` that accepts only websocket clients with its token."""
     command = [sys.executable, "-I", "-m", "lacuna_lsp", "--ws", "0"]
     environment = dict(shared_daemon.environment) | {"LACUNA_LSP_TOKEN": "s3cret"}
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:

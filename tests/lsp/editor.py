@@ -17,19 +17,20 @@ from .service import Daemon
 
 
 async def until(what: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait for something while the client goes on listening."""
+    """Wait until ``what`` returns a true value, while the client continues to handle messages."""
     deadline = time.monotonic() + seconds
     while not what():
-        assert time.monotonic() < deadline, "it did not happen"
+        assert time.monotonic() < deadline, "the condition did not become true in time"
         await asyncio.sleep(0.02)
 
 
 class Editor:
-    """A client with one document and a cursor in it; ``¦`` marks the cursor in what is opened.
+    """A client with one document and one cursor. ``¦`` marks the cursor in a text that it opens.
 
-    It takes every edit, in ``applied``, unless ``refusing`` has a reason ("": none is given), after it has done what it
-    does ``while_previewed``; ``answers`` are the titles it chooses in message boxes; ``statuses`` is what it was told
-    of the engine, as it came.
+    For every edit from the server, the client first calls ``while_previewed``. If ``refusing`` is a string, it then
+    refuses the edit with this reason, or without a reason if the string is empty. Otherwise it adds the edit to
+    ``applied``. ``answers`` are the titles that it chooses in message boxes. ``statuses`` are the status notifications
+    of the engine, in their order of arrival.
     """
 
     def __init__(self, client: LanguageClient) -> None:
@@ -76,7 +77,7 @@ class Editor:
         return result
 
     async def ready(self) -> None:
-        """Wait until the engine is there."""
+        """Wait until the engine is ready."""
         for _ in range(3000):
             status = await self.command("lacuna.status")
             if status["state"] == "ready":
@@ -106,7 +107,7 @@ class Editor:
         self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
 
     def type(self, text: str, *, closing: str = "") -> None:
-        """Insert at the cursor; ``closing`` is what the editor puts behind it by itself."""
+        """Insert text at the cursor. ``closing`` is what the editor adds after it by itself, such as a bracket."""
         self._change(types.Range(self.position, self.position), text + closing)
         self.before, self.after = self.before + text, closing + self.after
 
@@ -138,11 +139,11 @@ class Editor:
 
     @property
     def messages(self) -> list[str]:
-        """What the server has shown."""
+        """The messages that the server has shown."""
         return [message.message for message in self.client.messages]
 
     def edited(self) -> str:
-        """The text after the last edit that was applied, which has to be for this version of this document."""
+        """The text after the last applied edit, which must be for the current version of this document."""
         changes = self.applied[-1].edit.document_changes
         assert changes is not None
         (change,) = changes
@@ -170,7 +171,7 @@ class Editor:
 
 
 def edited(text: str, edits: Any, encoding: str) -> str:
-    """A text after edits, which do not overlap."""
+    """Return a text after some edits, which must not overlap."""
     codec, width = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}[encoding]
     lines = re.split("(?<=\n)|(?<=\r)(?!\n)", text)
 

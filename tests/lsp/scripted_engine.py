@@ -1,9 +1,12 @@
-"""An engine without a model for the service's worker: it follows a script and writes down what it was asked.
+"""An engine without a model for the service's worker. It follows a script and logs the requests that it gets.
 
-Both files lie in the folder that ``LSP_SCRIPT`` names. ``script.json`` has the ``fills`` (a list of candidates, each
-one text for every region or a list with one for each), the number of ``steps`` and their length in seconds (``pause``),
-whether the file was ``constrained``, the ``confidence`` in every line, and the ``status``; while it says ``hold``, the
-model is being loaded. ``log.jsonl`` has a line for each start, step and end, and for what is only read ahead.
+Both files are in the folder that ``LSP_SCRIPT`` names. In ``script.json``, ``fills`` is a list of candidates. Each one
+is a text for all regions, or a list with a text for each region. ``steps`` is the number of steps, and ``pause`` is the
+length of a step in seconds; a negative pause ends the process. ``status`` and ``message`` are those of the result,
+``constrained`` tells whether the grammar constrained it, and ``confidence`` is the confidence of every line. While
+``hold`` is true, the model is still loading. If ``damaged`` is true, loading fails.
+
+``log.jsonl`` has a line for every start, step and end of a fill, and for every read-ahead request.
 """
 
 import json
@@ -45,7 +48,7 @@ def write(event: str, **values: object) -> None:
 
 
 class ScriptedEngine:
-    """Fills as it is told."""
+    """Fills regions according to the script."""
 
     def stream(self, request: InfillRequest, *, document: str) -> Generator[Snapshot, None, InfillResult]:
         if request.options.encode_only:

@@ -1,4 +1,4 @@
-"""The service with a scripted engine, for the language server to find."""
+"""Runs the service with a scripted engine, so that the language server finds it."""
 
 import json
 import os
@@ -18,7 +18,7 @@ ROOT = HERE.parent.parent
 
 
 class Daemon:
-    """The service with a scripted engine, in a runtime folder of its own, so that ``lacuna-lsp`` finds no other."""
+    """The service with a scripted engine. In its own runtime folder, ``lacuna-lsp`` finds no other service."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -35,20 +35,20 @@ class Daemon:
         self.plan()
 
     def plan(self, **script: object) -> None:
-        """What the engine does from now on; it may be reading what it did until now."""
+        """Replace the engine's script. The replacement is atomic, because the engine may be reading the old script."""
         new = self.folder / "script.json.new"
         new.write_text(json.dumps(script))
         new.replace(self.folder / "script.json")
 
     @property
     def log(self) -> list[dict[str, Any]]:
-        """What the engine has done."""
+        """The events that the engine has logged."""
         file = self.folder / "log.jsonl"
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """What it was asked."""
+        """The fill requests that the engine has received."""
         return [event["request"] for event in self.log if event["event"] == "start"]
 
     def start(self, port: int = 0, token: str = "") -> None:
@@ -68,7 +68,7 @@ class Daemon:
 
     @property
     def sessions(self) -> int:
-        """How many clients are connected."""
+        """The number of connected clients."""
         with urllib.request.urlopen(f"{self.running.url}/metrics") as answer:
             (count,) = re.findall(r"^lacuna_sessions (\d+)", answer.read().decode(), re.MULTILINE)
         return int(count)
@@ -84,5 +84,5 @@ class Daemon:
 def wait_for(what: Callable[[], object], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not what():
-        assert time.monotonic() < deadline, "it did not happen"
+        assert time.monotonic() < deadline, "the condition did not become true in time"
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""Input that is wrong: each has a clear answer, and the server goes on."""
+"""Invalid input: the server gives a clear answer to every case and continues to work."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ AT_ONCE = {"debounce": False}
 
 
 async def ask(editor: Editor, method: str, params: object) -> Any:
-    """Send a request that the client's own types would not let through."""
+    """Send a request that the types of the client would not allow."""
     protocol, id, answer = editor.client.protocol, uuid.uuid4().hex, Future[Any]()
     protocol._request_futures[id] = answer
     protocol._send_data({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
@@ -38,7 +38,7 @@ def inline(editor: Editor, line: int, character: int, **document: object) -> dic
     }
 
 
-async def test_an_unknown_document(editor: Editor, daemon: Daemon) -> None:
+async def test_a_request_for_an_unknown_document_is_refused(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize(AT_ONCE)
     editor.uri = "file:///work/nowhere.py"
     editor.type("a change of what is not open")
@@ -48,7 +48,7 @@ async def test_an_unknown_document(editor: Editor, daemon: Daemon) -> None:
     assert editor.messages == []
 
 
-async def test_a_wrong_version(editor: Editor, daemon: Daemon) -> None:
+async def test_a_request_for_another_version_is_refused(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
     error = await refusal(editor, "textDocument/inlineCompletion", inline(editor, 0, 8, version=7))
@@ -57,13 +57,13 @@ async def test_a_wrong_version(editor: Editor, daemon: Daemon) -> None:
     assert await editor.suggest() == ["filled"]
 
 
-async def test_a_position_outside(editor: Editor, daemon: Daemon) -> None:
+async def test_a_position_outside_the_document_is_refused(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["x"])
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
     error = await refusal(editor, "textDocument/inlineCompletion", inline(editor, 9, 0))
     assert error.message == "line 10 is outside /work/code.py, which has 2 lines"
-    # A column past the end of its line is that end, as LSP has it.
+    # In LSP, a column past the end of its line means the end of the line.
     answer = await ask(editor, "textDocument/inlineCompletion", inline(editor, 0, 99))
     assert answer.items[0].range.start.character == 8
 
@@ -85,7 +85,7 @@ async def test_a_malformed_request_is_answered(editor: Editor, daemon: Daemon, p
     assert editor.messages == []
 
 
-async def test_a_document_closed_in_the_middle(editor: Editor, daemon: Daemon) -> None:
+async def test_closing_a_document_stops_its_request(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(steps=500, pause=0.02)
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
@@ -97,7 +97,7 @@ async def test_a_document_closed_in_the_middle(editor: Editor, daemon: Daemon) -
     await until(lambda: daemon.log[-1]["event"] == "stopped")
 
 
-async def test_a_file_of_five_megabytes(editor: Editor, daemon: Daemon) -> None:
+async def test_a_file_of_five_megabytes_gets_no_suggestions(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize(AT_ONCE)
     editor.open("x = 'ä😀'\n" * 400_000 + "value = ¦\n", "big.py")
     assert len(editor.text.encode()) > 5_000_000
@@ -106,7 +106,7 @@ async def test_a_file_of_five_megabytes(editor: Editor, daemon: Daemon) -> None:
         editor.type(character)
     assert await editor.suggest(invoked=True) == []
     assert editor.messages == ["Lacuna: no suggestions in /work/big.py: files of more than 2 MiB are not filled"]
-    # Smaller again, it is served.
+    # When the document is small again, it gets suggestions.
     change = types.TextDocumentContentChangeWholeDocument("value = ")
     identifier = types.VersionedTextDocumentIdentifier(99, editor.uri)
     editor.client.text_document_did_change(types.DidChangeTextDocumentParams(identifier, [change]))
@@ -114,12 +114,12 @@ async def test_a_file_of_five_megabytes(editor: Editor, daemon: Daemon) -> None:
     assert await editor.suggest() == ["filled"]
 
 
-async def test_invalid_surrogates(editor: Editor, daemon: Daemon) -> None:
+async def test_invalid_surrogates_in_a_document_are_accepted(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize(AT_ONCE)
     editor.open("a = '\ud83d'\nb = '😀'\nc = ¦\n")
     assert await editor.suggest() == ["filled"]
     assert daemon.requests[0]["text"] == "a = '\ufffd'\nb = '😀'\nc = \n"
-    # Half of a character is deleted, and the other one put back.
+    # The client deletes the first half of a surrogate pair and inserts it again.
     half = types.Range(types.Position(1, 5), types.Position(1, 6))
     editor._change(half, "")
     editor._change(types.Range(half.start, half.start), "\ud83d")
@@ -130,7 +130,7 @@ async def test_invalid_surrogates(editor: Editor, daemon: Daemon) -> None:
     assert text.splitlines()[1].startswith("b = '")
 
 
-async def test_halves_of_characters_where_text_is_no_document(editor: Editor, daemon: Daemon) -> None:
+async def test_surrogate_halves_outside_the_document_text_are_accepted(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize(AT_ONCE)
     editor.open("a¦", uri="file:///work/\ud83d.py")
     editor.open("value = ¦\n", language="python\ud83d")
@@ -140,7 +140,7 @@ async def test_halves_of_characters_where_text_is_no_document(editor: Editor, da
 
 
 @pytest.mark.parametrize("argument", [None, {"request": "", "candidate": 2**64}])
-async def test_feedback_about_what_cannot_be(editor: Editor, daemon: Daemon, argument: object) -> None:
+async def test_malformed_feedback_is_refused(editor: Editor, daemon: Daemon, argument: object) -> None:
     await editor.initialize(AT_ONCE)
     refused = await refusal(editor, "workspace/executeCommand", {"command": "lacuna.accepted", "arguments": [argument]})
     assert refused.code == types.ErrorCodes.InvalidParams
@@ -148,7 +148,7 @@ async def test_feedback_about_what_cannot_be(editor: Editor, daemon: Daemon, arg
     assert await editor.suggest() == ["filled"]
 
 
-async def test_feedback_about_what_was_never_made(editor: Editor, daemon: Daemon) -> None:
+async def test_feedback_about_an_unknown_suggestion_is_ignored(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize(AT_ONCE)
     made_up = {"request": "\ud83d", "candidate": 0}
     await ask(editor, "workspace/executeCommand", {"command": "lacuna.accepted", "arguments": [made_up]})
@@ -156,7 +156,7 @@ async def test_feedback_about_what_was_never_made(editor: Editor, daemon: Daemon
     assert await editor.suggest() == ["filled"]
 
 
-async def test_an_unknown_method_and_an_unknown_command(editor: Editor, daemon: Daemon) -> None:
+async def test_an_unknown_method_and_an_unknown_command_are_refused(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize(ready=False)
     assert (await refusal(editor, "textDocument/unheardOf", {})).code == types.ErrorCodes.MethodNotFound
     error = await refusal(editor, "workspace/executeCommand", {"command": "lacuna.tea"})
@@ -164,7 +164,7 @@ async def test_an_unknown_method_and_an_unknown_command(editor: Editor, daemon: 
     assert editor.messages == []
 
 
-async def test_what_is_no_json_at_all(daemon: Daemon) -> None:
+async def test_messages_that_are_not_json_rpc_are_ignored(daemon: Daemon) -> None:
     async with started(daemon) as editor:
         writer = editor.client.protocol.writer
         for body in (b"{", b"\xff\xfe", b"[]", b"7", json.dumps({"jsonrpc": "1.0", "method": "x"}).encode()):
@@ -174,7 +174,7 @@ async def test_what_is_no_json_at_all(daemon: Daemon) -> None:
         assert await editor.suggest() == ["filled"]
 
 
-async def test_a_client_that_vanishes(daemon: Daemon) -> None:
+async def test_a_client_that_disappears_ends_the_server_and_its_request(daemon: Daemon) -> None:
     daemon.plan(steps=1000, pause=0.02)
     async with started(daemon) as editor:
         await editor.initialize(AT_ONCE)
@@ -188,4 +188,4 @@ async def test_a_client_that_vanishes(daemon: Daemon) -> None:
         assert await asyncio.wait_for(server.wait(), 20) == 1
         await until(lambda: daemon.log[-1]["event"] == "stopped")
         waiting.cancel()
-        editor.client.error = ConnectionError("gone")  # so that no goodbye is tried
+        editor.client.error = ConnectionError("gone")  # so that the fixture does not send a shutdown request

@@ -27,7 +27,7 @@ async def titles(
     automatic: bool = False,
     only: list[types.CodeActionKind] | None = None,
 ) -> dict[str, types.CodeAction]:
-    # lsprotocol takes every action for a command.
+    # lsprotocol parses every code action as a command.
     either, wire = Union[types.Command, types.CodeAction], editor.client.protocol._converter  # noqa: UP007 (its own spelling)
     wire.register_structure_hook(either, lambda data, _: wire.structure(data, types.CodeAction))
     kind = types.CodeActionTriggerKind.Automatic if automatic else types.CodeActionTriggerKind.Invoked
@@ -45,7 +45,7 @@ async def titles(
     return found
 
 
-async def test_what_applies_is_offered(editor: Editor, daemon: Daemon) -> None:
+async def test_applicable_actions_are_offered(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize(ready=False)
     editor.open(TEXT)
     found = await titles(editor, (7, 0), (8, 0))
@@ -73,7 +73,7 @@ async def test_a_changed_line_can_be_propagated(editor: Editor, daemon: Daemon) 
     assert not [title for title in await titles(editor, (1, 0), (1, 0)) if "all places like it" in title]
 
 
-async def test_only_the_cheap_ones_while_the_cursor_moves(editor: Editor, daemon: Daemon) -> None:
+async def test_an_automatic_request_gets_only_the_cheap_actions(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize(ready=False)
     editor.open(TEXT)
     assert list(await titles(editor, (7, 0), (7, 0), automatic=True)) == ["Fill 1 <<fill>> marker"]

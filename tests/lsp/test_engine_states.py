@@ -1,4 +1,4 @@
-"""Before the model is there, when it is lost, and when it cannot be had."""
+"""The server while the model loads, after the engine is lost, and without any engine."""
 
 import asyncio
 from itertools import groupby
@@ -13,7 +13,7 @@ from .service import Daemon
 AT_ONCE = {"debounce": False}
 
 
-async def test_it_is_ready_before_the_model_which_is_shown_loading(own_daemon: Daemon) -> None:
+async def test_the_server_works_while_the_model_loads_and_shows_its_progress(own_daemon: Daemon) -> None:
     own_daemon.kill()
     own_daemon.plan(hold=True)
     own_daemon.start()
@@ -40,7 +40,7 @@ async def test_it_is_ready_before_the_model_which_is_shown_loading(own_daemon: D
         assert editor.messages == []
 
 
-async def test_a_lost_engine_is_told_once_and_found_again(own_daemon: Daemon) -> None:
+async def test_a_lost_engine_is_reported_once_and_reconnected(own_daemon: Daemon) -> None:
     async with started(own_daemon, "--engine", own_daemon.running.url) as editor:
         await editor.initialize(AT_ONCE)
         editor.open("value = ¦\n")
@@ -48,7 +48,7 @@ async def test_a_lost_engine_is_told_once_and_found_again(own_daemon: Daemon) ->
         port = own_daemon.running.url.rpartition(":")[2]
         own_daemon.kill()
         await until(lambda: editor.messages)
-        # Meanwhile every request is answered, empty.
+        # Meanwhile the server answers every request with an empty list.
         for character in "abc":
             editor.type(character)
             assert await editor.suggest() == []
@@ -64,7 +64,7 @@ async def test_a_lost_engine_is_told_once_and_found_again(own_daemon: Daemon) ->
         assert len(editor.messages) == 1
 
 
-async def test_a_worker_that_crashes_costs_one_answer(own_daemon: Daemon) -> None:
+async def test_a_crash_of_the_worker_loses_only_one_answer(own_daemon: Daemon) -> None:
     async with started(own_daemon) as editor:
         await editor.initialize(AT_ONCE)
         editor.open("value = ¦\n")
@@ -81,7 +81,7 @@ async def test_a_worker_that_crashes_costs_one_answer(own_daemon: Daemon) -> Non
             raise AssertionError("the engine did not come back")
 
 
-async def test_a_model_that_cannot_be_loaded_is_told_once(own_daemon: Daemon) -> None:
+async def test_a_model_that_cannot_be_loaded_is_reported_once(own_daemon: Daemon) -> None:
     own_daemon.kill()
     own_daemon.plan(damaged=True)
     own_daemon.start()
@@ -97,7 +97,7 @@ async def test_a_model_that_cannot_be_loaded_is_told_once(own_daemon: Daemon) ->
         with pytest.raises(JsonRpcException, match="the weights are damaged") as refused:
             await editor.command("lacuna.regenerate", {"textDocument": {"uri": editor.uri}, "range": place})
         assert refused.value.code == types.LSPErrorCodes.RequestFailed
-        own_daemon.plan()  # mended, it is tried again where a document is opened
+        own_daemon.plan()  # the weights are repaired; opening a document tries them again
         async with started(own_daemon) as other:
             await other.initialize(AT_ONCE, ready=False)
             other.open("value = ¦\n")
@@ -108,7 +108,7 @@ async def test_a_model_that_cannot_be_loaded_is_told_once(own_daemon: Daemon) ->
         assert await editor.suggest() == ["filled"]
 
 
-async def test_an_engine_that_is_nowhere_is_told_once(own_daemon: Daemon) -> None:
+async def test_an_unreachable_engine_is_reported_once(own_daemon: Daemon) -> None:
     url = own_daemon.running.url
     own_daemon.kill()
     async with started(own_daemon, "--engine", url) as editor:
@@ -126,7 +126,7 @@ async def test_an_engine_that_is_nowhere_is_told_once(own_daemon: Daemon) -> Non
         assert len(editor.messages) == 1
 
 
-async def test_what_to_do_about_a_token_is_said(own_daemon: Daemon) -> None:
+async def test_a_missing_token_is_reported_with_the_remedy(own_daemon: Daemon) -> None:
     own_daemon.kill()
     own_daemon.start(token="secret")
     url = own_daemon.running.url
@@ -151,11 +151,11 @@ async def test_the_token_of_the_users_own_service_is_found_by_its_address(own_da
         assert await editor.suggest() == ["filled"]
 
 
-async def test_the_state_is_told_only_to_who_asks_for_it(editor: Editor, daemon: Daemon) -> None:
-    def plain(capabilities: types.ClientCapabilities) -> None:
+async def test_the_state_is_sent_only_to_clients_with_the_capability(editor: Editor, daemon: Daemon) -> None:
+    def without_experimental(capabilities: types.ClientCapabilities) -> None:
         capabilities.experimental = None
 
-    answer = await editor.initialize(change=plain)
+    answer = await editor.initialize(change=without_experimental)
     assert answer.capabilities.experimental == {"serverStatusNotification": True}
     assert editor.statuses == []
 

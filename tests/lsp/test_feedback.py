@@ -11,7 +11,7 @@ AT_ONCE = {"debounce": False}
 
 
 def counted(daemon: Daemon) -> dict[str, int]:
-    """What the service has counted of each kind of feedback."""
+    """The service's count of every kind of feedback."""
     with urllib.request.urlopen(f"{daemon.running.url}/metrics") as answer:
         text = answer.read().decode()
     return {kind: int(float(count)) for kind, count in re.findall(r'lacuna_feedback_total{kind="(\w+)"} (\S+)', text)}
@@ -21,16 +21,16 @@ def rejected(daemon: Daemon, before: dict[str, int]) -> int:
     return counted(daemon).get("rejected", 0) - before.get("rejected", 0)
 
 
-def plain(editor: Editor, item: types.InlineCompletionItem) -> object:
+def as_json(editor: Editor, item: types.InlineCompletionItem) -> object:
     return editor.client.protocol._converter.unstructure(item)
 
 
-async def test_what_became_of_a_suggestion_reaches_the_service(editor: Editor, daemon: Daemon) -> None:
+async def test_feedback_about_a_suggestion_reaches_the_service(editor: Editor, daemon: Daemon) -> None:
     before = counted(daemon)
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
     (item,) = await editor.items()
-    shown = plain(editor, item)
+    shown = as_json(editor, item)
     editor.client.protocol.notify("textDocument/didShowCompletion", {"item": shown})
     editor.client.protocol.notify("textDocument/didPartiallyAcceptCompletion", {"item": shown, "acceptedLength": 3})
     assert item.command is not None
@@ -41,7 +41,7 @@ async def test_what_became_of_a_suggestion_reaches_the_service(editor: Editor, d
         assert after.get(kind, 0) - before.get(kind, 0) == count
 
 
-async def test_what_is_typed_against_counts_as_rejected(editor: Editor, daemon: Daemon) -> None:
+async def test_typing_something_else_counts_as_a_rejection(editor: Editor, daemon: Daemon) -> None:
     before = counted(daemon).get("rejected", 0)
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
@@ -63,9 +63,7 @@ async def test_a_move_of_the_cursor_rejects_nothing(editor: Editor, daemon: Daem
     assert rejected(daemon, before) == 0
 
 
-async def test_what_a_command_puts_there_or_a_preview_that_is_discarded_rejects_nothing(
-    editor: Editor, daemon: Daemon
-) -> None:
+async def test_the_text_of_a_command_or_a_discarded_preview_rejects_nothing(editor: Editor, daemon: Daemon) -> None:
     before = counted(daemon)
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\nprint('a')\n")
@@ -79,7 +77,7 @@ async def test_what_a_command_puts_there_or_a_preview_that_is_discarded_rejects_
         assert await editor.suggest() == ["filled"]
         editor.refusing = "" if command[0] == "lacuna.refactor" else None
         await editor.command(*command)
-        editor.type("other()")  # what the command has found, or a client shows to choose from
+        editor.type("other()")  # simulates the result of the command, or an alternative that the client previews
         await editor.suggest()
         editor.delete(len("other()"))
         assert await editor.suggest() == ["filled"]
@@ -91,12 +89,12 @@ async def test_a_dismissed_suggestion_is_not_made_again(editor: Editor, daemon: 
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
     (item,) = await editor.items()
-    editor.client.protocol.notify("textDocument/didRejectCompletion", {"item": plain(editor, item)})
+    editor.client.protocol.notify("textDocument/didRejectCompletion", {"item": as_json(editor, item)})
     assert await editor.suggest() == []
     assert len(daemon.requests) == 1
 
 
-async def test_focus_on_another_document_ends_what_is_not_waited_for(editor: Editor, daemon: Daemon) -> None:
+async def test_focus_on_another_document_stops_the_pending_request(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(steps=500, pause=0.02)
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")

@@ -82,7 +82,7 @@ async def test_the_empty_bodies_of_a_class_are_filled(editor: Editor, daemon: Da
     assert editor.edited() == filled
 
 
-async def test_a_place_without_a_valid_fill_does_not_spoil_the_others(editor: Editor, daemon: Daemon) -> None:
+async def test_places_without_a_valid_fill_are_retried_in_smaller_requests(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(status="no_valid_fill")
     await editor.initialize()
     editor.open("a = <<fill>>\nb = <<fill>>\nc = <<fill>>\n")
@@ -91,7 +91,7 @@ async def test_a_place_without_a_valid_fill_does_not_spoil_the_others(editor: Ed
     assert [len(request["regions"]) for request in daemon.requests] == [3, 1, 2, 1, 1]
 
 
-async def test_edits_for_an_older_version_are_refused_and_told_in_one_line(editor: Editor, daemon: Daemon) -> None:
+async def test_refused_edits_for_an_older_version_are_reported_in_one_line(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize()
     editor.refusing = "the version is stale"
     editor.open("a = <<fill>>\n")
@@ -101,12 +101,12 @@ async def test_edits_for_an_older_version_are_refused_and_told_in_one_line(edito
     assert editor.messages == ["Lacuna: Fill 1 place: nothing was edited, the version is stale"]
 
 
-async def test_a_client_without_versions_gets_plain_edits(editor: Editor, daemon: Daemon) -> None:
-    def plain(capabilities: types.ClientCapabilities) -> None:
+async def test_a_client_without_versioned_edits_gets_plain_edits(editor: Editor, daemon: Daemon) -> None:
+    def without_workspace_edit(capabilities: types.ClientCapabilities) -> None:
         assert capabilities.workspace is not None
         capabilities.workspace.workspace_edit = None
 
-    await editor.initialize(change=plain)
+    await editor.initialize(change=without_workspace_edit)
     editor.open("a = <<fill>>\n")
     await editor.command("lacuna.fillRegions", {"textDocument": {"uri": editor.uri}, "select": "markers"})
     edit = editor.applied[0].edit

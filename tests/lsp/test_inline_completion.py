@@ -12,7 +12,7 @@ AT_ONCE = {"debounce": False}
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-async def test_a_suggestion_stands_at_the_cursor_in_every_encoding(
+async def test_a_suggestion_is_placed_at_the_cursor_in_every_encoding(
     editor: Editor, daemon: Daemon, encoding: str
 ) -> None:
     daemon.plan(fills=["sum(values)"])
@@ -30,9 +30,7 @@ async def test_a_suggestion_stands_at_the_cursor_in_every_encoding(
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-async def test_what_is_typed_reaches_the_engine_in_every_encoding(
-    editor: Editor, daemon: Daemon, encoding: str
-) -> None:
+async def test_typed_text_reaches_the_engine_in_every_encoding(editor: Editor, daemon: Daemon, encoding: str) -> None:
     await editor.initialize(AT_ONCE, encoding=encoding)
     editor.open("\ufeffx = '😀'\r\n\ty = 'é' + ¦\r\nz = 1\r\n")
     editor.type("'👩‍👧'")
@@ -43,7 +41,7 @@ async def test_what_is_typed_reaches_the_engine_in_every_encoding(
     assert daemon.requests[-1]["text"] == editor.text
 
 
-async def test_several_candidates_on_request(editor: Editor, daemon: Daemon) -> None:
+async def test_an_invoked_request_gets_several_candidates(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["one", "two", "one", "three"])
     await editor.initialize({"candidates": 4})
     editor.open("value = ¦\n")
@@ -51,14 +49,14 @@ async def test_several_candidates_on_request(editor: Editor, daemon: Daemon) -> 
     assert daemon.requests[0]["candidates"] == 4
 
 
-async def test_one_candidate_while_typing(editor: Editor, daemon: Daemon) -> None:
+async def test_an_automatic_request_gets_one_candidate(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["one", "two"])
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
     assert await editor.suggest() == ["one"]
 
 
-async def test_what_is_unlikely_is_shown_only_on_request(editor: Editor, daemon: Daemon) -> None:
+async def test_an_unlikely_suggestion_is_shown_only_if_invoked(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["unlikely(words)"], confidence=0.1)
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
@@ -68,7 +66,7 @@ async def test_what_is_unlikely_is_shown_only_on_request(editor: Editor, daemon:
     assert await editor.suggest(invoked=True) == ["unlikely(words)"]
 
 
-async def test_what_was_unlikely_is_asked_again_as_the_user_types_it(editor: Editor, daemon: Daemon) -> None:
+async def test_an_unlikely_suggestion_is_requested_again_as_the_user_types_it(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["unlikely(words)"], confidence=0.1)
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
@@ -81,14 +79,14 @@ async def test_what_was_unlikely_is_asked_again_as_the_user_types_it(editor: Edi
     assert status["suggestions"]["unsure"] == 1
 
 
-async def test_everything_is_shown_where_that_is_wanted(editor: Editor, daemon: Daemon) -> None:
+async def test_every_suggestion_is_shown_with_a_minimum_confidence_of_zero(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["unlikely(words)"], confidence=0.1)
     await editor.initialize(AT_ONCE | {"minConfidence": 0})
     editor.open("value = ¦\n")
     assert await editor.suggest() == ["unlikely(words)"]
 
 
-async def test_a_suggestion_is_served_again_while_it_is_typed(editor: Editor, daemon: Daemon) -> None:
+async def test_a_suggestion_is_reused_while_the_user_types_it(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["total(first, second)"])
     await editor.initialize()
     editor.open("value = ¦\n")
@@ -103,7 +101,7 @@ async def test_a_suggestion_is_served_again_while_it_is_typed(editor: Editor, da
     assert len(daemon.requests) == 1
 
 
-async def test_a_word_or_a_line_accepted_leaves_the_rest_without_asking_again(editor: Editor, daemon: Daemon) -> None:
+async def test_accepting_a_word_or_a_line_leaves_the_rest_without_a_new_request(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["\n    a = load(path)\n    return a"])
     await editor.initialize(AT_ONCE)
     editor.open("def read(path):¦\n")
@@ -115,7 +113,7 @@ async def test_a_word_or_a_line_accepted_leaves_the_rest_without_asking_again(ed
     assert len(daemon.requests) == 1
 
 
-async def test_what_was_typed_against_is_not_shown_again_by_itself(editor: Editor, daemon: Daemon) -> None:
+async def test_a_rejected_suggestion_is_not_shown_again_automatically(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["wrong()"])
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
@@ -128,7 +126,7 @@ async def test_what_was_typed_against_is_not_shown_again_by_itself(editor: Edito
     assert await editor.suggest(invoked=True) != []
 
 
-async def test_a_newer_request_ends_the_older_one_within_a_step(editor: Editor, daemon: Daemon) -> None:
+async def test_a_newer_request_stops_the_older_one(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["late"], steps=200, pause=0.02)
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
@@ -165,11 +163,11 @@ async def test_a_request_that_the_client_cancels_is_stopped(editor: Editor, daem
     "text",
     [
         "val¦ue = 1\n",  # inside a word
-        "value = ¦ something(else)\n",  # in front of text that goes on
+        "value = ¦ something(else)\n",  # before more text on the same line
         "value = 1;¦\n",  # complete
     ],
 )
-async def test_nothing_where_nothing_helps(editor: Editor, daemon: Daemon, text: str) -> None:
+async def test_nothing_is_suggested_where_no_suggestion_helps(editor: Editor, daemon: Daemon, text: str) -> None:
     await editor.initialize(AT_ONCE)
     editor.open(text)
     assert await editor.suggest() == []
@@ -186,7 +184,7 @@ async def test_an_empty_or_repeating_fill_is_not_shown(editor: Editor, daemon: D
     assert len(daemon.requests) == 1
 
 
-async def test_a_line_where_a_line_is_wanted_and_a_block_where_one_begins(editor: Editor, daemon: Daemon) -> None:
+async def test_a_block_is_requested_where_one_begins_and_a_line_elsewhere(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize(AT_ONCE | {"maxLines": 5, "maxTokens": 40})
     editor.open("def f(x):\n    ¦\n")
     await editor.suggest()
@@ -200,7 +198,7 @@ async def test_a_line_where_a_line_is_wanted_and_a_block_where_one_begins(editor
     assert block["max_tokens"] == line["max_tokens"] == 40
 
 
-async def test_what_is_selected_in_the_suggest_widget_is_extended(editor: Editor, daemon: Daemon) -> None:
+async def test_the_selected_item_of_the_suggest_widget_is_extended(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["(path)"])
     await editor.initialize(AT_ONCE)
     editor.open("data = re¦\n")
@@ -210,13 +208,13 @@ async def test_what_is_selected_in_the_suggest_widget_is_extended(editor: Editor
     assert item.insert_text == "read_file(path)"
     assert item.range == selected.range
     assert daemon.requests[0]["text"] == "data = read_file\n"
-    # What was only selected is not in the document afterwards.
+    # The selected item must not stay in the server's document.
     editor.type("lease = ")
     await editor.suggest()
     assert daemon.requests[1]["text"] == "data = release = \n"
 
 
-async def test_the_fill_is_written_as_the_file_is(editor: Editor, daemon: Daemon) -> None:
+async def test_the_fill_gets_the_newlines_and_the_indentation_of_the_file(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["\n    if x:\n        return x\n    "])
     await editor.initialize(AT_ONCE)
     editor.open("def g(x):\r\n\treturn x\r\n\r\ndef f(x):¦\r\n")
@@ -234,7 +232,7 @@ async def test_the_fill_is_written_as_the_file_is(editor: Editor, daemon: Daemon
         ("call¦\n", "(a, b))", None),
     ],
 )
-async def test_what_follows_is_not_repeated_and_no_bracket_broken(
+async def test_the_suffix_is_not_repeated_and_no_bracket_pair_is_broken(
     editor: Editor, daemon: Daemon, text: str, fill: str, shown: str | None
 ) -> None:
     daemon.plan(fills=[fill], constrained=False)
@@ -250,7 +248,7 @@ async def test_a_fill_that_is_not_valid_is_not_shown(editor: Editor, daemon: Dae
     assert await editor.suggest() == []
 
 
-async def test_settings_turn_it_off(editor: Editor, daemon: Daemon) -> None:
+async def test_settings_turn_suggestions_off(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize({"automatic": False})
     editor.open("value = ¦\n")
     assert await editor.suggest() == []

@@ -22,19 +22,19 @@ def run(state: Path) -> str:
     return subprocess.run([sys.executable, "-c", CASE], env=environment, capture_output=True, text=True).stdout
 
 
-def test_a_log_that_cannot_be_written_costs_the_log_alone(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_written_does_not_stop_the_program(tmp_path: Path) -> None:
     (tmp_path / "in the way").write_text("")
     assert run(tmp_path / "in the way") == "done\n"
 
 
-def test_a_full_disk_costs_the_log_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_does_not_stop_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     logs.log_path().parent.mkdir(parents=True)
     logs.log_path().symlink_to("/dev/full")
     assert run(tmp_path) == "done\n"
 
 
-def test_a_long_log_is_turned_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert run(tmp_path) == "done\n"
     written = [file for file in logs.log_path().parent.iterdir() if file.stat().st_size]

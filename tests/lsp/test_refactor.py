@@ -28,7 +28,7 @@ def documents(edit: types.WorkspaceEdit) -> dict[str, types.TextDocumentEdit]:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
-async def test_a_template_over_a_folder_with_a_preview(
+async def test_a_template_edits_a_folder_after_a_preview(
     editor: Editor, daemon: Daemon, tmp_path: Path, encoding: str
 ) -> None:
     daemon.plan(fills=["30"])
@@ -48,7 +48,9 @@ async def test_a_template_over_a_folder_with_a_preview(
     assert all(note.needs_confirmation for note in annotations.values())
 
 
-async def test_an_open_document_counts_as_it_is_in_the_editor(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
+async def test_the_editors_text_of_an_open_document_is_refactored(
+    editor: Editor, daemon: Daemon, tmp_path: Path
+) -> None:
     daemon.plan(fills=["30"])
     project(tmp_path)
     await editor.initialize(folder=tmp_path)
@@ -59,12 +61,14 @@ async def test_an_open_document_counts_as_it_is_in_the_editor(editor: Editor, da
     assert edited(editor.text, change.edits, "utf-16") == "x = get(new, timeout=30)\n"
 
 
-async def test_a_file_with_a_byte_order_mark(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
+async def test_positions_in_a_file_do_not_count_its_byte_order_mark(
+    editor: Editor, daemon: Daemon, tmp_path: Path
+) -> None:
     daemon.plan(fills=["30"])
     (tmp_path / "a.py").write_text("\ufeffget(1)\r\nget(2)\r\n", newline="")
     await editor.initialize(folder=tmp_path)
     await editor.command("lacuna.refactor", TEMPLATE)
-    # An editor does not count the mark.
+    # An editor does not count the byte order mark.
     text = edited("get(1)\r\nget(2)\r\n", documents(editor.applied[0].edit)["a.py"].edits, "utf-16")
     assert text == "get(1, timeout=30)\r\nget(2, timeout=30)\r\n"
 
@@ -81,7 +85,7 @@ async def test_a_file_that_changes_meanwhile_is_not_edited(editor: Editor, daemo
     assert editor.messages[0].endswith(f"nothing was edited, {tmp_path / 'b.py'} has changed meanwhile")
 
 
-async def test_a_recipe_on_one_document(editor: Editor, daemon: Daemon) -> None:
+async def test_a_recipe_edits_one_document(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["Adds two numbers."])
     await editor.initialize()
     editor.open("def add(a, b):\n    return a + b\n")
@@ -89,7 +93,7 @@ async def test_a_recipe_on_one_document(editor: Editor, daemon: Daemon) -> None:
     assert editor.edited() == 'def add(a, b):\n    """Adds two numbers."""\n    return a + b\n'
 
 
-async def test_without_a_folder_the_open_documents_are_looked_at(editor: Editor, daemon: Daemon) -> None:
+async def test_without_a_folder_the_open_documents_are_searched(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["30"])
     await editor.initialize()
     editor.open("get(1)\n", name="page.tsx", language="typescriptreact")
@@ -101,9 +105,7 @@ async def test_without_a_folder_the_open_documents_are_looked_at(editor: Editor,
     assert set(documents(editor.applied[-1].edit)) == {"page.tsx"}
 
 
-async def test_a_preview_that_is_discarded_is_declined_and_one_that_is_stale_is_told(
-    editor: Editor, daemon: Daemon
-) -> None:
+async def test_a_discarded_preview_is_declined_and_a_stale_one_is_reported(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize()
     editor.open("print('a')¦\n")
     wanted = {"recipe": "logging", "textDocument": {"uri": editor.uri}}
@@ -117,22 +119,22 @@ async def test_a_preview_that_is_discarded_is_declined_and_one_that_is_stale_is_
     assert editor.messages[0].endswith("nothing was edited, /work/code.py has changed meanwhile")
 
 
-async def test_a_client_without_preview_is_asked_in_one_line(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
-    def plain(capabilities: types.ClientCapabilities) -> None:
+async def test_a_client_without_preview_is_asked_in_one_message(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
+    def without_annotations(capabilities: types.ClientCapabilities) -> None:
         assert capabilities.workspace is not None
         assert capabilities.workspace.workspace_edit is not None
         capabilities.workspace.workspace_edit.change_annotation_support = None
 
     daemon.plan(fills=["30"])
     project(tmp_path)
-    await editor.initialize(folder=tmp_path, change=plain)
+    await editor.initialize(folder=tmp_path, change=without_annotations)
     assert (await editor.command("lacuna.refactor", TEMPLATE))["status"] == "declined"
     assert editor.asked[0].message == "get($$$ARGS) → get($$$ARGS, timeout=<<fill>>): 3 edits in 2 files"
     editor.answers = ["Apply"]
     assert (await editor.command("lacuna.refactor", TEMPLATE))["status"] == "applied"
 
 
-async def test_it_can_be_cancelled_half_way(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
+async def test_a_refactor_can_be_cancelled_half_way(editor: Editor, daemon: Daemon, tmp_path: Path) -> None:
     daemon.plan(fills=["30"], steps=500, pause=0.02)
     project(tmp_path)
     await editor.initialize(folder=tmp_path)
@@ -182,7 +184,7 @@ async def test_ranges_of_one_document_may_come_in_several_entries(editor: Editor
     assert editor.edited() == "f(one())\ntwo()\nf(three())\n"
 
 
-async def test_a_place_that_would_lose_a_comment_is_left_and_told(editor: Editor, daemon: Daemon) -> None:
+async def test_a_place_that_would_lose_a_comment_is_left_unchanged_and_reported(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize()
     editor.open("old(1,  # one\n    2)\nold(f(3,  # three\n      4), 5)¦\nold(6)\n")
     wanted = {"textDocument": {"uri": editor.uri}, "pattern": "old($A, $B)", "template": "$B + $A"}
@@ -195,7 +197,7 @@ async def test_a_place_that_would_lose_a_comment_is_left_and_told(editor: Editor
     assert "the template has no place for its comment '# one'; left as it was, and 1 more" in editor.messages[-1]
 
 
-async def test_strings_of_a_place_that_is_moved_stay(editor: Editor, daemon: Daemon) -> None:
+async def test_strings_in_a_moved_place_stay_unchanged(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize()
     editor.open('if a:\n    b("""p\n    q""")\n    if c:\n        d("""r\n        s""")¦\n')
     wanted = {"pattern": "if $C:\n    $$$B", "template": "with t():\n    if $C:\n        $$$B"}

@@ -27,7 +27,7 @@ async def test_alternatives_are_offered_and_the_chosen_one_taken(editor: Editor,
     assert request["regions"][0]["single_line"]
 
 
-async def test_a_client_may_choose_by_itself(editor: Editor, daemon: Daemon) -> None:
+async def test_a_client_may_choose_an_alternative_by_itself(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["new"])
     await editor.initialize()
     editor.open("a = old\n")
@@ -36,7 +36,7 @@ async def test_a_client_may_choose_by_itself(editor: Editor, daemon: Daemon) -> 
     assert editor.asked == editor.applied == []
 
 
-async def test_it_shows_progress_and_can_be_cancelled(editor: Editor, daemon: Daemon) -> None:
+async def test_regeneration_shows_progress_and_can_be_cancelled(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(steps=500, pause=0.02)
     await editor.initialize()
     editor.open("a = old\n")
@@ -55,7 +55,7 @@ async def test_it_shows_progress_and_can_be_cancelled(editor: Editor, daemon: Da
     assert isinstance(editor.client.progress_reports[token][-1], types.WorkDoneProgressEnd)
 
 
-async def test_what_stood_there_is_what_was_asked_about(editor: Editor, daemon: Daemon) -> None:
+async def test_the_replaced_text_is_the_one_at_the_time_of_the_request(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(fills=["old", "new"], steps=20, pause=0.02)
     await editor.initialize()
     editor.open("¦a = old\n")

@@ -1,4 +1,4 @@
-"""stdio, TCP and websocket: each client has a server of its own, and no workspace shadows what is imported."""
+"""The transports stdio, TCP and websocket. Every client has its own server, and no workspace shadows a module."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ from .service import Daemon
 AT_ONCE = {"debounce": False}
 
 
-async def test_stdio_ends_as_lsp_asks(daemon: Daemon) -> None:
+async def test_a_server_on_stdio_ends_as_lsp_requires(daemon: Daemon) -> None:
     async with started(daemon) as editor:
         await editor.initialize(AT_ONCE)
         editor.open("value = ¦\n")
@@ -27,7 +27,7 @@ async def test_stdio_ends_as_lsp_asks(daemon: Daemon) -> None:
     assert server.returncode == 0
 
 
-def test_an_engine_without_a_scheme_is_refused_with_an_example() -> None:
+def test_an_engine_address_without_a_scheme_is_refused_with_an_example() -> None:
     command = [sys.executable, "-m", "lacuna_lsp", "--engine", "localhost:8377"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 2
@@ -55,7 +55,7 @@ async def test_clients_over_tcp_do_not_see_each_other(daemon: Daemon, language_s
             other.open("ö = ¦\n")
             assert await one.suggest() == ["filled"]
             assert await other.suggest() == []
-        # One has gone, properly; the other stays.
+        # One client has disconnected properly. The other one continues.
         one.type("x + ")
         assert await one.suggest() == ["filled"]
 
@@ -71,7 +71,7 @@ def websocket_port(daemon: Daemon) -> object:
     process.stderr.close()
 
 
-async def test_two_clients_over_websockets(daemon: Daemon, websocket_port: int) -> None:
+async def test_two_clients_over_websockets_are_independent(daemon: Daemon, websocket_port: int) -> None:
     one, other = make_test_lsp_client(), make_test_lsp_client()
     for client in (one, other):
         await client.start_ws("127.0.0.1", websocket_port)
@@ -96,7 +96,7 @@ async def test_a_web_page_may_not_connect_unless_its_origin_is_allowed(websocket
     await allowed.close()
 
 
-async def test_an_abrupt_client_does_not_end_the_server(daemon: Daemon, language_server: int) -> None:
+async def test_an_abrupt_disconnect_does_not_end_the_server(daemon: Daemon, language_server: int) -> None:
     _, writer = await asyncio.open_connection("127.0.0.1", language_server)
     writer.write(b"Content-Length: 5000\r\n\r\n{")
     writer.close()
@@ -116,7 +116,7 @@ def test_torch_is_never_loaded() -> None:
     assert ended.stdout.strip() == "[]"
 
 
-async def test_a_workspace_cannot_shadow_what_is_imported(daemon: Daemon, tmp_path: Path) -> None:
+async def test_a_workspace_cannot_shadow_an_imported_module(daemon: Daemon, tmp_path: Path) -> None:
     for name in ("json", "asyncio", "lacuna_lsp", "msgspec"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('shadowed')\n")
     command = [sys.executable, "-I", "-m", "lacuna_lsp", "--version"]
@@ -125,7 +125,7 @@ async def test_a_workspace_cannot_shadow_what_is_imported(daemon: Daemon, tmp_pa
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_its_options_are_explained_and_checked() -> None:
+def test_the_command_explains_and_checks_its_options() -> None:
     command = [sys.executable, "-I", "-m", "lacuna_lsp"]
     explained = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True).stdout
     assert all(option in explained for option in ("--tcp", "--ws", "--engine", "--origin"))

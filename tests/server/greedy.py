@@ -1,7 +1,8 @@
-"""``python -m tests.server.greedy [SESSIONS]``: the memory of a service while so many sessions take what they can get.
+"""Measures a service's memory while many sessions use as much of it as they can.
 
-Each session opens documents of 2 MB until it is refused, asks for fills and reads no answer, and begins a message that
-it never ends. Meanwhile this user's own client, which sends the token, asks for fills.
+Run it with ``python -m tests.server.greedy [SESSIONS]``. Each session opens documents of 2 MB until the service refuses
+one. It requests fills without reading the answers, and begins a message that it never completes. Meanwhile this user's
+own client, which sends the token, also requests fills.
 """
 
 import asyncio
@@ -37,7 +38,7 @@ MB = 1024 * 1024
 
 
 async def be_greedy(address: Address, until: float, half_sent: bytes) -> None:
-    """One session after the other, each of which takes what it can get."""
+    """Open one session after the other. Each one uses as much memory of the service as it can."""
     url = address.url.replace("http", "ws") + "/v1/ws"
     while time.monotonic() < until:
         with contextlib.suppress(ConnectionClosed, InvalidHandshake, OSError, TimeoutError):
@@ -45,13 +46,13 @@ async def be_greedy(address: Address, until: float, half_sent: bytes) -> None:
                 url, subprotocols=[Subprotocol(protocol.MSGPACK)], proxy=None, max_queue=1, open_timeout=GREED_S
             ) as connection:
 
-                async def say(message: ClientMessage, to=connection) -> None:  # type: ignore[no-untyped-def]
+                async def send(message: ClientMessage, to=connection) -> None:  # type: ignore[no-untyped-def]
                     await to.send(protocol.encode(message, protocol.MSGPACK))
 
-                await say(Hello("greedy"))
+                await send(Hello("greedy"))
                 for number in range(4):
-                    await say(Open(str(number), TEXT, 1))
-                    await say(infill(str(number), str(number)))
+                    await send(Open(str(number), TEXT, 1))
+                    await send(infill(str(number), str(number)))
                 connection.transport.write(half_sent)
                 await asyncio.sleep(max(0.0, until - time.monotonic()))
         await asyncio.sleep(1.0)
@@ -63,8 +64,8 @@ async def all_be_greedy(address: Address, sessions: int) -> None:
     await asyncio.gather(*(be_greedy(address, until, half_sent) for _ in range(sessions)))
 
 
-async def type_on(address: Address, until: float) -> list[float]:
-    """How many seconds each of this user's own fills took."""
+async def measure_own_fills(address: Address, until: float) -> list[float]:
+    """Request fills as this user's own client. Returns the duration of each one in seconds."""
     took = []
     async with await Client.connect(address) as client:
         await client.open("own", "y" * 100_000, 1)
@@ -78,7 +79,7 @@ async def type_on(address: Address, until: float) -> list[float]:
 
 
 async def watch(pid: int, until: float) -> list[int]:
-    """Resident bytes of the service's own process."""
+    """Sample the resident memory of the service's own process, in bytes."""
     samples = []
     while time.monotonic() < until:
         samples.append(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize())
@@ -95,7 +96,7 @@ async def measure(running: lifecycle.Running, sessions: int) -> None:
     until = time.monotonic() + GREED_S
     greedy = multiprocessing.get_context("fork").Process(target=start_greedy, args=(running.url, sessions))
     greedy.start()
-    samples, took = await asyncio.gather(watch(running.pid, until), type_on(own, until))
+    samples, took = await asyncio.gather(watch(running.pid, until), measure_own_fills(own, until))
     await asyncio.to_thread(greedy.join)
     quantiles = statistics.quantiles(took, n=20)
     print(f"{sessions} greedy sessions, {GREED_S:.0f} s: the service had {before / MB:.0f} MB before")

@@ -1,4 +1,4 @@
-"""A service in this process, on a free port, with a scripted worker; and a plain websocket to it."""
+"""A service in this process, on a free port and with a scripted worker, and a plain websocket client for it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -23,7 +23,7 @@ TIMEOUT_S = 30
 
 @asynccontextmanager
 async def live(*, token_of_start: str = "", **config: Any) -> AsyncIterator[tuple[Service, str]]:
-    """The service and its address, ``127.0.0.1:PORT``; ``token_of_start`` is what its own clients send."""
+    """Yield the service and its address, ``127.0.0.1:PORT``. Its own clients send ``token_of_start`` as their token."""
     settings = ServerConfig(**({"engine": "scripted_engine:load", "port": 0, "shutdown_grace_s": 0.2} | config))
     service = Service(settings)
     server = web_server(build(service, token_of_start), settings)
@@ -39,26 +39,26 @@ async def live(*, token_of_start: str = "", **config: Any) -> AsyncIterator[tupl
 
 
 class Talk:
-    """One websocket that says and hears the protocol's messages, one by one."""
+    """A websocket that sends and receives the messages of the protocol one by one."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
         self._subprotocol = connection.subprotocol or protocol.JSON
 
-    async def say(self, *messages: ClientMessage) -> None:
+    async def send(self, *messages: ClientMessage) -> None:
         for message in messages:
             await self.connection.send(protocol.encode(message, self._subprotocol))
 
-    async def hear(self, kind: type[M]) -> M:
-        """The next message of a kind; those of other kinds are passed over."""
+    async def receive(self, kind: type[M]) -> M:
+        """Receive the next message of a kind. Messages of other kinds are skipped."""
         async with asyncio.timeout(TIMEOUT_S):
             while True:
                 message = protocol.decode_server(await self.connection.recv())
                 if isinstance(message, kind):
                     return message
 
-    async def hear_all_until(self, kind: type[M]) -> list[ServerMessage]:
-        """All messages up to the next of a kind."""
+    async def receive_all_until(self, kind: type[M]) -> list[ServerMessage]:
+        """Receive all messages up to the next one of a kind."""
         heard: list[ServerMessage] = []
         async with asyncio.timeout(TIMEOUT_S):
             while not heard or not isinstance(heard[-1], kind):
@@ -70,14 +70,14 @@ class Talk:
 async def talk(
     address: str, *, session: str = "", subprotocol: str = protocol.MSGPACK, hello: bool = True, **options: Any
 ) -> AsyncIterator[tuple[Talk, Welcome]]:
-    """A conversation that has begun; without ``hello`` the welcome is empty."""
+    """Connect and exchange the greeting. Without ``hello``, no greeting is sent, and the welcome is empty."""
     url = f"ws://{address}/v1/ws"
     async with connect(url, subprotocols=[Subprotocol(subprotocol)], proxy=None, **options) as connection:
         talking = Talk(connection)
         welcome = Welcome("", "")
         if hello:
-            await talking.say(Hello("test", session))
-            welcome = await talking.hear(Welcome)
+            await talking.send(Hello("test", session))
+            welcome = await talking.receive(Welcome)
         yield talking, welcome
 
 
@@ -88,7 +88,7 @@ def opened(uri: str, text: str = "text", version: int = 1) -> Open:
 def infill(
     id: str, uri: str, *, version: int = 1, steps: int = 1, step_s: float = 0.0, at: Sequence[int] = (0,), **more: Any
 ) -> Infill:
-    """A request that the scripted engine serves in so many steps of so many seconds."""
+    """A request that the scripted engine fills in ``steps`` steps of ``step_s`` seconds each."""
     regions = tuple(Region(offset, offset, max_tokens=steps) for offset in at)
     options = DecodeOptions(temperature=step_s)
     return msgspec.structs.replace(Infill(id, (Target(uri, version, regions),), options), **more)

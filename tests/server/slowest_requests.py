@@ -1,7 +1,8 @@
-"""How long ``/health`` takes while the worst request of each route runs: ``python -m tests.server.slowest_requests``.
+"""Measures how long ``/health`` takes while the slowest request of each route runs.
 
-Starts ``lacuna serve`` with the scripted engine. For every route one client sends its worst body again and again, and
-another asks for ``/health``; medians and p99 are printed as a table.
+Run it with ``python -m tests.server.slowest_requests``. It starts ``lacuna serve`` with the scripted engine. For every
+route, one client sends the slowest body again and again, and another client requests ``/health``. The medians and the
+99th percentiles are printed as a table.
 """
 
 import argparse
@@ -25,7 +26,7 @@ PREFIX = "x = 1\n" * 300_000
 
 
 def bodies() -> Mapping[str, dict[str, object]]:
-    """The worst body of every route that somebody has thought of."""
+    """The slowest known body of every route."""
     same = "    pass\n" * LINES
     shuffled = "".join(f"    a{number * number % 97}()\n" for number in range(LINES))
     update = f"# ... existing code ...\n{shuffled}new()\n# ... existing code ..."
@@ -58,7 +59,7 @@ def post(port: int, path: str, body: bytes) -> int:
 
 
 def health(port: int, until: float) -> Iterator[float]:
-    """Milliseconds of one question after the other."""
+    """Request ``/health`` again and again, and yield the duration of each request in milliseconds."""
     while time.monotonic() < until:
         began = time.perf_counter()
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -92,7 +93,7 @@ def main() -> None:
 
 
 def row(port: int, name: str, body: bytes, seconds: float) -> None:
-    """One route: its requests beside the questions."""
+    """Measure ``/health`` while a thread sends the requests of one route, and print a row of the table."""
     until, statuses = time.monotonic() + seconds, list[int]()
 
     def ask() -> None:

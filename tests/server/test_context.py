@@ -38,7 +38,7 @@ def lacuna(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, 
     return ended.value.code, out, err
 
 
-def test_what_would_be_read_is_reported(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_snippets_are_reported_as_json(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, out, _ = lacuna(capfd, project / "main.py", "--at", "5:23", "--json", "--budget", "300")
     answer = json.loads(out)
     assert (code, answer["workspace"], answer["budget"]) == (0, str(project), 300)
@@ -48,7 +48,7 @@ def test_what_would_be_read_is_reported(project: Path, capfd: pytest.CaptureFixt
     assert 0 < only["tokens"] == answer["tokens"] <= 300
 
 
-def test_what_would_be_read_is_shown(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_snippets_are_shown_as_text(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, out, _ = lacuna(capfd, project / "main.py", "--at", "5:23", "--workspace", project)
     assert code == 0
     assert "shop/models.py  score " in out
@@ -64,7 +64,7 @@ def test_a_file_outside_of_its_workspace_is_refused(project: Path, capfd: pytest
     assert err == f"lacuna: {project / 'main.py'} is not inside the workspace {project / 'shop'}\n"
 
 
-def test_what_an_editor_has_not_saved_yet_comes_on_stdin(
+def test_an_unsaved_text_is_read_from_stdin(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "typed").write_text(f"# typed\n{MAIN}")

@@ -16,7 +16,7 @@ from lacuna_model.train.stored.documents import Document, DocumentWriter
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """The real command in a process of its own."""
+    """Run the real command in a separate process."""
     command = [sys.executable, "-m", "lacuna_server", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
@@ -33,7 +33,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         (["bench", "--warm", "0"], "'--warm'"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_bad_input_is_reported_in_one_line_with_exit_code_2(tmp_path: Path, arguments: list[str], message: str) -> None:
     ended = run(*(argument.format(out=tmp_path) for argument in arguments))
     assert ended.returncode == 2
     assert ended.stderr.startswith("lacuna: ")
@@ -51,7 +51,7 @@ def problems(tmp_path: Path) -> Path:
     return path
 
 
-def test_llama_cpp_fills_what_a_benchmark_asks_for(
+def test_llama_cpp_fills_the_gap_of_a_benchmark(
     tmp_path: Path, problems: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(write_llama_cpp(tmp_path / "packages")))
@@ -73,7 +73,7 @@ def test_an_unknown_engine_is_refused(problems: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["evaluate", "--data", "{data}", "--engines", "llama.cpp"], ["bench"]])
-def test_where_llama_cpp_is_missing_one_line_says_how_to_get_it(problems: Path, command: list[str]) -> None:
+def test_without_llama_cpp_one_line_explains_how_to_install_it(problems: Path, command: list[str]) -> None:
     arguments = [word.format(data=problems) for word in command]
     code = f"""import sys; sys.modules["llama_cpp"] = None
 from lacuna_server.cli.main import _run; sys.exit(_run({arguments!r}))"""

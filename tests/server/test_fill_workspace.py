@@ -12,7 +12,7 @@ from lacuna_server.cli.commands import fill as fill_command
 
 
 class RecordingEngine:
-    """Remembers which workspaces it was to read and what it was asked; it stands for its own ``workspaces`` too."""
+    """Records the workspaces that it reads and the requests that it gets. It is its own ``workspaces`` object, too."""
 
     def __init__(self) -> None:
         self.workspaces = self
@@ -57,7 +57,7 @@ def lacuna(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, s
 
 
 @pytest.mark.parametrize("command", [("fill",), ("complete", "--at", "1:4")], ids=["fill", "complete"])
-def test_the_project_above_the_file_is_read(
+def test_the_project_folder_of_the_file_is_read(
     lacuna: Callable[..., tuple[int, str, str]], engine: RecordingEngine, source: Path, command: tuple[str, ...]
 ) -> None:
     code, out, _ = lacuna(command[0], source, *command[1:], "--json")
@@ -66,7 +66,7 @@ def test_the_project_above_the_file_is_read(
     assert engine.requests[0].workspace == str(source.parent)
 
 
-def test_a_workspace_can_be_named(
+def test_a_workspace_can_be_given_as_an_option(
     lacuna: Callable[..., tuple[int, str, str]], engine: RecordingEngine, source: Path, tmp_path: Path
 ) -> None:
     lacuna("fill", source, "--workspace", tmp_path)

@@ -1,4 +1,4 @@
-"""Frames that no client of this project would send: typed errors, and a service that is as well as before."""
+"""Frames that no client of this project would send. The service answers with typed errors and stays healthy."""
 
 import asyncio
 import contextlib
@@ -66,7 +66,7 @@ ANYTHING = st.recursive(
 
 @st.composite
 def messages(draw: st.DrawFn) -> dict[str, object]:
-    """A message with fields of the right types; now and then one is missing, too many, or anything at all."""
+    """A message with fields of the right types. Sometimes a field is missing, unexpected or of any other type."""
     name = draw(st.sampled_from(list(TYPES)))
     message: dict[str, object] = {"type": name, **{field: draw(FIELDS[field]) for field in TYPES[name]}}
     if draw(st.integers(0, 3)) == 0:
@@ -82,7 +82,7 @@ EXAMPLES = [opened("a"), infill("1", "a"), GetStatus()]
 def encoded(message: object, binary: bool) -> str | bytes:
     try:
         return msgspec.msgpack.encode(message) if binary else msgspec.json.encode(message).decode()
-    except OverflowError:  # integers of more than 64 bits have no form in MessagePack
+    except OverflowError:  # MessagePack has no integers of more than 64 bits
         return msgspec.json.encode(str(message)).decode()
 
 
@@ -98,7 +98,7 @@ FRAMES = st.one_of(
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """A service in a thread of its own, which lives through all examples."""
+    """The address of a service in a separate thread, which runs during all examples."""
     found: list[str] = []
     started, over = threading.Event(), threading.Event()
 
@@ -120,12 +120,12 @@ def address() -> Iterator[str]:
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(FRAMES, min_size=10, max_size=10), st.booleans())
-def test_a_thousand_frames(address: str, frames: list[str | bytes], greeted: bool) -> None:
+def test_the_service_survives_a_thousand_random_frames(address: str, frames: list[str | bytes], greeted: bool) -> None:
     codes = set()
     with connect(f"ws://{address}/v1/ws", subprotocols=[Subprotocol(JSON)], proxy=None) as websocket:
         for frame in ([protocol.encode(Hello(), JSON)] if greeted else []) + frames:
             websocket.send(frame)
-        # Whatever that was: the same connection goes on, from the greeting if there was none.
+        # After any frames, the same connection continues. If there was no greeting yet, it begins with one.
         if not greeted:
             websocket.send(protocol.encode(Hello(), JSON))
         websocket.send(protocol.encode(opened("healthy"), JSON))
@@ -170,7 +170,9 @@ BODIES = st.one_of(
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(path=st.sampled_from(PATHS), bodies=st.lists(BODIES, min_size=5, max_size=5))
-def test_bodies_of_http_are_answered_or_refused_in_one_connection(address: str, path: str, bodies: list[bytes]) -> None:
+def test_random_http_bodies_are_answered_or_refused_in_one_connection(
+    address: str, path: str, bodies: list[bytes]
+) -> None:
     connection = http.client.HTTPConnection(address, timeout=30)
     for body in bodies:
         connection.request("POST", path, body, {"Content-Type": "application/json"})
@@ -200,10 +202,10 @@ HEAD = b"POST /infill HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     ],
     ids=["tls", "no-host", "two-hosts", "long-head", "negative", "two-lengths", "huge", "no-chunk"],
 )
-def test_what_is_no_http_is_refused_and_others_are_served(address: str, sent: bytes) -> None:
+def test_malformed_http_is_refused_and_other_clients_are_served(address: str, sent: bytes) -> None:
     host, port = address.split(":")
     with socket.create_connection((host, int(port)), timeout=30) as client:
-        with contextlib.suppress(OSError):  # it may have been refused before all of it was sent
+        with contextlib.suppress(OSError):  # the server may refuse the request before all of it is sent
             client.sendall(sent)
         with contextlib.suppress(ConnectionResetError):
             assert client.recv(1000).startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 413 "))

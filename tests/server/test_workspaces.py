@@ -1,4 +1,4 @@
-"""Whose workspaces are read: those of who sends the token, and of nobody else."""
+"""The service reads the workspaces only of clients that send the token."""
 
 from contextlib import aclosing
 from pathlib import Path
@@ -31,41 +31,41 @@ def first_fill(result: Result) -> str:
     return result.results[0].result.fills[0]
 
 
-async def test_who_sends_the_token_has_a_workspace_read(workspace: str) -> None:
+async def test_the_workspace_of_a_client_with_the_token_is_read(workspace: str) -> None:
     async with live(token_of_start=TOKEN) as (_, address), talk(address, **sending(TOKEN)) as (talking, _):
-        await talking.say(Open("a", "READ", 1, "/a.py", "", workspace), infill("1", "a"))
-        assert first_fill(await talking.hear(Result)) == SECRET
+        await talking.send(Open("a", "READ", 1, "/a.py", "", workspace), infill("1", "a"))
+        assert first_fill(await talking.receive(Result)) == SECRET
 
 
 @pytest.mark.parametrize("token", ["", "a wrong one", TOKEN[:-1], TOKEN + "x"])
 @pytest.mark.parametrize("subprotocol", [protocol.JSON, protocol.MSGPACK])
-async def test_nobody_else_has(workspace: str, token: str, subprotocol: str) -> None:
+async def test_the_workspace_of_any_other_client_is_not_read(workspace: str, token: str, subprotocol: str) -> None:
     async with (
         live(token_of_start=TOKEN) as (_, address),
         talk(address, subprotocol=subprotocol, **sending(token)) as (talking, _),
     ):
-        await talking.say(Open("a", "READ", 1, "/a.py", "", workspace))
-        refused = await talking.hear(Error)
+        await talking.send(Open("a", "READ", 1, "/a.py", "", workspace))
+        refused = await talking.receive(Error)
         assert (refused.code, refused.uri) == ("unauthorized", "a")
         assert "service.json" in refused.message
         assert "Authorization: Bearer" in refused.message
-        await talking.say(infill("1", "a"))
-        assert (await talking.hear(Error)).code == "unknown_document"
-        # What it sends itself is filled.
-        await talking.say(opened("b", "READ"), infill("2", "b"))
-        assert first_fill(await talking.hear(Result)) == "no workspace"
+        await talking.send(infill("1", "a"))
+        assert (await talking.receive(Error)).code == "unknown_document"
+        # A text that the client itself sends is still filled.
+        await talking.send(opened("b", "READ"), infill("2", "b"))
+        assert first_fill(await talking.receive(Result)) == "no workspace"
 
 
-async def test_a_session_that_is_resumed_without_the_token_reads_nothing(workspace: str) -> None:
+async def test_a_session_that_is_resumed_without_the_token_reads_no_workspace(workspace: str) -> None:
     async with live(token_of_start=TOKEN) as (_, address):
         async with talk(address, **sending(TOKEN)) as (talking, welcome):
-            await talking.say(Open("a", "READ", 1, "/a.py", "", workspace), infill("1", "a"))
-            await talking.hear(Result)
+            await talking.send(Open("a", "READ", 1, "/a.py", "", workspace), infill("1", "a"))
+            await talking.receive(Result)
         async with talk(address, session=welcome.session) as (talking, again):
             assert isinstance(again, Welcome)
             assert again.resumed
-            await talking.say(infill("2", "a"))
-            refused = await talking.hear(Error)
+            await talking.send(infill("2", "a"))
+            refused = await talking.receive(Error)
             assert (refused.code, refused.id) == ("unauthorized", "2")
 
 
@@ -84,24 +84,24 @@ async def _fill(client: Client) -> str:
 @pytest.mark.parametrize(
     ("token", "fill"), [(TOKEN, SECRET), ("", "no workspace"), ("of an earlier start", "no workspace")]
 )
-async def test_our_client_fills_without_the_workspace_where_it_has_no_token(
+async def test_our_client_fills_without_the_workspace_if_it_has_no_valid_token(
     workspace: str, token: str, fill: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with live(token_of_start=TOKEN) as (_, address), await _connected(address, token) as client:
         await client.open("a", "READ", 1, workspace=workspace)
-        await client.status()  # a refusal has arrived by now, and what it leads to is on its way
+        await client.status()  # by now a refusal has arrived, and the client has reacted to it
         await client.status()
         assert await _fill(client) == fill
     assert ("the token is not the service's" in caplog.text) == (token == "of an earlier start")
 
 
-async def test_a_token_that_is_asked_of_everybody_is_enough(workspace: str) -> None:
+async def test_the_token_that_every_client_needs_also_allows_a_workspace(workspace: str) -> None:
     async with live(token="asked") as (_, address), talk(address, **sending("asked")) as (talking, _):
-        await talking.say(Open("a", "READ", 1, "/a.py", "", workspace), infill("1", "a"))
-        assert first_fill(await talking.hear(Result)) == SECRET
+        await talking.send(Open("a", "READ", 1, "/a.py", "", workspace), infill("1", "a"))
+        assert first_fill(await talking.receive(Result)) == SECRET
 
 
 async def test_without_any_token_no_workspace_is_read(workspace: str) -> None:
     async with live() as (_, address), talk(address, **sending("")) as (talking, _):
-        await talking.say(Open("a", "READ", 1, "/a.py", "", workspace))
-        assert (await talking.hear(Error)).code == "unauthorized"
+        await talking.send(Open("a", "READ", 1, "/a.py", "", workspace))
+        assert (await talking.receive(Error)).code == "unauthorized"

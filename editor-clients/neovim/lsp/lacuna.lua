@@ -1,6 +1,6 @@
 -- Used by `vim.lsp.enable('lacuna')`; `vim.lsp.config('lacuna', { cmd = ..., settings = ... })` overrides it.
 
--- Neovim only logs a missing command, so check it here. This file is read once, when the first file is opened.
+-- Neovim only logs that a command is missing, so check it here. Neovim reads this file once, when the first file opens.
 vim.schedule(require('lacuna.server').check)
 
 ---@type vim.lsp.Config

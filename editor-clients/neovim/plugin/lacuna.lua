@@ -1,4 +1,4 @@
--- Defines commands, keys and events; the modules are loaded at their first use.
+-- Defines the commands, keys and events. Neovim loads the modules when they are first used.
 
 local suggestion = function(action, ...)
   local arguments = { ... }
@@ -41,7 +41,7 @@ local on = function(events, callback)
   vim.api.nvim_create_autocmd(events, { group = group, callback = callback })
 end
 on({ 'TextChangedI', 'TextChangedP', 'CursorMovedI' }, suggestion('follow'))
--- These events precede their effect on the client list, the mode or the menu, so handle them later.
+-- These events come before the client list, the mode or the menu has changed, so handle them afterwards.
 on({ 'LspAttach', 'InsertEnter', 'CompleteChanged', 'CompleteDone' }, vim.schedule_wrap(suggestion('follow')))
 on({ 'InsertLeave', 'BufLeave' }, suggestion('hide'))
 on(

@@ -15,7 +15,7 @@ import {
 export class Client extends LanguageClient {
   constructor(command: readonly string[], output: vscode.LogOutputChannel, middleware: Middleware) {
     const [program = "", ...args] = command;
-    // Not started in the workspace, so that no file there can pass for the server.
+    // The server does not start in the workspace, so that no file there can be mistaken for the server.
     const server = { command: program, args, options: { cwd: homedir() } };
     super("lacuna", "Lacuna", server, {
       documentSelector: ["file", "untitled", "vscode-notebook-cell"].map((scheme) => ({ scheme })),
@@ -27,12 +27,12 @@ export class Client extends LanguageClient {
     });
   }
 
-  /** Logs to the output only; messages for the user come from the server or from the callers, in one line. */
+  /** Logs an error only to the output. The server and the callers show the user one line about it. */
   override error(message: string, data?: unknown): void {
     super.error(message, data, false);
   }
 
-  /** Declares that we show the engine's state; LSP has no such capability, so rust-analyzer's is used. */
+  /** Declares that we show the engine's state. LSP has no capability for this, so we use that of rust-analyzer. */
   protected override fillInitializeParams(params: InitializeParams): void {
     super.fillInitializeParams(params);
     params.capabilities.experimental = { serverStatusNotification: true };

@@ -1,4 +1,4 @@
-/** The server's commands by name, with arguments from the editor if the caller gives none. */
+/** Runs the server's commands by name, with arguments from the editor if the caller gives none. */
 
 import * as vscode from "vscode";
 import { LSPErrorCodes, type Range, ResponseError } from "vscode-languageclient";
@@ -8,7 +8,7 @@ import { Progress } from "./progress";
 import { askForRefactor } from "./refactor";
 import { choose } from "./regenerate";
 
-/** The result of a command that edits; for `stale`, the server has shown the reason. */
+/** The result of a command that edits. If it is `stale`, the server has already shown the reason. */
 interface Outcome {
   status: "applied" | "nothing" | "declined" | "stale" | "offered";
   alternatives?: string[];
@@ -42,7 +42,7 @@ export class Commands {
     },
   };
 
-  /** Middleware: runs the extension's own version of a command if there is one, else passes it on. */
+  /** Middleware: runs the extension's own version of a command. Without one, it passes the command to the client. */
   async execute(
     command: string,
     given: unknown[],
@@ -82,7 +82,7 @@ export class Commands {
     return this.progress.around(title, (token) => this.client().execute<T>(command, argument, token));
   }
 
-  /** The selections and cursors; for a single cursor without a selection, the markers of the file. */
+  /** Returns the selections and cursors. For a single cursor without a selection, it selects the file's markers. */
   private regions({ document, selections }: vscode.TextEditor): Argument {
     const textDocument = identifier(document);
     const nothing = selections.length === 1 && selections[0]?.isEmpty;
@@ -116,7 +116,7 @@ function cancelled(error: unknown): boolean {
   return answered || error instanceof vscode.CancellationError;
 }
 
-/** Shows the user one line. */
+/** Shows one line to the user. */
 function say(line: string): void {
   void vscode.window.showWarningMessage(`Lacuna: ${line}`);
 }

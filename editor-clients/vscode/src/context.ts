@@ -1,4 +1,4 @@
-/** A page that shows the snippets of other files that the model would read, with reasons. */
+/** A page with the snippets of other files that the model would read, and the reason for each. */
 
 import * as vscode from "vscode";
 

@@ -1,4 +1,4 @@
-/** Lacuna for VS Code: starts the language server, and sends it what VS Code does not send by itself. */
+/** Lacuna for VS Code. It starts the language server, and sends notifications that VS Code does not send by itself. */
 
 import * as vscode from "vscode";
 import { Lacuna } from "./lacuna";

@@ -1,4 +1,4 @@
-/** Holds all that lives as long as the extension, and starts and stops the language server. */
+/** Holds the objects that live as long as the extension. It starts and stops the language server. */
 
 import * as vscode from "vscode";
 import { ShowMessageNotification, State } from "vscode-languageclient";
@@ -12,7 +12,7 @@ export class Lacuna implements vscode.Disposable {
   readonly output = vscode.window.createOutputChannel("Lacuna", { log: true });
   readonly status = new Status();
   private readonly contextPage = new ContextPage();
-  // Both use the client only for events that a client caused.
+  // Both use the client only to handle events of a client, so that there is one.
   readonly suggestions = new Suggestions(() => this.client as Client);
   private readonly commands = new Commands(() => this.client as Client, this.contextPage);
   private client: Client | undefined;
@@ -20,10 +20,10 @@ export class Lacuna implements vscode.Disposable {
   private ran = false;
   private turn: Promise<void> = Promise.resolve();
 
-  /** Restarts the server, or starts it; calls run one after the other. */
+  /** Starts the server, or restarts it. Several calls run one after the other. */
   restart(): Promise<void> {
     this.turn = this.turn
-      .then(() => this.changed(State.Starting)) // from here on the old server's state is void
+      .then(() => this.changed(State.Starting)) // the old server's state no longer counts
       .then(() => this.end())
       .then(() => this.start());
     return this.turn;
@@ -43,7 +43,7 @@ export class Lacuna implements vscode.Disposable {
     }
   }
 
-  /** Tells the server of the user's move to another document or place. */
+  /** Notifies the server that the user moved to another document or position. */
   focus(editor: vscode.TextEditor | undefined): void {
     if (!editor || !this.client?.isRunning()) return;
     void this.client.sendNotification("textDocument/didFocus", {
@@ -92,7 +92,7 @@ export class Lacuna implements vscode.Disposable {
     if (state === State.Starting) this.status.show({ state: "starting" });
     else if (state !== State.Running)
       this.status.show({ state: "stopped", message: "the language server does not run" });
-    // The client has restarted it, but it stops each time. `start` reports a server that never ran.
+    // The client has restarted the server, but it stopped each time. `start` reports a server that never ran.
     if (state === State.Stopped && this.ran)
       void offer("Lacuna: the language server stopped.", "Restart", "lacuna.restart");
   }
@@ -102,7 +102,7 @@ export class Lacuna implements vscode.Disposable {
     try {
       await this.client?.dispose();
     } catch {
-      // It did not start, or has stopped already.
+      // The client did not start, or it has already stopped.
     }
   }
 }

@@ -1,11 +1,11 @@
-/** A command's progress, with a button to cancel it. */
+/** Shows the progress of a command, with a button that cancels the command. */
 
 import * as vscode from "vscode";
 import type { HandleWorkDoneProgressSignature, ProgressToken } from "vscode-languageclient";
 
 type Report = Parameters<HandleWorkDoneProgressSignature>[1];
 
-/** Shorter work shows no progress. */
+/** A command that takes less time shows no progress. */
 const AT_ONCE_MS = 500;
 
 export class Progress {
@@ -14,7 +14,7 @@ export class Progress {
   private end = (): void => {};
   private percentage = 0;
 
-  /** Shows progress until the work is done, or until the server reports its end and waits for a preview. */
+  /** Shows progress until the work is done, or until the server reports the end and waits for the user's preview. */
   around<T>(title: string, work: (token: vscode.CancellationToken) => Promise<T>): Promise<T> {
     const options = { location: vscode.ProgressLocation.Notification, title: `Lacuna: ${title}`, cancellable: true };
     const source = new vscode.CancellationTokenSource();
@@ -43,7 +43,7 @@ export class Progress {
     return working;
   }
 
-  /** Middleware: shows the server's reports on a command that runs here; the client shows all others. */
+  /** Middleware: shows the server's progress reports for a command that runs here. The client shows all others. */
   readonly handle = (token: ProgressToken, report: Report, next: HandleWorkDoneProgressSignature): void => {
     if (report.kind === "end") this.end();
     if (!this.busy || report.kind === "end") {

@@ -1,9 +1,9 @@
-/** Asks the user for a refactor; the server finds the places, and VS Code previews them before any edit. */
+/** Asks the user for a refactor. The server finds the places, and VS Code previews them before any edit. */
 
 import * as vscode from "vscode";
 import type { Client } from "./client";
 
-/** A ready-made refactor as `lacuna.recipes` returns it; `places` is null if it depends on settings. */
+/** A ready-made refactor, as `lacuna.recipes` returns it. `places` is null if their number depends on settings. */
 interface Recipe {
   name: string;
   summary: string;
@@ -17,7 +17,7 @@ interface Choice extends vscode.QuickPickItem {
 
 type Argument = Record<string, unknown>;
 
-/** The argument of `lacuna.refactor`: a recipe for the file's language or a pattern; undefined if dismissed. */
+/** Returns the argument of `lacuna.refactor`: a recipe or a pattern, or undefined if the user cancels. */
 export async function askForRefactor(client: Client, editor?: vscode.TextEditor): Promise<Argument | undefined> {
   const textDocument = editor && { uri: editor.document.uri.toString() };
   const { recipes } = textDocument

@@ -1,10 +1,10 @@
-/** Lets the user choose one of several texts for a range, each previewed in its place. */
+/** Lets the user choose one of several texts for a range, and previews each text in the document. */
 
 import * as vscode from "vscode";
 
 const ONE_STEP = { undoStopBefore: false, undoStopAfter: false };
 
-/** Lets the user choose; the document shows the highlighted text, and dismissing restores the old one. */
+/** Lets the user choose a text. The document shows the highlighted one; if the user chooses none, the old one. */
 export async function choose(editor: vscode.TextEditor, range: vscode.Range, texts: readonly string[]): Promise<void> {
   const { document } = editor;
   const start = document.offsetAt(range.start);
@@ -14,7 +14,7 @@ export async function choose(editor: vscode.TextEditor, range: vscode.Range, tex
     const first = there === range;
     const done = await editor.edit((edit) => edit.replace(there, text), { ...ONE_STEP, undoStopBefore: first });
     if (done) {
-      // The document's line endings may differ from the text's, so count the length with the document's.
+      // The text may have other line endings than the document, so compute its length with those of the document.
       const length = document.eol === vscode.EndOfLine.CRLF ? text.replace(/\r?\n/g, "\r\n").length : text.length;
       there = new vscode.Range(document.positionAt(start), document.positionAt(start + length));
     }
@@ -29,7 +29,7 @@ export async function choose(editor: vscode.TextEditor, range: vscode.Range, tex
     return { label: `${index + 1}: ${label}`, detail: more.map((line) => line.trim()).join(" ⏎ "), text };
   });
   const chosen = await new Promise<boolean>((resolve) => {
-    // Edits run one after the other: each replaces the text of the previous one.
+    // Edits must run one after the other, because each one replaces the text of the previous one.
     picker.onDidChangeActive(([active]) => {
       if (active) tried = tried.then(() => attempt(active.text));
     });

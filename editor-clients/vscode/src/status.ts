@@ -1,8 +1,8 @@
-/** The engine's state in the status bar, with its menu. */
+/** Shows the engine's state in the status bar, with a menu. */
 
 import * as vscode from "vscode";
 
-/** The engine's state as the server reports it; `stopped` means the server itself. */
+/** The engine's state, as the server reports it. `stopped` means that the server itself does not run. */
 export interface News {
   state: "starting" | "loading" | "ready" | "lost" | "unreachable" | "failed" | "stopped";
   fraction?: number;
@@ -71,7 +71,7 @@ export class Status implements vscode.Disposable {
   }
 }
 
-/** Toggles a boolean setting, in the workspace if it is set there, else for the user. */
+/** Toggles a boolean setting: in the workspace if it is set there, otherwise for the user. */
 export async function toggle(name: "enabled" | "automatic"): Promise<void> {
   const configuration = vscode.workspace.getConfiguration("lacuna");
   const here = configuration.inspect(name)?.workspaceValue !== undefined;

@@ -1,4 +1,4 @@
-/** Reports to the server how its suggestions were used, as far as VS Code's stable API tells an extension. */
+/** Reports to the server how the user used its suggestions, as far as VS Code's stable API shows this. */
 
 import * as vscode from "vscode";
 import type { Middleware } from "vscode-languageclient";
@@ -6,7 +6,7 @@ import type { Client } from "./client";
 
 type Provide = NonNullable<Middleware["provideInlineCompletionItems"]>;
 
-/** The shown items of one answer, best first, at an offset of a document, and how much of them was accepted. */
+/** The items of one answer, best first. They are shown at `offset`, and `taken` characters have been accepted. */
 interface Shown {
   uri: string;
   offset: number;
@@ -26,17 +26,17 @@ export class Suggestions {
     const items = Array.isArray(answer) ? answer : (answer?.items ?? []);
     const before = this.shown?.items[0];
     this.shown = { uri: document.uri.toString(), offset: document.offsetAt(position), taken: 0, items };
-    // While the user types through a suggestion, its rest comes as an item of the same origin.
+    // While the user types a suggestion, its rest arrives as a new item of the same origin.
     if (items[0] && origin(items[0]) !== (before && origin(before))) this.tell("didShowCompletion", items[0]);
     return answer;
   };
 
-  /** Handles a suggestion that was accepted as a whole. */
+  /** Handles a suggestion that the user has accepted completely. */
   accepted(): void {
     this.shown = undefined;
   }
 
-  /** Counts an insertion of several characters of a suggestion as a partial acceptance; VS Code reports none. */
+  /** Counts an insertion of several characters of a suggestion as a partial acceptance. VS Code reports none. */
   changed({ document, contentChanges }: vscode.TextDocumentChangeEvent): void {
     const { shown } = this;
     const [change, another] = contentChanges;
@@ -76,7 +76,7 @@ function text(inserted: string | vscode.SnippetString): string {
   return typeof inserted === "string" ? inserted : inserted.value;
 }
 
-/** The engine's fill that an item came from, as in its command. */
+/** Identifies the engine's fill of an item, by the arguments of the item's command. */
 function origin(item: vscode.InlineCompletionItem): string {
   return JSON.stringify(item.command?.arguments);
 }

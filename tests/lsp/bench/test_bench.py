@@ -28,7 +28,7 @@ def test_a_percentile_is_one_of_the_values(values: list[float], share: float, ex
 
 
 @pytest.mark.usefixtures("environment")
-async def test_a_replay_counts_what_was_shown_kept_and_wasted(daemon: Daemon, tmp_path: Path) -> None:
+async def test_a_replay_counts_shown_kept_and_wasted_suggestions(daemon: Daemon, tmp_path: Path) -> None:
     daemon.plan(fills=["filled,"])
     file = tmp_path / "typed.py"
     file.write_text(CODE)
@@ -44,7 +44,7 @@ async def test_a_replay_counts_what_was_shown_kept_and_wasted(daemon: Daemon, tm
 
 
 @pytest.mark.usefixtures("environment")
-async def test_every_kind_of_answer_is_measured(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_latency_of_every_kind_of_answer_is_measured(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     daemon.plan(fills=["filled"])
     monkeypatch.setattr(latency, "STARTS", 1)
     monkeypatch.setattr(latency, "REST_S", 0.1)
@@ -55,6 +55,6 @@ async def test_every_kind_of_answer_is_measured(daemon: Daemon, monkeypatch: pyt
     assert (cells["warm"].budget_p50, cells["warm"].budget_p95) == (400, 900)
 
 
-def test_the_command_runs_it() -> None:
+def test_the_bench_command_prints_help_for_the_lsp_benchmark() -> None:
     command = [sys.executable, "-m", "lacuna_server", "bench", "lsp", "--documents", "0", "--replay", "nothing.xyz"]
     assert "lacuna bench lsp" in subprocess.run([*command, "--help"], capture_output=True, text=True).stdout

@@ -1,4 +1,4 @@
-"""The base protocol: headers as any client writes them, messages in LSP's order, and what is no LSP at all."""
+"""LSP's base protocol: header variants that clients send, the required order of messages, and input that is not LSP."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ INITIALIZE = {"method": "initialize", "params": {"processId": None, "rootUri": N
 
 
 class Raw:
-    """A client that writes its own bytes."""
+    """A client that writes raw bytes to the socket."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
@@ -58,15 +58,15 @@ async def raw(port: int) -> AsyncIterator[Raw]:
         "Content-Length: {}\n\n",
     ],
 )
-async def test_headers_are_read_as_clients_write_them(language_server: int, header: str) -> None:
+async def test_headers_are_accepted_in_every_form_that_clients_send(language_server: int, header: str) -> None:
     async with raw(language_server) as client:
         answer = await asyncio.wait_for(client.ask(INITIALIZE, header), 60)
     assert "capabilities" in answer["result"]
 
 
-async def test_messages_have_their_order(language_server: int) -> None:
+async def test_messages_outside_the_order_of_lsp_are_refused(language_server: int) -> None:
     async with raw(language_server) as client:
-        client.send("Content-Length: {}\r\n\r\n", method="initialized", params={})  # not yet: it counts for nothing
+        client.send("Content-Length: {}\r\n\r\n", method="initialized", params={})  # too early: the server ignores it
         for early in ({"method": "lacuna/none", "params": {}}, {"method": "shutdown"}):
             assert (await client.ask(early))["error"]["code"] == -32002
         assert "result" in await client.ask(INITIALIZE)
@@ -77,7 +77,7 @@ async def test_messages_have_their_order(language_server: int) -> None:
             assert (await client.ask(late))["error"]["code"] == -32600
 
 
-async def test_a_browser_gets_nothing(language_server: int) -> None:
+async def test_an_http_request_of_a_browser_gets_no_answer(language_server: int) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", language_server)
     body = json.dumps({"jsonrpc": "2.0", "id": 1} | INITIALIZE)
     head = f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -87,14 +87,14 @@ async def test_a_browser_gets_nothing(language_server: int) -> None:
     await writer.wait_closed()
 
 
-async def test_an_endless_header_ends_the_conversation() -> None:
+async def test_an_overlong_header_line_is_a_connection_error() -> None:
     stream = asyncio.StreamReader(limit=1_000)
     stream.feed_data(b"X" * 5_000)
     with pytest.raises(ConnectionError):
         await HeaderReader(stream).readline()
 
 
-async def test_a_websocket_wants_the_token_that_was_set(token_port: int) -> None:
+async def test_a_websocket_client_needs_the_token_of_the_server(token_port: int) -> None:
     url = f"ws://127.0.0.1:{token_port}"
     for headers in ({}, {"Authorization": "Bearer wrong"}):
         with pytest.raises(InvalidStatus) as refused:

@@ -10,12 +10,12 @@ from lacuna_lsp.client.settings import Settings, parse
 from lacuna_lsp.commands import COMMANDS
 
 
-def test_without_settings_the_defaults_stand() -> None:
+def test_without_settings_the_defaults_apply() -> None:
     assert parse(None) == (Settings(), [])
     assert parse({}) == (Settings(), [])
 
 
-def test_names_are_camel_case_and_may_stand_under_lacuna() -> None:
+def test_names_are_camel_case_and_may_be_nested_under_lacuna() -> None:
     wanted = Settings(max_tokens=7, disabled_languages=("text",))
     assert parse({"maxTokens": 7, "disabledLanguages": ["text"]}) == (wanted, [])
     assert parse({"lacuna": {"maxTokens": 7, "disabledLanguages": ["text"]}, "other": {}}) == (wanted, [])
@@ -31,23 +31,23 @@ def test_names_are_camel_case_and_may_stand_under_lacuna() -> None:
         ([1], "the settings are not an object: [1]"),
     ],
 )
-def test_a_wrong_setting_is_named_and_its_default_stands(values: object, problem: str) -> None:
+def test_an_invalid_setting_is_reported_and_its_default_applies(values: object, problem: str) -> None:
     assert parse(values) == (Settings(), [problem])
 
 
-def test_the_others_stay() -> None:
+def test_an_invalid_setting_does_not_affect_the_others() -> None:
     found, problems = parse({"candidates": 2, "colour": "red", "debounce": "no"})
     assert found == Settings(candidates=2)
     assert len(problems) == 2
 
 
-def test_it_is_frozen() -> None:
+def test_settings_are_immutable_and_have_defaults() -> None:
     with pytest.raises(AttributeError):
         Settings().enabled = False  # type: ignore[misc]
     assert all(field.default is not msgspec.NODEFAULT for field in msgspec.structs.fields(Settings))
 
 
-async def test_what_is_wrong_is_shown_once(editor: Editor, daemon: Daemon) -> None:
+async def test_each_problem_of_the_settings_is_shown_once(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize({"colour": "red"}, ready=False)
     for values in ({"colour": "red"}, {"lacuna": {"colour": "red", "automatic": 1}}):
         editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(values))
@@ -58,9 +58,7 @@ async def test_what_is_wrong_is_shown_once(editor: Editor, daemon: Daemon) -> No
     ]
 
 
-async def test_settings_are_asked_for_where_the_client_only_says_that_they_changed(
-    editor: Editor, daemon: Daemon
-) -> None:
+async def test_settings_are_requested_if_a_change_notification_contains_none(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize()
     editor.open("value = ¦\n")
     editor.client.set_configuration({"enabled": False}, section="lacuna")

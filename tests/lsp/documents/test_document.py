@@ -10,7 +10,7 @@ from lacuna_lsp.documents.document import Document
 from lacuna_lsp.documents.positions import Encoding
 from lacuna_model.core.errors import RequestError
 
-BEHIND_LINE_END = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
+AFTER_LINE_END = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
 PIECES = ("a", "bc", "\n", "\r\n", "\r", "\t", "ä", "😀", "\u2028", "\x0c", "\ufeff", "")
 texts = st.lists(st.sampled_from(PIECES), max_size=10).map("".join)
 
@@ -24,7 +24,7 @@ def change(start: tuple[int, int], end: tuple[int, int], text: str) -> types.Tex
 
 
 class Naive:
-    """A client's own copy, as a list of code units, which may cut a surrogate pair."""
+    """A client's copy of the text, stored as code units, so that an edit can split a surrogate pair."""
 
     def __init__(self, text: str, encoding: Encoding) -> None:
         self.codec, self.width = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}[
@@ -37,7 +37,7 @@ class Naive:
         return self.units.decode(self.codec, "surrogatepass")
 
     def positions(self) -> list[tuple[int, int]]:
-        """Every place a cursor can be at; in UTF-8 and UTF-32 only those between characters."""
+        """Every possible cursor position. In UTF-8 and UTF-32, these are only the positions between characters."""
         found = []
         for row, line in enumerate(self.lines()):
             body = line.rstrip("\r\n")
@@ -54,7 +54,7 @@ class Naive:
         self.units = self.units[:first] + text.encode(self.codec) + self.units[last:]
 
     def lines(self) -> list[str]:
-        return BEHIND_LINE_END.split(self.text)
+        return AFTER_LINE_END.split(self.text)
 
     def _offset(self, position: tuple[int, int]) -> int:
         before = "".join(self.lines()[: position[0]])
@@ -69,9 +69,7 @@ def apply_bytes(text: bytes, edits: Sequence[object]) -> bytes:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
 @given(data=st.data())
-def test_changes_lead_to_the_clients_text_and_to_byte_edits_that_do_the_same(
-    encoding: Encoding, data: st.DataObject
-) -> None:
+def test_changes_give_the_clients_text_and_equivalent_byte_edits(encoding: Encoding, data: st.DataObject) -> None:
     naive, ours = Naive(start := data.draw(texts), encoding), document(start, encoding)
     for version in range(2, 5):
         places = naive.positions()
@@ -80,7 +78,7 @@ def test_changes_lead_to_the_clients_text_and_to_byte_edits_that_do_the_same(
         naive.replace(first, last, inserted)
         edits = ours.apply([change(first, last, inserted)], version)
         assert apply_bytes(before, edits) == ours.text
-        # Halves of characters are another text in UTF-8, but as long, so that positions stay right.
+        # Half a surrogate pair becomes U+FFFD. It has the same length in UTF-16, so that later positions stay correct.
         assert ours.text.decode() == naive.text or "\ufffd" in ours.text.decode()
         assert len(ours.text.decode().encode("utf-16-le")) == len(naive.text.encode("utf-16-le", "surrogatepass"))
         assert ours.line_count == len(naive.lines())
@@ -88,7 +86,7 @@ def test_changes_lead_to_the_clients_text_and_to_byte_edits_that_do_the_same(
 
 
 @given(text=texts)
-def test_offsets_and_positions_are_each_others_inverse(text: str) -> None:
+def test_offsets_and_positions_are_inverse_to_each_other(text: str) -> None:
     ours = document(text)
     for place in Naive(text, "utf-32").positions():
         position = document(text, "utf-32").position(document(text, "utf-32").offset(types.Position(*place)))
@@ -96,7 +94,7 @@ def test_offsets_and_positions_are_each_others_inverse(text: str) -> None:
     assert ours.offset(ours.position(ours.size)) == ours.size
 
 
-def test_a_change_of_the_whole_text_replaces_it() -> None:
+def test_a_whole_document_change_replaces_the_text() -> None:
     ours = document("old\n")
     (edit,) = ours.apply([types.TextDocumentContentChangeWholeDocument("new 😀")], 7)
     assert (edit.start, edit.end, edit.text) == (0, 4, "new 😀")
@@ -104,13 +102,13 @@ def test_a_change_of_the_whole_text_replaces_it() -> None:
     assert ours.version == 7
 
 
-def test_a_cut_character_leaves_a_replacement_behind() -> None:
+def test_deleting_half_a_surrogate_pair_leaves_a_replacement_character() -> None:
     ours = document("😀x")
     ours.apply([change((0, 1), (0, 2), "")], 2)
     assert ours.text.decode() == "\ufffdx"
 
 
-def test_what_is_around_an_offset_is_cut_at_lines() -> None:
+def test_the_text_around_an_offset_is_cut_at_line_boundaries() -> None:
     text = "".join(f"line {n}\n" for n in range(100))
     ours = document(text)
     offset = text.index("line 50") + 4
@@ -136,7 +134,7 @@ def test_the_line_ending_is_that_of_the_first_line(text: str, newline: str) -> N
     assert document(text).newline == newline
 
 
-def test_lines_end_where_lsp_ends_them() -> None:
+def test_only_the_line_endings_of_lsp_end_a_line() -> None:
     ours = document("a\x0cb\u2028c\x85d\ne")
     assert ours.line_count == 2
     assert ours.line(1) == b"e"

@@ -30,7 +30,7 @@ def change_cells(editor: Editor, change: types.NotebookDocumentCellChanges) -> N
     )
 
 
-async def test_the_cells_above_are_context(editor: Editor, daemon: Daemon) -> None:
+async def test_the_cells_above_are_sent_as_context(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize({"debounce": False})
     open_notebook(editor, "import a", "b = 2", "c = ", "d = 4")
     editor.uri, editor.before = cell(2), "c = "
@@ -42,7 +42,7 @@ async def test_the_cells_above_are_context(editor: Editor, daemon: Daemon) -> No
     assert {snippet["path"] for snippet in request["snippets"]} == {"book.ipynb"}
 
 
-async def test_cells_come_and_go_and_are_typed_in(editor: Editor, daemon: Daemon) -> None:
+async def test_added_removed_and_edited_cells_change_the_context(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize({"debounce": False})
     open_notebook(editor, "import a", "b = 2", "c = ")
     array = types.NotebookCellArrayChange(0, 1, [types.NotebookCell(CODE, cell(7))])
@@ -58,7 +58,7 @@ async def test_cells_come_and_go_and_are_typed_in(editor: Editor, daemon: Daemon
     assert [snippet["text"] for snippet in daemon.requests[0]["snippets"]] == ["new = 7", "b = 3"]
 
 
-async def test_a_closed_notebook_has_no_open_cells(editor: Editor, daemon: Daemon) -> None:
+async def test_closing_a_notebook_closes_its_cells(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize({"debounce": False})
     open_notebook(editor, "a = 1", "b = ")
     cells = [types.TextDocumentIdentifier(cell(number)) for number in (0, 1, 99)]

@@ -9,7 +9,7 @@ lines = st.text(st.sampled_from("ab\t ä€\ufeff😀👩‍👧\u2028\x0c\u0301
 
 
 def units(text: str, encoding: Encoding) -> int:
-    """The naive count: code unit by code unit."""
+    """The number of code units, counted naively for every character."""
     width = {"utf-8": lambda c: len(c.encode()), "utf-16": lambda c: 1 + (ord(c) > 0xFFFF), "utf-32": lambda c: 1}
     return sum(width[encoding](character) for character in text)
 
@@ -26,7 +26,9 @@ def test_every_column_between_characters_is_converted_there_and_back(encoding: E
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @given(line=lines, character=st.integers(0, 60))
-def test_any_column_is_between_characters_and_within_the_line(encoding: Encoding, line: str, character: int) -> None:
+def test_any_client_column_maps_to_a_character_boundary_in_the_line(
+    encoding: Encoding, line: str, character: int
+) -> None:
     column = byte_column(line.encode(), character, encoding)
     before = line.encode()[:column].decode()
     assert units(before, encoding) <= character
@@ -34,7 +36,7 @@ def test_any_column_is_between_characters_and_within_the_line(encoding: Encoding
     assert not rest or units(before + rest[0], encoding) > character
 
 
-def test_half_a_surrogate_pair_is_the_beginning_of_its_character() -> None:
+def test_a_column_inside_a_surrogate_pair_maps_to_the_start_of_its_character() -> None:
     line = "x😀y".encode()
     assert byte_column(line, 2, "utf-16") == 1
     assert cuts_character(line, 2, "utf-16")
@@ -42,11 +44,11 @@ def test_half_a_surrogate_pair_is_the_beginning_of_its_character() -> None:
 
 
 @given(st.text(st.one_of(st.sampled_from("a😀\ud83d\ude00\udfff"), st.characters()), max_size=8))
-def test_text_in_utf8_is_as_long_as_the_client_counts(text: str) -> None:
+def test_conversion_to_utf8_keeps_the_number_of_utf16_units(text: str) -> None:
     data = to_utf8(text)
     assert len(data.decode().encode("utf-16-le")) == len(text.encode("utf-16-le", "surrogatepass"))
 
 
-def test_halves_that_come_together_are_one_character() -> None:
+def test_adjacent_surrogate_halves_become_one_character() -> None:
     assert to_utf8("\ud83d\ude00").decode() == "😀"
     assert to_utf8("a\ud83db").decode() == "a\ufffdb"

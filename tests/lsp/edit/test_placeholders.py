@@ -25,11 +25,11 @@ def bodies(language: str, text: bytes) -> list[bytes]:
          [b"throw new NotImplementedException();"]),
     ],
 )  # fmt: skip
-def test_bodies_that_say_nothing_yet(language: str, text: bytes, found: list[bytes]) -> None:
+def test_placeholder_bodies_are_found(language: str, text: bytes, found: list[bytes]) -> None:
     assert bodies(language, text) == found
 
 
-def test_the_class_or_function_around_a_place() -> None:
+def test_the_scope_is_the_class_or_function_around_an_offset() -> None:
     text = b"class A:\n    def f(self):\n        pass\n\ndef g():\n    pass\nx = 1\n"
     known = language_for(name="python")
     assert known is not None
@@ -38,6 +38,6 @@ def test_the_class_or_function_around_a_place() -> None:
     assert scope(text, known, len(text) - 2) == ("", 0, len(text))
 
 
-def test_markers_are_found_by_bytes() -> None:
+def test_markers_have_byte_offsets() -> None:
     text = "ä = <<fill>>\n<<fill>>".encode()
     assert [(region.start, region.end) for region in markers(text)] == [(5, 13), (14, 22)]

@@ -38,7 +38,7 @@ def rule(language: str, old: str, new: str, at: int = 0) -> Rule:
          "System.out.println($$$A)", "LOG.info($$$A)"),
     ],
 )  # fmt: skip
-def test_one_change_is_a_rule_for_places_like_it(
+def test_one_change_gives_a_rule_for_similar_places(
     language: str, old: str, new: str, pattern: str, template: str
 ) -> None:
     found = rule(language, old, new)
@@ -52,12 +52,12 @@ def test_one_change_is_a_rule_for_places_like_it(
         ("x = 1\nz = 1\n", "x = 1\ny = 2\nz = 1\n", "no rule for other places"),
     ],
 )
-def test_what_names_no_other_place_is_refused(old: str, new: str, said: str) -> None:
+def test_a_change_that_gives_no_rule_is_refused(old: str, new: str, said: str) -> None:
     with pytest.raises(RequestError, match=said):
         rule("python", old, new)
 
 
-def test_of_several_changes_the_nearest_counts() -> None:
+def test_the_nearest_of_several_changes_gives_the_rule() -> None:
     old, new = "f(1)\n\n\n\ng(2)\n", "f(1, a=7)\n\n\n\ng(2, b=8)\n"
     assert rule("python", old, new, at=0).template == "f($$$A, a=7)"
     assert rule("python", old, new, at=len(new) - 2).template == "g($$$A, b=8)"
@@ -73,7 +73,7 @@ TOKENS = [match.span() for match in re.finditer(r"\w+|[^\w\s]|\s+", LEDGER)]
     text=st.sampled_from(["", "x", "foo(1)", "'s'", "==", "(", ", 1", "await "]),
     insert=st.booleans(),
 )
-def test_any_edit_gives_a_rule_or_a_reason(token: tuple[int, int], text: str, insert: bool) -> None:
+def test_any_edit_gives_a_rule_or_is_refused(token: tuple[int, int], text: str, insert: bool) -> None:
     start, end = token
     changed = LEDGER[:start] + text + LEDGER[start if insert else end :]
     try:
@@ -83,7 +83,7 @@ def test_any_edit_gives_a_rule_or_a_reason(token: tuple[int, int], text: str, in
     assert found.pattern != found.template
 
 
-async def test_a_change_is_made_everywhere_and_only_what_differs_is_filled(
+async def test_a_change_is_propagated_to_all_files_and_only_its_differing_part_is_filled(
     editor: Editor, daemon: Daemon, tmp_path: Path
 ) -> None:
     daemon.plan(fills=[["'b is done'", "'c is done'"]])
@@ -114,11 +114,11 @@ async def test_a_change_is_made_everywhere_and_only_what_differs_is_filled(
     assert all(annotation.needs_confirmation for annotation in edit.change_annotations.values())
     assert applied.metadata is not None
     assert applied.metadata.is_refactoring
-    # Nothing is written: that is up to the editor.
+    # The server does not write the files. The editor applies the edits.
     assert (tmp_path / "other.py").read_text() == "def f():\n    print('c')\n    print('d', 1)\n"
 
 
-async def test_places_that_are_done_already_are_left_alone(editor: Editor, daemon: Daemon) -> None:
+async def test_places_that_already_have_the_change_are_left_alone(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize()
     editor.open("import web\nweb.get(a¦)\nweb.get(b, timeout=9)\nweb.get(c, timeout=9)\nweb.get()\n")
     editor.type(", timeout=9")
@@ -130,7 +130,7 @@ async def test_places_that_are_done_already_are_left_alone(editor: Editor, daemo
     assert daemon.requests == []
 
 
-async def test_saving_begins_anew(editor: Editor, daemon: Daemon) -> None:
+async def test_saving_discards_the_recorded_changes(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize()
     editor.open("f(a¦)\nf(b)\n")
     editor.type(", 1")
@@ -142,7 +142,7 @@ async def test_saving_begins_anew(editor: Editor, daemon: Daemon) -> None:
         )
 
 
-async def test_comments_beside_what_is_moved_go_along_and_what_would_lose_one_is_told(
+async def test_comments_move_with_their_code_and_a_place_that_would_lose_one_is_reported(
     editor: Editor, daemon: Daemon
 ) -> None:
     await editor.initialize()

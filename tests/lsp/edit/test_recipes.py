@@ -5,7 +5,9 @@ from tests.lsp.service import Daemon
 DOCUMENT = "file:///work/code.py"
 
 
-async def test_those_of_the_language_with_the_number_of_their_places(editor: Editor, daemon: Daemon) -> None:
+async def test_the_recipes_of_the_language_are_listed_with_their_number_of_places(
+    editor: Editor, daemon: Daemon
+) -> None:
     await editor.initialize(ready=False)
     editor.open("print('a')\nprint('b')\n\n\ndef add(a: int) -> int:\n    return a\n")
     answer = await editor.command("lacuna.recipes", {"textDocument": {"uri": editor.uri}})
@@ -15,14 +17,16 @@ async def test_those_of_the_language_with_the_number_of_their_places(editor: Edi
         "annotations": 0,
         "arms": 0,
         "docstrings": 1,
-        "logging": 2,  # the import that comes with them is none
+        "logging": 2,  # the import that the recipe adds does not count as a place
         "parameter": None,
         "test-bodies": 0,
     }
     assert set(found["parameter"]["settings"]) == {"function", "parameter", "value"}
 
 
-async def test_there_are_none_without_a_grammar_and_no_counts_in_a_huge_file(editor: Editor, daemon: Daemon) -> None:
+async def test_a_file_without_a_grammar_has_no_recipes_and_a_huge_file_has_no_counts(
+    editor: Editor, daemon: Daemon
+) -> None:
     await editor.initialize(ready=False)
     editor.open("print('a')\n", name="notes.md", language="markdown")
     assert await editor.command("lacuna.recipes", {"textDocument": {"uri": editor.uri}}) == {"recipes": []}

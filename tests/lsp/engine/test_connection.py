@@ -26,7 +26,7 @@ def test_a_document_belongs_to_the_innermost_folder_around_it(path: str, workspa
     assert engine.workspace(path) == workspace
 
 
-async def test_a_token_that_others_can_read_on_its_way_is_told() -> None:
+async def test_sending_a_token_unencrypted_gives_a_warning() -> None:
     warned: list[str] = []
     told = asyncio.Event()
 
@@ -36,7 +36,7 @@ async def test_a_token_that_others_can_read_on_its_way_is_told() -> None:
     def warn(line: str) -> None:
         warned.append(line)
         told.set()
-        raise ServiceError("cancelled", "nobody is asked for this address")
+        raise ServiceError("cancelled", "this test needs no connection")
 
     running = asyncio.create_task(Engine(far, list, lambda news: None, warn).run())
     await told.wait()

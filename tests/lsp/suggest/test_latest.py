@@ -14,7 +14,7 @@ async def quick(answer: str) -> str:
     return answer
 
 
-async def test_a_newer_request_takes_the_older_one_s_place() -> None:
+async def test_a_newer_request_supersedes_the_older_one() -> None:
     latest = Latest()
     older = asyncio.ensure_future(latest.run("a", slow("old"), "superseded"))
     await asyncio.sleep(0)
@@ -22,7 +22,7 @@ async def test_a_newer_request_takes_the_older_one_s_place() -> None:
     assert await older == "superseded"
 
 
-async def test_documents_do_not_disturb_each_other() -> None:
+async def test_requests_for_different_documents_are_independent() -> None:
     latest = Latest()
     other = asyncio.ensure_future(latest.run("b", slow("old"), "superseded"))
     await asyncio.sleep(0)
@@ -32,7 +32,7 @@ async def test_documents_do_not_disturb_each_other() -> None:
     assert await other == "superseded"
 
 
-async def test_a_client_s_cancel_is_passed_on() -> None:
+async def test_a_cancellation_by_the_client_is_passed_on() -> None:
     latest = Latest()
     request = asyncio.ensure_future(latest.run("a", slow("old"), "superseded"))
     await asyncio.sleep(0)

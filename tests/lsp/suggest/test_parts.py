@@ -18,12 +18,12 @@ from lacuna_lsp.suggest.parts import Unit, first_part
         ("", "", ""),
     ],
 )
-def test_the_next_word_and_the_next_line(text: str, word: str, line: str) -> None:
+def test_the_first_part_is_a_word_or_a_line(text: str, word: str, line: str) -> None:
     assert (first_part(text, "word"), first_part(text, "line")) == (word, line)
 
 
 @given(text=st.text(), unit=st.sampled_from(["word", "line"]))
-def test_part_by_part_it_is_the_whole(text: str, unit: Unit) -> None:
+def test_the_parts_of_a_text_add_up_to_the_text(text: str, unit: Unit) -> None:
     taken = ""
     while taken != text:
         part = first_part(text[len(taken) :], unit)
@@ -31,7 +31,7 @@ def test_part_by_part_it_is_the_whole(text: str, unit: Unit) -> None:
         taken += part
 
 
-async def test_a_client_can_ask_for_it(editor: Editor, daemon: Daemon) -> None:
+async def test_a_client_can_request_the_next_part(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize(ready=False)
     assert await editor.command("lacuna.nextPart", {"text": " a + b", "unit": "word"}) == {"text": " a"}
     with pytest.raises(Exception, match="bad argument"):

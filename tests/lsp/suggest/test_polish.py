@@ -16,7 +16,7 @@ UNIX = Habits("\n", "    ")
         ("a\nb\n", "\r\n", ""),
     ],
 )
-def test_habits_are_those_of_the_file(text: str, newline: str, indent: str) -> None:
+def test_habits_are_the_newline_and_the_indentation_of_the_file(text: str, newline: str, indent: str) -> None:
     assert Habits.of(text, newline) == Habits(newline, indent)
 
 
@@ -30,7 +30,7 @@ def test_habits_are_those_of_the_file(text: str, newline: str, indent: str) -> N
         ("    first", Habits("\n", "\t"), "    first"),
     ],
 )
-def test_a_fill_is_written_as_the_file_is(fill: str, habits: Habits, expected: str) -> None:
+def test_a_fill_gets_the_newlines_and_the_indentation_of_the_file(fill: str, habits: Habits, expected: str) -> None:
     assert adapt(fill, habits) == expected
 
 
@@ -47,7 +47,9 @@ def test_a_fill_is_written_as_the_file_is(fill: str, habits: Habits, expected: s
         ("", 1, ""),
     ],
 )
-def test_what_is_kept_is_whole_and_has_no_blank_end(fill: str, max_lines: int, expected: str) -> None:
+def test_a_cleaned_fill_has_only_complete_lines_and_no_trailing_blanks(
+    fill: str, max_lines: int, expected: str
+) -> None:
     assert clean(fill, UNIX, max_lines=max_lines) == expected
 
 
@@ -65,7 +67,9 @@ def test_what_is_kept_is_whole_and_has_no_blank_end(fill: str, max_lines: int, e
         ("   ", "x =", "\n", ""),
     ],
 )
-def test_nothing_is_repeated_and_no_bracket_broken(fill: str, before: str, after: str, expected: str) -> None:
+def test_a_fitted_fill_repeats_no_context_and_breaks_no_bracket_pair(
+    fill: str, before: str, after: str, expected: str
+) -> None:
     assert fit(fill, before, after, constrained=False) == expected
 
 
@@ -83,5 +87,5 @@ def test_an_unconstrained_fill_never_leaves_more_brackets_open(fill: str, before
 
 
 @given(fill=pieces, after=pieces)
-def test_only_an_end_is_cut_off(fill: str, after: str) -> None:
+def test_fitting_removes_only_the_end_of_a_fill(fill: str, after: str) -> None:
     assert fill.startswith(fit(fill, "", after, constrained=True))

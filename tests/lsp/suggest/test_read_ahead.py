@@ -1,4 +1,4 @@
-"""What the engine is asked to read while the user rests."""
+"""Read-ahead: the engine reads the document around the cursor while the user does not type."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ AT_ONCE = {"debounce": False}
 
 
 def places(daemon: Daemon) -> list[tuple[str, str]]:
-    """The text on either side of each place that was read ahead."""
+    """The prefix and the suffix of every read-ahead request."""
     asked = [event["request"] for event in daemon.log if event["event"] == "ahead"]
     return [(one["text"][: one["regions"][0]["start"]], one["text"][one["regions"][0]["end"] :]) for one in asked]
 
@@ -25,7 +25,7 @@ async def test_a_document_is_read_when_it_is_opened(editor: Editor, daemon: Daem
     await until(lambda: places(daemon) == [("", "one = 1\ntwo = 2\n")])
 
 
-async def test_it_is_read_where_the_cursor_rests(editor: Editor, daemon: Daemon) -> None:
+async def test_a_document_is_read_at_the_last_cursor_position(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize()
     editor.open("one = 1\ntwo = 2\n")
     focus(editor, 1, 0)
@@ -34,7 +34,7 @@ async def test_it_is_read_where_the_cursor_rests(editor: Editor, daemon: Daemon)
     assert places(daemon) == [("one = 1\ntwo", " = 2\n")]
 
 
-async def test_it_is_read_again_when_typing_pauses(editor: Editor, daemon: Daemon) -> None:
+async def test_a_document_is_read_again_when_typing_pauses(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize()
     editor.open("value = ¦\n")
     for letter in "one":
@@ -43,7 +43,7 @@ async def test_it_is_read_again_when_typing_pauses(editor: Editor, daemon: Daemo
     assert places(daemon) == [("value = one", "\n")]
 
 
-async def test_a_suggestion_goes_first(editor: Editor, daemon: Daemon) -> None:
+async def test_a_suggestion_runs_before_read_ahead(editor: Editor, daemon: Daemon) -> None:
     daemon.plan(steps=40, pause=0.05)
     await editor.initialize(AT_ONCE)
     editor.open("value = ¦\n")
@@ -53,7 +53,7 @@ async def test_a_suggestion_goes_first(editor: Editor, daemon: Daemon) -> None:
     await until(lambda: places(daemon) == [("value = x", "\n")])
 
 
-async def test_what_the_user_turned_off_reads_nothing(editor: Editor, daemon: Daemon) -> None:
+async def test_nothing_is_read_ahead_if_the_setting_is_off(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize({"readAhead": False})
     editor.open("value = ¦\n")
     editor.type("x")
@@ -62,7 +62,7 @@ async def test_what_the_user_turned_off_reads_nothing(editor: Editor, daemon: Da
     assert not places(daemon)
 
 
-async def test_an_engine_that_comes_later_reads_where_the_cursor_is_then(editor: Editor, daemon: Daemon) -> None:
+async def test_an_open_document_is_read_when_the_engine_becomes_ready(editor: Editor, daemon: Daemon) -> None:
     await editor.initialize(ready=False)
     editor.open("value = ¦\n")
     await editor.ready()

@@ -11,17 +11,17 @@ def suggestion(before: str, text: str, after: str = "\n", request: str = "one") 
     return Suggestion(Place(URI, before, after), (text,), request, several=False, constrained=True)
 
 
-def left(kept: Suggestions, before: str, after: str = "\n", uri: str = URI) -> list[str] | None:
+def remaining(kept: Suggestions, before: str, after: str = "\n", uri: str = URI) -> list[str] | None:
     match = kept.at(Place(uri, before, after))
     return None if match is None else [text for _, text in match.texts]
 
 
 @given(before=st.text(max_size=20), text=st.text(min_size=1, max_size=20), after=st.text(max_size=5), data=st.data())
-def test_typing_through_leaves_the_rest(before: str, text: str, after: str, data: st.DataObject) -> None:
+def test_typing_a_part_of_a_suggestion_leaves_the_rest(before: str, text: str, after: str, data: st.DataObject) -> None:
     kept = Suggestions()
     kept.keep(suggestion(before, text, after))
     typed = data.draw(st.integers(0, len(text) - 1))
-    rest = left(kept, before + text[:typed], after)
+    rest = remaining(kept, before + text[:typed], after)
     assert rest is not None
     assert text.endswith(rest[0])
 
@@ -40,42 +40,44 @@ def test_typing_through_leaves_the_rest(before: str, text: str, after: str, data
         ("y = ", "\n", None),
     ],
 )
-def test_what_is_left_at_a_place(before: str, after: str, rest: list[str] | None) -> None:
+def test_a_kept_suggestion_applies_only_where_it_continues_the_text(
+    before: str, after: str, rest: list[str] | None
+) -> None:
     kept = Suggestions()
     kept.keep(suggestion("x = ", "total(a, b)"))
-    assert left(kept, before, after) == rest
+    assert remaining(kept, before, after) == rest
 
 
-def test_the_same_place_in_another_document_is_another_place() -> None:
+def test_a_suggestion_does_not_apply_to_another_document() -> None:
     kept = Suggestions()
     kept.keep(suggestion("x = ", "1"))
-    assert left(kept, "x = ", uri="file:///work/other.py") is None
+    assert remaining(kept, "x = ", uri="file:///work/other.py") is None
 
 
-def test_a_place_where_nothing_was_found_is_remembered_too() -> None:
+def test_a_place_without_a_suggestion_is_remembered_too() -> None:
     kept = Suggestions()
     kept.keep(Suggestion(Place(URI, "x", "\n"), (), "one", several=False, constrained=True))
-    assert left(kept, "x") == []
+    assert remaining(kept, "x") == []
 
 
-def test_far_text_does_not_matter_and_near_text_does() -> None:
+def test_only_the_text_near_the_cursor_identifies_a_place() -> None:
     kept = Suggestions()
     kept.keep(suggestion("a" * 3000 + "x = ", "1", "\n" + "b" * 3000))
-    assert left(kept, "c" + "a" * 2999 + "x = ", "\n" + "b" * 2999 + "c") == ["1"]
-    assert left(kept, "a" * 2900 + "c" + "a" * 99 + "x = ", "\n" + "b" * 3000) is None
+    assert remaining(kept, "c" + "a" * 2999 + "x = ", "\n" + "b" * 2999 + "c") == ["1"]
+    assert remaining(kept, "a" * 2900 + "c" + "a" * 99 + "x = ", "\n" + "b" * 3000) is None
 
 
-def test_the_oldest_make_room_and_a_closed_document_is_forgotten() -> None:
+def test_the_oldest_suggestion_is_dropped_and_a_closed_document_is_forgotten() -> None:
     kept = Suggestions()
     for number in range(KEPT + 1):
         kept.keep(suggestion(f"x{number} = ", "1", request=str(number)))
-    assert left(kept, "x0 = ") is None
-    assert left(kept, "x1 = ") == ["1"]
+    assert remaining(kept, "x0 = ") is None
+    assert remaining(kept, "x1 = ") == ["1"]
     kept.forget(URI)
-    assert left(kept, "x1 = ") is None
+    assert remaining(kept, "x1 = ") is None
 
 
-def test_what_was_typed_against_is_rejected_there_and_nowhere_else() -> None:
+def test_typing_something_else_rejects_a_suggestion_only_at_its_place() -> None:
     kept, place = Suggestions(), Place(URI, "x = ", "\n")
     kept.show(place, ["wrong"], "one")
     assert kept.typed(Place(URI, "x = w", "\n")) is None
@@ -87,12 +89,12 @@ def test_what_was_typed_against_is_rejected_there_and_nowhere_else() -> None:
     assert not kept.rejected(place, "right")
 
 
-def test_a_jump_rejects_nothing() -> None:
+def test_a_jump_of_the_cursor_rejects_nothing() -> None:
     kept, place = Suggestions(), Place(URI, "x = ", "\n")
     kept.show(place, ["wrong"], "one")
     assert kept.typed(Place(URI, "quite another place", "\n")) is None
     assert not kept.rejected(place, "wrong")
 
 
-def test_candidates_that_say_the_same_count_once() -> None:
+def test_equal_and_empty_candidates_are_dropped() -> None:
     assert list(distinct(["a", " a", "", "b"])) == [(0, "a"), (3, "b")]

@@ -20,13 +20,15 @@ from lacuna_lsp.suggest.triggers import Cursor, Shape, shape
         ("ende", "", "do", "line", "block"),
     ],
 )
-def test_what_is_wanted_at_a_cursor(head: str, tail: str, above: str, automatic: Shape, invoked: Shape) -> None:
+def test_the_text_around_the_cursor_decides_the_shape(
+    head: str, tail: str, above: str, automatic: Shape, invoked: Shape
+) -> None:
     cursor = Cursor(head, tail, above)
     assert shape(cursor, "auto", invoked=False) == automatic
     assert shape(cursor, "auto", invoked=True) == invoked
 
 
-def test_the_setting_decides() -> None:
+def test_the_multiline_setting_overrides_the_shape() -> None:
     cursor = Cursor("x = ", "", "y = 1")
     assert shape(cursor, "always", invoked=False) == "block"
     assert shape(cursor, "never", invoked=True) == "line"

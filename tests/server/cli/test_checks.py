@@ -19,7 +19,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_every_check_has_a_name_of_its_own(cache: Path) -> None:
+def test_every_check_has_a_unique_name(cache: Path) -> None:
     names = [check.name for check in checks.run_all()]
     assert len(names) == len(set(names)) >= len(checks.CHECKS)
 
@@ -32,7 +32,7 @@ def has_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("has_gpu")
-def test_a_gpu_has_checks_of_its_own(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_has_additional_checks(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "triton_failure", lambda: "RuntimeError: Failed to find C compiler")
     found = {check.name: check for check in checks.run_all()}
     assert list(found)[-2:] == ["triton", "flash-attn"]
@@ -44,7 +44,7 @@ def test_a_gpu_has_checks_of_its_own(cache: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.usefixtures("has_gpu")
 @pytest.mark.parametrize("takes", [True, False])
-def test_flash_attn_may_not_take_the_gpu(takes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flash_attn_may_not_support_the_gpu(takes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "flash_attn", ModuleType("flash_attn"))
     monkeypatch.setattr(checks.importlib.metadata, "version", lambda name: "2.8.3")
     monkeypatch.setattr(gpu, "flash_attention", lambda: print if takes else None)
@@ -53,12 +53,12 @@ def test_flash_attn_may_not_take_the_gpu(takes: bool, monkeypatch: pytest.Monkey
     assert "2.8.3" in check.detail
 
 
-def test_an_absent_model_fails_with_the_command_that_gets_it(cache: Path) -> None:
+def test_an_absent_model_fails_with_the_command_that_downloads_it(cache: Path) -> None:
     check = checks.model_files()
     assert (check.state, check.mend) == ("fail", "run: lacuna models pull qwen2.5-coder-0.5b")
 
 
-def test_a_damaged_model_fails_with_the_command_that_mends_it(cache: Path) -> None:
+def test_a_damaged_model_fails_with_the_command_that_repairs_it(cache: Path) -> None:
     file = models.location(models.find(models.DEFAULT_MODEL))
     file.parent.mkdir(parents=True)
     file.write_bytes(b"GGUF")
@@ -119,7 +119,7 @@ def test_a_machine_without_a_compiler_is_a_warning(cache: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("instructions", native.supported(), ids=lambda instructions: instructions.name)
-def test_the_kernels_say_what_they_were_compiled_for(
+def test_the_kernels_report_their_instruction_set(
     cache: Path, monkeypatch: pytest.MonkeyPatch, instructions: native.InstructionSet
 ) -> None:
     monkeypatch.setattr(native, "supported", lambda: [instructions])
@@ -140,7 +140,7 @@ def test_more_threads_than_cores_are_a_warning(monkeypatch: pytest.MonkeyPatch) 
     [("sse2 avx2 avx512_vnni", "ok", "avx2 avx512_vnni"), ("sse2", "warn", "none of avx2")],
     ids=["fast", "old"],
 )
-def test_the_instructions_are_read_from_the_kernel(
+def test_the_instructions_of_the_cpu_are_read_from_cpuinfo(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str, state: str, detail: str
 ) -> None:
     info = tmp_path / "cpuinfo"

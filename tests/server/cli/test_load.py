@@ -28,7 +28,7 @@ async def test_every_request_gets_its_own_answer_or_a_clear_refusal() -> None:
         assert (status.queued, status.running) == (0, 0)
 
 
-def test_growth_is_what_comes_after_the_warm_up() -> None:
+def test_growth_is_measured_after_the_warm_up() -> None:
     report = Report(1, {}, 0, 0, 1.0, 1.0, 1.0, memory_bytes=(10, 50, 100, 90, 105), warm_up_s=2.0)
     assert report.growth == pytest.approx(0.05)
     assert msgspec.structs.replace(report, memory_bytes=(10,)).growth == 0.0

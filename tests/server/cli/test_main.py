@@ -17,7 +17,7 @@ SECOND = "if a:\n    b()"
 
 
 class FakeEngine:
-    """Fills every gap with fixed text, and remembers what it was asked."""
+    """Fills every gap with a fixed text, and records the requests."""
 
     def __init__(self, fills: tuple[str, ...] = (FIRST, SECOND), status: Status = "ok", message: str = "") -> None:
         self.fills, self.status, self.message = fills, status, message
@@ -53,7 +53,7 @@ def source(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def lacuna(capfdbinary: pytest.CaptureFixture[bytes]) -> Callable[..., tuple[int, bytes, str]]:
-    """Runs the command line in this process: exit code, stdout and stderr."""
+    """Runs the command line in this process, and returns its exit code, stdout and stderr."""
 
     def run(*arguments: object) -> tuple[int, bytes, str]:
         capfdbinary.readouterr()
@@ -110,15 +110,15 @@ def test_complete_puts_the_gap_at_the_position(lacuna: Lacuna, source: Path, eng
     ("text", "at", "one_line"),
     [
         ('print("a ", name)\n', "1:9", True),
-        ("f(x)\r\ny = 1\r\n", "1:3", True),  # a bracket is text too
+        ("f(x)\r\ny = 1\r\n", "1:3", True),  # a bracket after the cursor is text
         ("f(x)\r\ny = 1\r\n", "1:4", False),
-        ("ä = 1 \t\r\ny", "1:5", False),  # blanks are none
+        ("ä = 1 \t\r\ny", "1:5", False),  # blanks do not count as text
         ("\ufeffä = 1\ry", "1:5", False),
         ("ä = 1", "1:5", False),
         ("x\n", "2:0", False),
     ],
 )
-def test_complete_stays_in_a_line_that_goes_on(
+def test_complete_fills_a_single_line_if_text_follows_the_cursor(
     lacuna: Lacuna, source: Path, engine: FakeEngine, text: str, at: str, *, one_line: bool
 ) -> None:
     source.write_bytes(text.encode())
@@ -138,7 +138,7 @@ def test_every_option_reaches_the_engine(lacuna: Lacuna, source: Path, engine: F
     assert {region.max_tokens for region in request.regions} == {32}
 
 
-def test_watching_writes_to_stderr_alone(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+def test_watching_writes_only_to_stderr(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
     code, out, err = lacuna("fill", source, "--watch")
     assert (code, out) == (0, FILLED)
     assert "ok: 4 tokens in 3 passes" in err
@@ -157,14 +157,16 @@ def test_no_valid_fill_fails_and_writes_nothing(lacuna: Lacuna, source: Path, en
     assert (code, json.loads(out)["status"]) == (1, "no_valid_fill")
 
 
-def test_a_deadline_is_said(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+def test_an_expired_deadline_is_reported(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
     engine.status = "deadline"
     code, out, err = lacuna("fill", source)
     assert (code, out) == (0, FILLED)
     assert err.startswith("lacuna: the deadline ran out")
 
 
-def test_ctrl_c_is_quiet(lacuna: Lacuna, source: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_prints_nothing(
+    lacuna: Lacuna, source: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(request: InfillRequest) -> InfillResult:
         raise KeyboardInterrupt
 
@@ -173,7 +175,7 @@ def test_ctrl_c_is_quiet(lacuna: Lacuna, source: Path, engine: FakeEngine, monke
 
 
 def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The real command in a process of its own."""
+    """Run the real command in a separate process."""
     command = [sys.executable, "-m", "lacuna_server", *map(str, arguments)]
     return subprocess.run(
         command, env=os.environ | environment, capture_output=True, text=True, timeout=60, check=False
@@ -208,7 +210,7 @@ def place(tmp_path: Path, name: str, data: bytes) -> Path:
         (b"<<fill>>", ["complete"], "'--at'"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(
+def test_bad_input_is_reported_in_one_line_with_exit_code_2(
     tmp_path: Path, data: bytes | None, arguments: list[str], message: str
 ) -> None:
     file = tmp_path / "none.py" if data is None else place(tmp_path, "code.py", data)
@@ -220,7 +222,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert ended.stderr.count("\n") == 1
 
 
-def test_damaged_weights_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_weights_are_reported_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
     weights = models.location(models.find(models.DEFAULT_MODEL))
     weights.parent.mkdir(parents=True)
@@ -231,7 +233,7 @@ def test_damaged_weights_are_one_line(tmp_path: Path, monkeypatch: pytest.Monkey
     assert ended.stderr.endswith("run: lacuna models pull --force qwen2.5-coder-0.5b\n")
 
 
-def test_a_pull_from_a_wrong_file_is_one_line(tmp_path: Path) -> None:
+def test_a_pull_from_a_wrong_file_is_reported_in_one_line(tmp_path: Path) -> None:
     wrong = place(tmp_path, "wrong.whl", b"hello")
     ended = run("models", "pull", "--from", wrong, LACUNA_CACHE=str(tmp_path / "cache"))
     assert (ended.returncode, ended.stdout) == (2, "")
@@ -252,7 +254,7 @@ def test_the_models_are_listed_and_shown(tmp_path: Path) -> None:
     assert run("models", "show", "gpt").returncode == 2
 
 
-def test_doctor_names_what_is_wrong_and_how_to_mend_it(tmp_path: Path) -> None:
+def test_doctor_reports_problems_and_remedies(tmp_path: Path) -> None:
     ended = run("doctor", "--json", LACUNA_CACHE=str(tmp_path))
     checks = {check["name"]: check for check in json.loads(ended.stdout)["checks"]}
     assert ended.returncode == 1
@@ -268,7 +270,7 @@ def test_without_a_subcommand_the_help_is_printed() -> None:
     assert "Usage: lacuna" in ended.stdout
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
+def test_a_reader_that_closes_the_pipe_is_no_error() -> None:
     command = [sys.executable, "-m", "lacuna_server", "models", "show"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -277,7 +279,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
         assert process.stderr.read() == b""
 
 
-def test_a_library_that_is_not_installed_is_one_line() -> None:
+def test_a_library_that_is_not_installed_is_reported_in_one_line() -> None:
     code = """import sys; sys.modules["rapidfuzz"] = None
 from lacuna_server.cli.main import _run; sys.exit(_run(["evaluate", "--workspaces"]))"""
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)

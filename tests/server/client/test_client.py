@@ -22,7 +22,7 @@ def slowly(step_s: float = 0.01) -> DecodeOptions:
 
 
 async def fill(client: Client, uri: str = "a", version: int = 1) -> str:
-    """The one fill of a request."""
+    """Send a request with one region, and return its fill."""
     answers = [answer async for answer in client.infill(target(uri, version))]
     assert isinstance(answers[-1], Result)
     return answers[-1].results[0].result.fills[0]
@@ -38,7 +38,7 @@ def at(address: str) -> Address:
     return Address(f"http://{address}")
 
 
-async def test_a_document_is_filled_as_it_was_changed() -> None:
+async def test_a_changed_document_is_filled() -> None:
     async with live() as (_, address), await Client.connect(at(address), name="test") as client:
         await client.open("a", "größe", 1, path="/a.py")
         await client.change("a", 2, [Edit(0, 1, "G")])
@@ -49,7 +49,7 @@ async def test_a_document_is_filled_as_it_was_changed() -> None:
             await fill(client, version=2)
 
 
-async def test_progress_steps_and_the_result_last() -> None:
+async def test_steps_are_streamed_before_the_result() -> None:
     async with live() as (_, address), await Client.connect(at(address)) as client:
         await client.open("a", "text", 1)
         infill = client.infill(target(steps=3), options=slowly(0.03), snapshots=True)
@@ -110,26 +110,26 @@ async def test_feedback_reaches_the_service() -> None:
         assert service.feedback == {"accepted": 1}
 
 
-async def test_a_broken_connection_is_made_again_and_nothing_is_missing() -> None:
+async def test_after_a_broken_connection_the_client_reconnects_and_sends_its_changes() -> None:
     async with live() as (service, address), await Client.connect(at(address)) as client:
         await client.open("a", "text", 1)
         await client.open("gone", "text", 1)
         answer = asyncio.create_task(_first_result(client, steps=20))
-        await idle_or_running(client, running=1)
+        await until_running(client, running=1)
         _break(client)
         await client.change("a", 2, [Edit(0, 0, "more ")])  # while there is no connection
         await client.close("gone")
         assert await fill(client, version=2) == expected("more text", 0)
         assert (await client.status()).documents == 1
-        assert len(service.sessions) == 1  # it was resumed
+        assert len(service.sessions) == 1  # the session was resumed
         answer.cancel()
 
 
-async def test_a_request_under_way_is_asked_again_after_a_break() -> None:
+async def test_a_running_request_is_repeated_after_a_broken_connection() -> None:
     async with live() as (_, address), await Client.connect(at(address)) as client:
         await client.open("a", "text", 1)
         answer = asyncio.create_task(_first_result(client, steps=20))
-        await idle_or_running(client, running=1)
+        await until_running(client, running=1)
         _break(client)
         assert (await answer).results[0].result.fills == (expected("text", 0),)
 
@@ -141,7 +141,7 @@ async def _first_result(client: Client, *, steps: int) -> Result:
     raise AssertionError("no result")
 
 
-async def idle_or_running(client: Client, *, running: int) -> None:
+async def until_running(client: Client, *, running: int) -> None:
     async with asyncio.timeout(30):
         while (await client.status()).running != running:
             await asyncio.sleep(0.005)
@@ -154,7 +154,7 @@ def _break(client: Client) -> None:
 
 
 async def test_another_service_is_found_after_the_first_has_ended() -> None:
-    """Documents come along: the second service knows nothing of the first one's sessions."""
+    """The client opens its documents again, because the second service does not know the sessions of the first one."""
     addresses: list[str] = []
 
     async def locate() -> Address:
@@ -170,7 +170,7 @@ async def test_another_service_is_found_after_the_first_has_ended() -> None:
         assert await fill(client, version=2) == expected("Text", 0)
 
 
-async def test_a_refused_change_is_mended_by_opening_again() -> None:
+async def test_after_a_refused_change_the_client_opens_the_document_again() -> None:
     async with live(messages_per_s=5) as (_, address), await Client.connect(at(address)) as client:
         await client.open("a", "", 0)
         for version in range(1, 12):
@@ -179,7 +179,7 @@ async def test_a_refused_change_is_mended_by_opening_again() -> None:
         assert await fill(client, version=11) == expected("x" * 11, 0)
 
 
-async def test_an_edit_that_does_not_fit_is_refused_here_and_there() -> None:
+async def test_an_edit_outside_the_text_is_refused_and_closes_the_document() -> None:
     async with live() as (_, address), await Client.connect(at(address)) as client:
         await client.open("a", "text", 1)
         with pytest.raises(ServiceError, match="outside"):
@@ -187,7 +187,7 @@ async def test_an_edit_that_does_not_fit_is_refused_here_and_there() -> None:
         assert (await client.status()).documents == 0
 
 
-async def test_a_wrong_token_is_an_error_at_once() -> None:
+async def test_a_wrong_token_is_an_immediate_error() -> None:
     async with live(token="secret") as (_, address):
         for token, said in (("wrong", "does not take the token"), ("", "asks for a token")):
             with pytest.raises(ServiceError, match=said) as caught:
@@ -197,17 +197,17 @@ async def test_a_wrong_token_is_an_error_at_once() -> None:
             await client.status()
 
 
-async def test_nobody_there_is_an_error_after_a_while() -> None:
+async def test_an_unreachable_service_is_an_error_after_a_timeout() -> None:
     with pytest.raises(OSError, match=r"^http://127.0.0.1:9 does not answer$"):
         await Client.connect(Address("http://127.0.0.1:9"), give_up_s=0.2)
 
 
-async def test_the_end_of_the_client_ends_its_requests() -> None:
+async def test_closing_the_client_cancels_its_requests() -> None:
     async with live() as (_, address):
         client = await Client.connect(at(address))
         await client.open("a", "text", 1)
         waiting = asyncio.create_task(_first_result(client, steps=ENDLESS))
-        await idle_or_running(client, running=1)
+        await until_running(client, running=1)
         await client.aclose()
         for call in (waiting, client.status(), client.open("b", "")):
             with pytest.raises(ServiceError) as caught:

@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def holder() -> Iterator[subprocess.Popen[str]]:
-    """Another process that is the service."""
+    """Another process that announces itself as the service."""
     with subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
@@ -44,11 +44,11 @@ def holder() -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_the_file_is_for_its_user_only_and_goes_with_the_service(folder: Path) -> None:
+def test_only_its_user_can_read_the_file_and_it_is_removed_with_the_service(folder: Path) -> None:
     assert lifecycle.find() is None
     with lifecycle.only_service() as left_behind:
         assert left_behind is None
-        assert lifecycle.find() is None  # starting: it has not said yet where it is
+        assert lifecycle.find() is None  # it is still starting, and has not announced its address
         lifecycle.announce(HERE)
         assert stat.S_IMODE((folder / lifecycle.FILE_NAME).stat().st_mode) == 0o600
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -63,7 +63,7 @@ def test_a_second_service_finds_the_first(holder: subprocess.Popen[str]) -> None
     assert caught.value.running == lifecycle.find() == Running(holder.pid, "http://127.0.0.1:1", "")
 
 
-def test_what_a_killed_service_left_behind_is_noticed(holder: subprocess.Popen[str], folder: Path) -> None:
+def test_the_file_of_a_killed_service_is_noticed(holder: subprocess.Popen[str], folder: Path) -> None:
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     assert (folder / lifecycle.FILE_NAME).exists()
@@ -78,12 +78,12 @@ def test_a_killed_services_file_is_not_found_while_the_next_one_starts(
 ) -> None:
     holder.send_signal(signal.SIGKILL)
     holder.wait()
-    with filelock.FileLock(folder / lifecycle.LOCK_NAME):  # the next one, before it has removed the file
+    with filelock.FileLock(folder / lifecycle.LOCK_NAME):  # the next service, before it has removed the file
         assert (folder / lifecycle.FILE_NAME).exists()
         assert lifecycle.find() is None
 
 
-def test_many_who_look_at_once_do_not_take_each_other_for_the_service(
+def test_concurrent_lookups_do_not_mistake_each_other_for_the_service(
     holder: subprocess.Popen[str], folder: Path
 ) -> None:
     holder.send_signal(signal.SIGKILL)
@@ -93,13 +93,13 @@ def test_many_who_look_at_once_do_not_take_each_other_for_the_service(
     assert [one for those in found for one in those if one is not None] == []
 
 
-def test_a_folder_that_others_may_enter_is_closed_to_them(folder: Path) -> None:
+def test_a_folder_that_other_users_can_enter_is_made_private(folder: Path) -> None:
     folder.mkdir(mode=0o755)
     with lifecycle.only_service():
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the owner of a folder")
 def test_a_folder_of_another_user_is_not_used(folder: Path) -> None:
     folder.mkdir(mode=0o777)
     os.chown(folder, 12345, 12345)
@@ -119,7 +119,7 @@ def test_a_link_to_a_folder_is_not_used(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"pid": "x"}'])
-def test_a_damaged_file_is_no_service(folder: Path, content: bytes) -> None:
+def test_a_damaged_file_counts_as_no_service(folder: Path, content: bytes) -> None:
     with lifecycle.only_service():
         lifecycle.announce(HERE)
         (folder / lifecycle.FILE_NAME).write_bytes(content)
@@ -127,7 +127,9 @@ def test_a_damaged_file_is_no_service(folder: Path, content: bytes) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_full_disk_is_one_line(folder: Path, full_disk: Callable[[], AbstractContextManager[None]]) -> None:
+def test_a_full_disk_is_reported_in_one_line(
+    folder: Path, full_disk: Callable[[], AbstractContextManager[None]]
+) -> None:
     with lifecycle.only_service(), full_disk(), pytest.raises(LifecycleError) as caught:
         lifecycle.announce(HERE)
     assert "File too large" in str(caught.value)
@@ -135,7 +137,7 @@ def test_a_full_disk_is_one_line(folder: Path, full_disk: Callable[[], AbstractC
     assert [file.name for file in folder.iterdir() if file.name != lifecycle.LOCK_NAME] == []
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(folder: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(folder: Path) -> None:
     folder.write_text("in the way")
     with pytest.raises(LifecycleError, match="cannot use"), lifecycle.only_service():
         pass

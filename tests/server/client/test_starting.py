@@ -20,17 +20,15 @@ from lacuna_server.client.starting import Address, address_at
         ("http://[::1]:8377", "secret", False),
     ],
 )
-def test_a_token_on_its_way_to_another_machine(url: str, token: str, unencrypted: bool) -> None:
+def test_a_token_travels_unencrypted_over_http_to_another_machine(url: str, token: str, unencrypted: bool) -> None:
     assert Address(url, token).unencrypted == unencrypted
 
 
-def test_the_token_goes_to_this_users_own_service_and_to_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_token_is_sent_only_to_this_users_own_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     own = Address("http://127.0.0.1:8377", "secret")
-    assert address_at(own.url) == Address(own.url)  # none is running
+    assert address_at(own.url) == Address(own.url)  # no service is running
     with lifecycle.only_service():
         lifecycle.announce(Running(os.getpid(), own.url, own.token))
         for url in ("http://127.0.0.1:8377", "http://127.0.0.1:8377/", "http://localhost:8377"):

@@ -11,7 +11,7 @@ from lacuna_model.core.params import Region
 from lacuna_server.console import files
 from lacuna_server.console.files import MARKER, Document
 
-# Pieces that break tools: both line ends and a lone one, tabs, combining characters, emoji with joiners, a BOM.
+# Texts that break tools: LF, CRLF, a lone CR, tabs, combining characters, emoji with joiners, a BOM.
 TRICKY = [
     "\r\n",
     "\n",
@@ -65,11 +65,11 @@ def test_every_byte_outside_the_gaps_survives(
 
 
 @given(before=texts, after=texts)
-def test_a_position_means_the_same_place_as_counting_characters(before: str, after: str) -> None:
+def test_a_position_counts_lines_and_characters(before: str, after: str) -> None:
     text = before + after
     bom = text.startswith(files.BOM)
     if (before.endswith("\r") and after.startswith("\n")) or (bom and not before):
-        return  # inside a line end, and before the BOM: no position names these
+        return  # a position cannot be inside a CRLF or before the BOM
     lines = files.LINE_END.split(before)
     column = len(lines[-1]) - (bom and len(lines) == 1)
     assert files.offset_at(document(text), f"{len(lines)}:{column}") == len(before.encode())
@@ -88,7 +88,7 @@ def test_a_position_means_the_same_place_as_counting_characters(before: str, aft
     ],
     ids=["empty", "lf", "crlf", "after-the-last-newline", "wide", "bom", "tab"],
 )
-def test_positions(text: str, position: str, offset: int) -> None:
+def test_a_position_is_converted_to_a_byte_offset(text: str, position: str, offset: int) -> None:
     assert files.offset_at(document(text), position) == offset
 
 
@@ -114,7 +114,7 @@ def test_positions_outside_the_file_are_refused(position: str, message: str) -> 
     [(b"\x7fELF\0\0", "is a binary file"), (b"caf\xe9\n", "is not UTF-8 text: byte 0xe9 at offset 3")],
     ids=["binary", "latin-1"],
 )
-def test_what_is_no_text_is_refused(file: Path, data: bytes, message: str) -> None:
+def test_a_file_that_is_not_utf8_text_is_refused(file: Path, data: bytes, message: str) -> None:
     file.write_bytes(data)
     with pytest.raises(RequestError, match=message):
         files.read(file)
@@ -135,14 +135,14 @@ def test_a_file_without_a_marker_is_refused() -> None:
         files.find_markers(document("x = << fill >>"))
 
 
-def test_a_fill_takes_on_the_line_ends_of_the_document() -> None:
+def test_a_fill_gets_the_line_ends_of_the_document() -> None:
     assert files.adapt_newlines(document("a\r\nb\n"), "x\ny\r\nz") == "x\r\ny\r\nz"
     assert files.adapt_newlines(document("a\nb"), "x\ny") == "x\ny"
     assert files.adapt_newlines(document("a"), "x\ny") == "x\ny"
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o600, 0o444, 0o664])
-def test_the_mode_is_kept(file: Path, mode: int) -> None:
+def test_the_mode_of_a_file_is_kept(file: Path, mode: int) -> None:
     file.write_text("x")
     file.chmod(mode)
     files.write(files.read(file), "y")
@@ -160,8 +160,8 @@ def test_a_link_stays_a_link(file: Path, tmp_path: Path) -> None:
     assert target.read_text() == "y"
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root may give a file away")
-def test_the_owner_is_kept(file: Path) -> None:
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root may change the owner of a file")
+def test_the_owner_of_a_file_is_kept(file: Path) -> None:
     file.write_text("x")
     os.chown(file, 12345, 54321)
     files.write(files.read(file), "y")

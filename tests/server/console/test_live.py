@@ -52,7 +52,7 @@ def test_slots_are_coloured_by_state_and_confidence_up_to_the_end_of_the_gap() -
     assert draft.color.triplet.red > draft.color.triplet.green
 
 
-def test_text_that_is_written_anew_before_the_gap_is_not_shown_twice() -> None:
+def test_text_before_the_gap_that_the_slots_repeat_is_not_shown_twice() -> None:
     slots = [SlotView("return su", "committed", 0.9), SlotView("m(", "draft", 0.5)]
     assert live.gap_text(slots, "um(").plain == "um("
     assert live.gap_text(SLOTS[:2], "a *").plain == "a *"
@@ -62,7 +62,7 @@ def test_a_gap_that_was_filled_before_shows_its_fill() -> None:
     assert live.gap_text((), "done").plain == "done"
 
 
-def test_a_terminal_shows_every_frame_and_the_end() -> None:
+def test_a_terminal_shows_the_fill_and_the_statistics() -> None:
     console, written = screen(terminal=True)
     with LiveView(console, *document()) as view:
         assert view.follow(stream()) is RESULT
@@ -71,7 +71,7 @@ def test_a_terminal_shows_every_frame_and_the_end() -> None:
     assert "ok: 12 tokens in 7 passes, 0.20 s, 60 tok/s" in shown
 
 
-def test_anything_else_gets_a_line_now_and_then_and_no_escape_sequence() -> None:
+def test_without_a_terminal_there_are_occasional_lines_and_no_escape_sequences() -> None:
     console, written = screen(terminal=False)
     times = iter([0.0, 0.0, 0.1, 0.6, 0.7])
     with LiveView(console, *document(), clock=lambda: next(times)) as view:
@@ -83,7 +83,7 @@ def test_anything_else_gets_a_line_now_and_then_and_no_escape_sequence() -> None
     ]
 
 
-def test_a_fill_that_failed_has_no_fills_to_show() -> None:
+def test_a_failed_fill_shows_its_status() -> None:
     console, written = screen(terminal=True)
 
     def failing() -> Generator[Snapshot, None, InfillResult]:

@@ -20,13 +20,13 @@ raise SystemExit(7)
 """
 
 
-def test_a_full_disk_is_no_error() -> None:
+def test_a_full_disk_does_not_stop_the_program() -> None:
     with open("/dev/full", "w") as full:
         said = subprocess.run([sys.executable, "-c", CASE], stdout=full, stderr=full, timeout=60)
     assert said.returncode == 7
 
 
-def test_nobody_waits_for_a_pipe_that_nobody_reads() -> None:
+def test_the_program_does_not_wait_for_a_pipe_that_nobody_reads() -> None:
     reading, writing, _ = full_pipe()
     os.set_blocking(writing, True)
     said = subprocess.run([sys.executable, "-c", CASE], stdout=writing, stderr=writing, timeout=60)
@@ -35,7 +35,7 @@ def test_nobody_waits_for_a_pipe_that_nobody_reads() -> None:
     os.close(writing)
 
 
-def test_the_file_is_for_its_user_only_and_is_appended_to(tmp_path: Path) -> None:
+def test_only_its_user_can_read_the_file_and_lines_are_appended(tmp_path: Path) -> None:
     file = tmp_path / "service.log"
     for _ in range(2):
         subprocess.run([sys.executable, "-c", CASE.replace("5000", "2"), str(file)], timeout=60)
@@ -44,7 +44,7 @@ def test_the_file_is_for_its_user_only_and_is_appended_to(tmp_path: Path) -> Non
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_long_log_is_turned_over_for_all_who_write_to_it(tmp_path: Path) -> None:
+def test_a_long_log_is_rotated_for_all_its_writers(tmp_path: Path) -> None:
     file = tmp_path / "service.log"
     with file.open("ab", buffering=0) as service, file.open("ab", buffering=0) as worker:
         service.write(b"x" * logs.TURN_OVER_BYTES)
@@ -55,7 +55,7 @@ def test_a_long_log_is_turned_over_for_all_who_write_to_it(tmp_path: Path) -> No
     assert (tmp_path / "service.old.log").stat().st_size == logs.TURN_OVER_BYTES
 
 
-def test_a_short_one_is_not(tmp_path: Path) -> None:
+def test_a_short_log_is_not_rotated(tmp_path: Path) -> None:
     file = tmp_path / "service.log"
     file.write_bytes(b"short")
     logs.turn_over(file)
@@ -63,9 +63,9 @@ def test_a_short_one_is_not(tmp_path: Path) -> None:
     logs.turn_over(tmp_path / "none.log")
 
 
-def test_where_there_is_no_room_for_a_copy_there_is_room_again(tmp_path: Path) -> None:
+def test_a_long_log_that_cannot_be_copied_is_emptied(tmp_path: Path) -> None:
     file = tmp_path / "service.log"
     file.write_bytes(b"x" * logs.TURN_OVER_BYTES)
-    (tmp_path / "service.old.log").mkdir()  # no copy can be written there
+    (tmp_path / "service.old.log").mkdir()  # a folder in the place of the copy prevents it
     logs.turn_over(file)
     assert file.read_bytes() == b""

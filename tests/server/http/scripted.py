@@ -1,4 +1,4 @@
-"""A scheduler that fills every gap with a given text, word by word, and a server around it."""
+"""A scheduler that fills every gap with a given text, word by word, and a server that uses it."""
 
 import asyncio
 import re
@@ -21,7 +21,7 @@ STATS = FillStats(nfe=5, steps=3, tokens=4, context_tokens=20, cached_tokens=15,
 
 
 def snapshots(text: str) -> Iterator[Snapshot]:
-    """One word or newline is committed a step; what follows is a draft."""
+    """Each step commits one more word or newline. The rest of the text is a draft."""
     tokens = re.findall(r"\n|[^\S\n]*[^\s]+", text)
     for step in range(len(tokens) + 1):
         slots = tuple(
@@ -33,7 +33,7 @@ def snapshots(text: str) -> Iterator[Snapshot]:
 
 @dataclass
 class Script:
-    """What the scheduler does with every request."""
+    """How the scheduler answers every request."""
 
     fills: tuple[str, ...] = ("return 1",)
     status: str = "ok"
@@ -88,7 +88,7 @@ class ScriptedScheduler:
 
 
 class ScriptedService:
-    """What the routes read of the service."""
+    """The part of the service that the routes use."""
 
     def __init__(self, script: Script, config: ServerConfig) -> None:
         self.config = config
@@ -109,7 +109,7 @@ def application(script: Script, **config: Any) -> Starlette:
 
 @asynccontextmanager
 async def serving(script: Script, **config: Any) -> AsyncIterator[httpx2.AsyncClient]:
-    """A real server on a free port, and a client of it."""
+    """Run a real server on a free port, and yield a client for it."""
     server = uvicorn.Server(uvicorn.Config(application(script, **config), port=0, lifespan="off", log_level="error"))
     running = asyncio.create_task(server.serve())
     while not server.started:

@@ -1,4 +1,4 @@
-"""Each client's own request, as its source sends it, and the answer taken as that client takes it."""
+"""Requests as the sources of existing clients send them, and answers that are read as each client reads them."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ def llama_vim(**changes: object) -> dict[str, object]:
 
 
 def events(response: httpx2.Response) -> list[dict]:
-    """The data of server-sent events, read as Continue's streamSse and minuet do: line by line, [DONE] is the end."""
+    """The data of server-sent events, read line by line up to [DONE], as Continue's streamSse and minuet do it."""
     assert response.headers["content-type"].startswith("text/event-stream")
     found = []
     for line in response.text.splitlines():
@@ -68,7 +68,7 @@ async def test_llama_vim() -> None:
     async with serving(script) as client:
         response = await client.post("/infill", json=llama_vim(), headers={"Authorization": "Bearer key"})
     raw = response.text
-    # The two patterns of s:fim_on_response; what does not match is dropped without a word.
+    # The two patterns of s:fim_on_response, which silently drops an answer that does not match.
     assert re.match(r"\s*{", raw)
     assert re.search(r'"content"\s*:"', raw)
     shown = json.loads(raw)
@@ -83,7 +83,7 @@ async def test_llama_vim() -> None:
     assert [(snippet.path, snippet.text) for snippet in asked.snippets] == [("const.py", "PI = 3\n")]
 
 
-async def test_llama_vim_stops_at_whole_lines_when_its_time_is_over() -> None:
+async def test_llama_vim_gets_complete_lines_when_its_time_is_over() -> None:
     script = Script(fills=(LINES,), hold=asyncio.Event())
     async with serving(script) as client:
         response = await client.post("/infill", json=llama_vim(t_max_predict_ms=0))
@@ -212,7 +212,7 @@ async def test_continue_openai_fim() -> None:
     assert response.text.endswith("data: [DONE]\n\n")
 
 
-async def test_mistral_and_mercury_fim_whole() -> None:
+async def test_mistral_and_mercury_fim_not_streamed() -> None:
     body = {"model": "mercury-coder", "prompt": BEFORE, "suffix": AFTER, "min_tokens": 4, "top_p": 1, "stop": "\n"}
     script = Script(fills=(LINES,))
     async with serving(script) as client:
@@ -225,7 +225,7 @@ async def test_mistral_and_mercury_fim_whole() -> None:
 MINUET = {"model": "qwen", "max_tokens": 56, "top_p": 0.9, "prompt": f"# language: python\n{BEFORE}", "suffix": AFTER}
 
 
-async def test_minuet_asks_three_times_at_once() -> None:
+async def test_three_simultaneous_requests_of_minuet_are_answered() -> None:
     script = Script(fills=("radius ** 2",))
     async with serving(script) as client:
         body = MINUET | {"stream": False}
@@ -280,7 +280,7 @@ async def test_continue_next_edit_streamed() -> None:
     assert said == "```\ndef area(radius):\n    return radius ** 2\n```"
 
 
-async def test_continue_apply_streamed_and_whole() -> None:
+async def test_continue_apply_streamed_and_not_streamed() -> None:
     content = (
         "<|original_code|>\ndef one():\n    return 1\n\ndef two():\n    return 2\n<|/original_code|>\n\n"
         "<|update_snippet|>\n# ... existing code ...\ndef two():\n    return 22\n<|/update_snippet|>"
@@ -302,7 +302,7 @@ async def test_mercury_diffusing() -> None:
         chunks = events(await client.post("/v1/fim/completions", json=body))
     shown = ""
     for chunk in chunks:
-        shown = chunk["choices"][0]["delta"]["content"]  # it replaces what was there
+        shown = chunk["choices"][0]["delta"]["content"]  # every chunk replaces the earlier text
     assert shown == LINES
     shares = [chunk["diffusion_meta"]["diffusion_progress"] for chunk in chunks]
     assert shares == sorted(shares)
@@ -312,7 +312,7 @@ async def test_mercury_diffusing() -> None:
 @pytest.mark.parametrize(
     "content", [ZED_EDIT, f"<|fim_prefix|>{BEFORE}<|fim_suffix|>{AFTER}<|fim_middle|>"], ids=["edit", "sentinels"]
 )
-async def test_chat_holds_what_the_other_endpoints_take(content: str) -> None:
+async def test_chat_accepts_the_prompts_of_the_other_endpoints(content: str) -> None:
     messages = [{"role": "system", "content": "You fill gaps."}, {"role": "user", "content": content}]
     async with serving(Script(fills=("radius ** 2",))) as client:
         shown = (await client.post("/v1/chat/completions", json={"messages": messages, "max_tokens": -1})).json()
@@ -320,7 +320,7 @@ async def test_chat_holds_what_the_other_endpoints_take(content: str) -> None:
     assert shown["object"] == "chat.completion"
 
 
-async def test_chat_of_any_other_kind_is_refused_clearly() -> None:
+async def test_any_other_chat_is_refused_with_a_reason() -> None:
     body = {"messages": [{"role": "user", "content": "Hello!"}]}
     async with serving(Script()) as client:
         response = await client.post("/v1/chat/completions", json=body)
@@ -328,7 +328,7 @@ async def test_chat_of_any_other_kind_is_refused_clearly() -> None:
     assert "fills gaps" in response.json()["error"]["message"]
 
 
-async def test_a_refusal_is_told_in_the_shape_of_the_client() -> None:
+async def test_a_refusal_has_the_shape_that_the_client_expects() -> None:
     script = Script(refuse=ServiceError("overloaded", "the queue is full", retry_after_ms=2500))
     async with serving(script) as client:
         llama = await client.post("/infill", json=llama_vim())
@@ -339,7 +339,7 @@ async def test_a_refusal_is_told_in_the_shape_of_the_client() -> None:
     assert openai.json()["error"]["code"] == "overloaded"
 
 
-async def test_a_fault_halfway_through_a_stream_is_an_event() -> None:
+async def test_a_fault_during_a_stream_is_sent_as_an_event() -> None:
     script = Script(fills=(LINES,), fail=ServiceError("worker_crashed", "the model process ended"))
     async with serving(script) as client:
         response = await client.post("/v1/completions", json=MINUET | {"stream": True})

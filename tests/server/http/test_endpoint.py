@@ -1,4 +1,4 @@
-"""The handler itself: bodies that are none, clients that leave, models that are not there."""
+"""The HTTP handler: invalid bodies, clients that disconnect, models that are not loaded."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ ASKED = {"prompt": "x = ", "suffix": "\n"}
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-async def test_a_client_that_leaves_cancels_its_request(stream: bool) -> None:
+async def test_a_client_that_disconnects_cancels_its_request(stream: bool) -> None:
     script = Script(fills=("a\nb",), hold=asyncio.Event())
     async with serving(script) as client:
         with pytest.raises(httpx2.ReadTimeout):
@@ -27,7 +27,7 @@ async def test_a_client_that_leaves_cancels_its_request(stream: bool) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2])
-async def test_a_fill_is_streamed_in_pieces_where_it_is_the_only_one(count: int) -> None:
+async def test_a_fill_is_streamed_in_pieces_only_without_alternatives(count: int) -> None:
     script = Script(fills=("a\nb\nc", "d"))
     async with serving(script) as client:
         told = (await client.post("/v1/completions", json=ASKED | {"stream": True, "n": count})).text
@@ -47,7 +47,7 @@ async def test_a_fill_is_streamed_in_pieces_where_it_is_the_only_one(count: int)
         (b'{"unknown":' + b"[" * 100_000, "(?i)recursion"),
     ],
 )
-async def test_a_body_that_is_none_is_refused_with_the_reason(content: bytes, why: str) -> None:
+async def test_an_invalid_body_is_refused_with_the_reason(content: bytes, why: str) -> None:
     async with serving(Script()) as client:
         response = await client.post("/v1/completions", content=content)
     assert response.status_code == 400
@@ -55,7 +55,7 @@ async def test_a_body_that_is_none_is_refused_with_the_reason(content: bytes, wh
     assert re.search(why, response.json()["error"]["message"])
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+async def test_a_body_that_does_not_arrive_is_refused_after_a_timeout() -> None:
     async with serving(Script(), body_timeout_s=0.2) as client:
         reader, writer = await asyncio.open_connection(client.base_url.host, client.base_url.port)
         writer.write(b'POST /infill HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"input_prefix":')
@@ -70,7 +70,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
     assert json.loads(body)["error"]["message"] == "the body did not come within 0.2 s"
 
 
-async def test_between_events_the_loop_may_notice_that_the_client_has_gone() -> None:
+async def test_the_event_loop_runs_between_two_events_of_a_stream() -> None:
     async def events() -> AsyncGenerator[bytes]:
         for number in b"abcdefghij":
             yield bytes([number])
@@ -106,7 +106,7 @@ async def pieces():
         ("failed", 503, "error"),
     ],
 )
-async def test_health(state: str, status: int, name: str) -> None:
+async def test_health_reports_the_state_of_the_model(state: str, status: int, name: str) -> None:
     async with serving(Script(state=state)) as client:
         response = await client.get("/health")
     assert (response.status_code, response.json()["status"]) == (status, name)

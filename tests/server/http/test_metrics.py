@@ -13,7 +13,7 @@ BODY = {"prompt": "x = ", "stream": True}
 
 
 async def scraped(client) -> dict[tuple[str, ...], float]:
-    """Every sample, by its name and the values of its labels (sorted by the names of these)."""
+    """Every sample by its name and the values of its labels, in the order of the label names."""
     response = await client.get("/metrics")
     assert response.headers["content-type"].startswith("text/plain")
     families = text_string_to_metric_families(response.text)
@@ -40,7 +40,7 @@ async def test_requests_are_counted_by_shape_and_outcome() -> None:
     assert found["lacuna_request_seconds_count", "completions"] == 3
 
 
-async def test_a_client_that_leaves_is_counted_as_cancelled() -> None:
+async def test_a_client_that_disconnects_is_counted_as_cancelled() -> None:
     script = Script(fills=("a\nb",), hold=asyncio.Event())
     async with serving(script) as client:
         async with client.stream("POST", "/v1/completions", json=BODY) as response:
@@ -52,18 +52,18 @@ async def test_a_client_that_leaves_is_counted_as_cancelled() -> None:
 
 
 @pytest.mark.usefixtures("scripted_engine")
-async def test_fills_of_all_clients_and_the_state_of_the_service() -> None:
+async def test_fills_of_all_clients_and_the_state_of_the_service_are_counted() -> None:
     async with (
         live() as (_, address),
         talk(address) as (talking, _),
         httpx2.AsyncClient(base_url=f"http://{address}", trust_env=False) as client,
     ):
         await client.post("/v1/completions", json={"prompt": "x", "max_tokens": 3})
-        await talking.say(opened("file:///one"), infill("one", "file:///one", steps=4))
-        await talking.hear(Result)
-        await talking.say(opened("file:///two", "CRASH"), infill("two", "file:///two"))
-        await talking.hear(Error)
-        await talking.say(Feedback("one", "partly_accepted", accepted_bytes=3))
+        await talking.send(opened("file:///one"), infill("one", "file:///one", steps=4))
+        await talking.receive(Result)
+        await talking.send(opened("file:///two", "CRASH"), infill("two", "file:///two"))
+        await talking.receive(Error)
+        await talking.send(Feedback("one", "partly_accepted", accepted_bytes=3))
         found = await scraped(client)
     assert (found["lacuna_fills_total", "ok"], found["lacuna_fills_total", "worker_crashed"]) == (2, 1)
     assert (found["lacuna_fill_nfe_sum",], found["lacuna_fill_tokens_total",]) == (7, 7)

@@ -1,4 +1,4 @@
-"""The description holds what the service does: schemathesis asks as it says, and as it does not."""
+"""The description matches the service. Schemathesis sends requests that follow it and requests that violate it."""
 
 import asyncio
 import threading
@@ -20,7 +20,7 @@ EXAMPLES = 10
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """A server in a thread of its own: schemathesis waits for its answers."""
+    """The URL of a server in a separate thread, because schemathesis blocks until it gets an answer."""
     started, ended, found = threading.Event(), asyncio.Event(), []
 
     async def serve() -> None:
@@ -42,8 +42,8 @@ schema = schemathesis.openapi.from_dict(openapi.document("1.2.3"))
 
 @schema.parametrize()
 @hypothesis.settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
-def test_every_answer_is_as_described(case: schemathesis.Case, url: str) -> None:
-    # What is within a prompt or a message decides too whether it can be served, which no schema can say.
+def test_every_answer_matches_the_description(case: schemathesis.Case, url: str) -> None:
+    # Whether a request can be served also depends on the content of its prompt, which no schema can describe.
     case.call_and_validate(base_url=url, excluded_checks=[positive_data_acceptance])
 
 

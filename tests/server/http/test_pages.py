@@ -1,7 +1,7 @@
 from .scripted import Script, serving
 
 
-async def test_pages_come_with_a_policy_that_lets_nothing_in_from_outside() -> None:
+async def test_the_security_policy_of_pages_allows_nothing_from_other_hosts() -> None:
     async with serving(Script()) as client:
         for path in ("/", "/protocol"):
             response = await client.get(path)
@@ -14,7 +14,7 @@ async def test_pages_come_with_a_policy_that_lets_nothing_in_from_outside() -> N
             assert "style=" not in response.text
 
 
-async def test_the_playground_is_made_of_files_of_the_package() -> None:
+async def test_the_playground_serves_only_files_of_the_package() -> None:
     async with serving(Script()) as client:
         script = await client.get("/playground/main.js")
         missing = await client.get("/playground/../config.py")
@@ -22,7 +22,7 @@ async def test_the_playground_is_made_of_files_of_the_package() -> None:
     assert missing.status_code == 404
 
 
-async def test_only_what_pages_are_made_of_needs_no_token() -> None:
+async def test_only_the_files_of_pages_need_no_token() -> None:
     async with serving(Script(), token="secret") as client:
         statuses = [
             (await client.get(path)).status_code for path in ("/playground/main.js", "/", "/metrics", "/health")

@@ -33,16 +33,16 @@ def test_every_code_has_its_status(code: ErrorCode) -> None:
 
 
 @pytest.mark.parametrize(("after_ms", "header"), [(0, "1"), (1, "1"), (2001, "3")])
-def test_when_to_ask_again_is_told_in_whole_seconds(after_ms: int, header: str) -> None:
+def test_the_time_of_the_next_attempt_is_rounded_up_to_seconds(after_ms: int, header: str) -> None:
     assert response(ServiceError("rate_limited", "why", after_ms)).headers["retry-after"] == header
 
 
-def test_what_will_not_go_well_later_does_not_say_so() -> None:
+def test_an_error_that_no_retry_can_resolve_has_no_retry_time() -> None:
     assert "retry-after" not in response(ServiceError("bad_request", "why")).headers
     assert response(ServiceError("unauthorized", "why")).headers["www-authenticate"] == "Bearer"
 
 
-def test_both_families_read_their_own_shape() -> None:
+def test_each_family_of_clients_gets_its_own_shape() -> None:
     error = ServiceError("too_large", "too much")
     assert body(error, "llama").error.code == 413
     assert body(error, "openai").error.code == "too_large"

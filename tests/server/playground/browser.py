@@ -1,4 +1,4 @@
-"""A real headless Chromium on the playground of a real service; screenshots are kept as artefacts."""
+"""A real headless Chromium with the playground of a real service. Screenshots are saved as artifacts."""
 
 import os
 import shutil
@@ -11,14 +11,14 @@ from playwright.async_api import Page, async_playwright
 from tests.server.live_service import live
 
 ARTIFACTS = Path(os.environ.get("CI_ARTIFACTS") or Path(__file__).parents[2] / "artifacts")
-# `make test` installs one; playwright's own is taken where the system has none.
+# `make test` installs Chromium. Without one in the system, playwright uses its own.
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 WIDTH, HEIGHT = 1440, 1000
 
 
 @asynccontextmanager
 async def playground(colours: Literal["light", "dark"] = "light", token: str = "") -> AsyncIterator[Page]:
-    """The page, once the model is ready; at the end nothing may have gone wrong in it, or come from elsewhere."""
+    """Yield the page when the model is ready. At the end, it must have no errors and no requests to other hosts."""
     faults: list[str] = []
     async with live(engine="sharpening_engine:load", token=token) as (_, address), async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
@@ -34,6 +34,6 @@ async def playground(colours: Literal["light", "dark"] = "light", token: str = "
 
 
 async def keep(page: Page, name: str) -> None:
-    """Keep a screenshot of the whole page."""
+    """Save a screenshot of the whole page."""
     ARTIFACTS.mkdir(parents=True, exist_ok=True)
     await page.screenshot(path=ARTIFACTS / f"playground-{name}.png", full_page=True)

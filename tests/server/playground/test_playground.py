@@ -5,7 +5,7 @@ from .browser import keep, playground
 
 pytestmark = pytest.mark.usefixtures("scripted_engine")
 
-# Remembers every state that a slot of the canvas has had.
+# Records every state that a slot of the canvas has.
 WATCH = """() => {
   window.seen = new Set();
   const look = () => {
@@ -19,11 +19,11 @@ CODE = "def add(a, b):\n    return \n"
 
 
 @pytest.mark.parametrize("colours", ["light", "dark"])
-async def test_every_slot_sharpens_step_by_step_and_can_be_replayed(colours: str) -> None:
+async def test_slots_are_committed_step_by_step_and_the_steps_can_be_replayed(colours: str) -> None:
     async with playground(colours) as page:
         await keep(page, f"{colours}-1-gaps")
         gaps = await page.locator("#backdrop .gap").count()
-        await page.evaluate(WATCH)  # what is seen for a step alone, a busy machine would miss
+        await page.evaluate(WATCH)  # on a busy machine, the test would miss a state that lasts one step
         await page.click("#fill")
         await keep(page, f"{colours}-2-filling")
         await expect(page.locator("#canvas .fill")).to_have_count(gaps)
@@ -33,7 +33,7 @@ async def test_every_slot_sharpens_step_by_step_and_can_be_replayed(colours: str
         assert figures == {"passes": "12", "steps": "6", "vetoes": "3"}
         await keep(page, f"{colours}-3-result")
 
-        # Back to the third step: some slots are committed, others drafts whose confidence is their colour and blur.
+        # In the third step, some slots are committed. Others are drafts, whose colour and blur show their confidence.
         await page.locator("#scrubber").fill("3")
         assert await page.inner_text("#position") == "step 3 of 6"
         assert await page.locator("#canvas .slot.committed").count() > gaps
@@ -66,7 +66,7 @@ async def test_gaps_are_marked_with_the_mouse() -> None:
         await expect(page.locator("#code")).to_be_visible()
 
 
-async def test_code_is_pasted_and_all_of_it_works_without_a_mouse() -> None:
+async def test_code_can_be_pasted_and_filled_without_a_mouse() -> None:
     async with playground() as page:
         await page.focus("input[value=edit]")
         await page.keyboard.press("Space")
@@ -79,7 +79,7 @@ async def test_code_is_pasted_and_all_of_it_works_without_a_mouse() -> None:
         await page.focus("#mark")
         await page.keyboard.press("Enter")
         await expect(page.locator("#hint")).to_contain_text("1 gap.")
-        # The gap moves with the text in front of it.
+        # Text that is inserted before the gap moves the gap.
         await page.keyboard.press("Control+Home")
         await page.keyboard.insert_text("# sums\n")
         assert await page.evaluate("() => document.querySelector('.gap').previousSibling.textContent") == " "
@@ -91,7 +91,7 @@ async def test_code_is_pasted_and_all_of_it_works_without_a_mouse() -> None:
         assert await page.inner_text("#position") == "step 0 of 6"
 
 
-async def test_in_marking_mode_keys_mark_and_change_nothing() -> None:
+async def test_in_marking_mode_keys_mark_gaps_and_do_not_change_the_code() -> None:
     async with playground() as page:
         await page.click("#clear")
         await page.focus("#code")
@@ -115,14 +115,14 @@ async def test_a_refusal_is_shown() -> None:
         await expect(page.locator("#fill")).to_be_enabled()
 
 
-async def test_a_service_with_a_token_is_used_with_it_in_the_address() -> None:
+async def test_the_page_uses_the_token_in_its_address() -> None:
     async with playground(token="secret token/1") as page:
         await page.click("#fill")
         await expect(page.locator("#canvas .fill").first).to_be_visible()
 
 
 async def place(page, text: str, offset: int) -> tuple[float, float]:
-    """Where a character of the drawn code is on the screen."""
+    """The position of a character of the displayed code on the screen."""
     box = await page.evaluate(
         """([text, offset]) => {
           const root = document.getElementById("backdrop");

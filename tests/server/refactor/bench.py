@@ -1,4 +1,4 @@
-"""Runs refactorings over texts, with an answer to requests that needs no model."""
+"""Runs refactorings over texts. Scripted answers replace the model."""
 
 from collections.abc import Callable, Iterable
 
@@ -12,7 +12,7 @@ from lacuna_server.refactor.rewriting.refactoring import Refactoring, places
 
 
 class Scripted:
-    """Answers with what ``fill`` says of a hole, as an engine would; remembers the requests."""
+    """Answers requests as an engine would, with the result of ``fill`` for every hole. It records the requests."""
 
     def __init__(self, fill: Callable[[Region], str | None] = lambda region: "x") -> None:
         self.fill = fill
@@ -39,7 +39,7 @@ class Bench:
         return Source(name, text, language)
 
     def language(self, name: str) -> str:
-        """What the language of a file is called."""
+        """The name of the language of a file."""
         known = language_for(name)
         return known.name if known is not None else ""
 
@@ -52,7 +52,7 @@ class Bench:
         return [fill.edits() for fill in fills], left_out
 
     def apply(self, refactoring: Refactoring, text: str, name: str = "code.py", answer: Scripted | None = None) -> str:
-        """The text after the refactoring; every place must have got its fill."""
+        """The text after the refactoring, which must have a fill for every place."""
         source = self.source(text, name)
         files, _ = self.edits(refactoring, [source], answer)
         assert all(edit.status == "ready" for file in files for edit in file.edits), files

@@ -14,7 +14,7 @@ def bench() -> Bench:
 
 @pytest.fixture(autouse=True)
 def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A state folder of the test's own."""
+    """A separate state folder for every test."""
     folder = tmp_path_factory.mktemp("state")
     monkeypatch.setenv(STATE_VARIABLE, str(folder))
     return folder

@@ -1,6 +1,7 @@
-"""Replaces files, and recovers, in a child that is killed at its n-th step on disk, for every n; a line for each end.
+"""Replaces files and recovers them in child processes, and kills each child at another step on disk.
 
-A step is one event of the interpreter's audit hook that can change a file system.
+A step is an event of the interpreter's audit hook that can change a file system. The n-th child is killed at its n-th
+step. For every child, this program prints the state of the files as a line of JSON.
 """
 
 import json
@@ -30,7 +31,7 @@ def prepare(folder: Path, count: int) -> list[tuple[Path, bytes, bytes]]:
 
 
 def run_killed_at(last: int, action: Callable[[], object]) -> bool:
-    """Whether a child came to the end of the action."""
+    """Run an action in a child that is killed at step ``last``. Returns whether the child completed the action."""
     child = os.fork()
     if child == 0:
         seen = 0

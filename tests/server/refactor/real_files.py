@@ -1,4 +1,4 @@
-"""What has to stay when a refactor rewrites a real file: its names, literals, strings and comments, byte for byte."""
+"""Collects the parts of a real file that a refactor must keep unchanged: names, literals, strings and comments."""
 
 import re
 from collections import Counter
@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from lacuna_server.refactor.places.source import Source
 
-# By language: which nodes a statement is put around, and what.
+# By language: a query for the nodes to wrap, and the template that wraps them.
 WRAPS = {
     "python": ("[(if_statement) (for_statement) (function_definition) (expression_statement)]", "if x:\n    $MATCH"),
     "javascript": ("[(if_statement) (expression_statement) (return_statement)]", "{\n    $MATCH\n}"),
@@ -34,8 +34,8 @@ MARKUP = ("jsx_text", "text")
 STRINGS = ("string", "heredoc", "nowdoc", "template", "quoted", "shell_command")
 
 
-def said(source: Source) -> Counter[str]:
-    """Every name, literal, piece of a string and comment of a file; of markup, its words."""
+def kept_texts(source: Source) -> Counter[str]:
+    """Count every name, literal, piece of a string and comment of a file, and the words of its markup."""
     found = Counter[str]()
     for node in nodes(source.tree.root_node):
         if node.type in MARKUP and source.language.name != "php":
@@ -46,7 +46,7 @@ def said(source: Source) -> Counter[str]:
 
 
 def strings(source: Source) -> Counter[str]:
-    """The whole strings of a file, but for those with code in them, which may be rewritten there."""
+    """Count the complete strings of a file, except strings with code, which may be rewritten."""
     found = Counter[str]()
     for node in nodes(source.tree.root_node):
         if any(word in node.type for word in STRINGS) and node.child_count and not _holds_code(node):

@@ -24,7 +24,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_both_ways_do_the_same_work(tree: Path) -> None:
+def test_requests_with_one_hole_and_with_many_give_the_same_result(tree: Path) -> None:
     found = find(tree, ANNOTATE)
     alone, first = run(found, Scripted(lambda region: "int"), lambda done: None, max_holes=1)
     together, second = run(found, Scripted(lambda region: "int"), lambda done: None)
@@ -37,14 +37,14 @@ def test_both_ways_do_the_same_work(tree: Path) -> None:
     assert "holes a request" in [column.header for column in benchmark.table([alone, together]).columns]
 
 
-def test_a_part_is_the_first_places(tree: Path) -> None:
+def test_a_limit_keeps_the_first_places(tree: Path) -> None:
     found = find(tree, ANNOTATE)
     assert [len(rewrites) for _, rewrites in first(found, 11)] == [9, 2]
     assert [len(rewrites) for _, rewrites in first(found, 4)] == [4]
     assert first(found, 0) == found
 
 
-def test_what_is_wrong_is_found(tree: Path) -> None:
+def test_broken_files_and_changed_lines_are_found(tree: Path) -> None:
     found = find(tree, ANNOTATE)
     for file in tree.rglob("*.py"):
         file.write_text(CODE + "return 1\n" + CODE.replace("return a", "return (a"))

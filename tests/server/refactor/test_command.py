@@ -20,7 +20,7 @@ AFTER = BEFORE.replace(b"1)", b"1, timeout=3)").replace(b"2)", b"2, timeout=3)")
 
 
 class Engine:
-    """Stands where the real engine would."""
+    """Replaces the real engine."""
 
     def __init__(self) -> None:
         self.answer = Scripted(lambda region: "3")
@@ -54,7 +54,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def lacuna(capfd: pytest.CaptureFixture[str]) -> Lacuna:
-    """Runs the command in this process: exit code, stdout and stderr."""
+    """Runs the command in this process, and returns its exit code, stdout and stderr."""
 
     def run(*arguments: str) -> tuple[int, str, str]:
         capfd.readouterr()
@@ -88,7 +88,7 @@ def test_apply_writes_all_files(lacuna: Lacuna, project: Path, engine: Engine) -
     assert (project / "c.js").read_text() == "get(1)\n"
 
 
-def test_json_is_the_plan(lacuna: Lacuna, project: Path, engine: Engine) -> None:
+def test_json_output_contains_the_plan(lacuna: Lacuna, project: Path, engine: Engine) -> None:
     code, out, _ = lacuna(*ADD, "--json", "lib")
     answer = json.loads(out)
     assert code == 0
@@ -148,7 +148,7 @@ def test_without_holes_no_model_is_loaded(lacuna: Lacuna, project: Path, engine:
     assert contents(project) == [BEFORE.replace(b"get", b"put")] * 2
 
 
-def test_queries_and_ranges(lacuna: Lacuna, project: Path, engine: Engine) -> None:
+def test_queries_and_ranges_select_places(lacuna: Lacuna, project: Path, engine: Engine) -> None:
     query = "(call arguments: (argument_list (integer) @place))"
     assert lacuna("--lang", "python", "--query", query, "<<fill>>", "--apply", "lib")[0] == 0
     assert contents(project) == [BEFORE, BEFORE.replace(b"1)", b"3)").replace(b"2)", b"3)")]
@@ -207,7 +207,7 @@ def test_ctrl_c_writes_nothing(lacuna: Lacuna, project: Path, engine: Engine) ->
         (("--interactive", "--json", "a", "b"), "--interactive asks"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(
+def test_bad_input_is_reported_in_one_line_with_exit_code_2(
     lacuna: Lacuna, project: Path, engine: Engine, arguments: tuple[str, ...], message: str
 ) -> None:
     code, out, err = lacuna(*arguments)

@@ -45,7 +45,7 @@ def test_places_are_filled_in_batches_over_a_whole_file(bench: Bench) -> None:
     assert edits.sha256 == sha256(source.data)
 
 
-def test_a_request_holds_what_one_window_can_show(bench: Bench) -> None:
+def test_a_request_has_only_places_that_fit_into_one_window(bench: Bench) -> None:
     answer = Scripted()
     run(file_fill(bench.source(calls(4, "#" * (MAX_SPAN_BYTES // 2) + "\n"))), answer)
     assert [len(request.regions) for request in answer.requests] == [2, 2]
@@ -80,7 +80,7 @@ def test_a_place_without_a_valid_fill_stays_as_it_was(bench: Bench, bad: set[int
     ],
     ids=["compiles-not", "parses-not", "without-hole", "keyword"],
 )
-def test_what_would_break_the_file_is_left_out(bench: Bench, template: str, text: str) -> None:
+def test_an_edit_that_would_break_the_file_is_left_out(bench: Bench, template: str, text: str) -> None:
     source = bench.source(text)
     (edits,), _ = bench.edits(by_structure("get($$$ARGS)", template), [source])
     assert edits.edits[-1].status == "failed"
@@ -101,7 +101,7 @@ def test_fills_take_the_line_ends_of_the_file(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("status", ["deadline", "no_valid_fill"])
-def test_half_a_fill_is_none(bench: Bench, status: str) -> None:
+def test_an_incomplete_fill_counts_as_failed(bench: Bench, status: str) -> None:
     def answer(request: InfillRequest) -> InfillResult:
         return msgspec.structs.replace(Scripted()(request), status=status)
 
@@ -110,7 +110,7 @@ def test_half_a_fill_is_none(bench: Bench, status: str) -> None:
     assert [edit.status for edit in fill.edits().edits] == ["failed"] * 3
 
 
-def test_a_cancelled_request_ends_it_all(bench: Bench) -> None:
+def test_a_cancelled_request_cancels_the_refactor(bench: Bench) -> None:
     def answer(request: InfillRequest) -> InfillResult:
         return msgspec.structs.replace(Scripted()(request), status="cancelled")
 
@@ -126,7 +126,7 @@ def test_progress_counts_every_place_once(bench: Bench) -> None:
     assert all(fill.num_settled == len(fill.rewrites) for fill in fills)
 
 
-def test_a_client_can_fill_several_files_side_by_side(bench: Bench) -> None:
+def test_a_client_can_fill_several_files_at_the_same_time(bench: Bench) -> None:
     answer, running = Scripted(), 0
     most = 0
 

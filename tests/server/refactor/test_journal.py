@@ -36,8 +36,8 @@ def test_all_files_are_replaced(contents: Contents, tmp_path: Path, state: Path)
     assert leftovers(tmp_path, state) == []
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the killed process is a fork")
-def test_killed_at_every_step_it_is_all_or_nothing(tmp_path: Path, state: Path) -> None:
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the test needs os.fork")
+def test_a_refactor_that_is_killed_at_any_step_changes_all_files_or_none(tmp_path: Path, state: Path) -> None:
     command = [sys.executable, str(Path(killing.__file__)), str(tmp_path), "5"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 0, ended.stderr
@@ -63,7 +63,7 @@ def test_a_stale_file_stops_everything(contents: Contents, tmp_path: Path, state
     assert leftovers(tmp_path, state) == []
 
 
-def test_a_failure_half_way_takes_everything_back(
+def test_a_failure_half_way_restores_every_file(
     contents: Contents, tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, done = os.replace, 0
@@ -100,7 +100,7 @@ def test_links_keep_their_target(tmp_path: Path) -> None:
 
 
 def cut_off(contents: Contents, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first two files replaced, the journal left behind."""
+    """Interrupt a refactor after it has replaced two files. Its journal remains."""
     real = os.replace
     done = 0
 
@@ -119,7 +119,7 @@ def cut_off(contents: Contents, monkeypatch: pytest.MonkeyPatch) -> None:
     assert killing.state(contents) == ["new", "new", "old", "old", "old"]
 
 
-def test_recovery_leaves_alone_what_somebody_changed(
+def test_recovery_does_not_change_a_file_that_was_edited_since(
     contents: Contents, tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cut_off(contents, monkeypatch)
@@ -148,7 +148,7 @@ def test_the_next_refactor_recovers_first(contents: Contents, monkeypatch: pytes
     assert killing.state(contents) == ["new"] * 5
 
 
-def test_two_refactors_do_not_meet(contents: Contents, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_refactors_cannot_run_at_once(contents: Contents, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "LOCK_SECONDS", 0.05)
     (state / "refactors").mkdir()
     with filelock.FileLock(state / "refactors" / "lock"), pytest.raises(RequestError, match="another refactor"):
@@ -156,7 +156,7 @@ def test_two_refactors_do_not_meet(contents: Contents, state: Path, monkeypatch:
     assert killing.state(contents) == ["old"] * 5
 
 
-def test_nobody_else_can_read_what_a_refactor_writes(
+def test_other_users_cannot_read_the_files_of_a_refactor(
     contents: Contents, tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for path, _, _ in contents:
@@ -198,8 +198,8 @@ def test_a_journal_that_cannot_be_read_is_set_aside(
     assert killing.state(contents) == ["new"] * 5
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="users")
-def test_a_folder_of_somebody_else_is_refused(contents: Contents, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system has no user ids")
+def test_a_folder_of_another_user_is_refused(contents: Contents, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (state / "refactors").mkdir()
     monkeypatch.setattr(os, "geteuid", lambda: 4321)
     with pytest.raises(RequestError, match=r"cannot use .*refactors: it belongs to another user"):
@@ -207,7 +207,7 @@ def test_a_folder_of_somebody_else_is_refused(contents: Contents, state: Path, m
     assert killing.state(contents) == ["old"] * 5
 
 
-def test_what_cannot_be_put_back_now_waits_and_stops_nothing_else(
+def test_a_file_that_cannot_be_restored_is_tried_again_and_does_not_stop_the_others(
     contents: Contents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cut_off(contents, monkeypatch)
@@ -227,7 +227,7 @@ def test_what_cannot_be_put_back_now_waits_and_stops_nothing_else(
     assert killing.state(contents) == ["old"] * 5
 
 
-def test_parts_of_a_name_with_brackets_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_files_of_a_name_with_brackets_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     contents = [(tmp_path / name, b"old", b"new") for name in ("[id].tsx", "[...all].tsx", "b.py", "c.py")]
     for path, old, _ in contents:
         path.write_bytes(old)

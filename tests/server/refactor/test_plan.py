@@ -20,13 +20,13 @@ def test_every_byte_outside_the_edits_stays() -> None:
     assert file(BAD, TWO).rewritten(ORIGINAL).decode() == "\ufeffé = 1\r\nb = two\r\n"
 
 
-def test_support_stands_and_falls_with_the_rest() -> None:
+def test_support_edits_are_made_only_with_other_edits() -> None:
     assert file(IMPORT, ONE, TWO).only({2}).ready == (IMPORT, TWO)
     assert file(IMPORT, ONE, TWO).only(set()).ready == ()
     assert file(IMPORT).rewritten(ORIGINAL) == ORIGINAL
 
 
-def test_a_plan_counts_and_travels_as_json() -> None:
+def test_a_plan_counts_its_edits_and_can_be_sent_as_json() -> None:
     plan = Plan("title", (file(BAD, ONE), file(IMPORT), file(IMPORT, TWO)), ("code.py:1:0: why",))
     assert (plan.num_ready, plan.num_failed) == (2, 1)
     assert [file.edits for file in plan.ready.files] == [(ONE,), (IMPORT, TWO)]

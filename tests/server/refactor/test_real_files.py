@@ -10,30 +10,30 @@ from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.refactoring import Found, Refactoring, by_structure, by_syntax
 
 from .bench import Bench
-from .real_files import CALLS, WRAPS, said, strings
+from .real_files import CALLS, WRAPS, kept_texts, strings
 
 SYNTAX = sorted((Path(__file__).parents[2] / "data" / "syntax").iterdir())
-# Of the standard library: many strings of several lines, many comments between arguments.
+# Modules of the standard library with many strings of several lines and many comments between arguments.
 LIBRARY = [Path(sysconfig.get_path("stdlib"), f"{name}.py") for name in ("textwrap", "contextlib", "ast")]
 FILES = {path.name: path for path in (*SYNTAX, *LIBRARY) if Bench().language(path.name) in WRAPS}
 CALLING = ("python", "javascript", "typescript", "tsx", "lua", "c")
 
 
 def check(bench: Bench, refactoring: Refactoring, path: Path) -> int:
-    """Applies what is ready, and looks at what must have stayed; the number of places that were rewritten."""
+    """Apply the ready edits and check that nothing else has changed. Returns the number of rewritten places."""
     source = bench.source(path.read_text("utf-8"), path.name)
     files, _ = bench.edits(refactoring, [source])
     for file in files:
         made = bench.source(file.rewritten(source.data).decode(), path.name)
         assert made.tree.root_node.has_error <= source.tree.root_node.has_error
-        assert not said(source) - said(made)
-        assert set(said(made) - said(source)) <= {"x"}
+        assert not kept_texts(source) - kept_texts(made)
+        assert set(kept_texts(made) - kept_texts(source)) <= {"x"}
         assert not strings(source) - strings(made)
     return sum(len(file.ready) for file in files)
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_what_is_wrapped_keeps_its_strings_and_comments(bench: Bench, name: str) -> None:
+def test_a_wrapped_statement_keeps_its_strings_and_comments(bench: Bench, name: str) -> None:
     language = bench.language(name)
     query, template = WRAPS[language]
     assert check(bench, by_syntax(f"{query} @place", template, language), FILES[name]) > 0
@@ -41,13 +41,13 @@ def test_what_is_wrapped_keeps_its_strings_and_comments(bench: Bench, name: str)
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call[1])
 @pytest.mark.parametrize("name", [name for name in FILES if Bench().language(name) in CALLING])
-def test_calls_with_their_arguments_moved_keep_them_all(bench: Bench, name: str, call: tuple[str, str]) -> None:
+def test_a_call_keeps_all_its_parts_if_its_arguments_move(bench: Bench, name: str, call: tuple[str, str]) -> None:
     check(bench, by_structure(*call), FILES[name])
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), name=st.sampled_from(sorted(FILES)))
-def test_any_of_the_places_may_be_wrapped(bench: Bench, data: st.DataObject, name: str) -> None:
+def test_any_subset_of_the_places_can_be_wrapped(bench: Bench, data: st.DataObject, name: str) -> None:
     language = bench.language(name)
     query, template = WRAPS[language]
     whole = by_syntax(f"{query} @place", template, language)

@@ -22,7 +22,7 @@ ADD = by_structure("get($$$ARGS)", "get($$$ARGS, timeout=<<fill>>)")
         ("", False),
     ],
 )
-def test_a_fill_keeps_to_its_hole(bench: Bench, fill: str, kept: bool) -> None:
+def test_a_fill_must_stay_inside_its_hole(bench: Bench, fill: str, kept: bool) -> None:
     (edits,), _ = bench.edits(ADD, [bench.source("get(1)\n")], Scripted(lambda region: fill))
     assert (edits.edits[0].status == "ready") is kept
 
@@ -36,7 +36,7 @@ def test_a_fill_keeps_to_its_hole(bench: Bench, fill: str, kept: bool) -> None:
         ("a.rs", "fn f() { get(1); }\n", "3); } fn g() { get(4"),
     ],
 )
-def test_in_other_languages_too(bench: Bench, name: str, before: str, fill: str) -> None:
+def test_a_fill_must_stay_inside_its_hole_in_other_languages(bench: Bench, name: str, before: str, fill: str) -> None:
     refactoring = by_structure("get($$$ARGS)", "get($$$ARGS, <<fill>>)")
     (edits,), _ = bench.edits(refactoring, [bench.source(before, name)], Scripted(lambda region: fill))
     assert edits.edits[0].status == "failed"
@@ -54,7 +54,7 @@ def test_a_hole_may_be_part_of_a_string_or_a_comment(bench: Bench, name: str, te
     assert "a b end" in bench.apply(by_structure("get($A)", comment), before, name, Scripted(lambda region: "a b"))
 
 
-def test_errors_that_were_there_may_stay_but_not_grow(bench: Bench) -> None:
+def test_earlier_errors_may_stay_but_new_ones_are_refused(bench: Bench) -> None:
     sound = Soundness(bench.source("def broken(:\n    pass\n\n\nx = 1\n"))
     at = len("def broken(:\n    pass\n\n\nx = ")
     assert sound.holds([(at, at + 1, "2")])
@@ -62,7 +62,7 @@ def test_errors_that_were_there_may_stay_but_not_grow(bench: Bench) -> None:
     assert not sound.holds([(0, 0, "return 1\n  x\n")])
 
 
-def test_what_compiled_has_to_compile(bench: Bench) -> None:
+def test_a_file_that_compiled_must_still_compile(bench: Bench) -> None:
     sound = Soundness(bench.source("f(a=1)\n"))
     assert not sound.holds([(5, 5, ", a=2")])
     assert Soundness(bench.source("f(a=1, a=2)\n")).holds([(2, 3, "b")])

@@ -1,8 +1,8 @@
-"""An engine without a model, for the worker process: what it does stands in the request.
+"""An engine without a model, for the worker process. The request determines what it does.
 
-A fill takes ``max_tokens`` steps of ``temperature`` seconds each and says which text it was made for; that of a text
-with ``READ`` is what the workspace's file ``private`` says. A text may order a fault: ``CRASH`` ends the process at the
-first step, ``STUCK`` sleeps, ``REFUSE`` and ``FAULT`` raise.
+A fill takes ``max_tokens`` steps of ``temperature`` seconds each, and it identifies the text that it was made for. For
+a text with ``READ``, the fill is the content of the workspace's file ``private``. A text can also cause a fault:
+``CRASH`` ends the process at the first step, ``STUCK`` sleeps, ``REFUSE`` and ``FAULT`` raise errors.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from lacuna_model.core.regions import splice
 from lacuna_server.wire.frames import Setup
 
 Report = Callable[[float, str], None]
-# Counts the loads and steps of all worker processes, one character each, in the file that it names.
+# Names a file to which every load and every step of all worker processes appends one character.
 COUNT_VARIABLE = "SCRIPTED_ENGINE_COUNT"
 
 
@@ -35,7 +35,7 @@ def count(what: str) -> None:
 
 
 class ScriptedEngine:
-    """Takes its steps as it is told."""
+    """Fills regions as the request determines."""
 
     def __init__(self) -> None:
         self._running: set[str] = set()
@@ -106,18 +106,18 @@ def load_hanging(setup: Setup, report: Report) -> ScriptedEngine:
     count("L")
     report(0.5, "half")
     time.sleep(600)
-    raise AssertionError("it was not ended")
+    raise AssertionError("the service did not end this process")
 
 
 def load_and_die(setup: Setup, report: Report) -> ScriptedEngine:
-    """An engine whose process ends as soon as it has said that it is ready."""
+    """An engine whose process ends as soon as it has reported that it is ready."""
     count("L")
     sys.modules["__main__"].Worker.run = lambda self: os._exit(9)
     return ScriptedEngine()
 
 
 def load_with_a_program(setup: Setup, report: Report) -> ScriptedEngine:
-    """Runs a program that reads its input, as a compiler may."""
+    """Runs a program that reads its standard input, as a compiler may."""
     read = subprocess.run(["cat"], stdout=subprocess.PIPE, timeout=20).stdout
     assert read == b"", "the program has read the frames"
     return load(setup, report)

@@ -1,4 +1,4 @@
-"""An engine without a model whose fills sharpen as a diffusion model's do: for tests that look at the steps."""
+"""An engine without a model that commits slots step by step, as a diffusion model does. For tests of the steps."""
 
 import re
 import time
@@ -13,7 +13,7 @@ FILL = "self.x + other.x,\n            self.y + other.y"
 
 
 class SharpeningEngine:
-    """Fills every gap with ``FILL``, a third of its slots a step, every third slot first."""
+    """Fills every gap with ``FILL`` in six steps. Every second step commits another third of the slots."""
 
     def stream(self, request: InfillRequest, *, document: str) -> Generator[Snapshot, None, InfillResult]:
         if "REFUSE" in request.text:

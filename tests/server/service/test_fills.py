@@ -1,4 +1,4 @@
-"""An infill of several documents: what is told of it, and when."""
+"""The messages that a fill of several documents sends, and their order."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from lacuna_server.worker.scheduler import Scheduler, Ticket
 
 
 class OneTicket(Scheduler):
-    """Hands out one ticket, for the test to speak through."""
+    """A scheduler with a single ticket, through which the test sends events."""
 
     def __init__(self, request: InfillRequest) -> None:
         super().__init__(ServerConfig())
@@ -20,7 +20,7 @@ class OneTicket(Scheduler):
         return self.ticket
 
 
-async def test_nothing_is_told_behind_the_answer() -> None:
+async def test_nothing_is_sent_after_the_answer() -> None:
     told: list[ServerMessage] = []
     request = InfillRequest("text", (Region(0, 0),))
     scheduler = OneTicket(request)

@@ -13,7 +13,7 @@ from lacuna_server.wire.config import ServerConfig
 
 
 async def ask(config: ServerConfig, headers: dict[str, str], query: str = "") -> int:
-    """The status of a GET that passes the guard, or does not."""
+    """The status of a GET request that the guard accepts or refuses."""
 
     async def page(request: Request) -> Response:
         return PlainTextResponse("the page")
@@ -68,7 +68,7 @@ HOST = {"host": "127.0.0.1:8377"}
     ],
     ids=str,
 )
-async def test_foreign_hosts_and_pages_get_nothing(headers: dict[str, str], status: int) -> None:
+async def test_requests_from_foreign_hosts_and_pages_are_refused(headers: dict[str, str], status: int) -> None:
     config = ServerConfig(allowed_hosts=("box",), allowed_origins=("vscode-webview://x",))
     assert await ask(config, headers) == status
 
@@ -89,7 +89,7 @@ async def test_foreign_hosts_and_pages_get_nothing(headers: dict[str, str], stat
     ],
     ids=str,
 )
-async def test_the_token_is_asked_of_everybody(headers: dict[str, str], query: str, status: int) -> None:
+async def test_every_request_needs_the_token(headers: dict[str, str], query: str, status: int) -> None:
     assert await ask(ServerConfig(token="secret"), HOST | headers, query) == status
     assert await ask(ServerConfig(token="secret"), {"host": "gpu-box"} | headers, query) == status
 

@@ -1,4 +1,4 @@
-"""Greedy clients: what they can make the service hold is bounded, and this user is served all the same."""
+"""Greedy clients: the memory that they can occupy is bounded, and this user's own client is still served."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ PIECE = "x" * 100_000
 
 @asynccontextmanager
 async def small() -> AsyncIterator[tuple[Service, str]]:
-    """A service that can hold little, and has given everything back in the end."""
+    """A service with little memory for its clients. At the end, all of this memory must be free again."""
     async with live(token_of_start=TOKEN, max_held_bytes=2 * POOL, resume_grace_s=0.01) as (service, address):
         yield service, address
         async with asyncio.timeout(30):
@@ -34,7 +34,7 @@ async def small() -> AsyncIterator[tuple[Service, str]]:
 
 
 async def is_served(address: str) -> None:
-    """This user's own client, while others are greedy."""
+    """Check that this user's own client gets a fill while other clients are greedy."""
     async with await Client.connect(Address(f"http://{address}", TOKEN)) as client:
         await client.open("own", PIECE, 1)
         request = infill("1", "own")
@@ -42,55 +42,55 @@ async def is_served(address: str) -> None:
         assert isinstance(answers[-1], Result)
 
 
-async def test_documents() -> None:
+async def test_the_memory_for_documents_is_bounded() -> None:
     async with small() as (service, address), AsyncExitStack() as stack:
         for _ in range(10):
             talking, _ = await stack.enter_async_context(talk(address))
-            await talking.say(*(opened(str(number), PIECE) for number in range(10)))
-            refused = await talking.hear(Error)
+            await talking.send(*(opened(str(number), PIECE) for number in range(10)))
+            refused = await talking.receive(Error)
             assert (refused.code, refused.retry_after_ms > 0) == ("overloaded", True)
         assert service.sessions.pool.held <= POOL // 2
         await is_served(address)
 
 
-async def test_a_change_that_there_is_no_room_for_closes_the_document() -> None:
+async def test_a_change_that_exceeds_the_memory_closes_the_document() -> None:
     async with small() as (_, address), talk(address) as (talking, _):
-        await talking.say(opened("a", PIECE))
+        await talking.send(opened("a", PIECE))
         for version in range(2, 9):
-            await talking.say(Change("a", version, (Edit(0, 0, PIECE),)))
-        refused = await talking.hear(Error)
+            await talking.send(Change("a", version, (Edit(0, 0, PIECE),)))
+        refused = await talking.receive(Error)
         assert (refused.code, refused.uri, refused.retry_after_ms > 0) == ("overloaded", "a", True)
-        await talking.say(infill("1", "a", version=1))
-        assert (await talking.hear(Error)).code in ("overloaded", "unknown_document")
+        await talking.send(infill("1", "a", version=1))
+        assert (await talking.receive(Error)).code in ("overloaded", "unknown_document")
 
 
-async def test_requests() -> None:
+async def test_the_memory_for_requests_is_bounded() -> None:
     async with small() as (service, address), talk(address) as (talking, _):
-        await talking.say(opened("a", PIECE))
+        await talking.send(opened("a", PIECE))
         more = {"supersede": False, "steps": 1000, "step_s": 0.01}
-        await talking.say(*(infill(str(number), "a", **more) for number in range(10)))
-        refused = await talking.hear(Error)
+        await talking.send(*(infill(str(number), "a", **more) for number in range(10)))
+        refused = await talking.receive(Error)
         assert refused.code == "overloaded"
         assert "bytes" in refused.message
         await is_served(address)
         assert service.sessions.pool.held <= POOL // 2
 
 
-async def test_answers_that_nobody_reads() -> None:
+async def test_the_memory_for_answers_that_nobody_reads_is_bounded() -> None:
     async with small() as (service, address), AsyncExitStack() as stack:
         for _ in range(4):
             talking, _ = await stack.enter_async_context(talk(address, max_queue=1))
-            await talking.say(opened("a", PIECE))
+            await talking.send(opened("a", PIECE))
             with contextlib.suppress(ConnectionClosed):
                 for number in range(200):
-                    await talking.say(infill(str(number), "a"))
+                    await talking.send(infill(str(number), "a"))
                     if number % 5 == 0:
                         await asyncio.sleep(0.01)
         await is_served(address)
         assert service.sessions.pool.held <= POOL // 2
 
 
-async def test_messages_that_never_become_whole() -> None:
+async def test_the_memory_for_incomplete_messages_is_bounded() -> None:
     async with small() as (_, address), AsyncExitStack() as stack:
         lost = 0
         for _ in range(20):
@@ -102,11 +102,11 @@ async def test_messages_that_never_become_whole() -> None:
                 async with asyncio.timeout(0.2):
                     await talking.connection.wait_closed()
                     lost += 1
-        assert lost >= 14  # of the 20 there is room for at most five
+        assert lost >= 14  # there is room for at most five of the 20
         await is_served(address)
 
 
-async def test_pings_that_are_answered_to_nobody() -> None:
+async def test_a_client_that_sends_pings_and_never_reads_is_disconnected() -> None:
     async with small() as (_, address), talk(address, max_queue=1) as (talking, _):
         transport = talking.connection.transport
         transport.pause_reading()
@@ -122,7 +122,7 @@ async def test_pings_that_are_answered_to_nobody() -> None:
         await is_served(address)
 
 
-async def test_bodies() -> None:
+async def test_the_memory_for_http_bodies_is_bounded() -> None:
     body = json.dumps({"input_prefix": "x" * 1_500_000, "input_suffix": "", "n_predict": 1}).encode()
 
     def post(address: str) -> tuple[int, str]:

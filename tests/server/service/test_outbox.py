@@ -21,7 +21,7 @@ async def sent(outbox: Outbox) -> list[ServerMessage]:
     return messages
 
 
-async def test_of_steps_and_progress_only_the_latest_is_kept() -> None:
+async def test_only_the_latest_step_and_progress_are_kept() -> None:
     outbox = Outbox(JSON, 1000)
     for number in range(3):
         outbox.put(step(number))
@@ -30,7 +30,7 @@ async def test_of_steps_and_progress_only_the_latest_is_kept() -> None:
     assert await sent(outbox) == [step(2), step(2, uri="b"), Progress("2", "queued", 2)]
 
 
-async def test_the_last_step_comes_before_the_answer_and_nothing_of_a_request_after_it() -> None:
+async def test_the_last_step_is_sent_before_the_answer_and_nothing_after_it() -> None:
     outbox = Outbox(MSGPACK, 1000)
     outbox.put(Progress("1", "running"))
     outbox.put(step(1))
@@ -47,7 +47,7 @@ async def test_answers_are_never_lost() -> None:
     assert await sent(outbox) == answers
 
 
-async def test_too_much_unread_is_noticed() -> None:
+async def test_the_outbox_is_full_with_too_many_unread_answers() -> None:
     outbox = Outbox(JSON, 100)
     for number in range(1000):
         outbox.put(step(number))

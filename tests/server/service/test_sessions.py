@@ -29,23 +29,23 @@ async def test_a_session_is_resumed_with_its_documents() -> None:
     assert sessions.attached == (session,)
 
 
-async def test_an_unknown_id_gives_a_new_session_of_another_id() -> None:
+async def test_an_unknown_id_gives_a_new_session_with_another_id() -> None:
     session, resumed = Sessions(ServerConfig()).attach("guessed", Connection())
     assert not resumed
     assert session.id != "guessed"
 
 
-async def test_the_older_connection_of_a_session_has_to_leave() -> None:
+async def test_a_new_connection_of_a_session_closes_the_older_one() -> None:
     sessions = Sessions(ServerConfig())
     first, second = Connection(), Connection()
     session, _ = sessions.attach("", first)
     sessions.attach(session.id, second)
     assert len(first.reasons) == 1
-    sessions.detach(session, first)  # its end comes late and changes nothing
+    sessions.detach(session, first)  # the late end of the old connection changes nothing
     assert session.connection is second
 
 
-async def test_a_session_is_forgotten_after_the_grace() -> None:
+async def test_a_session_is_forgotten_after_the_grace_period() -> None:
     sessions = Sessions(ServerConfig(resume_grace_s=0.01))
     connection = Connection()
     session, _ = sessions.attach("", connection)
@@ -55,7 +55,7 @@ async def test_a_session_is_forgotten_after_the_grace() -> None:
     assert not sessions.attach(session.id, connection)[1]
 
 
-async def test_where_there_are_too_many_the_one_longest_alone_makes_room() -> None:
+async def test_the_session_that_is_detached_longest_makes_room_for_a_new_one() -> None:
     sessions = Sessions(ServerConfig(max_sessions=2))
     first, second = Connection(), Connection()
     older, _ = sessions.attach("", first)

@@ -39,7 +39,7 @@ ENDLESS = 100_000
 
 @pytest.fixture
 def counted(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file in which every step leaves a character."""
+    """The file to which every step appends a character."""
     file = scripted_engine / "count"
     file.touch()
     monkeypatch.setenv(COUNT_VARIABLE, str(file))
@@ -50,8 +50,8 @@ async def until_idle(talking: Talk) -> None:
     """Wait until the worker has nothing left to do."""
     async with asyncio.timeout(30):
         while True:
-            await talking.say(GetStatus())
-            status = await talking.hear(Status)
+            await talking.send(GetStatus())
+            status = await talking.receive(Status)
             if status.queued == status.running == 0:
                 return
             await asyncio.sleep(0.01)
@@ -63,19 +63,19 @@ async def ask_for_ever(talking: Talk) -> None:
 
 
 async def refusal(talking: Talk) -> tuple[str, str, str]:
-    error = await talking.hear(Error)
+    error = await talking.receive(Error)
     return error.code, error.id, error.uri
 
 
 @pytest.mark.parametrize("subprotocol", [JSON, MSGPACK])
-async def test_open_change_infill_result(subprotocol: str) -> None:
+async def test_a_document_is_opened_changed_and_filled(subprotocol: str) -> None:
     async with live() as (_, address), talk(address, subprotocol=subprotocol) as (talking, welcome):
         assert welcome.protocol == protocol.VERSION
         assert talking.connection.subprotocol == subprotocol
-        await talking.say(
+        await talking.send(
             opened("a", "größe"), Change("a", 2, (Edit(0, 1, "G"),)), infill("1", "a", version=2, at=(0, 4))
         )
-        (filled,) = (await talking.hear(Result)).results
+        (filled,) = (await talking.receive(Result)).results
         assert (filled.uri, filled.version) == ("a", 2)
         assert filled.result.fills == (expected("Größe", 0), expected("Größe", 4))
 
@@ -83,7 +83,7 @@ async def test_open_change_infill_result(subprotocol: str) -> None:
 async def test_a_client_without_a_subprotocol_speaks_json() -> None:
     async with live() as (_, address), talk(address, subprotocol="other", hello=False) as (talking, _):
         assert talking.connection.subprotocol is None
-        await talking.say(Hello())
+        await talking.send(Hello())
         assert isinstance(await talking.connection.recv(), str)
 
 
@@ -91,94 +91,94 @@ async def test_several_documents_in_one_request_are_answered_in_their_order() ->
     async with live(max_active=2) as (_, address), talk(address) as (talking, _):
         uris = [f"doc{i}" for i in range(7)]
         targets = tuple(infill("", uri, steps=7 - i).targets[0] for i, uri in enumerate(uris))
-        await talking.say(*(opened(uri, uri) for uri in uris), infill("1", "doc0", targets=targets))
-        results = (await talking.hear(Result)).results
+        await talking.send(*(opened(uri, uri) for uri in uris), infill("1", "doc0", targets=targets))
+        results = (await talking.receive(Result)).results
         assert [(filled.uri, filled.result.fills[0]) for filled in results] == [(uri, expected(uri, 0)) for uri in uris]
 
 
-async def test_steps_are_streamed_where_they_are_asked_for() -> None:
+async def test_steps_are_streamed_if_they_are_requested() -> None:
     async with live() as (_, address), talk(address) as (talking, _):
-        await talking.say(opened("a"), infill("1", "a", steps=4, step_s=0.05, snapshots=True))
-        heard = await talking.hear_all_until(Result)
+        await talking.send(opened("a"), infill("1", "a", steps=4, step_s=0.05, snapshots=True))
+        heard = await talking.receive_all_until(Result)
         steps = [message.snapshot.step for message in heard if isinstance(message, Step)]
         assert steps == [1, 2, 3, 4]
         assert any(isinstance(message, Progress) and message.state == "running" for message in heard)
-        await talking.say(infill("2", "a", steps=4))
-        assert not any(isinstance(message, Step) for message in await talking.hear_all_until(Result))
+        await talking.send(infill("2", "a", steps=4))
+        assert not any(isinstance(message, Step) for message in await talking.receive_all_until(Result))
 
 
 async def test_cancelled_work_stops_within_one_step(counted: Path) -> None:
     async with live() as (_, address), talk(address) as (talking, _):
-        await talking.say(opened("a"), infill("1", "a", steps=ENDLESS, step_s=0.02, snapshots=True))
-        await talking.hear(Step)
-        await talking.say(Cancel("1"))
+        await talking.send(opened("a"), infill("1", "a", steps=ENDLESS, step_s=0.02, snapshots=True))
+        await talking.receive(Step)
+        await talking.send(Cancel("1"))
         assert await refusal(talking) == ("cancelled", "1", "")
         seen = len(counted.read_text())
         await until_idle(talking)
-        assert len(counted.read_text()) <= seen + 1  # the one that was under way
-        await talking.say(Cancel("1"))
+        assert len(counted.read_text()) <= seen + 1  # the step that was already running
+        await talking.send(Cancel("1"))
         assert await refusal(talking) == ("unknown_request", "1", "")
 
 
-async def test_a_newer_request_supersedes_and_a_patient_one_waits() -> None:
+async def test_a_newer_request_supersedes_the_older_one_or_waits_for_it() -> None:
     async with live() as (_, address), talk(address) as (talking, _):
-        await talking.say(opened("a"), opened("b"))
-        await talking.say(infill("old", "a", steps=ENDLESS, step_s=0.01), infill("other", "b", steps=3, step_s=0.01))
-        await talking.say(infill("new", "a", steps=3, step_s=0.01))
+        await talking.send(opened("a"), opened("b"))
+        await talking.send(infill("old", "a", steps=ENDLESS, step_s=0.01), infill("other", "b", steps=3, step_s=0.01))
+        await talking.send(infill("new", "a", steps=3, step_s=0.01))
         assert await refusal(talking) == ("superseded", "old", "")
-        await talking.say(infill("patient", "a", supersede=False))
-        answered = [(await talking.hear(Result)).id for _ in range(3)]
+        await talking.send(infill("patient", "a", supersede=False))
+        answered = [(await talking.receive(Result)).id for _ in range(3)]
         assert sorted(answered) == ["new", "other", "patient"]
         assert answered.index("new") < answered.index("patient")
 
 
 async def test_closing_a_document_cancels_its_requests(counted: Path) -> None:
     async with live() as (_, address), talk(address) as (talking, _):
-        await talking.say(opened("a"), infill("1", "a", steps=ENDLESS, step_s=0.01), Close("a"))
+        await talking.send(opened("a"), infill("1", "a", steps=ENDLESS, step_s=0.01), Close("a"))
         assert await refusal(talking) == ("cancelled", "1", "")
         await until_idle(talking)
-        await talking.say(infill("2", "a"))
+        await talking.send(infill("2", "a"))
         assert await refusal(talking) == ("unknown_document", "2", "")
 
 
-async def test_a_client_that_is_killed_in_a_stream_leaves_no_work(counted: Path) -> None:
+async def test_the_request_of_a_client_that_is_killed_in_a_stream_ends(counted: Path) -> None:
     async with live() as (service, address), talk(address) as (other, _):
         async with talk(address) as (talking, _):
-            await talking.say(opened("a"), infill("1", "a", steps=ENDLESS, step_s=0.01, snapshots=True))
-            await talking.hear(Step)
+            await talking.send(opened("a"), infill("1", "a", steps=ENDLESS, step_s=0.01, snapshots=True))
+            await talking.receive(Step)
             transport = talking.connection.transport
             transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-            transport.abort()  # a reset, no closing handshake
+            transport.abort()  # a reset without a closing handshake
         await until_idle(other)
         assert service.status().sessions == 1
 
 
-async def test_a_session_goes_on_in_another_connection() -> None:
+async def test_a_session_continues_in_another_connection() -> None:
     async with live() as (_, address):
         async with talk(address) as (talking, welcome):
-            await talking.say(opened("a", "abc"), Change("a", 5, (Edit(3, 3, "d"),)), GetStatus())
-            await talking.hear(Status)
+            await talking.send(opened("a", "abc"), Change("a", 5, (Edit(3, 3, "d"),)), GetStatus())
+            await talking.receive(Status)
         async with talk(address, session=welcome.session) as (talking, again):
             assert again == Welcome(welcome.session, welcome.server, 1, True, (OpenDocument("a", 5),))
-            await talking.say(infill("1", "a", version=5))
-            assert (await talking.hear(Result)).results[0].result.fills == (expected("abcd", 0),)
+            await talking.send(infill("1", "a", version=5))
+            assert (await talking.receive(Result)).results[0].result.fills == (expected("abcd", 0),)
             async with talk(address, session=welcome.session) as (newer, _):
-                await talking.hear(Goodbye)
+                await talking.receive(Goodbye)
                 with pytest.raises(ConnectionClosed):
                     await talking.connection.recv()
-                await newer.say(infill("2", "a", version=5))
-                await newer.hear(Result)
+                await newer.send(infill("2", "a", version=5))
+                await newer.receive(Result)
 
 
-async def test_a_half_open_connection_is_noticed_and_its_work_ended() -> None:
+async def test_a_half_open_connection_is_noticed_and_its_request_ends() -> None:
     async with (
         live(ping_interval_s=0.1, ping_timeout_s=0.1) as (service, address),
         talk(address) as (other, _),
         talk(address) as (talking, _),
     ):
-        await talking.say(opened("a"), infill("1", "a", steps=ENDLESS, step_s=0.01))
-        await talking.hear(Progress)
-        talking.connection.transport.pause_reading()  # as good as gone: no pong, no end
+        await talking.send(opened("a"), infill("1", "a", steps=ENDLESS, step_s=0.01))
+        await talking.receive(Progress)
+        talking.connection.transport.pause_reading()  # like a lost client: it sends no pong and no close
         await until_idle(other)
         assert service.status().sessions == 1
         talking.connection.transport.resume_reading()
@@ -186,32 +186,32 @@ async def test_a_half_open_connection_is_noticed_and_its_work_ended() -> None:
 
 async def test_a_slow_reader_loses_no_answer() -> None:
     async with live() as (_, address), talk(address) as (talking, _):
-        await talking.say(*(opened(f"doc{i}", "x" * 200_000) for i in range(12)))
+        await talking.send(*(opened(f"doc{i}", "x" * 200_000) for i in range(12)))
         talking.connection.transport.pause_reading()
-        await talking.say(*(infill(str(i), f"doc{i}", steps=20, snapshots=True) for i in range(12)))
+        await talking.send(*(infill(str(i), f"doc{i}", steps=20, snapshots=True) for i in range(12)))
         async with talk(address) as (other, _):
             await until_idle(other)
         talking.connection.transport.resume_reading()
-        results = [await talking.hear(Result) for _ in range(12)]
+        results = [await talking.receive(Result) for _ in range(12)]
         assert {answer.id for answer in results} == {str(i) for i in range(12)}
 
 
-async def test_a_reader_that_never_reads_is_cut_off() -> None:
+async def test_a_client_that_never_reads_its_answers_is_disconnected() -> None:
     async with (
         live(send_timeout_s=0.2) as (service, address),
         talk(address) as (other, _),
         talk(address, ping_interval=None, close_timeout=0.1) as (talking, _),
     ):
         talking.connection.transport.pause_reading()
-        await talking.say(*(opened(f"doc{i}", "x" * 1_500_000) for i in range(12)))
-        await talking.say(*(infill(str(i), f"doc{i}") for i in range(12)))
+        await talking.send(*(opened(f"doc{i}", "x" * 1_500_000) for i in range(12)))
+        await talking.send(*(infill(str(i), f"doc{i}") for i in range(12)))
         async with asyncio.timeout(30):
             while service.status().sessions > 1:
                 await asyncio.sleep(0.01)
         await until_idle(other)
 
 
-async def test_a_client_that_asks_and_never_reads_is_cut_off() -> None:
+async def test_a_client_that_keeps_sending_and_never_reads_is_disconnected() -> None:
     async with (
         live(max_message_bytes=1000, messages_per_s=100_000) as (service, address),
         talk(address) as (other, _),
@@ -225,68 +225,68 @@ async def test_a_client_that_asks_and_never_reads_is_cut_off() -> None:
         assert service.status().sessions == 1
 
 
-async def test_a_crash_of_the_worker_is_told_and_the_next_request_is_served() -> None:
+async def test_a_crash_of_the_worker_is_reported_and_the_next_request_is_served() -> None:
     async with live() as (_, address), talk(address) as (talking, _):
-        await talking.say(opened("a", "CRASH"), opened("b"), infill("1", "a", steps=3))
+        await talking.send(opened("a", "CRASH"), opened("b"), infill("1", "a", steps=3))
         assert await refusal(talking) == ("worker_crashed", "1", "a")
-        await talking.say(infill("2", "b"))
-        assert (await talking.hear(Result)).id == "2"
+        await talking.send(infill("2", "b"))
+        assert (await talking.receive(Result)).id == "2"
 
 
-async def test_a_stuck_worker_is_started_again() -> None:
+async def test_a_stuck_worker_is_restarted() -> None:
     async with live(worker_timeout_s=0.5) as (_, address), talk(address) as (talking, _):
-        await talking.say(opened("a", "STUCK"), opened("b"), infill("1", "a"))
+        await talking.send(opened("a", "STUCK"), opened("b"), infill("1", "a"))
         assert await refusal(talking) == ("worker_crashed", "1", "a")
-        await talking.say(infill("2", "b"))
-        assert (await talking.hear(Result)).id == "2"
+        await talking.send(infill("2", "b"))
+        assert (await talking.receive(Result)).id == "2"
 
 
-async def test_requests_wait_for_the_model_or_are_told_as_they_wish() -> None:
+async def test_requests_wait_for_the_model_or_are_refused_as_they_choose() -> None:
     async with live(engine="scripted_engine:load_slowly") as (_, address), talk(address) as (talking, _):
-        await talking.say(opened("a"), opened("b"), infill("1", "a"), infill("2", "b", wait=False))
-        error = await talking.hear(Error)
+        await talking.send(opened("a"), opened("b"), infill("1", "a"), infill("2", "b", wait=False))
+        error = await talking.receive(Error)
         assert (error.code, error.id) == ("loading", "2")
         assert error.retry_after_ms > 0
-        assert (await talking.hear(Progress)).state == "loading"
-        assert (await talking.hear(Result)).id == "1"
+        assert (await talking.receive(Progress)).state == "loading"
+        assert (await talking.receive(Result)).id == "1"
 
 
-async def test_a_model_that_cannot_be_loaded() -> None:
+async def test_a_model_that_cannot_be_loaded_is_reported() -> None:
     async with live(engine="scripted_engine:load_damaged") as (_, address), talk(address) as (talking, _):
-        await talking.say(opened("a"), infill("1", "a"))
-        error = await talking.hear(Error)
+        await talking.send(opened("a"), infill("1", "a"))
+        error = await talking.receive(Error)
         assert (error.code, error.message) == ("model_failed", "the weights are damaged")
 
 
-async def test_a_model_that_could_not_be_loaded_is_tried_again_where_a_document_is_opened(
+async def test_opening_a_document_loads_a_failed_model_again(
     scripted_engine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mended = scripted_engine / "mended"
     monkeypatch.setenv("SCRIPTED_MENDED", str(mended))
     async with live(engine="scripted_engine:load_when_mended") as (_, address), talk(address) as (talking, _):
-        await talking.say(opened("a"), infill("1", "a"))
-        assert (await talking.hear(Error)).code == "model_failed"
+        await talking.send(opened("a"), infill("1", "a"))
+        assert (await talking.receive(Error)).code == "model_failed"
         mended.touch()
-        await talking.say(infill("2", "a"))
-        assert (await talking.hear(Error)).code == "model_failed"  # it is not tried at every request
-        await talking.say(opened("a"), infill("3", "a"))
-        assert (await talking.hear(Result)).id == "3"
+        await talking.send(infill("2", "a"))
+        assert (await talking.receive(Error)).code == "model_failed"  # a request alone does not load the model again
+        await talking.send(opened("a"), infill("3", "a"))
+        assert (await talking.receive(Result)).id == "3"
 
 
 async def test_limits_are_typed_errors() -> None:
     config = {"max_document_bytes": 100, "max_documents": 2, "max_regions": 3}
     async with live(**config) as (_, address), talk(address) as (talking, _):
-        await talking.say(opened("big", "x" * 101))
+        await talking.send(opened("big", "x" * 101))
         assert await refusal(talking) == ("too_large", "", "big")
-        await talking.say(opened("a"), opened("b"), opened("c"))
+        await talking.send(opened("a"), opened("b"), opened("c"))
         assert await refusal(talking) == ("too_large", "", "c")
-        await talking.say(infill("1", "a", at=(0, 1, 2, 3)))
+        await talking.send(infill("1", "a", at=(0, 1, 2, 3)))
         assert await refusal(talking) == ("too_large", "1", "")
-        await talking.say(infill("3", "a", targets=()))
+        await talking.send(infill("3", "a", targets=()))
         assert await refusal(talking) == ("bad_request", "3", "")
-        await talking.say(infill("4", "a", targets=(Target("a", 1, ()), Target("a", 1, ()))))
+        await talking.send(infill("4", "a", targets=(Target("a", 1, ()), Target("a", 1, ()))))
         assert await refusal(talking) == ("bad_request", "4", "")
-        await talking.say(infill("5", "a", version=7))
+        await talking.send(infill("5", "a", version=7))
         assert await refusal(talking) == ("wrong_version", "5", "")
 
 
@@ -297,25 +297,25 @@ async def test_numbers_that_do_not_fit_in_the_frames_to_the_worker_are_refused(n
         await talking.connection.send(
             json.dumps({"type": "infill", "id": "1", "targets": [{"uri": "a", "version": 1, "regions": [region]}]})
         )
-        await talking.say(opened("a"))
+        await talking.send(opened("a"))
         assert await refusal(talking) == ("bad_message", "1", "")
-        await talking.say(infill("2", "a"))
-        assert (await talking.hear(Result)).id == "2"
+        await talking.send(infill("2", "a"))
+        assert (await talking.receive(Result)).id == "2"
 
 
-async def test_what_cannot_be_read_is_refused_by_its_name_and_a_change_closes_the_document() -> None:
+async def test_an_unreadable_change_is_refused_and_closes_the_document() -> None:
     async with live() as (_, address), talk(address, subprotocol=JSON) as (talking, _):
-        await talking.say(opened("a"))
-        # What JavaScript makes of a text with half a character in it.
+        await talking.send(opened("a"))
+        # JavaScript encodes half a surrogate pair like this.
         await talking.connection.send(
             r'{"type":"change","uri":"a","version":2,"edits":[{"start":0,"end":0,"text":"\ud83e"}]}'
         )
         assert await refusal(talking) == ("bad_message", "", "a")
-        await talking.say(Change("a", 3, ()))
+        await talking.send(Change("a", 3, ()))
         assert await refusal(talking) == ("unknown_document", "", "a")
 
 
-async def test_a_message_that_is_too_long_ends_the_connection_only() -> None:
+async def test_a_message_that_is_too_long_ends_only_its_connection() -> None:
     async with live(max_message_bytes=1000) as (_, address):
         async with talk(address) as (talking, _):
             await talking.connection.send(b"x" * 2000)
@@ -329,12 +329,12 @@ async def test_a_message_that_is_too_long_ends_the_connection_only() -> None:
 
 async def test_too_many_messages_are_refused_and_a_refused_change_closes_the_document() -> None:
     async with live(messages_per_s=20) as (_, address), talk(address) as (talking, _):
-        await talking.say(opened("a"), *(Change("a", 2 + i, ()) for i in range(30)))
-        error = await talking.hear(Error)
+        await talking.send(opened("a"), *(Change("a", 2 + i, ()) for i in range(30)))
+        error = await talking.receive(Error)
         assert (error.code, error.uri) == ("rate_limited", "a")
         assert error.retry_after_ms > 0
         await asyncio.sleep(1.0)
-        await talking.say(infill("1", "a", version=22))
+        await talking.send(infill("1", "a", version=22))
         assert [code async for code, id, _ in errors(talking) if id == "1"] == ["unknown_document"]
 
 
@@ -347,30 +347,30 @@ async def errors(talking: Talk):  # type: ignore[no-untyped-def]
             return
 
 
-async def test_hello_comes_first_and_once() -> None:
+async def test_hello_must_be_the_first_message_and_the_only_hello() -> None:
     async with live() as (_, address), talk(address, hello=False) as (talking, _):
-        await talking.say(GetStatus())
+        await talking.send(GetStatus())
         assert await refusal(talking) == ("bad_message", "", "")
-        await talking.say(Hello())
-        await talking.hear(Welcome)
-        await talking.say(Hello())
+        await talking.send(Hello())
+        await talking.receive(Welcome)
+        await talking.send(Hello())
         assert await refusal(talking) == ("bad_message", "", "")
 
 
-async def test_an_id_is_used_once_at_a_time() -> None:
+async def test_two_running_requests_cannot_have_the_same_id() -> None:
     async with live() as (_, address), talk(address) as (talking, _):
-        await talking.say(opened("a"), opened("b"))
-        await talking.say(infill("1", "a", steps=ENDLESS, step_s=0.01), infill("1", "b"))
+        await talking.send(opened("a"), opened("b"))
+        await talking.send(infill("1", "a", steps=ENDLESS, step_s=0.01), infill("1", "b"))
         assert await refusal(talking) == ("bad_request", "1", "")
-        await talking.say(Cancel("1"), infill("1", "b"))
+        await talking.send(Cancel("1"), infill("1", "b"))
         assert await refusal(talking) == ("cancelled", "1", "")
-        assert (await talking.hear(Result)).results[0].uri == "b"
+        assert (await talking.receive(Result)).results[0].uri == "b"
 
 
 async def test_feedback_is_counted(capfd: pytest.CaptureFixture[str]) -> None:
     async with live() as (service, address), talk(address) as (talking, _):
-        await talking.say(Feedback("1", "shown"), Feedback("1", "partly_accepted", accepted_bytes=7), GetStatus())
-        await talking.hear(Status)
+        await talking.send(Feedback("1", "shown"), Feedback("1", "partly_accepted", accepted_bytes=7), GetStatus())
+        await talking.receive(Status)
         assert service.feedback == {"shown": 1, "partly_accepted": 1}
         assert service.accepted_bytes == 7
 
@@ -381,21 +381,21 @@ async def test_a_clock_that_jumps_does_no_harm(monkeypatch: pytest.MonkeyPatch) 
     options = DecodeOptions(deadline_ms=20_000, temperature=0.01)
     async with live() as (_, address), talk(address) as (talking, welcome):
         for id in ("1", "2", "3"):
-            await talking.say(opened("a"), infill(id, "a", steps=5, options=options), GetStatus())
-            assert 0 <= (await talking.hear(Status)).uptime_s < 60
-            assert (await talking.hear(Result)).results[0].result.status == "ok"
+            await talking.send(opened("a"), infill(id, "a", steps=5, options=options), GetStatus())
+            assert 0 <= (await talking.receive(Status)).uptime_s < 60
+            assert (await talking.receive(Result)).results[0].result.status == "ok"
         async with talk(address, session=welcome.session) as (_, again):
             assert again.resumed
 
 
-async def test_the_end_of_the_service_is_told() -> None:
+async def test_the_service_announces_its_end() -> None:
     async with live(shutdown_grace_s=5.0) as (service, address), talk(address) as (talking, _):
-        await talking.say(opened("a"), opened("b"), infill("1", "a", steps=10, step_s=0.05, snapshots=True))
-        await talking.hear(Step)
+        await talking.send(opened("a"), opened("b"), infill("1", "a", steps=10, step_s=0.05, snapshots=True))
+        await talking.receive(Step)
         closing = asyncio.create_task(service.close())
         await asyncio.sleep(0)
-        await talking.say(infill("2", "b"))
+        await talking.send(infill("2", "b"))
         assert await refusal(talking) == ("shutting_down", "2", "b")
-        heard = await talking.hear_all_until(Goodbye)
+        heard = await talking.receive_all_until(Goodbye)
         assert [message.id for message in heard if isinstance(message, Result)] == ["1"]
         await closing

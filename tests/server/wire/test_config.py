@@ -5,14 +5,14 @@ import pytest
 from lacuna_server.wire.config import ConfigError, ServerConfig, load
 
 
-def test_flags_go_before_the_file(tmp_path: Path) -> None:
+def test_flags_override_the_file(tmp_path: Path) -> None:
     file = tmp_path / "lacuna.toml"
     file.write_text('host = "::1"\nport = 1234\nallowed_hosts = ["box", "box.local"]\n')
     config = load(file, {"port": 99, "log_code": True})
     assert config == ServerConfig(host="::1", port=99, allowed_hosts=("box", "box.local"), log_code=True)
 
 
-def test_without_a_file_the_defaults_hold() -> None:
+def test_without_a_file_the_defaults_apply() -> None:
     assert load(None, {}) == ServerConfig()
 
 
@@ -27,7 +27,7 @@ def test_without_a_file_the_defaults_hold() -> None:
         ("port = ", "Invalid value"),
     ],
 )
-def test_what_cannot_be_is_named(tmp_path: Path, text: str, named: str) -> None:
+def test_an_invalid_option_is_named(tmp_path: Path, text: str, named: str) -> None:
     file = tmp_path / "lacuna.toml"
     file.write_text(text)
     with pytest.raises(ConfigError, match=named) as caught:
@@ -35,7 +35,7 @@ def test_what_cannot_be_is_named(tmp_path: Path, text: str, named: str) -> None:
     assert str(file) in str(caught.value)
 
 
-def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "lacuna.toml"
     file.write_bytes(b"\xff")
     with pytest.raises(ConfigError, match=r"lacuna\.toml"):

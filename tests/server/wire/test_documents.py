@@ -22,7 +22,7 @@ def refused(code: str, call: object, *arguments: object) -> str:
     return str(caught.value)
 
 
-def test_a_document_is_changed_by_bytes() -> None:
+def test_edits_of_a_document_have_byte_offsets() -> None:
     opened = documents()
     opened.change(Change(URI, 2, (Edit(2, 4, "o"), Edit(0, 1, "G"))))
     document = opened.get(URI, 2)
@@ -32,25 +32,25 @@ def test_a_document_is_changed_by_bytes() -> None:
 
 
 @pytest.mark.parametrize("edit", [Edit(0, 99, ""), Edit(-1, 0, ""), Edit(4, 2, ""), Edit(3, 3, "x"), Edit(0, 3, "")])
-def test_an_edit_that_does_not_fit_closes_the_document(edit: Edit) -> None:
+def test_an_invalid_edit_closes_the_document(edit: Edit) -> None:
     opened = documents()
     refused("bad_request", opened.change, Change(URI, 2, (Edit(0, 0, "x"), Edit(0, 1, ""), edit)))
     refused("unknown_document", opened.get, URI, 1)
 
 
-def test_a_version_that_does_not_follow_closes_the_document() -> None:
+def test_a_version_that_does_not_increase_closes_the_document() -> None:
     opened = documents(version=5)
     assert "5" in refused("wrong_version", opened.change, Change(URI, 5, ()))
     refused("unknown_document", opened.change, Change(URI, 6, ()))
 
 
-def test_another_version_is_not_served() -> None:
+def test_another_version_or_document_is_refused() -> None:
     opened = documents(version=3)
     refused("wrong_version", opened.get, URI, 2)
     refused("unknown_document", opened.get, "file:///b.py", 2)
 
 
-def test_limits() -> None:
+def test_the_limits_for_documents_are_enforced() -> None:
     opened = documents()
     refused("too_large", opened.open, Open("file:///b.py", "ä" * 21))
     refused("too_large", opened.change, Change(URI, 2, (Edit(0, 0, "x" * 40),)))
@@ -67,7 +67,7 @@ EDITS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.text(max_s
 
 
 @given(st.text(max_size=9), EDITS)
-def test_any_edits_give_what_they_give_on_text(text: str, edits: list[tuple[int, int, str]]) -> None:
+def test_any_edits_have_the_same_effect_as_on_a_string(text: str, edits: list[tuple[int, int, str]]) -> None:
     opened = documents(text)
     messages = []
     for at, size, new in edits:

@@ -24,13 +24,13 @@ FROM_WORKER = [
 ]
 
 
-def test_frames_come_out_as_they_went_in() -> None:
+def test_the_worker_reads_the_frames_that_were_encoded() -> None:
     stream = io.BytesIO(b"".join(map(frames.encode, TO_WORKER)))
     assert [frames.TO_WORKER.decode(frames.read(stream) or b"") for _ in TO_WORKER] == TO_WORKER
     assert frames.read(stream) is None
 
 
-async def test_the_server_reads_the_same() -> None:
+async def test_the_server_reads_the_frames_that_were_encoded() -> None:
     stream = asyncio.StreamReader()
     stream.feed_data(b"".join(map(frames.encode, FROM_WORKER)))
     stream.feed_eof()
@@ -39,7 +39,7 @@ async def test_the_server_reads_the_same() -> None:
 
 
 @pytest.mark.parametrize("kept", [0, 2, 4, 7])
-async def test_a_frame_that_is_cut_off_is_the_end(kept: int) -> None:
+async def test_an_incomplete_frame_is_the_end_of_the_stream(kept: int) -> None:
     frame = frames.encode(Stop(1))[:kept]
     assert frames.read(io.BytesIO(frame)) is None
     stream = asyncio.StreamReader()

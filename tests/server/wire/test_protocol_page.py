@@ -12,7 +12,7 @@ COMMITTED = Path(__file__).parents[3] / "server" / "PROTOCOL.md"
 
 
 def test_the_committed_page_is_up_to_date() -> None:
-    """``python -m lacuna_server.wire.protocol_page > server/PROTOCOL.md`` writes it."""
+    """``python -m lacuna_server.wire.protocol_page > server/PROTOCOL.md`` writes the page."""
     assert COMMITTED.read_text("utf-8") == protocol_page.markdown()
 
 
@@ -34,7 +34,7 @@ def test_links_lead_to_headings() -> None:
     assert "<table>" in html
 
 
-def test_tables_have_three_cells_a_row() -> None:
+def test_tables_have_two_or_three_cells_in_a_row() -> None:
     tokens = MarkdownIt().enable("table").parse(protocol_page.markdown())
     rows = [tokens[at:] for at, token in enumerate(tokens) if token.type == "tr_open"]
     for row in rows:

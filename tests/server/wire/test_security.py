@@ -12,12 +12,12 @@ from lacuna_server.wire.security import RateLimit
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.8.8.8"])
-def test_this_machine_alone_needs_no_token(host: str) -> None:
+def test_a_loopback_address_needs_no_token(host: str) -> None:
     security.check_config(ServerConfig(host=host))
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "box.local"])
-def test_any_other_address_needs_one(host: str) -> None:
+def test_any_other_address_needs_a_token(host: str) -> None:
     with pytest.raises(ConfigError, match="--token-file"):
         security.check_config(ServerConfig(host=host))
     security.check_config(ServerConfig(host=host, token="secret"))
@@ -28,7 +28,7 @@ def test_tls_needs_both_files() -> None:
         security.check_config(ServerConfig(cert="cert.pem"))
 
 
-def test_a_certificate_has_to_be_one(tmp_path: Path) -> None:
+def test_an_invalid_certificate_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere\.pem"):
         security.check_config(ServerConfig(cert="nowhere.pem", key="nowhere.pem"))
     (tmp_path / "bad.pem").write_text("no certificate")
@@ -36,7 +36,7 @@ def test_a_certificate_has_to_be_one(tmp_path: Path) -> None:
         security.check_config(ServerConfig(cert=str(tmp_path / "bad.pem"), key=str(tmp_path / "bad.pem")))
 
 
-async def test_tls(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_service_with_tls_accepts_only_https(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     authority = trustme.CA()
     certificate = authority.issue_cert("127.0.0.1")
     for name, blob in (("cert", certificate.cert_chain_pems[0]), ("key", certificate.private_key_pem)):
@@ -55,7 +55,7 @@ async def test_tls(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_rate_is_limited_by_the_monotonic_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr(security.time, "monotonic", lambda: now)
-    monkeypatch.setattr(security.time, "time", lambda: -1e9)  # a clock that jumped changes nothing
+    monkeypatch.setattr(security.time, "time", lambda: -1e9)  # a jump of the wall clock has no effect
     limit = RateLimit(10)
     for _ in range(10):
         limit.check()

@@ -8,7 +8,7 @@ from lacuna_server.wire.shares import Pool
 
 
 def take_all(pool: Pool, *, trusted: bool = False) -> int:
-    """What a greedy client gets, piece by piece."""
+    """Take one byte after the other until the pool refuses. Returns the number of bytes."""
     share = pool.share(trusted=trusted)
     try:
         while True:
@@ -17,18 +17,18 @@ def take_all(pool: Pool, *, trusted: bool = False) -> int:
         return share.held
 
 
-def test_what_there_is_no_room_for_may_be_tried_again() -> None:
+def test_a_refusal_for_lack_of_memory_may_be_retried() -> None:
     with pytest.raises(ServiceError, match="0 of 10 bytes") as caught:
         Pool(10).share().take(6)
     assert (caught.value.code, caught.value.retry_after_ms > 0) == ("overloaded", True)
 
 
-def test_one_who_is_greedy_leaves_half_of_what_there_is() -> None:
+def test_one_greedy_client_leaves_half_of_the_memory() -> None:
     assert take_all(Pool(1000)) == 250
     assert take_all(Pool(1000), trusted=True) == 500
 
 
-def test_any_number_without_the_token_leave_half_to_those_with_it() -> None:
+def test_clients_without_the_token_leave_half_to_clients_with_it() -> None:
     pool = Pool(1000)
     for _ in range(100):
         take_all(pool)
@@ -57,7 +57,7 @@ edits = st.tuples(st.integers(0, 40), st.integers(0, 40), st.text(max_size=30))
 
 
 @given(st.lists(st.one_of(st.tuples(st.sampled_from("abc"), st.text(max_size=40)), edits, st.sampled_from("abc"))))
-def test_documents_give_back_what_they_took(steps: list[object]) -> None:
+def test_documents_give_back_the_memory_that_they_took(steps: list[object]) -> None:
     pool = Pool(8000)
     documents = Documents(max_documents=2, max_bytes=60, share=pool.share(trusted=True))
     for version, step in enumerate(steps, 1):

@@ -22,7 +22,7 @@ def ids(queue: FairQueue, busy: tuple[tuple[str, str], ...] = ()) -> list[int]:
     return taken
 
 
-def test_newest_first_within_a_session() -> None:
+def test_the_newest_request_of_a_session_comes_first() -> None:
     assert ids(filled(ticket(1, "a"), ticket(2, "a"), ticket(3, "a"))) == [3, 2, 1]
 
 
@@ -45,14 +45,14 @@ def test_a_session_that_was_served_comes_last() -> None:
     assert ids(queue) == [3, 4, 1]
 
 
-def test_a_busy_document_waits_and_holds_nobody_up() -> None:
+def test_a_request_for_a_busy_document_waits_without_blocking_others() -> None:
     queue = filled(ticket(1, "a", "x"), ticket(2, "a", "y"), ticket(3, "b", "y"))
     assert ids(queue, (("a", "y"),)) == [1, 3]
     assert len(queue) == 1
     assert ids(queue) == [2]
 
 
-def test_what_was_removed_is_not_taken() -> None:
+def test_a_removed_request_is_not_taken() -> None:
     first, second = ticket(1, "a"), ticket(2, "a")
     queue = filled(first, second)
     assert queue.remove(second)

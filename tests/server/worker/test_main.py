@@ -13,7 +13,7 @@ from lacuna_server.worker.main import Worker, load_engine
 
 
 class Pipe:
-    """Both ends of a worker in this process; ``on`` may answer what the worker says before its next step."""
+    """Runs a worker in this process. It calls ``on`` for every message of the worker, before the worker's next step."""
 
     def __init__(self, *messages: ToWorker, on: Callable[["Pipe", FromWorker], None] | None = None) -> None:
         self.said: list[FromWorker] = []
@@ -26,12 +26,12 @@ class Pipe:
         self._inbox.put(frames.encode(message)[frames.LENGTH.size :])
 
     def run(self, *, endings: int) -> list[FromWorker]:
-        """Let the worker run until so many requests have ended."""
+        """Run the worker until this number of requests has ended."""
         self._endings = endings
-        Worker(ScriptedEngine(), self._inbox, self._hear).run()
+        Worker(ScriptedEngine(), self._inbox, self._receive).run()
         return self.said
 
-    def _hear(self, message: FromWorker) -> None:
+    def _receive(self, message: FromWorker) -> None:
         self.said.append(message)
         if self._on is not None:
             self._on(self, message)
@@ -56,13 +56,13 @@ def test_requests_take_their_steps_in_turn() -> None:
     assert [message.id for message in said if isinstance(message, Done)] == [2, 1, 3]
 
 
-def test_answers_are_those_of_their_requests() -> None:
+def test_every_answer_belongs_to_its_request() -> None:
     said = Pipe(*(start(id, f"text {id}") for id in range(5))).run(endings=5)
     fills = {message.id: message.result.fills for message in said if isinstance(message, Done)}
     assert fills == {id: (expected(f"text {id}", 0),) for id in range(5)}
 
 
-def test_snapshots_are_sent_where_they_are_asked_for() -> None:
+def test_snapshots_are_sent_if_they_are_requested() -> None:
     said = Pipe(start(1, snapshots=True), start(2)).run(endings=2)
     shown = {message.id: message.snapshot is not None for message in said if isinstance(message, Stepped)}
     assert shown == {1: True, 2: False}
@@ -79,12 +79,12 @@ def test_a_stopped_request_takes_no_further_step() -> None:
     assert [message.id for message in said if isinstance(message, Done)] == [2]
 
 
-def test_stopping_what_has_ended_says_nothing() -> None:
-    def stop_what_is_done(pipe: Pipe, message: FromWorker) -> None:
+def test_stopping_a_finished_request_sends_no_message() -> None:
+    def stop_the_finished_request(pipe: Pipe, message: FromWorker) -> None:
         if isinstance(message, Done) and message.id == 1:
             pipe.put(Stop(1))
 
-    said = Pipe(start(1, steps=1), start(2, steps=3), on=stop_what_is_done).run(endings=2)
+    said = Pipe(start(1, steps=1), start(2, steps=3), on=stop_the_finished_request).run(endings=2)
     assert not [message for message in said if isinstance(message, Stopped)]
 
 
@@ -95,24 +95,24 @@ def test_a_fault_ends_its_own_request_only(text: str, code: str, capfd: pytest.C
     assert [(message.id, message.code) for message in refused] == [(1, code)]
     assert [message.id for message in said if isinstance(message, Done)] == [2]
     assert "secret" not in refused[0].message
-    assert "secret" not in capfd.readouterr().err  # no code in the log unless asked for
+    assert "secret" not in capfd.readouterr().err  # the log has no code unless the setup allows it
 
 
-def test_the_engine_is_loaded_as_the_setup_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_engine_is_loaded_with_the_options_of_the_setup(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, object] = {}
     monkeypatch.setattr(Engine, "load", lambda model, **options: asked.update(options, model=model))
     load_engine(Setup("", "m", 2, "cuda:1", 10, log_code=False), lambda fraction, detail: None)
     assert asked == {"model": "m", "threads": 2, "device": "cuda:1", "cache_bytes": 10}
 
 
-def test_where_nothing_is_asked_for_a_while_memory_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_worker_gives_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "IDLE_S", 0.01)
     given_back: list[int] = []
     pipe = Pipe(start(1))
 
     def give_back() -> None:
         given_back.append(len([message for message in pipe.said if isinstance(message, Done)]))
-        pipe.put(start(2))  # what comes in the meantime is answered then
+        pipe.put(start(2))  # a request that arrives in the meantime is answered afterwards
 
     monkeypatch.setattr(worker.memory, "give_back_freed", give_back)
     said = pipe.run(endings=2)

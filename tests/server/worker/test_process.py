@@ -64,7 +64,7 @@ def start(text: str) -> Start:
     return Start(1, "d", InfillRequest(text, (Region(0, 0, max_tokens=1),)), snapshots=False)
 
 
-async def test_it_loads_works_and_is_started_again_when_killed() -> None:
+async def test_a_worker_loads_fills_and_is_restarted_when_killed() -> None:
     async with worker("load") as (process, listener):
         await listener.until(lambda heard: heard.count(Ready))
         assert [type(message) for message in listener.said] == [Loading, Ready]
@@ -80,7 +80,7 @@ async def test_it_loads_works_and_is_started_again_when_killed() -> None:
         assert done.result.fills == (expected("text", 0),)
 
 
-async def test_it_is_started_again_where_this_side_fails_to_hear_it() -> None:
+async def test_a_worker_is_restarted_if_the_listener_fails() -> None:
     async with worker("load") as (process, listener):
         listener.deaf_to = Stepped
         await listener.until(lambda heard: heard.count(Ready))
@@ -92,7 +92,7 @@ async def test_it_is_started_again_where_this_side_fails_to_hear_it() -> None:
         await listener.until(lambda heard: heard.count(Done))
 
 
-async def test_what_it_ended_with_is_known_when_the_event_loop_hears_of_it_late(
+async def test_the_exit_code_is_known_even_if_the_event_loop_learns_of_it_late(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     collect = os.waitpid
@@ -112,7 +112,7 @@ async def test_what_it_ended_with_is_known_when_the_event_loop_hears_of_it_late(
         assert "-9" in listener.crashes[0]
 
 
-async def test_it_ends_with_its_server() -> None:
+async def test_a_worker_ends_with_its_server() -> None:
     async with worker("load") as (process, listener):
         await listener.until(lambda heard: heard.count(Ready))
         pid = process.pid
@@ -134,7 +134,7 @@ async def test_an_engine_that_does_not_exist_is_named() -> None:
         assert "missing" in listener.failures[0]
 
 
-async def test_crashes_while_loading_end_after_a_few(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_loading_is_given_up_after_a_few_crashes(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted = scripted_engine / "count"
     monkeypatch.setenv(COUNT_VARIABLE, str(counted))
     async with worker("load_crashing") as (_, listener):
@@ -143,7 +143,7 @@ async def test_crashes_while_loading_end_after_a_few(scripted_engine: Path, monk
         assert counted.read_text() == "L" * MAX_FAILED_STARTS
 
 
-async def test_one_that_ends_just_after_it_is_ready_is_started_again_more_and_more_seldom(
+async def test_a_worker_that_dies_when_it_is_ready_is_restarted_after_longer_and_longer_pauses(
     scripted_engine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(COUNT_VARIABLE, str(scripted_engine / "count"))
@@ -161,7 +161,7 @@ async def test_one_that_ends_just_after_it_is_ready_is_started_again_more_and_mo
     ]
 
 
-async def test_the_pauses_begin_anew_after_a_calm_while(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_pauses_are_reset_after_a_time_without_crashes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_process, "CALM_S", 0.0)
     async with worker("load_and_die") as (_, listener):
         await listener.until(lambda heard: len(heard.crashes) == 4)
@@ -172,7 +172,7 @@ async def test_crashes_while_loading_are_followed_by_longer_pauses(monkeypatch: 
     monkeypatch.setattr(worker_process, "FIRST_PAUSE_S", 0.01)
     async with worker("load_crashing") as (process, listener):
         await listener.until(lambda heard: heard.failures)
-        process.start()  # asked for again: the pauses go on, so that asking often does not load all the time
+        process.start()  # a new start keeps the longer pauses, so that frequent requests do not load all the time
         await listener.until(lambda heard: len(heard.failures) == 2)
     assert [crash.rpartition(" in ")[2] for crash in listener.crashes] == [
         "the model process ended with code 11",
@@ -182,7 +182,7 @@ async def test_crashes_while_loading_are_followed_by_longer_pauses(monkeypatch: 
     ]
 
 
-async def test_a_load_that_hangs_is_ended(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_load_that_hangs_is_killed(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted = scripted_engine / "count"
     monkeypatch.setenv(COUNT_VARIABLE, str(counted))
     monkeypatch.setattr(worker_process, "FIRST_PAUSE_S", 0.01)

@@ -10,7 +10,7 @@ from lacuna_server.worker.scheduler import TELL_S, Finished, Scheduler, Ticket, 
 
 
 class FakeWorker:
-    """Remembers what it was handed; the test decides what it says."""
+    """Records the messages that it gets. The test sends its answers."""
 
     def __init__(self) -> None:
         self.started: list[Start] = []
@@ -29,7 +29,7 @@ class FakeWorker:
 
 
 class Bench:
-    """A scheduler with a worker that is ready, unless told otherwise."""
+    """A scheduler with a fake worker, which is ready by default."""
 
     def __init__(self, *, ready: bool = True, **config: int) -> None:
         self.worker = FakeWorker()
@@ -41,7 +41,7 @@ class Bench:
             self.scheduler.heard(Ready("scripted"))
 
     def submit(self, text: str, *, session: str = "a", document: str = "", **options: bool) -> Ticket:
-        """A request for a document of its own by default, recognised by its text."""
+        """Submit a request. By default, it has its own document, which is named after its text."""
         request = InfillRequest(text, (Region(0, len(text)),))
         return self.scheduler.submit(request, session=session, document=document or text, **options)
 
@@ -59,11 +59,11 @@ async def error(ticket: Ticket) -> str:
     return caught.value.code
 
 
-async def told(ticket: Ticket) -> list[Waiting | Snapshot]:
+async def events_of(ticket: Ticket) -> list[Waiting | Snapshot]:
     return [event async for event in ticket.events()]
 
 
-async def test_as_many_run_as_the_worker_interleaves() -> None:
+async def test_the_worker_gets_at_most_max_active_requests_at_once() -> None:
     bench = Bench(max_active=2)
     tickets = [bench.submit(text) for text in "xyz"]
     assert bench.worker.texts == ["x", "y"]
@@ -74,7 +74,7 @@ async def test_as_many_run_as_the_worker_interleaves() -> None:
     assert [await ticket.result() for ticket in tickets] == [result("x"), result("y"), result("z")]
 
 
-async def test_newest_first_and_sessions_in_turn() -> None:
+async def test_sessions_take_turns_and_their_newest_requests_come_first() -> None:
     bench = Bench(max_active=1)
     tickets = {text: bench.submit(text, session=session) for text, session in zip("pqrstu", "aaaabb", strict=True)}
     for text in ("p", "s", "u", "r", "t"):
@@ -125,21 +125,21 @@ async def test_the_same_document_in_two_sessions_is_two_documents() -> None:
     assert len({start.document for start in bench.worker.started}) == 2
 
 
-async def test_cancel_while_waiting_and_while_running() -> None:
+async def test_waiting_and_running_requests_can_be_cancelled() -> None:
     bench = Bench(max_active=1)
     running, waiting = bench.submit("running"), bench.submit("waiting")
     waiting.cancel()
     running.cancel()
     assert [await error(running), await error(waiting)] == ["cancelled", "cancelled"]
     assert bench.worker.stopped == [running.id]
-    assert bench.scheduler.status().running == 1  # until the worker has stopped
+    assert bench.scheduler.status().running == 1  # it counts as running until the worker has stopped it
     bench.scheduler.heard(Stopped(running.id, 0.1, 1))
     assert bench.scheduler.status().running == 0
     running.cancel()
     assert bench.worker.stopped == [running.id]
 
 
-async def test_a_full_queue_refuses_with_a_time_from_measured_ones() -> None:
+async def test_a_full_queue_refuses_with_a_retry_time_from_measured_fills() -> None:
     bench = Bench(max_active=1, max_queued=4)
     for _ in range(30):
         bench.done(bench.submit("quick"), busy_s=0.4)
@@ -161,14 +161,14 @@ async def test_one_session_cannot_fill_the_queue() -> None:
     bench.submit("another's", session="b")
 
 
-async def test_superseding_makes_room_first() -> None:
+async def test_superseding_makes_room_in_a_full_queue_first() -> None:
     bench = Bench(max_active=1, max_queued=1)
     bench.submit("running")
     bench.submit("older", document="d")
     bench.submit("newer", document="d")
 
 
-async def test_waiting_for_the_model_and_not_waiting() -> None:
+async def test_a_request_waits_for_the_model_or_is_refused_as_it_chooses() -> None:
     bench = Bench(ready=False)
     bench.scheduler.heard(Loading(0.4, "weights"))
     waiting = bench.submit("patient")
@@ -176,7 +176,7 @@ async def test_waiting_for_the_model_and_not_waiting() -> None:
         bench.submit("impatient", wait=False)
     assert caught.value.code == "loading"
     assert caught.value.retry_after_ms > 0
-    events = asyncio.create_task(told(waiting))
+    events = asyncio.create_task(events_of(waiting))
     await asyncio.sleep(2 * TELL_S)
     bench.scheduler.heard(Ready("scripted"))
     await asyncio.sleep(0)
@@ -184,7 +184,7 @@ async def test_waiting_for_the_model_and_not_waiting() -> None:
     assert await events == [Waiting("loading", 0, 0.4), Waiting("running")]
 
 
-async def test_events_tell_the_place_and_of_steps_the_latest() -> None:
+async def test_events_report_the_queue_position_and_only_the_latest_step() -> None:
     bench = Bench(max_active=1)
     running = bench.submit("running")
     ticket = bench.submit("mine", snapshots=True)
@@ -228,7 +228,7 @@ async def test_a_deadline_that_runs_out_in_the_queue_is_a_result() -> None:
     assert bench.worker.texts == ["running"]
 
 
-async def test_a_crash_ends_what_ran_and_keeps_what_waits() -> None:
+async def test_a_crash_fails_running_requests_and_keeps_waiting_ones() -> None:
     bench = Bench(max_active=1)
     running, waiting = bench.submit("running"), bench.submit("waiting")
     bench.scheduler.crashed("code -9")
@@ -239,7 +239,7 @@ async def test_a_crash_ends_what_ran_and_keeps_what_waits() -> None:
     assert bench.worker.texts == ["running", "waiting"]
 
 
-async def test_a_model_that_cannot_be_loaded_is_told_at_once_and_later() -> None:
+async def test_a_model_that_cannot_be_loaded_fails_waiting_and_later_requests() -> None:
     bench = Bench(ready=False)
     waiting = bench.submit("waiting")
     bench.scheduler.failed("the weights are damaged")
@@ -255,7 +255,7 @@ async def test_a_refusal_of_the_engine_reaches_the_client() -> None:
     assert await error(ticket) == "bad_request"
 
 
-async def test_closing_waits_for_what_runs_and_tells_what_waits() -> None:
+async def test_closing_waits_for_running_requests_and_refuses_waiting_ones() -> None:
     bench = Bench(max_active=1)
     running, waiting = bench.submit("running"), bench.submit("waiting")
     closing = asyncio.create_task(bench.scheduler.close(grace_s=10))
@@ -269,14 +269,14 @@ async def test_closing_waits_for_what_runs_and_tells_what_waits() -> None:
     assert bench.worker.texts == ["running"]
 
 
-async def test_closing_does_not_wait_for_ever() -> None:
+async def test_closing_does_not_wait_longer_than_its_grace_period() -> None:
     bench = Bench()
     running = bench.submit("running")
     await bench.scheduler.close(grace_s=0.01)
     assert await error(running) == "shutting_down"
 
 
-async def test_observers_hear_of_every_end_once() -> None:
+async def test_observers_are_notified_once_of_every_end() -> None:
     bench = Bench(max_active=1)
     tickets = [bench.submit(text) for text in "xyz"]
     tickets[2].cancel()

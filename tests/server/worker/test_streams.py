@@ -1,4 +1,4 @@
-"""A file that nobody waits for."""
+"""A stream whose writers never wait."""
 
 import contextlib
 import os
@@ -7,7 +7,7 @@ from lacuna_server.worker.streams import MAX_WAITING, Unhurried
 
 
 def full_pipe() -> tuple[int, int, int]:
-    """Both ends of a pipe that takes no further byte and does not wait, and how many bytes are in it."""
+    """Both ends of a full pipe, whose writing end does not block, and the number of bytes in it."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     filled = 0
@@ -17,7 +17,7 @@ def full_pipe() -> tuple[int, int, int]:
     return reading, writing, filled
 
 
-def test_what_was_lost_is_counted() -> None:
+def test_lost_lines_are_counted() -> None:
     reading, writing, filled = full_pipe()
     stream = Unhurried(writing)
     for _ in range(3):
@@ -33,12 +33,12 @@ def test_what_was_lost_is_counted() -> None:
     os.close(writing)
 
 
-def test_what_waits_is_bounded() -> None:
+def test_the_number_of_waiting_lines_is_bounded() -> None:
     reading, writing, _ = full_pipe()
-    os.set_blocking(writing, True)  # its thread now stands still
+    os.set_blocking(writing, True)  # the thread of the stream now blocks
     stream = Unhurried(writing)
     for _ in range(2 * MAX_WAITING):
         stream.write(b"line\n")
     assert MAX_WAITING - 1 <= stream.num_lost <= MAX_WAITING
-    os.close(reading)  # which ends the thread's wait
+    os.close(reading)  # this unblocks the thread
     os.close(writing)

@@ -139,7 +139,7 @@ commands.refactor = {
   end,
 }
 
---- Ask for the settings of a recipe, one after the other; `done` gets them as `name=value`.
+--- Ask for the settings of a recipe one after the other. `done` gets `given` with every setting as `name=value`.
 local function ask(names, meanings, given, done)
   local name = names[1]
   if not name then

@@ -1,4 +1,4 @@
--- The server's edits: applied at once, or shown as a diff first if they need confirmation.
+-- Applies the server's edits. If they need confirmation, it first shows them as a diff.
 
 local M = {}
 
@@ -9,7 +9,7 @@ local function name(change)
   return vim.fn.fnamemodify(vim.uri_to_fname(change.textDocument.uri), ':~:.')
 end
 
---- One edit as the hunks of a diff.
+--- Return an edit as the hunks of a diff.
 ---@param buf integer
 ---@param edit table
 ---@param encoding string
@@ -25,7 +25,7 @@ local function hunks(buf, edit, encoding)
   return vim.split(vim.trim(diff --[[@as string]]), '\n')
 end
 
---- The text of a preview, and for each edit the row of its first line.
+--- Return the text of a preview, and the row of the first line of each edit.
 local function describe(label, edit, encoding)
   local text = {
     '# ' .. label,

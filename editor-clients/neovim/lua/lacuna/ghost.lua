@@ -1,4 +1,4 @@
--- Draws a suggestion at the cursor as virtual text.
+-- Draws a suggestion at the cursor as ghost text, with an extmark that has virtual text.
 
 local M = {}
 
@@ -19,7 +19,7 @@ local function expand(line, column)
   )
 end
 
---- Draw a text at a place of the current buffer, with a note after its first line.
+--- Draw a text at a position in the current buffer, with a note after its first line.
 ---@param row integer
 ---@param col integer
 ---@param text string

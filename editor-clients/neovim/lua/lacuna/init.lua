@@ -1,8 +1,8 @@
--- Functions for a user's configuration; the rest works through commands, keys and `vim.lsp.config`.
+-- Functions for a user's configuration. The plugin is otherwise used with commands, keys and `vim.lsp.config`.
 
 local M = {}
 
---- For 'statusline': Lacuna's state, or nothing if it does not serve the current file.
+--- Return Lacuna's state for 'statusline', or an empty string if Lacuna does not serve the current file.
 ---@return string
 function M.statusline()
   local client = require('lacuna.server').client()

@@ -32,7 +32,7 @@ function M.setup()
   end
   if keys.suggest then
     vim.keymap.set('i', keys.suggest, plug('suggest'))
-    keys.suggest = nil -- this key is mapped always
+    keys.suggest = nil -- this key is always mapped
   end
 end
 
@@ -53,7 +53,7 @@ end
 function M.unmap(buf)
   vim.api.nvim_buf_call(buf, function()
     for name, key in pairs(keys) do
-      if vim.fn.maparg(key, 'i') == plug(name) then -- unless another plugin has mapped it since
+      if vim.fn.maparg(key, 'i') == plug(name) then -- unless another plugin has mapped the key since then
         vim.keymap.del('i', key, { buffer = true })
         if replaced[key] then
           vim.fn.mapset(replaced[key])

@@ -1,10 +1,10 @@
--- Regions of the current buffer: the selection, and places marked for filling them together.
+-- Regions of the current buffer: the selection, and places that the user has marked to fill them together.
 
 local M = {}
 
 local namespace = vim.api.nvim_create_namespace('lacuna.marks')
 
----@class lacuna.Region rows from 0, columns in bytes, the end exclusive
+---@class lacuna.Region rows are counted from 0, columns are in bytes, and the end is exclusive
 ---@field row integer
 ---@field col integer
 ---@field end_row integer
@@ -56,7 +56,7 @@ function M.of(command)
   return regions
 end
 
---- Mark the command's regions, or the cursor's place.
+--- Mark the command's regions, or the cursor position.
 function M.mark(command)
   local row, col = unpack(vim.api.nvim_win_get_cursor(0))
   local cursor = { row = row - 1, col = col, end_row = row - 1, end_col = col }

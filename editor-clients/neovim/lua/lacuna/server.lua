@@ -9,8 +9,8 @@ function M.client(buf)
   return vim.lsp.get_clients({ name = 'lacuna', bufnr = buf or 0 })[1]
 end
 
---- Show a line, after insert mode if that is active, because the mode message would overwrite it. A line wider than the
---- screen would make Neovim wait for a key, so only its beginning is shown; :messages has all of it.
+--- Show a line. In insert mode, show it later, because the mode message would overwrite it. A line that is wider than
+--- the screen would make Neovim wait for a key, so show only its beginning; :messages has the complete line.
 ---@param line string
 ---@param level integer
 function M.show(line, level)
@@ -87,10 +87,10 @@ function M.execute(name, argument, done)
     else
       done(answer)
     end
-  end, vim.api.nvim_get_current_buf()) -- Neovim needs the number to send the buffer's last changes first
+  end, vim.api.nvim_get_current_buf()) -- with this number, Neovim sends the buffer's last changes before the request
 end
 
---- Send the cursor's place to the server, which reads ahead there.
+--- Send the cursor position to the server, which reads ahead there.
 function M.focus()
   local client = M.client()
   if client then

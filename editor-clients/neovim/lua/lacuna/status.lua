@@ -5,7 +5,7 @@ local M = {}
 local states = {} ---@type table<integer, string> the engine's state, by client
 local work = {} ---@type table<integer, string> the current work, by client
 
---- The engine's state in a word; for a ready engine, the user's settings may replace it.
+--- The engine's state as one word. The user's settings may replace it: with 'off', or with 'on request' if it is ready.
 ---@param client vim.lsp.Client
 ---@return string
 function M.state(client)

@@ -1,4 +1,4 @@
--- Suggestions at the cursor: requests, shows, accepts and dismisses them, and follows typing through them.
+-- Requests, shows, accepts and dismisses suggestions at the cursor, and updates them while the user types.
 
 local ghost = require('lacuna.ghost')
 local keys = require('lacuna.keys')
@@ -11,11 +11,11 @@ local INVOKED, AUTOMATIC = 1, 2
 ---@class lacuna.Shown
 ---@field client vim.lsp.Client
 ---@field buf integer
----@field row integer of the start of the items' text, from 0
----@field col integer of that start, in bytes
----@field items table[] of LSP's InlineCompletionItem
----@field index integer of the drawn item
----@field taken integer bytes of it that the buffer contains already
+---@field row integer the row where the items' text starts, from 0
+---@field col integer the column of that start, in bytes
+---@field items table[] LSP's InlineCompletionItem objects
+---@field index integer the index of the drawn item
+---@field taken integer the number of its bytes that the buffer already contains
 ---@field kind integer the trigger kind of the request
 
 local shown ---@type lacuna.Shown?
@@ -51,7 +51,7 @@ local function draw()
   local note = #shown.items > 1 and (' %d/%d'):format(shown.index, #shown.items) or ''
   ghost.draw(row, col, rest(), note)
   local fill = shown.items[shown.index].command
-  if not vim.deep_equal(fill, told) then -- after typing, the rest is a new item of the same fill
+  if not vim.deep_equal(fill, told) then -- after typing, the rest of a suggestion is a new item of the same fill
     told = fill
     notify('didShowCompletion')
   end
@@ -93,13 +93,13 @@ local function drawn(items)
   end
 end
 
---- Request suggestions; an explicit request gets several, and a note if there are none.
+--- Request suggestions. An explicit request gets several of them, or shows a note if there are none.
 ---@param kind? integer
 ---@param step? integer offset from the drawn item
 function M.request(kind, step)
   kind = kind or INVOKED
   local client, buf, asked = server.client(), vim.api.nvim_get_current_buf(), here()
-  local function nothing(why) -- shown at the cursor, because the mode would overwrite a message
+  local function nothing(why) -- shown at the cursor, because the mode display would overwrite a message
     local row, col = cursor()
     ghost.draw(row, col, '', (' nothing to suggest here (%s)'):format(why))
   end
@@ -135,7 +135,7 @@ function M.request(kind, step)
   _, mine.id = client:request('textDocument/inlineCompletion', params, answered, buf)
 end
 
---- Whether the user has typed a part of the drawn text up to the cursor, so that the rest can stay.
+--- Whether the text before the cursor is a part of the suggestion that the user has typed, so that the rest can stay.
 local function typed_through()
   local row, col = cursor()
   if row < shown.row or (row == shown.row and col < shown.col) then
@@ -152,7 +152,7 @@ function M.follow()
   if not (typing() and server.client()) then
     return M.hide()
   end
-  if place == here() then -- typing causes an event for the text and one for the cursor
+  if place == here() then -- typing causes one event for the text and one for the cursor
     return
   end
   local kind = AUTOMATIC
@@ -214,10 +214,10 @@ function M.accept_part(unit)
   end)
 end
 
---- Draw the next suggestion; request more if only one was made while typing.
+--- Draw the next suggestion. If only one was requested while typing, request more.
 ---@param step 1|-1
 function M.cycle(step)
-  if not shown or shown.taken > 0 then -- after typing, a request for the rest of the others is pending
+  if not shown or shown.taken > 0 then -- after typing, a request for new items is pending
     return
   end
   if shown.kind == AUTOMATIC then
@@ -227,7 +227,7 @@ function M.cycle(step)
   draw()
 end
 
---- Remove the suggestion and do not make it here again.
+--- Remove the suggestion, report it as rejected, and do not request one here again.
 function M.dismiss()
   if shown then
     notify('didRejectCompletion')

@@ -17,15 +17,15 @@ def canvas(*slots: tuple[str, str], fill: str | None = None) -> Snapshot:
     text=st.text("ab \n", max_size=30),
     stops=st.lists(st.sampled_from(["\n\n", "\n \n", "ab", "b\na", "\n"]), max_size=3),
 )
-def test_pieces_add_up_to_what_is_cut_at_the_stops(text: str, stops: list[str]) -> None:
+def test_streamed_pieces_add_up_to_the_text_before_the_first_stop(text: str, stops: list[str]) -> None:
     deltas = Deltas(stops)
     pieces = [deltas.after(snapshot) for snapshot in snapshots(text)]
     assert "".join([*pieces, deltas.last(cut(text, stops))]) == cut(text, stops)
 
 
 @given(text=st.text("ab \n", min_size=1, max_size=30), lines=st.integers(0, 5))
-def test_pieces_are_never_more_than_a_deadline_leaves(text: str, lines: int) -> None:
-    """A deadline keeps whole lines; what was sent by then has to be the beginning of them."""
+def test_streamed_pieces_never_exceed_the_text_that_a_deadline_keeps(text: str, lines: int) -> None:
+    """A deadline keeps only complete lines. They must begin with the pieces that were already sent."""
     kept = "".join(text.splitlines(keepends=True)[:lines])
     deltas = Deltas([])
     sent = ""
@@ -35,7 +35,7 @@ def test_pieces_are_never_more_than_a_deadline_leaves(text: str, lines: int) -> 
     assert kept.startswith(sent) or not lines
 
 
-def test_only_whole_committed_lines_are_settled() -> None:
+def test_only_complete_committed_lines_are_settled() -> None:
     assert settled(canvas(("a", "committed"), ("\n", "committed"), ("b", "committed"))) == "a"
     assert settled(canvas(("a", "committed"), ("\n", "draft"), ("b", "committed"))) == ""
     assert settled(canvas(("a", "committed"), ("\n", "draft"), ("\n", "committed"))) == ""
@@ -51,7 +51,7 @@ def test_a_character_of_two_tokens_is_not_settled_in_halves() -> None:
     ("text", "stops", "kept"),
     [("one two", ["two", "ne"], "o"), ("one", ["x", ""], "one"), ("one", [], "one"), ("one", ["one"], "")],
 )
-def test_the_first_stop_string_cuts(text: str, stops: list[str], kept: str) -> None:
+def test_a_text_is_cut_at_its_first_stop_string(text: str, stops: list[str], kept: str) -> None:
     assert cut(text, stops) == kept
 
 
@@ -60,7 +60,7 @@ def test_the_start_of_a_stop_string_is_held_back() -> None:
     assert without_stop_start("one", ["one two", "e t"]) == ""
 
 
-def test_why_a_fill_ended() -> None:
+def test_the_finish_reason_tells_why_a_fill_ended() -> None:
     question = Question(before="x", max_tokens=4, stop=("!",))
     short, full = FillStats(tokens=3), FillStats(tokens=4)
     assert Answer.of(question, InfillResult("ok", "", ("a",), short)).finish == "stop"
@@ -69,7 +69,7 @@ def test_why_a_fill_ended() -> None:
     assert Answer.of(question, InfillResult("deadline", "", ("a",), short)).finish == "length"
 
 
-def test_alternatives_are_cut_too() -> None:
+def test_alternatives_are_cut_at_a_stop_string_too() -> None:
     result = InfillResult("ok", "", ("a!b",), FillStats(), alternatives=(("c!",), ("d",)))
     assert Answer.of(Question(before="", stop=("!",)), result).texts == ("a", "c", "d")
 

@@ -24,23 +24,23 @@ def third():
 """
 
 
-def test_the_code_between_two_markers_replaces_the_block_that_it_heads() -> None:
+def test_code_between_two_markers_replaces_the_block_with_the_same_header() -> None:
     update = "# ... existing code ...\n\ndef second():\n    log()\n    return 22\n\n# ... existing code ...\n"
     assert merge(ORIGINAL, update) == ORIGINAL.replace("    return 2\n", "    log()\n    return 22\n")
 
 
-def test_several_parts_are_put_in_their_places() -> None:
+def test_several_parts_are_merged_at_their_places() -> None:
     update = "import os\nimport sys\n# ... existing code ...\ndef third():\n    return 33\n"
     wanted = ORIGINAL.replace("import os\n", "import os\nimport sys\n").replace("return 3\n", "return 33\n")
     assert merge(ORIGINAL, update) == wanted
 
 
-def test_a_line_that_only_joins_the_known_ones_takes_nothing_away() -> None:
+def test_a_new_line_between_known_lines_removes_nothing() -> None:
     update = "// ... rest of the file ...\n    value = 1\n    value += 1\n    return value\n// ... rest of the file ..."
     assert merge(ORIGINAL, update) == ORIGINAL.replace("value = 1\n", "value = 1\n    value += 1\n")
 
 
-def test_without_a_marker_the_update_is_all_there_is() -> None:
+def test_an_update_without_a_marker_replaces_the_original() -> None:
     assert merge(ORIGINAL, "print()\n") == "print()\n"
 
 
@@ -54,13 +54,13 @@ def test_code_that_is_nowhere_in_the_original_is_refused() -> None:
     assert caught.value.code == "bad_request"
 
 
-def test_what_would_take_too_long_is_refused() -> None:
+def test_a_text_of_too_many_lines_is_refused() -> None:
     with pytest.raises(ServiceError, match="4000 lines") as caught:
         merge("a\n" * 5000, "# ... existing code ...\na\n")
     assert caught.value.code == "too_large"
 
 
-def test_a_marker_line_full_of_blanks_is_read_once() -> None:
+def test_a_marker_line_full_of_blanks_is_read_in_linear_time() -> None:
     for line in ("#" + " " * 200_000, " " * 200_000 + ".", "# " + "." * 200_000, "\t" * 200_000):
         began = time.process_time()
         with suppress(ServiceError):
@@ -70,7 +70,7 @@ def test_a_marker_line_full_of_blanks_is_read_once() -> None:
 
 @pytest.mark.parametrize("kind", ["all the same", "in turns", "shuffled", "unique and reversed"])
 def test_long_texts_are_merged_in_bounded_time(kind: str) -> None:
-    """A comparison of all lines with all takes ten seconds and more for these."""
+    """For these texts, comparing every line with every other line would take more than ten seconds."""
     lines = {
         "all the same": ["    pass"] * 1_900,
         "in turns": [f"    a{number % 3}()" for number in range(1_900)],
@@ -84,7 +84,7 @@ def test_long_texts_are_merged_in_bounded_time(kind: str) -> None:
     assert time.process_time() - began < 3
 
 
-def test_lines_that_stand_several_times_are_found_beside_those_that_stand_once() -> None:
+def test_repeated_lines_are_found_next_to_unique_lines() -> None:
     original = "def a():\n    x = 1\n    return x\n\n\ndef b():\n    y = 2\n    return x\n"
     update = "# ... existing code ...\n    y = 2\n    y += 1\n    return x\n"
     assert merge(original, update) == original.replace("    y = 2\n", "    y = 2\n    y += 1\n")

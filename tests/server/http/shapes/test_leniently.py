@@ -1,4 +1,4 @@
-"""What existing clients send is taken, in every shape: prompts in lists, counts as 4.0, halves of surrogate pairs."""
+"""Every shape accepts what existing clients send: prompts in lists, counts as 4.0, halves of surrogate pairs."""
 
 import json
 from typing import Any
@@ -27,20 +27,20 @@ TEXT_PATHS = ["/v1/completions", "/v1/fim/completions", "/completion"]
     ],
     ids=json.dumps,
 )
-async def test_what_clients_send_is_served(path: str, fields: dict[str, Any]) -> None:
+async def test_unusual_fields_of_existing_clients_are_accepted(path: str, fields: dict[str, Any]) -> None:
     async with serving(Script()) as client:
         response = await client.post(path, content=json.dumps(fields))
     assert response.status_code == 200
 
 
-async def test_infill_takes_a_list_and_no_extra() -> None:
+async def test_infill_accepts_a_prompt_in_a_list_and_null_as_extra() -> None:
     body = {"input_prefix": "x", "input_suffix": "\n", "prompt": [" = "], "input_extra": None, "n_predict": 8.0}
     async with serving(Script()) as client:
         assert (await client.post("/infill", content=json.dumps(body))).status_code == 200
 
 
 @pytest.mark.parametrize("path", TEXT_PATHS)
-async def test_half_a_surrogate_pair_is_a_character_that_nobody_knows(path: str) -> None:
+async def test_half_a_surrogate_pair_is_accepted(path: str) -> None:
     async with serving(Script()) as client:
         response = await client.post(path, content=rb'{"prompt": "s = \ud83d", "max_tokens": 4}')
     assert response.status_code == 200
@@ -58,7 +58,7 @@ async def test_half_a_surrogate_pair_is_a_character_that_nobody_knows(path: str)
         (b"[1.0]", "Expected `object`"),
     ],
 )
-async def test_what_cannot_be_meant_is_one_line(content: bytes, why: str) -> None:
+async def test_a_meaningless_value_is_refused_in_one_line(content: bytes, why: str) -> None:
     async with serving(Script()) as client:
         response = await client.post("/v1/completions", content=content)
     assert response.status_code == 400
@@ -72,12 +72,12 @@ async def test_what_cannot_be_meant_is_one_line(content: bytes, why: str) -> Non
         st.text(), st.one_of(st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text(), st.none())
     )
 )
-def test_anything_else_is_read_as_json_is(value: dict[str, Any]) -> None:
+def test_anything_else_is_decoded_as_json(value: dict[str, Any]) -> None:
     found = leniently.decode(json.dumps(value).encode())
     assert found == value or any(isinstance(one, float) for one in value.values())
 
 
-def test_every_shape_reads_through_it() -> None:
+def test_every_shape_uses_the_lenient_decoder() -> None:
     for shape in SHAPES:
         with pytest.raises(Exception, match="Expected `object`"):
             shape.read(b"[]", "model")

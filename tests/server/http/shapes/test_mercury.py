@@ -12,7 +12,7 @@ def asked(content: str, **more: object) -> ChatRequest:
     return msgspec.convert({"messages": [{"role": "user", "content": content}], **more}, ChatRequest)
 
 
-def test_continue_puts_the_tags_on_lines_of_their_own() -> None:
+def test_the_tags_of_continue_are_on_separate_lines() -> None:
     content = FILE.format(
         "current_file_path: a.py\none\n<|code_to_edit|>\ntwo <|cursor|>three\nfour\n<|/code_to_edit|>\nfive\n"
     )
@@ -31,7 +31,7 @@ def test_continue_puts_the_tags_on_lines_of_their_own() -> None:
         (FILE.format("<|code_to_edit|>\nno cursor\n<|/code_to_edit|>"), "lacks <|cursor|>"),
     ],
 )
-def test_an_edit_without_a_tag_says_which(content: str, why: str) -> None:
+def test_an_edit_without_a_tag_is_refused_with_its_name(content: str, why: str) -> None:
     with pytest.raises(ServiceError) as caught:
         mercury.edit(asked(content), "model")
     assert caught.value.code == "bad_request"
@@ -43,7 +43,7 @@ def test_an_update_without_its_original_is_refused() -> None:
         mercury.applied(asked("<|update_snippet|>x<|/update_snippet|>"), "model")
 
 
-def test_no_message_is_refused() -> None:
+def test_a_chat_without_messages_is_refused() -> None:
     with pytest.raises(ServiceError, match="messages"):
         mercury.chat(ChatRequest(messages=[]), "model")
 
@@ -57,11 +57,11 @@ def test_no_message_is_refused() -> None:
         ({"max_tokens": 5, "max_completion_tokens": 7}, 7),
     ],
 )
-def test_both_names_of_the_length_are_read(lengths: dict[str, int], limit: int | None) -> None:
+def test_both_names_of_the_maximum_length_are_read(lengths: dict[str, int], limit: int | None) -> None:
     assert asked("", **lengths).limit() == limit
 
 
-def test_a_message_of_nothing_but_opening_tags_is_refused_as_soon_as_any() -> None:
+def test_a_message_with_only_opening_tags_is_refused() -> None:
     tags = ("<|recently_viewed_code_snippet|>", "<|current_file_content|><|code_to_edit|>", "<|original_code|>")
     for tag in tags:
         with pytest.raises(ServiceError):

@@ -21,7 +21,7 @@ def test_every_fill_is_a_choice() -> None:
     assert (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.usage.total_tokens) == (20, 4, 24)
 
 
-def test_a_stream_tells_the_first_fill_in_pieces_and_the_others_whole() -> None:
+def test_a_stream_sends_the_first_fill_in_pieces_and_the_others_at_once() -> None:
     asked = exchange(n=2, stream=True)
     chunks = [chunk for snapshot in snapshots("one\ntwo") for chunk in asked.chunks(snapshot)] + list(
         asked.last(ANSWER)
@@ -31,13 +31,13 @@ def test_a_stream_tells_the_first_fill_in_pieces_and_the_others_whole() -> None:
     assert len({(chunk.id, chunk.created, chunk.model) for chunk in chunks}) == 1
 
 
-def test_the_usage_comes_last_where_it_is_asked_for() -> None:
+def test_the_usage_is_the_last_chunk_if_it_is_requested() -> None:
     *chunks, last = exchange(stream=True, stream_options={"include_usage": True}).last(ANSWER)
     assert all(chunk.usage is None for chunk in chunks)
     assert (last.choices, last.usage.total_tokens) == ([], 24)
 
 
-def test_nothing_wanted_is_answered_at_once() -> None:
+def test_a_request_for_zero_tokens_is_answered_at_once() -> None:
     assert exchange(max_tokens=0).ready.texts == ("",)
     assert exchange().ready is None
 

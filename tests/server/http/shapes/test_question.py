@@ -3,7 +3,7 @@ import pytest
 from lacuna_server.http.shapes.question import DEFAULT_TOKENS, MAX_TOKENS, Question
 
 
-def test_the_gap_lies_between_both_sides_in_bytes() -> None:
+def test_the_gap_is_at_the_byte_offset_between_prefix_and_suffix() -> None:
     request = Question(before="é = ", after="\nx", temperature=0.5, seed=7, candidates=2).request()
     (region,) = request.regions
     assert (request.text, region.start, region.end) == ("é = \nx", 5, 5)
@@ -25,10 +25,10 @@ def test_a_newline_among_the_stops_asks_for_one_line() -> None:
     ("before", "language"),
     [("# language: python\nx", "python"), ("-- language: lua\n", "lua"), ("// language: c++\n", "c++"), ("x = 1", "")],
 )
-def test_the_language_that_minuet_tells_in_a_comment(before: str, language: str) -> None:
+def test_the_language_is_read_from_the_comment_of_minuet(before: str, language: str) -> None:
     assert Question(before=before).request().language == language
 
 
-def test_no_token_wanted_is_a_warm_up() -> None:
+def test_a_request_for_zero_tokens_is_a_warm_up() -> None:
     assert Question(before="", max_tokens=0).is_warm_up
     assert not Question(before="").is_warm_up

@@ -22,30 +22,30 @@ from lacuna_server.http.shapes.sentinels import STRETCH, Prompt, has_sentinels, 
         "<[fim-suffix]>B<[fim-prefix]>A<[fim-middle]>",
     ],
 )
-def test_every_family_is_taken_apart(prompt: str) -> None:
+def test_the_sentinels_of_every_model_family_are_parsed(prompt: str) -> None:
     assert parse(prompt) == Prompt("A", "B")
     assert has_sentinels(prompt)
 
 
 @given(before=st.text("ab \n"), after=st.text("ab \n"))
-def test_both_sides_come_back_as_they_were(before: str, after: str) -> None:
+def test_the_prefix_and_the_suffix_are_not_changed(before: str, after: str) -> None:
     assert parse(f"<PRE> {before} <SUF>{after} <MID>") == Prompt(before, after)
     assert parse(f"[SUFFIX]{after}[PREFIX]{before}") == Prompt(before, after)
 
 
 @pytest.mark.parametrize("prompt", ["plain text", "x = '[PREFIX]' + '[SUFFIX]'", "only <|fim_prefix|> of them", ""])
-def test_text_without_both_sentinels_is_all_before(prompt: str) -> None:
+def test_text_without_both_sentinels_is_the_prefix(prompt: str) -> None:
     assert parse(prompt) == Prompt(prompt)
     assert not has_sentinels(prompt)
 
 
-def test_beside_a_suffix_sentinels_are_text() -> None:
+def test_sentinels_are_plain_text_if_there_is_a_suffix() -> None:
     prompt = "<fim_prefix>A<fim_suffix>B<fim_middle>"
     assert parse(prompt, "after") == Prompt(prompt, "after")
     assert parse("A", "<|endoftext|>") == Prompt("A")
 
 
-def test_other_files_and_the_path_stand_in_front() -> None:
+def test_other_files_and_the_path_are_read_from_the_start_of_a_prompt() -> None:
     prompt = (
         "<|repo_name|>shop\n<|file_sep|>src/prices.py\nTAX = 0.2\n<|file_sep|>src/shop.py\n"
         "<|fim_prefix|>A<|fim_suffix|>B<|fim_middle|>"
@@ -54,13 +54,13 @@ def test_other_files_and_the_path_stand_in_front() -> None:
     assert parse(prompt) == Prompt("A", "B", "src/shop.py", (snippet,))
 
 
-def test_other_files_without_paths() -> None:
+def test_other_files_may_have_no_paths() -> None:
     prompt = "<file_sep>TAX = 0.2\nSUM = 1<file_sep>two words<file_sep><fim_prefix>A<fim_suffix>B<fim_middle>"
     texts = [(snippet.path, snippet.text) for snippet in parse(prompt).snippets]
     assert texts == [("", "TAX = 0.2\nSUM = 1"), ("", "two words")]
 
 
-def test_codegeex_tells_the_path_in_a_header() -> None:
+def test_the_path_is_read_from_the_header_of_codegeex() -> None:
     prompt = (
         "<|user|>\n###PATH:src/shop.py\n###LANGUAGE:python\n###MODE:BLOCK\n"
         "<|code_suffix|>B<|code_prefix|>A<|code_middle|><|assistant|>\n"
@@ -69,7 +69,7 @@ def test_codegeex_tells_the_path_in_a_header() -> None:
 
 
 @pytest.mark.parametrize("size", range(STRETCH - 40, STRETCH + 10, 7))
-def test_sentinels_of_a_long_prompt_are_found_wherever_they_stand(size: int) -> None:
+def test_sentinels_are_found_at_any_offset_of_a_long_prompt(size: int) -> None:
     before, after = "x" * size, "y" * size
     found = parse(f"<|fim_prefix|>{before}<|fim_suffix|>{after}<|fim_middle|>z")
     assert (found.before, found.after) == (before + "z", after)

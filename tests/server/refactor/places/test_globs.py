@@ -9,7 +9,7 @@ from lacuna_server.refactor.places.globs import Glob
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with links out of it and inside it, beside another one."""
+    """A folder with links to places inside and outside of it."""
     for name in ("project/a.py", "project/lib/b.py", "project/app/[id]/c.py", "project/.d/e.py", "other/secret.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("old(1)\n")
@@ -55,7 +55,7 @@ def test_an_absolute_glob_stays_in_the_folder_that_it_begins_in(project: Path) -
     )
 
 
-def test_links_out_of_the_folder_are_said(project: Path) -> None:
+def test_links_out_of_the_folder_are_reported(project: Path) -> None:
     sources, left_out = gather(["**/*.py"])
     assert sorted(source.path for source in sources) == ["a.py", "app/[id]/c.py", "lib/b.py"]
     assert sorted(left_out) == [
@@ -64,13 +64,13 @@ def test_links_out_of_the_folder_are_said(project: Path) -> None:
     ]
 
 
-def test_links_in_circles_end(project: Path) -> None:
+def test_circular_links_are_not_followed_for_ever(project: Path) -> None:
     for name in "abcdefgh":
         (project / name).symlink_to(project)
     assert "lib/b.py" in names("**/*.py")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a pipe in the file system")
-def test_a_pipe_is_no_file(project: Path) -> None:
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_glob_does_not_match_a_pipe(project: Path) -> None:
     os.mkfifo(project / "pipe.py")
     assert "pipe.py" not in names("*.py")

@@ -1,4 +1,4 @@
-"""ast-grep in a process that can be killed: a text that it never ends with costs that text alone."""
+"""ast-grep runs in a process that can be killed. If it never finishes with a text, only this text is refused."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def source(path: str, text: str) -> Source:
     return Source(path, text, language)
 
 
-def test_a_text_without_an_end_is_refused_and_the_next_question_answered() -> None:
+def test_a_text_that_never_finishes_is_refused_and_the_next_question_is_answered() -> None:
     matcher = Matcher()
     try:
         with pytest.raises(UnparsableError):
@@ -31,7 +31,7 @@ def test_a_text_without_an_end_is_refused_and_the_next_question_answered() -> No
         matcher.close()
 
 
-def test_a_pattern_without_an_end_is_refused() -> None:
+def test_a_pattern_that_never_finishes_is_refused() -> None:
     matcher = Matcher()
     try:
         with pytest.raises(UnparsableError):
@@ -48,7 +48,7 @@ def test_a_pattern_without_an_end_is_refused() -> None:
     ],
     ids=["pattern", "query"],
 )
-def test_a_refactor_leaves_such_a_file_out_and_says_so(refactoring: Refactoring) -> None:
+def test_a_refactor_skips_a_file_that_never_finishes_and_reports_it(refactoring: Refactoring) -> None:
     good, bad = source("a.tsx", "old(1);\n"), source("hang.tsx", "old(2);\n" + ENDLESS)
     found, left_out = places(refactoring, [bad, good])
     assert [one.path for one, _ in found] == ["a.tsx"]
@@ -56,7 +56,7 @@ def test_a_refactor_leaves_such_a_file_out_and_says_so(refactoring: Refactoring)
     assert left_out[0].startswith("hang.tsx")
 
 
-def test_nothing_is_left_running(tmp_path: Path) -> None:
+def test_closing_the_matcher_ends_its_process(tmp_path: Path) -> None:
     matcher = Matcher()
     matcher.ask(Question("f(1)\n", "f($A)", "tsx"))
     process = matcher._process

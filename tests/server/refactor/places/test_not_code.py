@@ -7,7 +7,7 @@ from lacuna_server.refactor.rewriting.refactoring import by_structure, by_syntax
 
 WRAPPED = "if $C:\n    $$$B", "with t():\n    if $C:\n        $$$B"
 
-# By file name: a file with a statement that is wrapped, and a piece of it whose lines must stay where they are.
+# By file name: a text with a statement to wrap, and a piece of it whose lines must keep their indentation.
 KEPT = {
     "fstring.py": ('if a:\n    b = f"""p\n  {q\n  + 1}\n    r"""\n', "\n  {q\n  + 1}"),
     "docstring.py": ('def f():\n    """A.\n\n    B.\n    """\n', "\n    B.\n"),
@@ -50,7 +50,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_the_insides_of_strings_and_comments_stay_where_code_moves(bench: Bench, name: str) -> None:
+def test_lines_in_strings_and_comments_keep_their_indentation(bench: Bench, name: str) -> None:
     language = bench.language(name)
     query, template = WRAPS[language]
     text, kept = KEPT[name]
@@ -60,12 +60,12 @@ def test_the_insides_of_strings_and_comments_stay_where_code_moves(bench: Bench,
     assert len(made.splitlines()) > len(text.splitlines())
 
 
-def test_code_between_the_strings_of_a_list_moves(bench: Bench) -> None:
+def test_code_between_concatenated_strings_is_indented(bench: Bench) -> None:
     made = bench.apply(by_structure(*WRAPPED), 'if a:\n    b("c"\n      "d")\n')
     assert made == 'with t():\n    if a:\n        b("c"\n          "d")\n'
 
 
-def test_strings_of_nested_places_stay(bench: Bench) -> None:
+def test_strings_in_nested_places_are_not_indented(bench: Bench) -> None:
     text = 'if a:\n    b("""p\n    q""")\n    if c:\n        d("""r\n        s\n    t""")\n'
     assert bench.apply(by_structure(*WRAPPED), text) == (
         'with t():\n    if a:\n        b("""p\n    q""")\n        with t():\n            if c:\n'
@@ -73,27 +73,27 @@ def test_strings_of_nested_places_stay(bench: Bench) -> None:
     )
 
 
-def test_a_string_stays_where_code_moves_out(bench: Bench) -> None:
+def test_a_string_is_not_changed_if_its_code_is_dedented(bench: Bench) -> None:
     text = 'def f():\n    if a:\n        b("""p\n        q""")\n        c()\n'
     assert bench.apply(by_structure("if $C:\n    $$$B", "$$$B"), text) == (
         'def f():\n    b("""p\n        q""")\n    c()\n'
     )
 
 
-def test_a_string_of_the_template_is_put_there_as_it_was_written(bench: Bench) -> None:
+def test_a_string_of_the_template_is_inserted_unchanged(bench: Bench) -> None:
     refactoring = by_structure("run($A)", 'run("""\nSELECT $A\n  FROM t\n""",\n    now=True)')
     made = bench.apply(refactoring, "if a:\n    run(b)\n")
     assert made == 'if a:\n    run("""\nSELECT b\n  FROM t\n""",\n        now=True)\n'
 
 
-def test_text_that_a_renderer_folds_moves(bench: Bench) -> None:
+def test_markup_text_without_significant_blanks_is_indented(bench: Bench) -> None:
     made = bench.apply(
         by_syntax("(return_statement) @place", "{\n  $MATCH\n}", "tsx"), "return <p>\n  a\n</p>;\n", "a.tsx"
     )
     assert made == "{\n  return <p>\n    a\n  </p>;\n}\n"
 
 
-def test_yaml_strings_move_and_keep_their_value(bench: Bench) -> None:
+def test_yaml_strings_are_indented_and_keep_their_value(bench: Bench) -> None:
     text = 'a:\n  b: |\n    p\n      q\n  c: >-\n    r\n    s\n  d: "t\n    u"\n  e: v\n    w\n'
     query = "(stream (document (block_node (block_mapping (block_mapping_pair) @place))))"
     made = bench.apply(by_syntax(query, "x:\n  y:\n    $MATCH", "yaml"), text, "a.yaml")

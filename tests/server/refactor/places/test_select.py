@@ -57,7 +57,7 @@ def test_a_pattern_that_is_no_code_is_refused(bench: Bench, pattern: str, name: 
     assert "\n" not in str(refused.value)
 
 
-def test_languages_without_patterns_say_so(bench: Bench) -> None:
+def test_a_pattern_in_a_language_without_patterns_is_refused(bench: Bench) -> None:
     with pytest.raises(RequestError, match="no structural patterns for toml"):
         by_pattern(bench.source("a = 1\n", "a.toml"), "a = $B")
 
@@ -91,7 +91,7 @@ def test_a_query_replaces_or_inserts(bench: Bench) -> None:
     assert query_names("(a) @x (b) @place") == {"X", "PLACE"}
 
 
-def test_a_query_must_say_what_is_replaced(bench: Bench) -> None:
+def test_a_query_must_name_its_place(bench: Bench) -> None:
     with pytest.raises(RequestError, match="@place, @before or @after"):
         by_query(bench.source("x = y\n"), "(assignment left: (_) @a right: (_) @b)")
 

@@ -16,7 +16,7 @@ def source(text: str) -> Source:
 
 
 @given(st.text(alphabet="aé👍\ufeff\n\r\t ", max_size=40))
-def test_offsets_are_those_of_the_encoded_text(text: str) -> None:
+def test_offsets_are_byte_offsets_of_the_encoded_text(text: str) -> None:
     made = source(text)
     for index in range(len(text) + 1):
         offset = made.offset(index)
@@ -36,11 +36,11 @@ def test_offsets_are_those_of_the_encoded_text(text: str) -> None:
         ("def f():\r\n\tif a:\r\n\t\tb\r\n", "\t"),
     ],
 )
-def test_the_unit_of_indentation_is_the_files_own(text: str, unit: str) -> None:
+def test_the_unit_of_indentation_is_taken_from_the_file(text: str, unit: str) -> None:
     assert source(text).indent_unit == unit
 
 
-def test_indentation_and_what_stands_in_front() -> None:
+def test_the_indentation_and_the_text_before_an_offset() -> None:
     made = source("é = 1\r\n\tx = y\r\n")
     at = made.data.index(b"y")
     assert made.indent_at(at) == "\t"
@@ -48,7 +48,7 @@ def test_indentation_and_what_stands_in_front() -> None:
     assert made.newline == "\r\n"
 
 
-def test_a_line_inside_a_string_is_told_from_code() -> None:
+def test_a_line_inside_a_string_is_distinguished_from_code() -> None:
     made = source('x = """\n  text {y}\n"""\nz = f(\n  1)\n')
     assert made.data.index(b"  text") in made.kept_lines
     assert made.data.index(b"  1") not in made.kept_lines

@@ -41,7 +41,7 @@ INT = Scripted(lambda region: "int")
         ),
     ],
 )
-def test_what_the_text_decides_is_decided(bench: Bench, before: str, after: str) -> None:
+def test_annotations_come_from_the_code_or_from_a_fill(bench: Bench, before: str, after: str) -> None:
     assert bench.apply(ANNOTATE, before, answer=INT) == after
 
 
@@ -64,7 +64,9 @@ def holes(bench: Bench, text: str) -> list[Region]:
         ),
     ],
 )
-def test_types_exist_where_they_are_used(bench: Bench, head: str, known: list[str], unknown: list[str]) -> None:
+def test_only_types_that_exist_at_a_place_can_be_filled_there(
+    bench: Bench, head: str, known: list[str], unknown: list[str]
+) -> None:
     (hole,) = holes(bench, head + "def f(a) -> None:\n    pass\n\n\nclass Later:\n    pass\n")
     grammar = regex_grammar(hole.regex)
     assert hole.single_line

@@ -57,7 +57,7 @@ def test_missing_arms_are_added(bench: Bench, name: str, before: str, arms: str)
         ("a.c", "    default:\n        break;\n"),
     ],
 )
-def test_a_switch_with_an_arm_for_the_rest_is_complete(bench: Bench, name: str, otherwise: str) -> None:
+def test_a_switch_with_a_default_arm_is_complete(bench: Bench, name: str, otherwise: str) -> None:
     before = next(text for case, text, _ in CASES if case == name)
     end = {"a.py": "return 1\n", "a.rs": "=> n", "a.ts": "break;\n", "a.c": "return 1;\n"}[name]
     before = before.replace(end, end + otherwise)
@@ -71,7 +71,7 @@ def test_the_enum_may_be_in_another_file(bench: Bench) -> None:
     assert edits.rewritten(user.data).decode().count("case Color.") == 3
 
 
-def test_a_match_over_something_else_is_left_alone(bench: Bench) -> None:
+def test_a_match_over_another_type_is_left_alone(bench: Bench) -> None:
     text = CASES[0][1].replace("Color.RED | Color.BLUE", "Shape.ROUND")
     assert bench.apply(ADD, text) == text
 
@@ -91,6 +91,6 @@ def test_a_match_over_something_else_is_left_alone(bench: Bench) -> None:
         ),
     ],
 )
-def test_a_comment_behind_the_last_arm_stays_with_it(bench: Bench, name: str, before: str, after: str) -> None:
+def test_a_comment_after_the_last_arm_stays_with_it(bench: Bench, name: str, before: str, after: str) -> None:
     made = bench.apply(ADD, before, name, Scripted(lambda hole: "x;" if name == "a.c" else "x"))
     assert after in made.replace("x;", "x")

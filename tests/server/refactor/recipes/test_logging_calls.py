@@ -23,7 +23,7 @@ HEAD = "import logging\n\nlogger = logging.getLogger(__name__)\n"
         ("print(x, file=sys.stderr)", 'logger.warning("%s", x)'),
     ],
 )
-def test_the_format_follows_from_the_call(bench: Bench, call: str, after: str) -> None:
+def test_the_format_string_is_made_from_the_arguments(bench: Bench, call: str, after: str) -> None:
     assert bench.apply(REPLACE, f"import sys\n\n{call}\n", answer=INFO) == (
         f"import logging\nimport sys\n\nlogger = logging.getLogger(__name__)\n\n{after}\n"
     )
@@ -32,20 +32,20 @@ def test_the_format_follows_from_the_call(bench: Bench, call: str, after: str) -
 @pytest.mark.parametrize(
     "call", ["print()", "print(*x)", "print(x, end='')", "print(x, file=f)", "y = print(x)", "print(x for x in y)"]
 )
-def test_what_a_log_record_cannot_show_stays(bench: Bench, call: str) -> None:
+def test_a_call_that_logging_cannot_express_is_left_alone(bench: Bench, call: str) -> None:
     files, left_out = bench.edits(REPLACE, [bench.source(f"{call}\n")])
     assert files == []
     assert bool(left_out) == call.startswith("print")
 
 
 @pytest.mark.parametrize("call", ["print(x,  # why\n  y)", "print(x, file=  # why\n  sys.stderr)"])
-def test_a_call_with_a_comment_of_its_own_stays(bench: Bench, call: str) -> None:
+def test_a_call_with_a_comment_among_its_arguments_is_left_alone(bench: Bench, call: str) -> None:
     files, (line,) = bench.edits(REPLACE, [bench.source(f"{call}\n")])
     assert files == []
     assert line.endswith("has a comment among its arguments")
 
 
-def test_comments_and_strings_inside_what_is_printed_are_kept(bench: Bench) -> None:
+def test_comments_and_strings_inside_the_arguments_are_kept(bench: Bench) -> None:
     made = bench.apply(REPLACE, 'print(\'a\', f(  # why\n    1))\nprint("""a\n  b""")\n', answer=INFO)
     assert 'logger.debug("a %s", f(  # why\n    1))' in made
     assert 'logger.debug("""a\n  b""")' in made
@@ -75,11 +75,11 @@ def test_comments_and_strings_inside_what_is_printed_are_kept(bench: Bench) -> N
         ),
     ],
 )
-def test_the_logger_is_the_modules_own(bench: Bench, before: str, after: str) -> None:
+def test_the_logger_of_the_module_is_reused_or_added(bench: Bench, before: str, after: str) -> None:
     assert bench.apply(REPLACE, before, answer=INFO) == after
 
 
-def test_the_level_is_asked_by_regex_and_knows_its_surroundings(bench: Bench) -> None:
+def test_the_level_is_filled_from_a_regex_that_depends_on_the_surrounding_code(bench: Bench) -> None:
     answer = Scripted(lambda region: "error")
     text = "import logging\nlogger = logging.getLogger()\ntry:\n    print(1)\nexcept OSError:\n    print(2)\n"
     bench.edits(REPLACE, [bench.source(text)], answer)
@@ -88,6 +88,6 @@ def test_the_level_is_asked_by_regex_and_knows_its_surroundings(bench: Bench) ->
     assert all(hasattr(logging.Logger, level) for choice in levels for level in choice.split("|"))
 
 
-def test_without_a_single_call_there_is_no_import(bench: Bench) -> None:
+def test_without_a_replaced_call_no_import_is_added(bench: Bench) -> None:
     files, _ = bench.edits(REPLACE, [bench.source("print(1)\n")], Scripted(lambda region: None))
     assert files[0].rewritten(b"print(1)\n") == b"print(1)\n"

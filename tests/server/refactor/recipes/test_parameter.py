@@ -26,7 +26,7 @@ def add(parameter: str = "timeout: float", function: str = "f", **settings: str)
         ("def f(\n    a,  # one\n): pass\n", "def f(\n    a, timeout: float,  # one\n): pass\n", "timeout: float"),
     ],
 )
-def test_the_definition(bench: Bench, before: str, after: str, parameter: str) -> None:
+def test_the_parameter_is_added_to_the_definition(bench: Bench, before: str, after: str, parameter: str) -> None:
     assert bench.apply(by_recipe("parameter", add(parameter)), before) == after
 
 
@@ -43,13 +43,13 @@ def test_the_definition(bench: Bench, before: str, after: str, parameter: str) -
         ("f(\n    1,  # one\n)", "f(\n    1, timeout=30,  # one\n)"),
     ],
 )
-def test_callers(bench: Bench, call: str, after: str) -> None:
+def test_the_argument_is_added_to_callers(bench: Bench, call: str, after: str) -> None:
     head = "def f(a, timeout): pass\n"
     made = bench.apply(by_recipe("parameter", add()), f"{head.replace(', timeout', '')}{call}\n", answer=FILLED)
     assert made == f"{head.replace('timeout', 'timeout: float')}{after}\n"
 
 
-def test_what_is_known_is_not_asked(bench: Bench) -> None:
+def test_a_known_value_is_not_requested_from_the_model(bench: Bench) -> None:
     text = "def f(a): f(a)\n\n\ndef g(timeout): f(1)\n\n\nf(2)\n"
     answer = Scripted(lambda region: "30")
     made = bench.apply(by_recipe("parameter", add()), text, answer=answer)
@@ -67,7 +67,7 @@ def test_what_is_known_is_not_asked(bench: Bench) -> None:
     )
 
 
-def test_callers_in_other_files_and_methods_by_class(bench: Bench) -> None:
+def test_callers_in_other_files_and_methods_of_a_class_are_updated(bench: Bench) -> None:
     one = bench.source("class A:\n    def f(self): pass\n\n\nclass B:\n    def f(self): pass\n", "one.py")
     two = bench.source("import one\n\none.A().f()\n", "two.py")
     files, _ = bench.edits(by_recipe("parameter", add(function="A.f")), [one, two], FILLED)
@@ -75,7 +75,7 @@ def test_callers_in_other_files_and_methods_by_class(bench: Bench) -> None:
     assert files[1].rewritten(two.data).decode().endswith("one.A().f(timeout=30)\n")
 
 
-def test_callers_that_cannot_be_updated_are_named(bench: Bench) -> None:
+def test_callers_that_cannot_be_updated_are_reported(bench: Bench) -> None:
     source = bench.source("def f(*a): pass\nf(**k)\nf(x for x in y)\n")
     _, left_out = bench.edits(by_recipe("parameter", add()), [source], FILLED)
     assert [line.split(": ")[0] for line in left_out] == ["code.py:2:0", "code.py:3:0"]
@@ -94,7 +94,7 @@ def test_callers_that_cannot_be_updated_are_named(bench: Bench) -> None:
         (add("a"), "f already has a parameter a"),
     ],
 )
-def test_bad_settings_are_one_line(bench: Bench, settings: dict[str, str], message: str) -> None:
+def test_bad_settings_are_refused_with_the_reason(bench: Bench, settings: dict[str, str], message: str) -> None:
     source = bench.source("def f(a): pass\ndef h(): pass\ndef h(): pass\n")
     with pytest.raises(RequestError, match=message):
         bench.edits(by_recipe("parameter", settings), [source])

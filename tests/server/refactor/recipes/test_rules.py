@@ -65,12 +65,12 @@ TESTS = [
 
 
 @pytest.mark.parametrize(("name", "before", "after"), DOCSTRINGS, ids=[case[0] for case in DOCSTRINGS])
-def test_docstrings(bench: Bench, name: str, before: str, after: str) -> None:
+def test_missing_docstrings_are_added(bench: Bench, name: str, before: str, after: str) -> None:
     assert bench.apply(by_recipe("docstrings", {}), before, name, Scripted(lambda region: "X")) == after
 
 
 @pytest.mark.parametrize(("name", "before", "after"), TESTS, ids=[case[0] for case in TESTS])
-def test_bodies_of_tests(bench: Bench, name: str, before: str, after: str) -> None:
+def test_empty_bodies_of_tests_are_filled(bench: Bench, name: str, before: str, after: str) -> None:
     assert bench.apply(by_recipe("test-bodies", {}), before, name, Scripted(lambda region: "X")) == after
 
 
@@ -103,7 +103,7 @@ def test_unknown_recipes_and_settings_are_named() -> None:
         ("a.rs", "#[test]\nfn a() {\n    // p\n}\n"),
     ],
 )
-def test_a_test_body_that_is_a_comment_keeps_it(bench: Bench, name: str, text: str) -> None:
+def test_a_test_body_keeps_its_comments(bench: Bench, name: str, text: str) -> None:
     source = bench.source(text, name)
     files, _ = bench.edits(by_recipe("test-bodies", {}), [source])
     made = bench.source(files[0].rewritten(source.data).decode() if files else text, name)

@@ -30,14 +30,14 @@ SAME = "fresh($A, $B)"
         ("a.rb", "[$A, $B]", "old(1, # p\n  2)\n", "[1, # p\n  2]\n"),
     ],
 )
-def test_a_comment_goes_along_with_the_piece_that_it_stands_beside(
+def test_a_comment_moves_with_the_piece_next_to_it(
     bench: Bench, name: str, template: str, before: str, after: str
 ) -> None:
     prelude = "package a\n\n" if name == "a.go" else ""
     assert bench.apply(by_structure("old($A, $B)", template), prelude + before, name) == prelude + after
 
 
-def test_a_comment_behind_a_header_opens_the_block(bench: Bench) -> None:
+def test_a_comment_after_a_header_moves_into_the_block(bench: Bench) -> None:
     refactoring = by_structure("if $C:\n    $$$B", "with t():\n    if $C:\n        $$$B")
     assert bench.apply(refactoring, "if a:  # p\n    # q\n    b()\n    # r\n") == (
         "with t():\n    if a:\n        # p\n        # q\n        b()\n    # r\n"
@@ -67,7 +67,7 @@ def test_a_comment_behind_a_header_opens_the_block(bench: Bench) -> None:
         ("a.c", "old($A, $B);", "fresh($B, $A);", "void f() {\n    old(1, CAST b);\n}\n", "does not name its"),
     ],
 )
-def test_a_place_that_would_lose_something_is_reported_and_left(
+def test_a_place_that_would_lose_something_is_reported_and_not_changed(
     bench: Bench, name: str, pattern: str, template: str, text: str, reason: str
 ) -> None:
     files, left_out = bench.edits(by_structure(pattern, template), [bench.source(text, name)])
@@ -76,7 +76,7 @@ def test_a_place_that_would_lose_something_is_reported_and_left(
     assert reason in left_out[0]
 
 
-def test_other_places_are_rewritten_around_one_that_is_left(bench: Bench) -> None:
+def test_other_places_are_rewritten_around_one_that_is_not_changed(bench: Bench) -> None:
     source = bench.source("old(old(/* p */), 1);\nold(2, 3);\n", "a.js")
     (file,), left_out = bench.edits(by_structure("old($A, $B)", SWAPPED), [source])
     assert file.rewritten(source.data) == b"fresh(1, old(/* p */));\nfresh(3, 2);\n"
@@ -85,12 +85,12 @@ def test_other_places_are_rewritten_around_one_that_is_left(bench: Bench) -> Non
     assert file.rewritten(source.data) == b"fresh(fresh(/* p */), 1);\nfresh(2, 3);\n"
 
 
-def test_a_word_that_the_pattern_names_is_no_loss(bench: Bench) -> None:
+def test_a_keyword_that_the_pattern_names_may_be_removed(bench: Bench) -> None:
     refactoring = by_structure("async function $F() { $$$B }", "$F = async () => { $$$B }")
     assert bench.apply(refactoring, "async function f() { a() }\n", "a.js") == "f = async () => { a() }\n"
 
 
-def test_what_is_replaced_as_a_whole_may_hold_comments(bench: Bench) -> None:
+def test_a_place_that_is_replaced_completely_may_contain_comments(bench: Bench) -> None:
     body = by_syntax("(function_definition body: (block) @place)", "<<fill>>", "python")
     assert (
         bench.apply(body, "def f():\n    a()\n    # p\n    b()\n", answer=Scripted(lambda hole: "b()"))
@@ -106,6 +106,6 @@ def test_a_query_keeps_comments_between_its_pieces_too(bench: Bench) -> None:
     assert made == "f(2, 1)  # p\n"
 
 
-def test_lines_behind_a_node_come_behind_its_comment(bench: Bench) -> None:
+def test_lines_inserted_after_a_node_follow_its_comment(bench: Bench) -> None:
     refactoring = by_syntax("(import_statement) @after", "\nimport b", "python")
     assert bench.apply(refactoring, "import a  # p\nc = 1\n") == "import a  # p\nimport b\nc = 1\n"

@@ -20,7 +20,7 @@ RENAME = ("get($$$ARGS)", "send($$$ARGS, timeout=<<fill>>)")
         ("get(\r\n\ta,\r\n)\r\n", "get(\r\n\ta, timeout=x,\r\n)\r\n"),
     ],
 )
-def test_something_added_keeps_the_layout_of_the_place(bench: Bench, before: str, after: str) -> None:
+def test_an_addition_keeps_the_layout_of_the_place(bench: Bench, before: str, after: str) -> None:
     assert bench.apply(by_structure(*ADD), before) == after
 
 
@@ -39,7 +39,7 @@ def test_separators_and_comments_stay_where_they_belong(bench: Bench, before: st
     assert bench.apply(by_structure(*RENAME), before) == after
 
 
-def test_a_separator_in_front_of_nothing_goes(bench: Bench) -> None:
+def test_a_separator_before_an_empty_piece_is_removed(bench: Bench) -> None:
     refactoring = by_structure("get($$$ARGS)", "get(1, $$$ARGS)")
     assert bench.apply(refactoring, "get()\nget(2)\n") == "get(1)\nget(1, 2)\n"
 
@@ -67,7 +67,7 @@ def test_indentation_follows_the_place(bench: Bench, before: str, after: str) ->
     assert bench.apply(by_structure("if $C: $$$BODY", NESTED), before) == after
 
 
-def test_a_query_with_an_insertion(bench: Bench) -> None:
+def test_a_query_can_insert_text(bench: Bench) -> None:
     query = "(function_definition body: (block . (_) @before))"
     refactoring = by_syntax(query, "log(<<fill>>)\n", "python")
     before = "class A:\n    def f(self):\n        return 1\n"
@@ -87,6 +87,6 @@ def test_ranges_are_replaced_or_wrapped(bench: Bench) -> None:
         ("a.rs", "fn f() { get(1); }\n", "fn f() { get(1, x); }\n"),
     ],
 )
-def test_other_languages(bench: Bench, name: str, before: str, after: str) -> None:
+def test_templates_are_expanded_in_other_languages(bench: Bench, name: str, before: str, after: str) -> None:
     added = "timeout=<<fill>>" if name == "a.js" else "<<fill>>"
     assert bench.apply(by_structure("get($$$ARGS)", f"get($$$ARGS, {added})"), before, name) == after

@@ -15,7 +15,7 @@ def test_the_outermost_of_overlapping_places_is_taken(bench: Bench) -> None:
     assert refused == ["code.py:2:1: overlaps the place at 2:0"]
 
 
-def test_equal_places_count_once_and_insertions_do_not_pile_up(bench: Bench) -> None:
+def test_equal_places_count_once_and_a_place_takes_only_one_insertion(bench: Bench) -> None:
     source = bench.source("abc\n")
     first, same = rewrite(0, 2), Rewrite(0, 2, ("x",), "by another rule")
     assert disjoint(source, [first, same]) == ([first], [])
@@ -24,7 +24,7 @@ def test_equal_places_count_once_and_insertions_do_not_pile_up(bench: Bench) -> 
     assert len(refused) == 1
 
 
-def test_a_rewrite_with_its_fills() -> None:
+def test_a_rewrite_is_filled_with_one_text_per_hole() -> None:
     made = Rewrite(0, 1, ("a", Region(0, 0), "b", Region(0, 0, single_line=True)), "")
     assert len(made.holes) == 2
     assert made.filled(["1", "2"]) == "a1b2"

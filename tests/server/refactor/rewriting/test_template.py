@@ -7,7 +7,7 @@ from lacuna_server.refactor.rewriting.template import Variable, parse_parts, par
 KNOWN = frozenset({"A", "ARGS"})
 
 
-def test_text_variables_and_holes() -> None:
+def test_a_template_has_text_variables_and_holes() -> None:
     parsed = parse_template("f($A, $$$ARGS, <<fill>>)", KNOWN)
     assert parsed.parts == ("f(", Variable("A", False), ", ", Variable("ARGS", True), ", ", Region(0, 0), ")")
     assert parsed.names == KNOWN
@@ -23,7 +23,7 @@ def test_text_variables_and_holes() -> None:
         (r"<<fill:line:regex=<\w+\x3e>>", Region(0, 0, single_line=True, regex=r"<\w+\x3e")),
     ],
 )
-def test_options_of_a_hole(hole: str, region: Region) -> None:
+def test_the_options_of_a_hole_are_parsed(hole: str, region: Region) -> None:
     assert parse_parts(f"vector<{hole}>") == ("vector<", region, ">")
 
 
@@ -38,13 +38,13 @@ def test_options_of_a_hole(hole: str, region: Region) -> None:
         ("<<fill:regex=(?=x)y>>", "is not supported"),
     ],
 )
-def test_bad_templates_are_one_line(text: str, message: str) -> None:
+def test_bad_templates_are_refused_in_one_line(text: str, message: str) -> None:
     with pytest.raises(RequestError, match=message) as refused:
         parse_template(text, KNOWN)
     assert "\n" not in str(refused.value)
 
 
-def test_what_a_template_adds_to_its_pattern() -> None:
+def test_the_text_that_a_template_adds_to_its_pattern_is_recognised() -> None:
     added = parse_rewrite("f($$$ARGS)", "f($$$ARGS, x=<<fill>>)", KNOWN)
     assert (added.after, added.inserted) == ("ARGS", (", x=", Region(0, 0)))
     assert parse_rewrite("f($$$ARGS)", "g($$$ARGS)", KNOWN).after == ""
