@@ -1,4 +1,7 @@
-"""Compiles every kernel for GPUs that need not be here; says what it compiled. Not to be run in the interpreter."""
+"""Compiles every Triton kernel for GPUs that this machine need not have, and prints what it compiled.
+
+It must run without ``TRITON_INTERPRET``.
+"""
 
 import triton
 from triton.backends.compiler import GPUTarget
@@ -11,7 +14,7 @@ from lacuna_kernels.gpu.unmask import blocks_kernel, rows_kernel
 CAPABILITIES = (80, 90)
 WARP = 32
 F32, F16, BF16, I64 = "*fp32", "*fp16", "*bf16", "*i64"
-# Kernels with the types of their arguments, what follows being constants.
+# Each case: a kernel, the types of its runtime arguments, the values of its compile-time constants.
 CASES = [
     *((rms_norm_kernel, [of, of, F32, of, F32, "fp32", "i32"], (adds, 1024)) for of in (F32, BF16) for adds in (0, 1)),
     *((rotary_kernel, [of, F32, F32, F32, *["i32"] * 9], (16, 32)) for of in (F32, F16, BF16)),

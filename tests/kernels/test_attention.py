@@ -47,7 +47,7 @@ def test_takes_half_precision(rows: int, shape: tuple[int, ...] | None) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_keys_have_a_layout_of_their_own_and_the_same_meaning(dtype: torch.dtype) -> None:
+def test_the_memory_layout_of_keys_does_not_change_the_result(dtype: torch.dtype) -> None:
     query, key, value = torch.randn((3, 1, 2, 40, 8), generator=torch.Generator().manual_seed(0)).to(dtype)
     mask = fold_mask(torch.ones((40, 40), dtype=torch.bool).tril(), 1, dtype)
     laid_out = empty_keys(key.shape, key.device, dtype)
@@ -64,4 +64,4 @@ def test_a_mask_is_added_from_the_first_hidden_key_on() -> None:
     folded = fold_mask(mask, 2, torch.bfloat16)
     assert folded.start == 4
     assert folded.added.shape == (6, 7)
-    assert fold_mask(mask, 2, torch.float32).start == 0  # where nothing asks for it
+    assert fold_mask(mask, 2, torch.float32).start == 0  # only the path for bfloat16 uses the start

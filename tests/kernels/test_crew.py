@@ -7,7 +7,7 @@ from lacuna_kernels.crew import CALM, Crew
 
 
 class Clock:
-    """A call of one unit's time, of which the caller works a share while the crew is larger than one."""
+    """A fake clock. Each call takes one second; with several threads, the caller works for a ``share`` of it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.wall = self.own = 0.0
@@ -30,12 +30,12 @@ def sizes(workers: Crew, clock: Clock, calls: int) -> list[int]:
     return [workers.run(clock.call) for _ in range(calls)]
 
 
-def test_all_work_while_none_waits(clock: Clock) -> None:
+def test_all_threads_work_while_none_waits(clock: Clock) -> None:
     clock.share = 0.8
     assert set(sizes(Crew(4), clock, 10 * CALM)) == {4}
 
 
-def test_fewer_work_while_they_wait_for_each_other_and_all_once_that_ends(clock: Clock) -> None:
+def test_fewer_threads_work_while_they_wait_for_each_other_and_all_again_afterwards(clock: Clock) -> None:
     workers = Crew(4)
     clock.share = 0.1
     assert sizes(workers, clock, 3) == [4, 2, 1]
@@ -44,7 +44,7 @@ def test_fewer_work_while_they_wait_for_each_other_and_all_once_that_ends(clock:
     assert workers.size == 4
 
 
-def test_what_goes_on_being_busy_is_tried_less_and_less_often(clock: Clock) -> None:
+def test_while_the_machine_stays_busy_a_larger_crew_is_tried_ever_less_often(clock: Clock) -> None:
     workers = Crew(2)
     clock.share = 0.1
     found = sizes(workers, clock, 200 * CALM)
@@ -55,6 +55,6 @@ def test_what_goes_on_being_busy_is_tried_less_and_less_often(clock: Clock) -> N
     assert found.count(2) < 0.01 * len(found)
 
 
-def test_who_works_alone_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crew_of_one_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crew, "time", None)
     assert Crew(1).run(lambda threads: threads) == 1

@@ -1,4 +1,4 @@
-"""4-bit weights in C against what they are in plain torch."""
+"""The C kernels for 4-bit weights, compared with plain torch."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +23,7 @@ def whole(generator: torch.Generator, low: int, high: int, *shape: int) -> Tenso
 
 
 def weight(out: int, width: int, seed: int = 0, *, least: int = 0) -> FourBitWeight:
-    """Random codes, scales and minima; ``least`` 15 and 63 at once where it is 63: the largest of all."""
+    """Random codes, scales and minima, each at least ``least``. With 63 each is the largest possible; 15 for codes."""
     generator = torch.Generator().manual_seed(seed)
     return FourBitWeight(
         codes=whole(generator, min(least, 15), 15, out, width).to(torch.uint8),
@@ -35,14 +35,14 @@ def weight(out: int, width: int, seed: int = 0, *, least: int = 0) -> FourBitWei
 
 
 def exact_rows(rows: int, width: int, seed: int) -> Tensor:
-    """Activations that 8 bit holds exactly: every block of a row reaches 127."""
+    """Activations that 8 bit holds exactly, because the first of every block is 127, the largest code."""
     x = whole(torch.Generator().manual_seed(seed), -127, 127, rows, width).float()
     x[:, ::BLOCK] = 127
     return x
 
 
 def linear(kernels: NativeKernels, small: FourBitWeight, large: Tensor, bias: Tensor | None = None) -> PackedLinear:
-    """Outputs in 4 bit, and behind them ``large`` in 8, of scale 1."""
+    """A linear whose first outputs are ``small`` in 4 bit, and whose others are ``large`` in 8 bit with scale 1."""
     codes = kernels.packed(large.to(torch.int8))
     return kernels.bind(codes, torch.ones(len(large)), bias, kernels.packed_blocks(small))
 
@@ -55,7 +55,7 @@ def linear(kernels: NativeKernels, small: FourBitWeight, large: Tensor, bias: Te
     bias=st.booleans(),
     seed=st.integers(0, 2**20),
 )
-def test_a_linear_is_its_dense_weight(
+def test_a_linear_equals_a_product_with_its_dense_weight(
     kernels: NativeKernels, small: int, large: int, blocks: int, rows: int, bias: bool, seed: int
 ) -> None:
     first, width = weight(32 * small, BLOCK * blocks, seed), BLOCK * blocks
@@ -65,7 +65,7 @@ def test_a_linear_is_its_dense_weight(
     got = kernels.linear(x, linear(kernels, first, second, added))
     dense = torch.cat((first.dense(), second)).double()
     expected = x.double() @ dense.T + (0 if added is None else added)
-    # What rounding to float32 costs a sum of so many numbers.
+    # The rounding error of a float32 sum grows with the sum of the absolute products.
     most = x.double().abs() @ dense.abs().T
     assert ((got - expected).abs() <= 1e-6 * most + 1e-6).all()
 
@@ -77,7 +77,7 @@ def test_products_of_the_largest_codes_do_not_saturate(kernels: NativeKernels, s
     torch.testing.assert_close(got.double(), x.double() @ largest.dense().double().T, rtol=1e-5, atol=1e-3)
 
 
-def test_an_outlier_costs_only_its_own_block(kernels: NativeKernels) -> None:
+def test_an_outlier_affects_the_precision_of_its_own_block_only(kernels: NativeKernels) -> None:
     part, x = weight(64, 2 * BLOCK), torch.randn((3, 2 * BLOCK), generator=torch.Generator().manual_seed(0))
     packed, front = linear(kernels, part, torch.empty((0, 2 * BLOCK))), part.dense()[:, BLOCK:]
     x[:, 0] = 1e5
@@ -88,21 +88,21 @@ def test_an_outlier_costs_only_its_own_block(kernels: NativeKernels) -> None:
     assert (got - expected).norm() / expected.norm() < 0.02
 
 
-def test_rows_of_the_weight_are_found(kernels: NativeKernels) -> None:
+def test_lookup_returns_rows_of_the_weight(kernels: NativeKernels) -> None:
     small, large = weight(64, 2 * BLOCK), whole(torch.Generator().manual_seed(0), -127, 127, 32, 2 * BLOCK)
     ids = torch.tensor([[0, 95, 17], [63, 64, 5]])
     found = kernels.lookup(ids, linear(kernels, small, large))
     assert torch.equal(found, torch.cat((small.dense(), large.float()))[ids])
 
 
-def test_weights_are_stacked_and_turned() -> None:
+def test_weights_can_be_stacked_and_their_rows_reordered() -> None:
     parts = [weight(32, BLOCK), weight(64, BLOCK, 1)]
     assert torch.equal(stacked(parts).dense(), torch.cat([part.dense() for part in parts]))
     assert torch.equal(parts[0].by_rows(lambda part: part.flip(0)).dense(), parts[0].dense().flip(0))
 
 
 class Layers:
-    """Layers whose linears are in 4 bit, all, some or none of their outputs, with 40 rows of context."""
+    """Two layers with 40 rows of context. Of a linear, all, some or none of the outputs are in 4 bit."""
 
     def __init__(self, kernels: NativeKernels, rows: int) -> None:
         generator = torch.Generator().manual_seed(0)
@@ -134,7 +134,7 @@ class Layers:
         self.native = NativeLayers(kernels, parts, HEADS, GROUPS, 1e-5)
 
     def run(self, rows: slice) -> Tensor:
-        """What some of the rows become, which see those before them."""
+        """Runs the layers on some of the rows. Every row sees the rows before it."""
         turned, seen = self.angles[rows], range(40 + rows.stop)
         mask = torch.ones((len(self.x), 40 + len(self.x)), dtype=torch.bool).tril(40)[rows, : seen.stop]
         return self.native(
@@ -149,7 +149,7 @@ class Layers:
 
 
 @given(cuts=st.sets(st.integers(1, 20), max_size=6))
-def test_a_row_does_not_depend_on_how_many_stand_beside_it(kernels: NativeKernels, cuts: set[int]) -> None:
+def test_a_row_does_not_depend_on_how_many_rows_a_pass_has(kernels: NativeKernels, cuts: set[int]) -> None:
     layers = Layers(kernels, 21)
     together = layers.run(slice(0, 21))
     borders = [0, *sorted(cuts), 21]
@@ -158,6 +158,6 @@ def test_a_row_does_not_depend_on_how_many_stand_beside_it(kernels: NativeKernel
 
 
 @pytest.mark.parametrize("threads", [2, 3])
-def test_any_number_of_threads_gives_the_same(kernels: NativeKernels, tmp_path: Path, threads: int) -> None:
+def test_any_number_of_threads_gives_the_same_result(kernels: NativeKernels, tmp_path: Path, threads: int) -> None:
     several = native.build(tmp_path, threads, [kernels.instructions])
     assert torch.equal(Layers(several, 9).run(slice(0, 9)), Layers(kernels, 9).run(slice(0, 9)))

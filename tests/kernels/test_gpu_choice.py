@@ -1,4 +1,4 @@
-"""Which form of a kernel is taken: those for GPUs by the same public functions, where they can be had."""
+"""The public functions choose between a kernel for GPUs and the plain form in torch."""
 
 import sys
 from types import ModuleType
@@ -13,17 +13,17 @@ from lacuna_kernels import attention, empty_keys, fold_mask, gpu, reference
 
 @pytest.fixture
 def on_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tensors pass for those on a GPU."""
+    """Makes every tensor count as a tensor on a GPU."""
     monkeypatch.setattr(gpu, "reads", lambda *tensors: True)
 
 
 @pytest.fixture
 def flash(monkeypatch: pytest.MonkeyPatch) -> list[tuple[torch.Size, ...]]:
-    """A stand-in for flash-attn, in its own layout [B, R, H, D]; the shapes that it was called with."""
+    """Installs a fake flash-attn with the layout [B, R, H, D]. Returns the shapes that it was called with."""
     calls: list[tuple[torch.Size, ...]] = []
 
     def flash_attn_func(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        assert {part.stride(-1) for part in (q, k, v)} == {1}  # all that it asks of strides
+        assert {part.stride(-1) for part in (q, k, v)} == {1}  # flash-attn's only demand on strides
         calls.append((q.shape, k.shape, v.shape))
         return reference.attention(*(part.transpose(1, 2) for part in (q, k, v))).transpose(1, 2)
 
@@ -52,7 +52,7 @@ def test_open_attention_in_half_precision_goes_to_flash_attn(dtype: torch.dtype,
 
 
 @pytest.mark.usefixtures("on_gpu")
-def test_what_flash_attn_does_not_take_stays_with_torch(flash: list[object]) -> None:
+def test_torch_computes_what_flash_attn_does_not_support(flash: list[object]) -> None:
     query, key, value = states(torch.float32)
     torch.testing.assert_close(attention(query, key, value), reference.attention(query, key, value))
     mask = torch.ones((5, 40), dtype=torch.bool).tril(3)
@@ -64,12 +64,12 @@ def test_what_flash_attn_does_not_take_stays_with_torch(flash: list[object]) -> 
     assert flash == []
 
 
-def test_a_cpu_goes_without(flash: list[object]) -> None:
+def test_flash_attn_is_not_used_on_a_cpu(flash: list[object]) -> None:
     attention(*states(torch.bfloat16))
     assert flash == []
 
 
-def test_an_old_gpu_and_a_machine_without_it_go_without_flash_attn(
+def test_flash_attn_is_not_used_on_an_old_gpu_or_where_it_is_not_installed(
     flash: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert gpu.flash_attention() is not None
@@ -80,13 +80,13 @@ def test_an_old_gpu_and_a_machine_without_it_go_without_flash_attn(
 
 
 class Pretended:
-    """As much of a tensor as the choice looks at."""
+    """A fake tensor with the attributes that the choice reads."""
 
     def __init__(self, *, is_cuda: bool = True, requires_grad: bool = False) -> None:
         self.is_cuda, self.requires_grad = is_cuda, requires_grad
 
 
-def test_learning_and_compilers_get_the_plain_form(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_and_torch_compile_get_the_plain_form(monkeypatch: pytest.MonkeyPatch) -> None:
     weight = Pretended(requires_grad=True)
     assert gpu.reads(Pretended(), Pretended())
     assert not gpu.reads(Pretended(is_cuda=False))
@@ -98,7 +98,7 @@ def test_learning_and_compilers_get_the_plain_form(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.usefixtures("on_gpu")
-def test_without_triton_the_plain_form_does_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_triton_the_plain_form_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "triton_failure", gpu.triton_failure.__wrapped__)
     monkeypatch.setitem(sys.modules, "lacuna_kernels.gpu.rms_norm", None)
     assert gpu.triton_failure().startswith("ModuleNotFoundError: ")
@@ -108,7 +108,7 @@ def test_without_triton_the_plain_form_does_the_work(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.usefixtures("on_gpu")
 @pytest.mark.parametrize("name", ["rms_norm", "add_rms_norm", "rotary", "unmask"])
-def test_public_functions_take_the_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_public_functions_call_the_kernels_for_gpus(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("triton")
     assert gpu.triton_failure() == ""
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -117,14 +117,14 @@ def test_public_functions_take_the_kernels(name: str, monkeypatch: pytest.Monkey
         "rms_norm": (x, x[0], 1e-5), "add_rms_norm": (x, x, x[0], 1e-5), "rotary": (x, x, x), "unmask": (x, 4)
     }[name]  # fmt: skip
     expected = getattr(reference, name)(*arguments)
-    monkeypatch.setattr(reference, name, None)  # whoever calls it now fails
+    monkeypatch.setattr(reference, name, None)  # a call of the reference now fails
     got = getattr(lacuna_kernels, name)(*arguments)
     pairs = [(got, expected)] if isinstance(got, Tensor) else zip(got, expected, strict=True)
     for one, other in pairs:
         torch.testing.assert_close(one, other)
 
 
-def test_keys_lie_by_row_on_a_gpu() -> None:
+def test_keys_are_stored_row_by_row_on_a_gpu() -> None:
     with torch.device("meta"):
         keys = empty_keys((2, 3, 40, 16), torch.device("meta"), torch.bfloat16)
     assert keys.stride() == (3 * 40 * 16, 40 * 16, 16, 1)

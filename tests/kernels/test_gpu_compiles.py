@@ -1,4 +1,4 @@
-"""Triton's own compiler takes the kernels, down to machine code; what it makes of them needs a GPU to run."""
+"""Triton compiles every kernel to machine code. Compiling needs no GPU; running the code would."""
 
 import os
 import subprocess

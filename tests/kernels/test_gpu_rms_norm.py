@@ -12,7 +12,7 @@ from lacuna_kernels.gpu.rms_norm import add_rms_norm, rms_norm
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 DTYPES = st.sampled_from([torch.float32, torch.float16, torch.bfloat16])
-# The interpreter cuts a float32 off where a GPU rounds it: a bfloat16 may be off by its last bit.
+# Triton's interpreter truncates a float32 that a GPU rounds: a bfloat16 may differ in its last bit.
 CLOSE = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
 
 
@@ -30,16 +30,16 @@ def test_equals_the_reference(rows: int, width: int, dtype: torch.dtype, weights
 
 @settings(max_examples=15)
 @given(st.integers(1, 64), st.integers(1, 700), DTYPES)
-def test_adds_and_norms_as_the_reference(rows: int, width: int, dtype: torch.dtype) -> None:
+def test_add_and_norm_equal_the_reference(rows: int, width: int, dtype: torch.dtype) -> None:
     x, update = random(rows, width, dtype=dtype), random(rows, width, dtype=dtype, seed=1)
     weight = random(width, dtype=torch.float32, seed=2)
     pairs = zip(add_rms_norm(x, update, weight, 1e-5), reference.add_rms_norm(x, update, weight, 1e-5), strict=True)
     for got, expected in pairs:
-        # What the interpreter cuts off the sum is seen again in its norm.
+        # The interpreter's truncation error in the sum carries over into the norm.
         torch.testing.assert_close(got, expected, atol=2 * CLOSE[dtype], rtol=2 * CLOSE[dtype])
 
 
-def test_takes_heads_that_lie_apart() -> None:
+def test_takes_heads_that_are_not_contiguous() -> None:
     x, weight = random(2, 5, 6, 8, dtype=torch.float32).transpose(1, 2), random(8, dtype=torch.float32, seed=1)
     torch.testing.assert_close(rms_norm(x, weight, 1e-6), reference.rms_norm(x, weight, 1e-6))
 

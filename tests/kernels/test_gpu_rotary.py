@@ -29,22 +29,22 @@ def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> to
 def test_equals_the_reference(
     batch: int, heads: int, rows: int, half: int, dtype: torch.dtype, angles: torch.dtype
 ) -> None:
-    # As a layer has it: rows first, heads apart; angles of every row, for all heads.
+    # The memory layout of a layer: a row's heads are adjacent, and all of them share the angles of the row.
     x = random(batch, rows, heads, 2 * half, dtype=dtype).transpose(1, 2)
     cos, sin = random(2, batch, 1, rows, 2 * half, dtype=angles, seed=1)
-    # The reference rounds between its steps, the interpreter at the end, where it cuts off.
+    # The reference rounds after each step. Triton's interpreter truncates once, at the end.
     close = 1e-5 if angles is torch.float32 else 0.1
     torch.testing.assert_close(rotary(x, cos, sin), reference.rotary(x, cos, sin), atol=close, rtol=close)
 
 
 @pytest.mark.parametrize("shape", [(16,), (5, 16), (1, 5, 16)], ids=["D16", "R5-D16", "B1-R5-D16"])
-def test_angles_are_those_of_all_rows_that_have_none_of_their_own(shape: tuple[int, ...]) -> None:
+def test_angles_broadcast_over_the_dimensions_that_they_lack(shape: tuple[int, ...]) -> None:
     x = random(3, 2, 5, 16)
     cos, sin = random(*shape, seed=1), random(*shape, seed=2)
     torch.testing.assert_close(rotary(x, cos, sin), reference.rotary(x, cos, sin))
 
 
-def test_takes_a_stretch_of_an_arena() -> None:
+def test_takes_a_slice_of_an_arena() -> None:
     keys = random(3, 2, 40, 16)[:, :, 7:19]
     cos, sin = random(2, 16, seed=1)
     torch.testing.assert_close(rotary(keys, cos, sin), reference.rotary(keys, cos, sin))

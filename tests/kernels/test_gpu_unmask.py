@@ -24,10 +24,10 @@ def assert_like_the_reference(logits: torch.Tensor, count: int) -> None:
     assert entropy.dtype == logp.dtype == torch.float32
     _, expected, uncertainty = reference.unmask(logits, count)
     torch.testing.assert_close(logp, expected, atol=1e-4, rtol=1e-5)
-    # The reference's own error grows with the logits, as it subtracts what is nearly alike.
+    # The reference's own error grows with the logits, because it subtracts nearly equal numbers.
     close = 1e-4 * (1 + float(logits.abs().max()))
     torch.testing.assert_close(entropy, uncertainty, atol=close, rtol=1e-4)
-    # Which of several tokens alike are taken, the reference leaves open; here it is those with the smaller ids.
+    # Of tokens with equal logits the reference may take any; the kernel takes those with the smaller ids.
     values = logits.float()
     best = torch.stack([row.sort(descending=True, stable=True).indices[:count] for row in values])
     assert torch.equal(ids, best)
@@ -42,12 +42,12 @@ def assert_like_the_reference(logits: torch.Tensor, count: int) -> None:
     st.sampled_from([0.0, 0.1, 5.0, 40.0]),
 )
 def test_equals_the_reference(rows: int, vocab: int, count: int, dtype: torch.dtype, scale: float) -> None:
-    # In half precision many logits are alike; with a scale of 0 all are.
+    # In half precision many logits are equal; with a scale of 0 all are.
     assert_like_the_reference(random(rows, vocab, dtype, scale), min(count, vocab))
 
 
 @pytest.mark.parametrize("vocab", [BLOCK - 1, BLOCK, BLOCK + 1, 49152])
-def test_blocks_need_not_be_full(vocab: int) -> None:
+def test_the_last_block_need_not_be_full(vocab: int) -> None:
     assert_like_the_reference(random(2, vocab), 12)
 
 
@@ -62,7 +62,7 @@ def test_tokens_that_are_ruled_out_leave_the_entropy_finite() -> None:
         assert not logp.isnan().any()
 
 
-def test_takes_rows_that_lie_apart() -> None:
+def test_takes_logits_that_are_not_contiguous() -> None:
     logits = random(4, 700)
     assert_like_the_reference(logits[::2], 5)
     assert_like_the_reference(logits.t()[:300].contiguous().t(), 5)

@@ -26,14 +26,14 @@ def random(*shape: int, seed: int = 0) -> Tensor:
 
 
 def whole_numbers(*shape: int, seed: int = 0) -> Tensor:
-    """Codes that 8 bit holds exactly: every row reaches 127."""
+    """Integers that 8 bit holds exactly, because the first of every row is 127, the largest code."""
     numbers = torch.randint(-127, 128, shape, generator=torch.Generator().manual_seed(seed))
     numbers[:, 0] = 127
     return numbers
 
 
 class Linear:
-    """A linear of the layer, packed and dense; weights are what 8 bit holds of them."""
+    """A linear of the layer, packed and dense. The dense weights are the packed codes times their scale."""
 
     def __init__(self, kernels: NativeKernels, out: int, width: int, seed: int) -> None:
         codes = whole_numbers(out, width, seed=seed)
@@ -43,7 +43,7 @@ class Linear:
 
 
 def close(got: Tensor, expected: Tensor) -> None:
-    """Activations in 8 bit and keys in bfloat16 cost a little; a wrong row or column would cost everything."""
+    """Asserts an error below 2%. 8-bit activations and bfloat16 keys stay below it; a wrong row or column does not."""
     assert got.shape == expected.shape
     assert (got - expected).norm() / expected.norm() < 0.02
 
@@ -70,7 +70,7 @@ def test_a_linear_takes_any_leading_shape_and_any_layout(kernels: NativeKernels)
     close(got, x.permute(2, 1, 0) @ part.weight.T)
 
 
-def test_rows_of_zeros_stay_zero_and_outliers_cost_the_others_nothing(kernels: NativeKernels) -> None:
+def test_rows_of_zeros_stay_zero_and_an_outlier_row_does_not_affect_the_others(kernels: NativeKernels) -> None:
     part, x = Linear(kernels, 64, 96, 0), random(8, 96)
     x[2] = 0
     alone = kernels.linear(x, part.packed)
@@ -82,7 +82,7 @@ def test_rows_of_zeros_stay_zero_and_outliers_cost_the_others_nothing(kernels: N
 
 
 class Layers:
-    """Layers with an arena that holds what earlier passes wrote, and rows that are to go through them."""
+    """Layers, an arena with the keys and values of earlier passes, and the input rows of the next pass."""
 
     def __init__(self, kernels: NativeKernels, rows: int, head: int, tail: int, *, num_layers: int = 2) -> None:
         shapes = {
@@ -109,7 +109,7 @@ class Layers:
         self.x = random(rows, HIDDEN, seed=4)
         self.angles = random(rows, WIDTH // 2, seed=5).repeat(1, 2)
         self.seen = range(head, tail + rows)
-        # More is kept than the rows may see: what lies in front and behind must not matter, whatever it is.
+        # The arena is larger than the range that the rows may see. All other entries are NaN and must not matter.
         room = (num_layers, GROUPS, tail + rows + 7, WIDTH)
         self.keys = empty_keys(room, CPU, BFLOAT16)
         self.keys.copy_(random(*room, seed=6))
@@ -118,14 +118,14 @@ class Layers:
             store[:, :, :head], store[:, :, tail:] = float("nan"), float("nan")
 
     def run(self, mask: Tensor | None = None, rows: slice = slice(None)) -> Tensor:
-        """What the kernels make of some of the rows, those before them written as in one pass."""
+        """Runs the kernels on some of the rows. The arena must hold the keys and values of the rows before them."""
         seen = self.seen[: len(self.seen) - len(self.x) + rows.indices(len(self.x))[1]]
         folded = None if mask is None else fold_mask(mask[rows, : len(seen)], 1, BFLOAT16)
         angles = self.angles[rows]
         return self.native(self.x[rows], angles.cos(), angles.sin(), self.keys, self.values, seen, folded)
 
     def expected(self, mask: Tensor | None = None) -> Tensor:
-        """The same in float32, but for what was kept before."""
+        """The same in float32, except for the keys and values of earlier passes."""
         x, before = self.x, slice(self.seen.start, self.seen.stop - len(self.x))
         for layer, ((first, second), linears) in enumerate(zip(self.norms, self.linears, strict=True)):
             states = rms_norm(x, first, EPS) @ linears["qkv"].weight.T
@@ -153,7 +153,9 @@ def test_layers_are_attention_and_mlp(kernels: NativeKernels, rows: int, head: i
     assert torch.equal(layers.x, given)
 
 
-def test_it_is_the_same_in_how_many_calls(kernels: NativeKernels, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_native_calls_does_not_change_the_result(
+    kernels: NativeKernels, monkeypatch: pytest.MonkeyPatch
+) -> None:
     together = Layers(kernels, 5, 0, 40, num_layers=3).run()
     monkeypatch.setattr(native, "LAYERS_PER_CALL", 2)
     assert torch.equal(Layers(kernels, 5, 0, 40, num_layers=3).run(), together)
@@ -171,7 +173,7 @@ def test_keys_and_values_are_kept_where_the_pass_writes(kernels: NativeKernels) 
 
 
 @pytest.mark.parametrize("start", [0, 40, 69])
-def test_the_mask_hides_what_it_hides(kernels: NativeKernels, start: int) -> None:
+def test_masked_keys_and_values_do_not_affect_the_result(kernels: NativeKernels, start: int) -> None:
     layers = Layers(kernels, 11, 0, 59)
     mask = torch.rand((11, 70), generator=torch.Generator().manual_seed(0)) < 0.5
     mask[:, :start] = True
@@ -189,7 +191,7 @@ def test_large_scores_do_not_overflow(kernels: NativeKernels) -> None:
     close(layers.run(), layers.expected())
 
 
-def test_a_row_does_not_depend_on_the_rows_beside_it(kernels: NativeKernels) -> None:
+def test_a_row_does_not_depend_on_the_other_rows_of_its_pass(kernels: NativeKernels) -> None:
     layers = Layers(kernels, 21, 0, 69)
     mask = torch.ones((21, 90), dtype=torch.bool).tril(69)
     together = layers.run(mask)
@@ -198,12 +200,12 @@ def test_a_row_does_not_depend_on_the_rows_beside_it(kernels: NativeKernels) -> 
 
 
 @pytest.mark.parametrize("threads", [2, 3])
-def test_any_number_of_threads_gives_the_same(kernels: NativeKernels, tmp_path: Path, threads: int) -> None:
+def test_any_number_of_threads_gives_the_same_result(kernels: NativeKernels, tmp_path: Path, threads: int) -> None:
     several = native.build(tmp_path, threads, [kernels.instructions])
     assert torch.equal(Layers(several, 9, 0, 40).run(), Layers(kernels, 9, 0, 40).run())
 
 
-def test_it_is_built_once_and_again_where_it_was_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_library_is_built_once_and_again_if_it_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert native.load(tmp_path / "kernels", 1) is not None
     (library,) = (tmp_path / "kernels").iterdir()
     library.unlink()
@@ -214,7 +216,7 @@ def test_it_is_built_once_and_again_where_it_was_damaged(tmp_path: Path, monkeyp
     assert list((tmp_path / "kernels").iterdir()) == [library]
 
 
-def test_where_nothing_can_be_written_it_is_built_for_this_process(
+def test_without_a_writable_folder_the_library_is_built_for_this_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder, scratch = tmp_path / "kernels", tmp_path / "scratch"
@@ -229,7 +231,7 @@ def test_where_nothing_can_be_written_it_is_built_for_this_process(
 
 
 @pytest.mark.parametrize("compiler", ["missing", "failing"])
-def test_without_a_compiler_there_is_none(
+def test_without_a_compiler_there_are_no_kernels(
     tmp_path: Path, compiler: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
@@ -264,7 +266,7 @@ def test_the_best_instructions_come_first(
     assert [instructions.name for instructions in native.supported()] == names
 
 
-def test_libraries_for_several_instructions_lie_side_by_side(tmp_path: Path) -> None:
+def test_one_folder_holds_a_library_for_each_instruction_set(tmp_path: Path) -> None:
     x, codes = whole_numbers(5, 96), whole_numbers(64, 96, seed=1)
     for instructions in native.supported():
         kernels = native.build(tmp_path, instructions=[instructions])
@@ -274,7 +276,9 @@ def test_libraries_for_several_instructions_lie_side_by_side(tmp_path: Path) -> 
     assert len(list(tmp_path.iterdir())) == len(native.supported())
 
 
-def test_what_an_old_compiler_does_not_know_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_compiler_builds_for_the_instructions_that_it_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     *newer, oldest = native.supported()
     unknown = "|".join(
         sorted({f"*{flag}*" for found in newer for flag in found.flags} - {f"*{flag}*" for flag in oldest.flags})
@@ -286,7 +290,7 @@ def test_what_an_old_compiler_does_not_know_is_done_without(tmp_path: Path, monk
     assert native.build(tmp_path / "kernels").instructions is oldest
 
 
-def test_a_compiler_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_hangs_is_killed_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = tmp_path / "hanging"
     compiler.write_text(f"#!/bin/sh\nread line\nsleep 600 &\necho $! > {tmp_path}/child\nwait\n")
     compiler.chmod(0o755)
@@ -296,18 +300,20 @@ def test_a_compiler_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pyte
     child = int((tmp_path / "child").read_text())
     deadline = time.monotonic() + 30
     while Path(f"/proc/{child}/cmdline").exists() and Path(f"/proc/{child}/cmdline").read_bytes():
-        assert time.monotonic() < deadline, "the compiler's own child goes on"
+        assert time.monotonic() < deadline, "the compiler's child process still runs"
         time.sleep(0.02)
 
 
-def test_without_the_instructions_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_cpu_without_the_instructions_there_are_no_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"sse4_2": True})
     assert native.load(tmp_path, 1) is None
     assert not list(tmp_path.iterdir())
 
 
 def outputs(compiler: str, instructions: InstructionSet, program: Path, runner: Sequence[str] = ()) -> Tensor:
-    """What ``layer_outputs.c`` prints."""
+    """Compiles and runs ``layer_outputs.c``; returns the numbers that it prints."""
     source = Path(__file__).with_name("layer_outputs.c")
     flags = ("-O3", "-fopenmp", "-static", f"-I{native.SOURCES[0].parent}", *instructions.flags)
     subprocess.run([compiler, *flags, str(source), "-lm", "-o", str(program)], check=True, capture_output=True)
@@ -316,7 +322,7 @@ def outputs(compiler: str, instructions: InstructionSet, program: Path, runner: 
 
 
 @pytest.mark.skipif(not (shutil.which(ARM_COMPILER) and shutil.which(ARM_EMULATOR)), reason="no emulator of ARM")
-def test_an_emulated_arm_gives_the_same(tmp_path: Path) -> None:
+def test_an_emulated_arm_cpu_gives_the_same_result(tmp_path: Path) -> None:
     expected = outputs("cc", native.AVX2, tmp_path / "own")
     got = outputs(ARM_COMPILER, native.NEON, tmp_path / "arm", [ARM_EMULATOR])
     assert (got - expected).norm() / expected.norm() < 1e-5

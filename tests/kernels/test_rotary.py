@@ -25,7 +25,7 @@ def test_position_zero_turns_nothing() -> None:
 
 @settings(deadline=None)
 @given(POSITIONS, POSITIONS, POSITIONS)
-def test_products_depend_on_differences_of_positions_alone(first: int, second: int, shift: int) -> None:
+def test_dot_products_depend_only_on_the_difference_of_positions(first: int, second: int, shift: int) -> None:
     query, key = vectors()
     here = turned(query, first) @ turned(key, second)
     there = turned(query, first + shift) @ turned(key, second + shift)

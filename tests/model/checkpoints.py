@@ -1,4 +1,4 @@
-"""Folders with tiny checkpoints, as the Hugging Face hub has those of Dream, LLaDA and others."""
+"""Writes folders with tiny checkpoints in the Hugging Face format of Dream, LLaDA and others."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ from .fim import tiny_fim
 PLAIN = tuple(token for token in tiny.VOCABULARY.tokens if token not in tiny.SPECIALS)
 END, START, MASK, OTHER = range(len(PLAIN), len(PLAIN) + 4)
 SPECIALS = {"<|endoftext|>": END, "<|beginoftext|>": START, "<|mask|>": MASK, "<|other|>": OTHER}
-# Wider than the tokenizer, as those of Qwen2 are.
+# The model has more token ids than the tokenizer, as Qwen2 has.
 CONFIG = msgspec.structs.replace(tiny.CONFIG, vocab_size=len(PLAIN) + 10, tie_embeddings=False, mask_id=MASK)
 KINDS: dict[str, ModelConfig] = {
     "Dream": msgspec.structs.replace(CONFIG, attention_bias=True, rope_theta=1e6, rms_norm_eps=1e-6),
@@ -65,7 +65,7 @@ def write(folder: Path, kind: str, **about: Any) -> ModelConfig:
 
 
 def write_fim(folder: Path, *, without: str = "", **about: Any) -> Path:
-    """Writes the tiny model of Qwen2.5-Coder's shape, but for the token ``without``; returns the folder."""
+    """Writes the tiny model with the shape of Qwen2.5-Coder; its tokenizer lacks the token ``without``."""
     names = [*tiny.SPECIALS, *tiny_fim.NAMES]
     write(folder, "qwen2", mask_token_id=None, eos_token_id=0, **about)
     tokens = {token: id for id, token in enumerate(tiny_fim.VOCABULARY.tokens)}
@@ -78,7 +78,7 @@ def write_fim(folder: Path, *, without: str = "", **about: Any) -> Path:
 
 
 def write_tokenizer(folder: Path) -> None:
-    """Writes tokenizer.json: bytes as GPT-2 spells them, special tokens behind those of text."""
+    """Writes tokenizer.json with GPT-2's alphabet of bytes. The ids of special tokens follow those of text tokens."""
     merges = [pair for pair in tiny.VOCABULARY.merges if "".join(pair) in PLAIN]
     bpe = Tokenizer(models.BPE(vocab={token: i for i, token in enumerate(PLAIN)}, merges=merges))
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -21,7 +21,7 @@ def model() -> LoadedFim:
 
 @pytest.fixture
 def links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is all the user's pip knows, beside an empty cache and without a way to the hub."""
+    """A folder that is the only place where pip finds packages. The cache is empty and the hub unreachable."""
     for name in [name for name in os.environ if name.startswith("PIP_")]:
         monkeypatch.delenv(name)
     folder = tmp_path / "links"
@@ -41,7 +41,7 @@ def links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Models that say the same for ever may do so, as tiny random and scripted ones do."""
+    """Lets a fill repeat itself: tiny random and scripted models do so, and the stop rule would end their fills."""
     monkeypatch.setattr(stopping, "LEAST_LOOPED", 10_000)
 
 

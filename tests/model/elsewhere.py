@@ -1,4 +1,4 @@
-"""A second device, pretended: tensors in ordinary memory that mind whether they meet others as on a GPU they would."""
+"""A pretended second device. Its tensors lie in ordinary memory, but mixing them with others fails as on a GPU."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,20 +8,20 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-# No tensor says so of itself: only what is asked for under the mode below does.
+# No real tensor has this device. Under the mode below, marked tensors report it.
 ELSEWHERE = torch.device("cpu", 0)
-# A GPU takes indices and copies from ordinary memory, and a number from anywhere.
+# A GPU tensor takes indices and copies from ordinary memory, and a scalar from anywhere.
 MIXING = {Tensor.__getitem__, Tensor.__setitem__, Tensor.copy_, Tensor.to}
-# What brings tensors back.
+# Calls that bring values back to ordinary memory.
 LEAVING = {Tensor.tolist, Tensor.item, Tensor.__float__, Tensor.__int__, Tensor.__bool__, Tensor.numpy}
 
 
 class Mismatch(Exception):
-    """Tensors of two devices in one operation, or one of the other device read as if it were not."""
+    """An operation mixes tensors of two devices, or reads one of the second device as if it were in ordinary memory."""
 
 
 def placed(value: Any) -> Any:
-    """``value`` with its tensors elsewhere."""
+    """``value`` with its tensors marked as on the second device."""
 
     def mark(tensor: Tensor) -> Tensor:
         tensor.is_elsewhere = True  # type: ignore[attr-defined]
@@ -31,7 +31,7 @@ def placed(value: Any) -> Any:
 
 
 class Elsewhere(TorchFunctionMode):
-    """While it lasts, tensors made on ``ELSEWHERE`` are told from others."""
+    """While it is active, tensors made on ``ELSEWHERE`` are marked and checked."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -41,7 +41,7 @@ class Elsewhere(TorchFunctionMode):
         if func == Tensor.device.__get__:  # type: ignore[attr-defined]
             return ELSEWHERE if there[0] else func(*args, **kwargs)
         if func is Tensor.numpy and there[0] and not kwargs.get("force"):
-            raise Mismatch("numpy() of a tensor elsewhere")
+            raise Mismatch("numpy() of a tensor on the second device")
         numbers = [tensor.dim() == 0 for tensor in tensors]
         if func not in MIXING and any(there) and any(map(lambda t, n: not t and not n, there, numbers)):
             raise Mismatch(f"{func} of {[(tuple(t.shape), at) for t, at in zip(tensors, there, strict=True)]}")
@@ -49,13 +49,13 @@ class Elsewhere(TorchFunctionMode):
         if func in LEAVING:
             return result
         if wanted and tensors and result is tensors[0] and not there[0]:
-            result = result.view_as(result)  # in ordinary memory `to` had nothing to do; its argument stays where it is
+            result = result.view_as(result)  # `to` returned its argument, which must stay unmarked
         stays = there[0] if func in MIXING and there else any(there)
         return placed(result) if (stays if wanted is None else wanted) else result
 
     @staticmethod
     def _wanted(func: Any, args: Any, kwargs: Any) -> bool | None:
-        """Whether a call asks for a tensor elsewhere; None where it does not say."""
+        """Whether a call asks for a tensor on the second device; None if it names no device."""
         asked: Iterator[Any] = iter([kwargs.get("device"), *(args[1:2] if func is Tensor.to else ())])
         for device in asked:
             if isinstance(device, torch.device):

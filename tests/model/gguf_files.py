@@ -36,7 +36,7 @@ def write(
     also: Mapping[str, Tensor] | None = None,
     fields: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write ``path``; ``fields`` are metadata beside those of every file, or instead of them (None: left out).
+    """Writes the model to ``path``. ``fields`` adds metadata or replaces the usual values; None leaves a field out.
 
     Tensors with one of ``four_bit`` in their names are in Q4_K.
     """
@@ -77,7 +77,7 @@ def write(
 
 
 def write_fim(path: Path, *, quantised: gguf.GGMLQuantizationType | None = None) -> Path:
-    """The tiny model of the shape and with the tokens of Qwen2.5-Coder."""
+    """Writes the tiny model with the shape and the special tokens of Qwen2.5-Coder."""
     from .fim import tiny_fim
 
     return write(
@@ -88,16 +88,16 @@ def write_fim(path: Path, *, quantised: gguf.GGMLQuantizationType | None = None)
 def _quantised(tensor: Tensor, kind: gguf.GGMLQuantizationType) -> np.ndarray[Any, Any]:
     try:
         return gguf.quantize(tensor.numpy(), kind)
-    except (NotImplementedError, gguf.quants.QuantError):  # as zeros: the package only reads such weights
+    except (NotImplementedError, gguf.quants.QuantError):  # zeros, because the package cannot write this type
         block, size = gguf.GGML_QUANT_SIZES[kind]
         return np.zeros((len(tensor), -(-tensor.shape[1] // block) * size), dtype=np.uint8)
 
 
 def q4_k(tensor: Tensor) -> np.ndarray[Any, Any]:
-    """The bytes [out, in / 256 * 144] of a weight in Q4_K, nearest codes within the range of each group."""
+    """The bytes [out, in / 256 * 144] of a weight in Q4_K, with the nearest codes within the range of each group."""
     groups = tensor.numpy().reshape(-1, 8, 32)
     low = np.minimum(groups.min(-1), 0)
-    # Half precision rounds to the nearest, and a scale must not become 64.
+    # The factor keeps every scale below 64 after the step is rounded to half precision.
     steps = np.stack([(groups.max(-1) - low).max(1) / 15, -low.min(1)], axis=1) / 63 * 1.001
     halves = steps.astype(np.float16)
     step, lift = np.maximum(halves.astype(np.float32), 1e-7).T[..., None]

@@ -1,4 +1,4 @@
-"""A canvas model that wants given texts, and a constraint under orders: the loop around them is what is tested."""
+"""A fake model that writes given texts and a fake constraint with a given rule, for tests of the loop around them."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,18 +8,18 @@ from lacuna_model.core.constraint import Commit, GapView, Unconstrained, Verdict
 from lacuna_model.decode.canvas import Canvas, Marginals
 from lacuna_model.tokens.tokenizer import Tokenizer
 
-SECOND = 3  # the token that every slot would take as its second choice
+SECOND = 3  # the second candidate of every slot
 
 
 def sure(tokens: Sequence[int], entropy: Sequence[float] | None = None, exact: int = 0) -> Marginals:
-    """Marginals that want ``tokens`` with a probability of 0.95."""
+    """Marginals that give each of ``tokens`` a probability of 0.95."""
     ids = np.array([[token, SECOND] for token in tokens])
     logp = np.log(np.array([[0.95, 0.04]] * len(tokens), dtype=np.float32))
     return Marginals(ids, logp, np.array(entropy or [0.1] * len(tokens), dtype=np.float32), exact)
 
 
 class Scripted:
-    """Wants one text a gap, then end-of-gap; counts its passes."""
+    """Proposes one text for each gap, then its end token. Counts its passes."""
 
     def __init__(self, tokenizer: Tokenizer, *texts: str, entropy: float = 0.1) -> None:
         self.passes = 0
@@ -45,7 +45,7 @@ class Scripted:
 
 
 class Strict(Unconstrained):
-    """Lets through what ``allow`` says of a proposed commit."""
+    """Admits the proposed commits for which ``allow`` is true."""
 
     active = True
 

@@ -1,4 +1,4 @@
-"""A model on a device of its own: whatever meets its tensors is made there."""
+"""A model on a second device: every tensor that meets its tensors is made on that device."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ OPTIONS = [
 
 
 def model(device: torch.device, dtype: torch.dtype = torch.float32) -> LoadedFim:
-    """The tiny model as the loader would build it there."""
+    """The tiny model on ``device``, as the loader would build it."""
     tensors, tokenizer = fuse(tiny.state(tiny_fim.CONFIG), tiny_fim.CONFIG), Tokenizer(tiny_fim.VOCABULARY)
     if dtype is torch.bfloat16:
         tensors = narrow(tensors)
@@ -33,7 +33,7 @@ def model(device: torch.device, dtype: torch.dtype = torch.float32) -> LoadedFim
 
 
 def fill(loaded: LoadedFim, options: DecodeOptions) -> list[InfillResult]:
-    """Fills of two gaps, one after a word begun and one with candidates, in a text whose context then moves."""
+    """The results of three requests: two gaps, the first within a word; four candidates; a text that moved a line."""
     engine, text = Engine(loaded), tiny.CODE
     begun = text.index("turn math") + 2
     gaps = (Region(begun, begun + 5, max_tokens=9), Region(150, 163, max_tokens=8))
@@ -47,13 +47,13 @@ def fill(loaded: LoadedFim, options: DecodeOptions) -> list[InfillResult]:
 
 @pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("options", OPTIONS, ids=["greedy", "sampled"])
-def test_a_fill_mixes_no_devices_and_is_the_same(options: DecodeOptions) -> None:
+def test_a_fill_mixes_no_devices_and_equals_that_of_the_cpu(options: DecodeOptions) -> None:
     with Elsewhere():
         there = fill(model(ELSEWHERE), options)
     assert [found.fills for found in there] == [found.fills for found in fill(model(torch.device("cpu")), options)]
 
 
-def test_the_pretended_device_minds() -> None:
+def test_the_pretended_device_refuses_tensors_in_ordinary_memory() -> None:
     with Elsewhere():
         here, there = torch.ones(3), torch.ones(3, device=ELSEWHERE)
         assert (there + here.sum()).device == ELSEWHERE
@@ -67,7 +67,7 @@ def test_the_pretended_device_minds() -> None:
         assert there.numpy(force=True).sum() == 3
 
 
-def test_bfloat16_goes_the_same_way_and_stays_close_to_float32() -> None:
+def test_a_model_in_bfloat16_fills_and_its_logits_stay_close_to_float32() -> None:
     exact, narrowed = (model(torch.device("cpu"), dtype) for dtype in (torch.float32, torch.bfloat16))
     ids = exact.tokenizer.encode(tiny.CODE)[:120]
     for options in OPTIONS:
@@ -78,7 +78,7 @@ def test_bfloat16_goes_the_same_way_and_stays_close_to_float32() -> None:
 
 
 @pytest.mark.usefixtures("loops")
-def test_the_kernels_of_a_gpu_fill_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_kernels_for_gpus_give_the_same_fill(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("triton")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     request = InfillRequest(tiny.CODE[:160], (Region(60, 63, max_tokens=3),), options=OPTIONS[0])

@@ -41,12 +41,12 @@ def run(engine: Engine, asked: InfillRequest, last: int = 1000) -> tuple[list[Sn
             snapshot = next(stream)
         except StopIteration as end:
             return snapshots, end.value
-        if snapshot.step:  # before the first, the context is encoded
+        if snapshot.step:  # step 0 only encodes the context
             snapshots.append(snapshot)
 
 
 def shown(snapshot: Snapshot) -> tuple[str, ...]:
-    """A snapshot's fills but for bytes that are no text: the tiny model writes any bytes."""
+    """A snapshot's fills without replacement characters: the tiny model also writes invalid UTF-8."""
     return tuple(fill.replace("\ufffd", "") for fill in snapshot.fills)
 
 
@@ -56,7 +56,7 @@ def engine(model: LoadedFim) -> Engine:
 
 
 class ScriptedModel(Scripted):
-    """Stands where the engine has its transformer; every gap gets its healed text and what the script says."""
+    """Replaces the engine's transformer. It writes the healed text of each gap, then the gap's text of the script."""
 
     script: tuple[str, ...] = ()
 
@@ -119,7 +119,7 @@ def test_stats_add_up(engine: Engine, model: LoadedFim) -> None:
     assert (again.fills, again.text) == (result.fills, result.text)
 
 
-def test_a_scripted_fill_arrives_as_it_is(engine: Engine, script: type[ScriptedModel]) -> None:
+def test_a_scripted_fill_is_returned_unchanged(engine: Engine, script: type[ScriptedModel]) -> None:
     script.script = ("math", "0\n    x = x + 1", " + 1")
     snapshots, result = run(engine, request(THREE))
     assert result.fills == script.script
@@ -139,7 +139,7 @@ def test_every_line_of_a_fill_has_a_confidence(engine: Engine, script: type[Scri
     assert second[0] > fitted().probability(UNKNOWN_LOG_PROB)
 
 
-def test_an_empty_fill_is_one(engine: Engine, script: type[ScriptedModel]) -> None:
+def test_an_empty_fill_is_a_valid_result(engine: Engine, script: type[ScriptedModel]) -> None:
     script.script = ("",)
     _, result = run(engine, request("x = [1, <<fill>>]\n"))
     assert (result.status, result.fills, result.text) == ("ok", ("",), "x = [1, ]\n")
@@ -155,7 +155,7 @@ def test_an_empty_fill_is_one(engine: Engine, script: type[ScriptedModel]) -> No
     ],
     ids=["next-line", "whole-line", "closing-bracket", "leaves-block"],
 )
-def test_a_fill_does_not_repeat_what_follows(
+def test_a_fill_does_not_repeat_the_suffix(
     engine: Engine, script: type[ScriptedModel], text: str, wanted: str, fill: str
 ) -> None:
     script.script = (wanted,)
@@ -165,7 +165,7 @@ def test_a_fill_does_not_repeat_what_follows(
 
 
 @pytest.mark.parametrize(("script_line", "fill"), [("    x = 1", "    x = 1\r\n"), ("", "")])
-def test_whole_lines_end_with_the_newline_that_the_file_has(
+def test_a_fill_of_complete_lines_ends_with_the_newline_of_the_file(
     engine: Engine, script: type[ScriptedModel], script_line: str, fill: str
 ) -> None:
     script.script = (script_line,)
@@ -180,12 +180,12 @@ def test_the_text_before_a_gap_is_no_part_of_its_fill(engine: Engine, before: st
     asked = request(f"{before}<<fill>>\n", min_tokens=6)
     snapshots, result = run(engine, asked)
     assert result.text == f"{before}{result.fills[0]}\n"
-    # What was healed away is written again first and left out of every text that is shown.
+    # The model first writes the healed text again; no fill that is shown contains it.
     assert len(snapshots[-1].slots[0]) >= 6
     assert shown(snapshots[-1]) == result.fills
 
 
-def test_far_regions_see_what_the_earlier_ones_became(engine: Engine) -> None:
+def test_far_regions_are_filled_one_after_another(engine: Engine) -> None:
     filler = "x = 1\n" * (MAX_SPAN_BYTES // 6 + 1)
     text = f"a = <<fill>>\n{filler}b = <<fill>>\n{filler}c = <<fill>>\n"
     asked = request(text, max_tokens=5)
@@ -200,7 +200,7 @@ def test_far_regions_see_what_the_earlier_ones_became(engine: Engine) -> None:
     assert [len(lines) for lines in result.confidence] == [max(len(fill.splitlines()), 1) for fill in result.fills]
 
 
-def test_more_regions_than_a_window_takes(engine: Engine) -> None:
+def test_more_regions_than_a_window_takes_are_all_filled(engine: Engine) -> None:
     asked = request("".join(f"x{i} = <<fill>>\n" for i in range(11)), max_tokens=3)
     result = engine.fill(asked)
     assert len(result.fills) == 11
@@ -208,7 +208,7 @@ def test_more_regions_than_a_window_takes(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("last", [0, 1, 3])
-def test_cancelling_leaves_the_text_as_it_was(engine: Engine, last: int) -> None:
+def test_cancelling_leaves_the_text_unchanged(engine: Engine, last: int) -> None:
     asked = request(THREE, options=DecodeOptions(syntax=False, schedule="single"))
     snapshots, result = run(engine, asked, last)
     assert len(snapshots) == last
@@ -242,7 +242,7 @@ def test_a_long_context_is_encoded_in_steps_of_its_own(engine: Engine) -> None:
     assert result.fills == Engine(engine.model).fill(asked).fills
 
 
-def test_a_deadline_returns_what_there_is(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deadline_returns_the_complete_lines_written_so_far(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     clock(monkeypatch, engine, seconds_a_pass=0.1)
     options = DecodeOptions(syntax=False, schedule="single", deadline_ms=450)
     asked = request(THREE, options=options, max_tokens=30, min_tokens=30)
@@ -252,7 +252,7 @@ def test_a_deadline_returns_what_there_is(engine: Engine, monkeypatch: pytest.Mo
     assert all(fill == "" or fill.endswith("\n") for fill in result.fills)
 
 
-def test_a_deadline_leaves_later_groups_as_they_were(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deadline_leaves_later_groups_unchanged(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     clock(monkeypatch, engine, seconds_a_pass=0.1)
     text = f"a = <<fill>>\n{'x = 1' * 1000}\nb = <<fill>>\n"
     options = DecodeOptions(syntax=False, schedule="single", deadline_ms=250)
@@ -276,7 +276,7 @@ def test_a_group_is_checked_as_if_later_gaps_were_filled(engine: Engine, monkeyp
     assert checked[1].endswith(b"\nb = (<<fill>>\nc = 2\n")
 
 
-def test_a_seed_reproduces_a_drawn_fill(engine: Engine) -> None:
+def test_a_seed_reproduces_a_sampled_fill(engine: Engine) -> None:
     def drawn(seed: int) -> tuple[str, ...]:
         options = DecodeOptions(syntax=False, temperature=1.5, seed=seed)
         return engine.fill(request(ONE, options=options, min_tokens=8)).fills
@@ -287,7 +287,7 @@ def test_a_seed_reproduces_a_drawn_fill(engine: Engine) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 5, 16, 17, 40])
 def test_fills_have_the_length_that_is_asked_for(engine: Engine, model: LoadedFim, size: int) -> None:
-    text = "x = \U0001f600<<fill>>"  # nothing is healed behind an emoji: all tokens are the fill's own
+    text = "x = \U0001f600<<fill>>"  # nothing is healed after an emoji: all tokens belong to the fill
     snapshots, _ = run(engine, request(text, max_tokens=size, min_tokens=size))
     assert len(snapshots[-1].slots[0]) == size
     assert len(run(engine, request(text, max_tokens=size))[0][-1].slots[0]) <= size
@@ -314,7 +314,7 @@ def test_more_tokens_than_the_model_has_positions_are_refused(engine: Engine) ->
         engine.fill(request(ONE, max_tokens=tiny.CONFIG.max_positions))
 
 
-def test_snippets_change_what_is_said(engine: Engine) -> None:
+def test_snippets_change_the_fill(engine: Engine) -> None:
     plain = request(ONE, min_tokens=8)
     other = InfillRequest(plain.text, plain.regions, snippets=(Snippet("a.py", tiny.CODE),), options=plain.options)
     assert engine.fill(plain).fills != engine.fill(other).fills
@@ -336,7 +336,7 @@ def test_a_document_is_filled_by_one_request_at_a_time(engine: Engine) -> None:
     next(engine.stream(request(ONE), document="a"))
 
 
-def test_a_file_of_20000_lines(engine: Engine) -> None:
+def test_a_file_of_20000_lines_is_cut_to_a_window(engine: Engine) -> None:
     lines = [f"value_{i} = total({i})\n" for i in range(20_000)]
     text = "".join([*lines[:10_000], "x = <<fill>>\n", *lines[10_000:]])
     result = engine.fill(request(text))
@@ -354,7 +354,7 @@ def test_python_stays_valid(engine: Engine) -> None:
         assert (result.status, result.text) == ("no_valid_fill", ONE)
 
 
-def test_where_nothing_valid_is_found_the_text_stays(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_valid_fill_the_text_stays_unchanged(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     strict = Strict(engine.model.tokenizer, lambda commit: False)
     monkeypatch.setattr(engine_module, "constraint_for", lambda *args, **options: strict)
     result = engine.fill(request(THREE))

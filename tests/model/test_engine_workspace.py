@@ -26,7 +26,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def request(root: Path, *, prior: bool = True) -> InfillRequest:
-    """A request for what is missing behind ``HEAD``, of a model that draws its words out of a hat."""
+    """A request to fill the gap between ``HEAD`` and ``TAIL``."""
     at = len(HEAD.encode())
     return InfillRequest(
         HEAD + TAIL,
@@ -37,10 +37,10 @@ def request(root: Path, *, prior: bool = True) -> InfillRequest:
     )
 
 
-def test_the_project_drafts_and_changes_no_fill(model: LoadedFim, root: Path) -> None:
+def test_drafts_from_the_project_save_passes_and_change_no_fill(model: LoadedFim, root: Path) -> None:
     engine = Engine(model, window=WindowOptions(snippets=0))
     free = engine.fill(request(root, prior=False))
-    # The project has what the model would write: now it is drafted.
+    # Now the project holds what the model writes, so it is drafted.
     (root / "account.py").write_text(HEAD + free.fills[0] + "\n")
     engine.workspaces.read(str(root), PATIENCE)
     drafted = engine.fill(request(root))
@@ -49,7 +49,7 @@ def test_the_project_drafts_and_changes_no_fill(model: LoadedFim, root: Path) ->
     assert engine.fill(request(root, prior=False)).stats.nfe == free.stats.nfe
 
 
-def test_the_file_on_disk_does_not_tell_what_is_missing_in_it(model: LoadedFim, root: Path) -> None:
+def test_nothing_is_drafted_from_the_file_on_disk_of_the_same_document(model: LoadedFim, root: Path) -> None:
     engine = Engine(model, window=WindowOptions(snippets=0))
     free = engine.fill(request(root, prior=False))
     (root / "account.py").write_text("pass\n")
@@ -83,7 +83,7 @@ def test_a_kept_context_with_snippets_changes_no_fill(model: LoadedFim, root: Pa
     assert all(count > 0 for count in counts[1:])
 
 
-def test_snippets_are_read_unless_the_request_brings_its_own(model: LoadedFim, root: Path) -> None:
+def test_snippets_are_chosen_unless_the_request_brings_its_own(model: LoadedFim, root: Path) -> None:
     engine = Engine(model)
     engine.workspaces.read(str(root), PATIENCE)
     text = "from account import Account\n\n\nAccount()\n"

@@ -7,7 +7,7 @@ from lacuna_model.sessions import Sessions
 
 
 def sessions(model: LoadedFim, documents: int) -> Sessions:
-    """Room for so many documents."""
+    """Sessions whose budget is the memory of this many documents."""
     one = Sessions(model, WindowOptions(), 1)
     with one.running("any"):
         return Sessions(model, WindowOptions(), documents * one.num_bytes)
@@ -19,7 +19,7 @@ def use(kept: Sessions, *keys: str) -> None:
             pass
 
 
-def test_the_least_recently_used_make_room(model: LoadedFim) -> None:
+def test_the_least_recently_used_document_is_dropped_first(model: LoadedFim) -> None:
     kept = sessions(model, 3)
     use(kept, "a", "b", "c", "a", "d")
     assert [key for key in "abcd" if key in kept] == ["a", "c", "d"]
@@ -33,7 +33,7 @@ def test_a_document_keeps_its_context(model: LoadedFim) -> None:
         assert again is first
 
 
-def test_documents_at_work_stay_whatever_the_budget(model: LoadedFim) -> None:
+def test_documents_that_are_being_filled_are_kept_whatever_the_budget(model: LoadedFim) -> None:
     kept = sessions(model, 1)
     with kept.running("a") as first:
         with kept.running("b"):
@@ -42,7 +42,7 @@ def test_documents_at_work_stay_whatever_the_budget(model: LoadedFim) -> None:
             assert "b" in kept
         assert "c" in kept  # the last one used
         assert "b" not in kept
-        first.cache.reader.arena.reserve(5000)  # grows while it is at work
+        first.cache.reader.arena.reserve(5000)  # it grows during its fill
     assert "a" not in kept
     use(kept, "d")
     assert [key for key in "abcd" if key in kept] == ["d"]

@@ -1,4 +1,4 @@
-"""Open checkpoints: a whole text in a pass, and the same loop, constraint and commands as for the embedded model."""
+"""Open checkpoints: a pass reads the entire text; loop, constraint and commands are those of the default model."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ def opened(layout: Layout, size: int = 4, candidate: int = 0) -> list[Canvas]:
 
 
 @pytest.mark.parametrize("kind", checkpoints.KINDS)
-def test_slots_are_read_as_transformers_reads_the_whole_text(tmp_path: Path, kind: str) -> None:
+def test_the_log_probabilities_of_slots_equal_those_of_transformers(tmp_path: Path, kind: str) -> None:
     config = checkpoints.write(tmp_path, kind)
     model = load_checkpoint(tmp_path, torch.device("cpu"))
     layout = laid_out(model, *SEGMENTS)
@@ -78,7 +78,7 @@ def test_slots_are_read_as_transformers_reads_the_whole_text(tmp_path: Path, kin
             np.testing.assert_allclose(marginals.logp[slot][others], said[best].numpy(), atol=1e-3)
 
 
-def test_bfloat16_says_about_the_same(folder: Path, model: LoadedCheckpoint) -> None:
+def test_bfloat16_gives_about_the_same_entropy(folder: Path, model: LoadedCheckpoint) -> None:
     narrow = load_checkpoint(folder, torch.device("cpu"), torch.bfloat16)
     layout = laid_out(model, *SEGMENTS)
     for one, other in zip(*(WholeSequenceModel(m, layout).read(opened(layout)) for m in (model, narrow)), strict=True):
@@ -111,7 +111,7 @@ def test_candidates_do_not_see_each_other(model: LoadedCheckpoint) -> None:
         np.testing.assert_array_equal(one.ids, other.ids)
 
 
-def test_an_end_that_is_sure_is_the_best_candidate(model: LoadedCheckpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certain_end_token_is_the_best_candidate(model: LoadedCheckpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     layout = laid_out(model, "x =", "\n")
 
     def ending(hidden: torch.Tensor) -> torch.Tensor:

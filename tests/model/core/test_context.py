@@ -12,14 +12,14 @@ def texts(tokenizer: Tokenizer, layout: Layout) -> list[str]:
     return [tokenizer.decode(segment) for segment in layout.segments]
 
 
-def test_the_text_in_front_of_every_gap_is_healed(tokenizer: Tokenizer) -> None:
+def test_the_text_before_every_gap_is_healed(tokenizer: Tokenizer) -> None:
     layout = lay_out(["a", "bc", "dg", "f"], tokenizer)
     assert texts(tokenizer, layout) == ["", "b", "d", "f"]
     assert [(gap.index, gap.prefix) for gap in layout.gaps] == [(0, b"a"), (1, b"c"), (2, b"g")]
 
 
 @pytest.mark.parametrize("segments", [("", ""), ("", "x"), ("x", ""), ("", "", ""), ("x", "", "", "y")])
-def test_empty_segments(tokenizer: Tokenizer, segments: tuple[str, ...]) -> None:
+def test_empty_segments_are_laid_out(tokenizer: Tokenizer, segments: tuple[str, ...]) -> None:
     layout = lay_out(segments, tokenizer)
     assert [gap.prefix for gap in layout.gaps] == [segment.encode() for segment in segments[:-1]]
     assert texts(tokenizer, layout) == [*[""] * (len(segments) - 1), segments[-1]]
@@ -40,7 +40,9 @@ def test_empty_segments(tokenizer: Tokenizer, segments: tuple[str, ...]) -> None
     ],
     ids=["nothing", "one-token", "word", "indent", "tabs", "line-end", "two-bytes", "four-bytes", "behind-four-bytes"],
 )
-def test_healing_takes_a_whole_token_unless_it_ends_a_character(tokenizer: Tokenizer, text: str, prefix: bytes) -> None:
+def test_healing_takes_one_token_unless_the_text_ends_in_a_character_of_several_bytes(
+    tokenizer: Tokenizer, text: str, prefix: bytes
+) -> None:
     ids, healed = heal(text, tokenizer)
     assert healed == prefix
     assert tokenizer.decode_bytes(ids) + prefix == text.encode()
@@ -63,7 +65,9 @@ def test_healing_takes_a_whole_token_unless_it_ends_a_character(tokenizer: Token
         ("def f():\n    return 1\n\n\n", "def g():"),
     ],
 )
-def test_what_is_left_is_what_natural_text_has(real_tokenizer: Tokenizer, before: str, behind: str) -> None:
+def test_the_ids_left_after_healing_are_those_of_the_complete_text(
+    real_tokenizer: Tokenizer, before: str, behind: str
+) -> None:
     ids, prefix = heal(before, real_tokenizer)
     natural = real_tokenizer.encode(before + behind)
     assert natural[: len(ids)] == ids
@@ -71,7 +75,7 @@ def test_what_is_left_is_what_natural_text_has(real_tokenizer: Tokenizer, before
 
 
 @given(st.text("ab rt\n\t(.é😀", max_size=20))
-def test_what_is_healed_begins_a_token_and_ends_the_text(real_tokenizer: Tokenizer, text: str) -> None:
+def test_healed_text_begins_a_token_and_ends_the_text(real_tokenizer: Tokenizer, text: str) -> None:
     ids, prefix = heal(text, real_tokenizer)
     assert real_tokenizer.decode_bytes(ids) + prefix == text.encode()
     assert prefix.decode() in text

@@ -65,7 +65,7 @@ def test_regions_between_characters_pass(document: tuple[str, list[Region]]) -> 
 
 @settings(deadline=None)
 @given(ANY_TEXT, st.lists(st.tuples(st.integers(-3, 60), st.integers(-3, 60)), max_size=4))
-def test_what_passes_can_be_spliced(text: str, spans: list[tuple[int, int]]) -> None:
+def test_regions_that_pass_the_check_can_be_spliced(text: str, spans: list[tuple[int, int]]) -> None:
     regions = [Region(start, end) for start, end in spans]
     data = text.encode()
     try:
@@ -96,12 +96,12 @@ def test_splicing_changes_nothing_outside_the_regions(document: tuple[str, list[
         ("def f():\r\n", "\treturn 1\r\n", "\r\n"),
         ("def f():\n    ", "    return 1\n", ""),  # the line has begun
         ("def f():\n", "\n    return 1\n", ""),  # the text has the newline
-        ("def f():\n", "    \n    return 1\n", ""),  # the indentation may be the fill's own line's
-        ("import os\n", "def f():\n", ""),  # "async " would stand well in front of it
+        ("def f():\n", "    \n    return 1\n", ""),  # the indentation may belong to the line of the fill
+        ("import os\n", "def f():\n", ""),  # "async " could come before it
         ("", "    return 1\n", ""),
     ],
 )
-def test_lines_of_their_own_end_with_a_newline(before: str, after: str, line: str) -> None:
+def test_a_fill_on_lines_of_its_own_ends_with_a_newline(before: str, after: str, line: str) -> None:
     at = len(before)
     text = (before + after).encode()
     assert newlines(text, [Region(at, at)]) == [line]
@@ -126,16 +126,16 @@ class TestGrouped:
     def test_near_regions_share_a_window(self) -> None:
         assert [*grouped([Region(i, i) for i in range(5)])] == [range(5)]
 
-    def test_no_group_is_larger_than_training_had(self) -> None:
+    def test_no_group_is_larger_than_the_limit(self) -> None:
         groups = [*grouped([Region(i, i) for i in range(20)])]
         assert [len(group) for group in groups] == [MAX_GAPS, MAX_GAPS, 4]
         assert [i for group in groups for i in group] == [*range(20)]
 
-    def test_far_regions_are_filled_apart(self) -> None:
+    def test_far_regions_are_in_different_groups(self) -> None:
         regions = [Region(0, 5), Region(5 + MAX_SPAN_BYTES, 9000), Region(9001, 9001)]
         assert [*grouped(regions)] == [range(2), range(2, 3)]
 
-    def test_a_large_region_does_not_part_its_group(self) -> None:
+    def test_a_large_region_does_not_split_its_group(self) -> None:
         assert [*grouped([Region(0, 9000), Region(9001, 9001)])] == [range(2)]
 
 
@@ -150,17 +150,17 @@ def test_filling_group_by_group_equals_filling_at_once(document: tuple[str, list
             continue
         current, shifted = moved(text.encode(), regions, fills, group)
         check(shifted, current)
-        # Every region of the group stands on the text it stood on; those filled before show their fills.
+        # Every region of the group covers the same text as before. Regions before the group hold their fills.
         for region, origin in zip(shifted, (regions[i] for i in group), strict=True):
             assert current[region.start : region.end] == text.encode()[origin.start : origin.end]
         assert current[: shifted[0].start] == splice(
             text.encode()[: regions[group.start].start], regions[: group.start], fills
         )
-        # What stands in the regions still to come is not to be read.
+        # The text in later regions is removed.
         end = regions[group.stop - 1].end
         later = [Region(region.start - end, region.end - end) for region in regions[group.stop :]]
         assert current[shifted[-1].end :] == splice(text.encode()[end:], later, [""] * len(later))
-        # A constraint reads the text as if they were filled.
+        # A constraint reads the text with the later regions filled.
         coming = [data.draw(ANY_TEXT) for _ in later]
         whole, _ = moved(text.encode(), regions, fills, group, coming)
         assert whole == current[: shifted[-1].end] + splice(text.encode()[end:], later, coming)
@@ -172,7 +172,7 @@ def test_filling_group_by_group_equals_filling_at_once(document: tuple[str, list
     ("tail", "max_lines", "limit"),
     [("", 0, 0), (" \t", 0, 0), ("", 5, 5), (")", 0, 1), (" x", 5, 1), ("", 1, 1)],
 )
-def test_a_fill_at_a_cursor_is_of_one_line_where_text_stands_behind_it(tail: str, max_lines: int, limit: int) -> None:
+def test_a_fill_at_a_cursor_has_one_line_if_text_follows_in_the_line(tail: str, max_lines: int, limit: int) -> None:
     region = at_cursor(3, tail, 8, max_lines)
     assert (region.start, region.end, region.max_tokens) == (3, 3, 8)
     assert (region.max_lines, region.single_line) == (limit, limit == 1)

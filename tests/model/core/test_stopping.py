@@ -32,7 +32,9 @@ BODY = "def f(x):\n"
         "top-level-repeats", "next-function",
     ],
 )  # fmt: skip
-def test_where_a_fill_ends(before: str, after: str, text: str, expected: str | None) -> None:
+def test_a_fill_ends_where_it_repeats_the_suffix_or_leaves_its_block(
+    before: str, after: str, text: str, expected: str | None
+) -> None:
     assert StopRule.between(before, after).end(text, final=False) == expected
 
 
@@ -53,7 +55,7 @@ def test_a_fill_ends_where_it_repeats_the_text_up_to_the_next_gap(
     assert StopRule.between(before, part + ")\n", len(part)).end(text, final=False) == expected
 
 
-def test_the_last_text_is_judged_as_complete() -> None:
+def test_the_final_text_counts_as_complete() -> None:
     rule = StopRule.between(BODY, "    return y\n")
     assert rule.end("    y = x\n    return y", final=True) == "    y = x\n"
     assert rule.end("    y = x\n    return z", final=True) == "    y = x\n    return z"
@@ -71,7 +73,7 @@ def test_a_fill_ends_with_the_last_line_of_its_limit(text: str) -> None:
 TEXTS = st.text(alphabet="ab: \n)", max_size=40)
 
 
-@settings(deadline=None)  # other programs may hold the cores
+@settings(deadline=None)  # the machine may be busy
 @given(before=TEXTS, after=TEXTS, text=TEXTS)
 def test_an_end_once_found_never_moves(before: str, after: str, text: str) -> None:
     rule = StopRule.between(before, after)
@@ -94,20 +96,20 @@ def test_an_end_once_found_never_moves(before: str, after: str, text: str) -> No
         ("x", "", "x"),
     ],
 )
-def test_a_fill_does_not_repeat_what_follows(fill: str, after: str, expected: str) -> None:
+def test_an_end_that_repeats_the_suffix_is_trimmed(fill: str, after: str, expected: str) -> None:
     assert trim_overlap(fill, after) == expected
 
 
-@settings(deadline=None)  # other programs may hold the cores
+@settings(deadline=None)  # the machine may be busy
 @given(fill=TEXTS, after=TEXTS)
-def test_trimming_only_takes_from_the_end_what_follows(fill: str, after: str) -> None:
+def test_trimming_removes_only_an_end_that_begins_the_suffix(fill: str, after: str) -> None:
     trimmed = trim_overlap(fill, after)
     assert fill.startswith(trimmed)
     assert after.startswith(fill[len(trimmed) :])
 
 
 @pytest.mark.parametrize("period", [1, 2, 5, 20])
-def test_a_loop_is_known_by_what_it_would_go_on_with(period: int) -> None:
+def test_a_loop_is_found_with_the_token_that_would_continue_it(period: int) -> None:
     loop = list(range(period))
     times = 1 + max(2, -(-LEAST_LOOPED // period))
     assert looping([90, 91, *loop * times]) == 0
@@ -117,7 +119,7 @@ def test_a_loop_is_known_by_what_it_would_go_on_with(period: int) -> None:
 
 
 @given(st.lists(st.integers(0, 3), max_size=60))
-def test_what_is_no_loop_is_left_alone(tokens: list[int]) -> None:
+def test_only_tokens_that_repeat_are_a_loop(tokens: list[int]) -> None:
     token = looping(tokens)
     if token is not None:
         assert any(
@@ -126,7 +128,7 @@ def test_what_is_no_loop_is_left_alone(tokens: list[int]) -> None:
         assert token in tokens
 
 
-def test_a_gap_in_the_lines_beyond_number_is_read_once() -> None:
+def test_a_fill_with_many_blank_lines_does_not_hang_the_rule() -> None:
     rule = StopRule.between(BODY, "")
     fill = "    y = x" + "\n" * 30_000 + "    z = x\n"
     assert rule.end(fill + "def g():", final=False) == fill

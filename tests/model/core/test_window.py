@@ -19,7 +19,7 @@ def window() -> Window:
     return Window(WindowOptions(before=120, after=60))
 
 
-def test_a_short_text_is_read_whole(window: Window, tokenizer: Tokenizer) -> None:
+def test_a_short_text_is_read_completely(window: Window, tokenizer: Tokenizer) -> None:
     assert window.before(b"import os\nx = 1\n", tokenizer) == b"import os\nx = 1\n"
     assert window.after(b"y = 2\n", tokenizer) == b"y = 2\n"
     assert window.before(b"", tokenizer) == window.after(b"", tokenizer) == b""
@@ -34,7 +34,9 @@ def test_a_long_file_is_cut_at_lines(window: Window, tokenizer: Tokenizer) -> No
     assert 30 <= num_tokens(tokenizer, after) <= 60
 
 
-def test_stays_put_while_typing_until_it_outgrows_its_budget(window: Window, tokenizer: Tokenizer) -> None:
+def test_the_window_stays_in_place_while_typing_until_it_outgrows_its_budget(
+    window: Window, tokenizer: Tokenizer
+) -> None:
     text = LONG
     kept = window.before(text, tokenizer)
     moves, starts = 0, {LONG.find(kept)}
@@ -46,31 +48,31 @@ def test_stays_put_while_typing_until_it_outgrows_its_budget(window: Window, tok
         moves += grown != kept + b"ab\n"
         starts.add(len(text) - len(grown))
         kept = grown
-    # 900 tokens were typed and a move gives about 60 of room back.
+    # 900 tokens were typed, and each move makes room for about 60.
     assert 5 <= moves <= 20
     assert len(starts) == moves + 1
 
 
-def test_stays_put_while_deleting(tokenizer: Tokenizer) -> None:
+def test_the_window_stays_in_place_while_deleting(tokenizer: Tokenizer) -> None:
     window = Window(WindowOptions(before=400))
     kept = window.before(LONG, tokenizer)
     for count in (1, 2, 10, 100):
         assert window.before(LONG[:-count], tokenizer) == kept[:-count]
 
 
-def test_an_edit_far_above_moves_nothing(window: Window, tokenizer: Tokenizer) -> None:
+def test_an_edit_far_above_does_not_move_the_window(window: Window, tokenizer: Tokenizer) -> None:
     kept = window.before(LONG, tokenizer)
     assert window.before(b"import os\n" + LONG, tokenizer) == kept
     assert window.before(LONG[1000:], tokenizer) == kept
 
 
-def test_a_cursor_that_goes_up_takes_it_along(window: Window, tokenizer: Tokenizer) -> None:
+def test_the_window_follows_a_cursor_that_moves_up(window: Window, tokenizer: Tokenizer) -> None:
     kept = window.before(LONG, tokenizer)
     above = LONG[: len(LONG) - len(kept) + 50]
     assert 60 <= num_tokens(tokenizer, window.before(above, tokenizer)) <= 120
 
 
-def test_a_jump_moves_it(window: Window, tokenizer: Tokenizer) -> None:
+def test_a_jump_of_the_cursor_moves_the_window(window: Window, tokenizer: Tokenizer) -> None:
     window.before(LONG, tokenizer)
     half = LONG[: len(LONG) // 2]
     kept = window.before(half, tokenizer)
@@ -84,7 +86,7 @@ def test_a_file_typed_from_nothing_is_read_from_its_beginning(window: Window, to
         assert window.before(text[:size], tokenizer) == text[:size]
 
 
-def test_lines_that_repeat_do_not_shrink_it(window: Window, tokenizer: Tokenizer) -> None:
+def test_repeated_lines_do_not_shrink_the_window(window: Window, tokenizer: Tokenizer) -> None:
     text = b"    0x00, 0x00, 0x00,\n" * 500
     for size in range(len(text) - 100, len(text) + 1):
         kept = window.before(text[:size], tokenizer)

@@ -17,7 +17,7 @@ from lacuna_model.fim.loading import LoadedFim
 
 
 class Recorded:
-    """Admits what does not hold the forbidden token; its verdict is what it was made with."""
+    """A fake constraint: it logs its calls, refuses one token and returns a given verdict."""
 
     active = True
 
@@ -65,7 +65,7 @@ def test_a_candidate_confirms_its_own_gaps_and_all_are_closed() -> None:
     assert all(part.closed for part in parts)
 
 
-def test_candidates_behind_one_that_took_long_are_asked_in_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_candidates_after_one_that_took_long_are_asked_in_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = [Recorded(Verdict("ok", ("a",))), Recorded(Verdict("ok", ("b",)), forbidden=7)]
     monkeypatch.setattr(module.time, "thread_time", lambda: 2 * module.CALL_SECONDS * len(parts[0].seen))
     both = SideBySide(parts, 1)
@@ -78,25 +78,25 @@ def recorded(*fills: tuple[str, ...] | None) -> list[Recorded]:
     return [Recorded(Verdict("ok" if texts else "no_valid_fill", texts)) for texts in fills]
 
 
-def test_the_first_that_found_a_fill_speaks_for_all() -> None:
+def test_the_verdict_is_that_of_the_first_candidate_with_a_fill() -> None:
     both = SideBySide(recorded(None, ("a",), ("b",)), 1)
     assert both.finish(views(3), truncate=False).fills == ("a",)
     assert both.found == {("a",): 1, ("b",): 2}
 
 
-def test_where_none_found_a_fill_the_first_says_why() -> None:
+def test_without_a_fill_of_any_candidate_nothing_is_found() -> None:
     both = SideBySide(recorded(None, None), 1)
     assert both.finish(views(2), truncate=False).fills is None
     assert both.found == {}
 
 
-def test_fills_come_likeliest_first_and_once() -> None:
+def test_different_fills_come_once_and_likeliest_first() -> None:
     said = {"a": -3.0, "b": -1.0, "c": -2.0}
     assert likeliest_first([("a",), ("b",), ("a",), ("c",)], lambda fills: said[fills[0]]) == [("b",), ("c",), ("a",)]
 
 
-def test_a_single_fill_is_not_asked_about() -> None:
-    assert likeliest_first([("a",), ("a",)], lambda fills: pytest.fail("asked")) == [("a",)]
+def test_a_single_fill_is_not_scored() -> None:
+    assert likeliest_first([("a",), ("a",)], lambda fills: pytest.fail("the fill was scored")) == [("a",)]
 
 
 END = 2
@@ -108,7 +108,7 @@ def filled(place: int, *tokens: int, rivals: dict[int, tuple[float, int]]) -> Ca
     return canvas
 
 
-def test_forks_part_from_the_first_fill_where_it_was_least_sure() -> None:
+def test_forks_begin_where_the_first_fill_was_least_certain() -> None:
     first = filled(5, 10, 11, 12, rivals={0: (3.0, 20), 2: (0.2, 22), 3: (0.9, 23), 4: (0.1, 24)})
     second = filled(50, 30, 31, rivals={1: (0.5, 41)})
     assert forks([first, second], 3, 1.0, END) == [
@@ -131,14 +131,14 @@ def ask(engine: Engine, candidates: int = 1) -> InfillResult:
     return engine.fill(asked)
 
 
-def test_what_is_found_alone_is_among_several_and_all_differ(model: LoadedFim) -> None:
+def test_several_candidates_differ_and_hold_the_fill_that_is_found_alone(model: LoadedFim) -> None:
     alone, several = ask(Engine(model)), ask(Engine(model), 4)
     fills = (several.fills, *several.alternatives)
     assert alone.fills in fills
     assert 2 <= len(set(fills)) == len(fills) <= 4
 
 
-def test_what_is_ruled_out_begins_no_fork(model: LoadedFim, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_that_is_ruled_out_begins_no_fork(model: LoadedFim, monkeypatch: pytest.MonkeyPatch) -> None:
     begins: list[Any] = []
 
     def seen(*args: Any) -> list[Any]:
@@ -148,14 +148,14 @@ def test_what_is_ruled_out_begins_no_fork(model: LoadedFim, monkeypatch: pytest.
     monkeypatch.setattr(module, "forks", seen)
     text = "x = 1\nif not"
     _, prefix = heal(text, model.tokenizer)
-    assert len(model.prefixes.starting_with(prefix)) == 1  # so that all else is ruled out
+    assert len(model.prefixes.starting_with(prefix)) == 1  # every other token is ruled out
     region, options = Region(len(text), len(text), max_tokens=3, min_tokens=2), DecodeOptions(syntax=False)
     result = Engine(model).fill(InfillRequest(text, (region,), candidates=MAX_CANDIDATES, options=options))
     assert result.alternatives
     assert all(model.tokenizer.token_bytes(begin[0]).startswith(prefix) for (begin,) in begins)
 
 
-def test_nothing_is_forked_unless_several_fills_are_wanted(model: LoadedFim) -> None:
+def test_there_are_no_forks_unless_several_fills_are_requested(model: LoadedFim) -> None:
     gaps = (Region(9, 9, max_tokens=6), Region(90, 90, max_tokens=6))
     engine, options = Engine(model), DecodeOptions(syntax=False, prior=False)
     alone = engine.fill(InfillRequest(tiny.CODE, gaps, options=options))
@@ -166,7 +166,7 @@ def test_nothing_is_forked_unless_several_fills_are_wanted(model: LoadedFim) -> 
 
 
 @pytest.mark.parametrize("outcome", ["deadline", "cancelled"])
-def test_a_first_fill_outlives_the_deadline_of_its_forks_but_no_cancel(
+def test_a_first_fill_is_kept_at_the_deadline_of_its_forks_but_not_after_a_cancel(
     model: LoadedFim, monkeypatch: pytest.MonkeyPatch, outcome: Outcome
 ) -> None:
     alone = ask(Engine(model))
@@ -186,6 +186,6 @@ def test_a_first_fill_outlives_the_deadline_of_its_forks_but_no_cancel(
 
 
 @pytest.mark.parametrize("count", [0, -1, MAX_CANDIDATES + 1])
-def test_a_number_of_candidates_that_cannot_be_is_refused(model: LoadedFim, count: int) -> None:
+def test_an_impossible_number_of_candidates_is_refused(model: LoadedFim, count: int) -> None:
     with pytest.raises(RequestError, match="candidates"):
         ask(Engine(model), count)

@@ -45,7 +45,7 @@ def test_the_frontier_is_the_first_open_slot() -> None:
     assert (canvas.frontier, canvas.is_full, canvas.closed) == (4, True, False)
 
 
-def test_end_of_gap_cuts_the_block_and_closes_it_once_all_before_is_filled() -> None:
+def test_end_of_gap_cuts_the_block_and_closes_the_canvas_once_all_slots_before_it_are_filled() -> None:
     canvas = opened()
     canvas.commit(3, 13, EOG)
     canvas.commit(2, EOG, EOG)
@@ -63,7 +63,7 @@ def test_a_nearer_end_of_gap_cuts_again() -> None:
     assert (canvas.slots, canvas.closed, canvas.tokens()) == ([], True, [])
 
 
-def test_what_was_said_of_a_token_is_kept() -> None:
+def test_the_log_probability_of_a_token_is_kept() -> None:
     canvas, seen = opened(), sure([7, 8, 9, 10])
     canvas.remember(1, 8, seen)
     canvas.remember(2, 11, seen)  # a token that the model did not offer
@@ -92,7 +92,7 @@ def test_a_view_shows_what_a_constraint_needs() -> None:
     ],
     ids=["next-line", "unfinished", "last", "leaves-block", "nothing-to-cut"],
 )
-def test_a_fill_ends_where_it_repeats_what_follows(
+def test_a_fill_ends_where_it_repeats_the_suffix(
     tokenizer: Tokenizer, text: str, closed: bool, kept: str | None
 ) -> None:
     canvas = opened(100, 200, stop=StopRule.between("def f(x):\n", "    return y\n"))
@@ -104,7 +104,7 @@ def test_a_fill_ends_where_it_repeats_what_follows(
     assert canvas.closed is (closed or kept is not None)
 
 
-def test_a_repeat_is_found_behind_the_healed_text(tokenizer: Tokenizer) -> None:
+def test_a_repeat_is_found_after_the_healed_text(tokenizer: Tokenizer) -> None:
     canvas = Canvas(Gap(5, prefix=b"    "), 100, 100, stop=StopRule.between("if x:\n    ", "\n    y = 1\n"))
     canvas.open_block()
     for slot, token in enumerate(tokenizer.encode("    x = 1\n    y = 1\n")):
@@ -115,7 +115,7 @@ def test_a_repeat_is_found_behind_the_healed_text(tokenizer: Tokenizer) -> None:
 
 
 def limited(tokenizer: Tokenizer, text: str, after: str, region: Region) -> Canvas:
-    """A canvas with a text on it, of a region that takes so many lines."""
+    """A canvas that holds a text, for a region with a limit of lines."""
     rule = StopRule.between("def f(x):\n    ", after, None, LineLimit.of(region, after.encode()))
     canvas = opened(100, 200, stop=rule)
     for slot, token in enumerate(tokenizer.encode(text)):
@@ -123,7 +123,7 @@ def limited(tokenizer: Tokenizer, text: str, after: str, region: Region) -> Canv
     return canvas
 
 
-def test_a_fill_ends_with_the_last_line_that_its_region_takes(tokenizer: Tokenizer) -> None:
+def test_a_fill_ends_with_the_last_line_that_its_region_allows(tokenizer: Tokenizer) -> None:
     for region, after, kept in (
         (Region(0, 0, single_line=True), "\n    return y\n", "y = x"),
         (Region(0, 0, max_lines=2), "\n    return y\n", "y = x\n    z = y"),
@@ -135,7 +135,7 @@ def test_a_fill_ends_with_the_last_line_that_its_region_takes(tokenizer: Tokeniz
         assert canvas.closed
 
 
-def test_a_fill_does_not_end_at_what_may_be_taken_back(tokenizer: Tokenizer) -> None:
+def test_a_fill_does_not_end_at_tentative_tokens(tokenizer: Tokenizer) -> None:
     canvas = limited(tokenizer, "y = (x\n", "\n    return y\n", Region(0, 0, single_line=True))
     canvas.tentative = {2, 3}
     canvas.close_by_rule(tokenizer, lambda: False)
@@ -163,7 +163,9 @@ def test_no_repeat_ends_a_fill_before_its_least_length(tokenizer: Tokenizer) -> 
         ("x =", False, True, ""),
     ],
 )
-def test_the_text_of_a_fill(tokenizer: Tokenizer, text: str, closed: bool, truncate: bool, expected: str) -> None:
+def test_only_an_open_fill_is_truncated_to_complete_lines(
+    tokenizer: Tokenizer, text: str, closed: bool, truncate: bool, expected: str
+) -> None:
     canvas = opened(100, 100)
     for slot, token in enumerate(tokenizer.encode(text)):
         canvas.commit(slot, token, EOG)
@@ -191,7 +193,7 @@ def test_tentative_slots_can_be_opened_again_until_another_commit_confirms_them(
     assert (canvas.tentative, canvas.view(None).tentative) == (set(), False)
 
 
-def test_what_stands_behind_an_open_slot_is_not_masked_again() -> None:
+def test_a_token_after_an_open_slot_is_not_masked_again() -> None:
     canvas = opened()
     canvas.commit(3, 13, EOG)
     canvas.commit(0, 10, EOG, tentative=True)
@@ -199,7 +201,7 @@ def test_what_stands_behind_an_open_slot_is_not_masked_again() -> None:
     assert canvas.slots == [None, None, None, 13]
 
 
-def test_the_rival_of_the_best_token_is_kept_but_not_of_one_that_a_constraint_chose() -> None:
+def test_the_second_best_token_is_kept_unless_the_constraint_chose_the_token() -> None:
     canvas = opened(block_size=2, budget=4)
     canvas.remember(1, 11, sure([10, 11]))
     canvas.slots = [10, 11]
@@ -211,7 +213,7 @@ def test_the_rival_of_the_best_token_is_kept_but_not_of_one_that_a_constraint_ch
     assert canvas.rivals.keys() == {1}
 
 
-def test_what_a_canvas_begins_with_is_to_come_block_by_block() -> None:
+def test_the_given_first_tokens_of_a_canvas_are_due_block_by_block() -> None:
     canvas = opened(block_size=2, budget=5, begin=(10, 11, 12))
     assert canvas.begun == (10, 11)
     canvas.commit(0, 10, EOG)

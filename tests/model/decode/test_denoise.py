@@ -52,14 +52,14 @@ def run(
 
 
 class Slow(Unconstrained):
-    """Takes its time over every answer."""
+    """A constraint that takes two milliseconds for every answer."""
 
     def admit(self, gaps: Sequence[GapView], proposal: Sequence[Commit]) -> Sequence[Commit | Remask]:
         time.sleep(0.002)
         return super().admit(gaps, proposal)
 
 
-def test_the_time_that_a_constraint_keeps_the_loop_waiting_is_told(tokenizer: Tokenizer) -> None:
+def test_the_time_that_the_loop_waits_for_a_constraint_is_reported(tokenizer: Tokenizer) -> None:
     snapshots, ending = run(Scripted(tokenizer, TEXTS[0]), canvases(1), tokenizer, Slow(tokenizer), schedule="single")
     waited = [0.0, *(snapshot.constraint_ms for snapshot in snapshots)]
     assert all(after - before >= 2.0 for before, after in pairwise(waited))
@@ -68,7 +68,7 @@ def test_the_time_that_a_constraint_keeps_the_loop_waiting_is_told(tokenizer: To
 
 @pytest.mark.parametrize("schedule", ["entropy", "confidence", "single"])
 @pytest.mark.parametrize("block_size", [1, 4, 8, 64])
-def test_fills_every_gap_with_what_the_model_wants(tokenizer: Tokenizer, schedule: str, block_size: int) -> None:
+def test_every_gap_gets_the_text_that_the_model_proposes(tokenizer: Tokenizer, schedule: str, block_size: int) -> None:
     model = Scripted(tokenizer, *TEXTS)
     snapshots, ending = run(model, canvases(2, block_size), tokenizer, schedule=schedule)
     assert ending.outcome == "ok"
@@ -108,7 +108,7 @@ def test_steps_bound_the_passes_of_a_block(tokenizer: Tokenizer, steps: int, pas
     assert (model.passes, ending.verdict.fills) == (passes, ("x" * 24,))
 
 
-def test_cancel_is_looked_at_before_every_pass(tokenizer: Tokenizer) -> None:
+def test_cancel_is_checked_before_every_pass(tokenizer: Tokenizer) -> None:
     for last in (0, 1, 3):
         model = Scripted(tokenizer, *TEXTS)
         _, ending = run(
@@ -119,7 +119,7 @@ def test_cancel_is_looked_at_before_every_pass(tokenizer: Tokenizer) -> None:
         assert ending.counts.steps == last
 
 
-def test_the_deadline_is_looked_at_before_every_pass(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_deadline_is_checked_before_every_pass(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr(loop.time, "monotonic", lambda: now)
     model = Scripted(tokenizer, "x = 1\ny = 2\n")
@@ -131,11 +131,11 @@ def test_the_deadline_is_looked_at_before_every_pass(tokenizer: Tokenizer, monke
     model.on_pass = tick
     _, ending = run(model, canvases(1), tokenizer, schedule="single", deadline=7.0)
     assert model.passes == 7
-    # Cut at the last whole line.
+    # The fill is cut after its last complete line.
     assert (ending.outcome, ending.verdict.fills) == ("deadline", ("x = 1\n",))
 
 
-def test_a_deadline_that_is_over_makes_no_pass(tokenizer: Tokenizer) -> None:
+def test_after_the_deadline_no_pass_is_made(tokenizer: Tokenizer) -> None:
     model = Scripted(tokenizer, "x = 1\n")
     snapshots, ending = run(model, canvases(1), tokenizer, deadline=time.monotonic() - 1)
     assert (model.passes, snapshots, ending.verdict.fills) == (0, [], ("",))
@@ -146,14 +146,14 @@ def test_a_constraint_that_refuses_everything_ends_with_its_verdict(tokenizer: T
     snapshots, ending = run(model, canvases(1), tokenizer, constraint)
     assert (ending.outcome, ending.verdict.fills) == ("no_valid_fill", None)
     assert ending.verdict.message == "nothing may stand here"
-    # It is asked again without another pass, for another pass would see the same; in between others have their turn.
+    # It is asked again without another pass, which would give the same. In between, other requests have their turn.
     assert model.passes == 1
     assert [snapshot.step for snapshot in snapshots] == [0] * loop.MAX_DEFERRALS
     assert constraint.asked == loop.MAX_DEFERRALS
 
 
 @pytest.mark.parametrize("outcome", ["cancelled", "deadline"])
-def test_cancel_and_deadline_are_looked_at_while_nothing_is_admitted(
+def test_cancel_and_deadline_are_checked_while_nothing_is_admitted(
     tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, outcome: str
 ) -> None:
     constraint = Strict(tokenizer, lambda commit: False)
@@ -195,7 +195,7 @@ def test_a_tentative_token_is_a_draft_until_it_is_confirmed_or_masked_again(toke
     ]  # fmt: skip
 
 
-def test_commits_behind_an_end_of_gap_of_the_same_step_are_dropped(tokenizer: Tokenizer) -> None:
+def test_commits_after_an_end_of_gap_of_the_same_step_are_dropped(tokenizer: Tokenizer) -> None:
     _, ending = run(Scripted(tokenizer, "x"), canvases(1), tokenizer, steps=1)
     assert (ending.verdict.fills, ending.counts.steps) == (("x",), 1)
 
@@ -219,7 +219,7 @@ def test_snapshots_show_every_slot(tokenizer: Tokenizer) -> None:
     snapshots, _ = run(Scripted(tokenizer, "x = 1\n", "y"), canvases(2), tokenizer, schedule="single")
     first, last = snapshots[0], snapshots[-1]
     assert [snapshot.step for snapshot in snapshots] == list(range(1, len(snapshots) + 1))
-    # After one step the rest is a draft, as long as the model wants any text.
+    # After one step the other slots are drafts, up to the end that the model proposes.
     assert first.fills == ("x = 1\n", "y")
     assert [slot.state for slot in first.slots[0]] == ["committed", *["draft"] * 4]
     assert [slot.text for slot in first.slots[0]] == ["x", " =", " ", "1", "\n"]
@@ -233,7 +233,7 @@ def test_snapshots_show_every_slot(tokenizer: Tokenizer) -> None:
         )
 
 
-def test_a_snapshot_shows_half_a_character_as_such(tokenizer: Tokenizer) -> None:
+def test_a_snapshot_shows_half_a_character_as_a_replacement_character(tokenizer: Tokenizer) -> None:
     model = Scripted(tokenizer, "\U0001f600")
     model._wanted[0][1] = tokenizer.eog_id
     snapshots, ending = run(model, canvases(1), tokenizer, steps=1)
@@ -242,7 +242,7 @@ def test_a_snapshot_shows_half_a_character_as_such(tokenizer: Tokenizer) -> None
 
 
 @pytest.mark.parametrize("schedule", ["entropy", "confidence", "single"])
-def test_a_seed_reproduces_what_is_drawn(tokenizer: Tokenizer, schedule: str) -> None:
+def test_a_seed_reproduces_a_sampled_fill(tokenizer: Tokenizer, schedule: str) -> None:
     def drawn(seed: int) -> tuple[str, ...] | None:
         model = Scripted(tokenizer, "x" * 40)
         _, ending = run(

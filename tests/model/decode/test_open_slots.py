@@ -17,7 +17,7 @@ def allowed(model: LoadedFim, slots: list[int | None], prefix: bytes, done: list
 
 @pytest.fixture
 def text(model: LoadedFim) -> set[int]:
-    """All tokens but special ones, and the end."""
+    """All text tokens and the end token."""
     return set(range(model.tokenizer.vocab_size)) - model.tokenizer.special_ids | {model.tokenizer.eog_id}
 
 
@@ -29,7 +29,7 @@ def test_a_fill_begins_with_the_healed_text(model: LoadedFim, text: set[int]) ->
     assert allowed(model, [None], b" def", [whole]) == [text]
 
 
-def test_a_beginning_of_the_healed_text_is_followed_by_the_rest(model: LoadedFim, text: set[int]) -> None:
+def test_the_first_part_of_the_healed_text_is_followed_by_its_rest(model: LoadedFim, text: set[int]) -> None:
     (space,), (rest,) = model.tokenizer.encode(" "), model.tokenizer.encode("def")
     going_on = set(model.prefixes.starting_with(b"def").tolist())
     assert allowed(model, [space, None, None], b" def", []) == [{space}, going_on, text]

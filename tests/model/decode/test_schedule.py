@@ -43,15 +43,15 @@ class TestEntropyBound:
     def test_at_least_one_slot_is_taken(self) -> None:
         assert slots(opened(), wanted([9.0] * 6), entropy_bound=0.0) == [0]
 
-    def test_of_equals_the_nearest_to_committed_text_comes_first(self) -> None:
+    def test_of_equally_certain_slots_the_nearest_to_committed_text_comes_first(self) -> None:
         assert slots(opened(committed={0: 9, 1: 9}), wanted([0.5] * 6), entropy_bound=0.6) == [2, 3]
 
-    def test_what_the_base_has_read_costs_nothing(self) -> None:
+    def test_verified_slots_cost_nothing(self) -> None:
         assert slots(opened(), wanted([9.0] * 6, exact=3), entropy_bound=0.0) == [0, 1, 2]
 
     @settings(deadline=None)
     @given(st.lists(st.floats(0, 4), min_size=1, max_size=16), st.floats(0, 4))
-    def test_bound_holds(self, entropy: list[float], bound: float) -> None:
+    def test_the_bound_holds_for_any_entropy(self, entropy: list[float], bound: float) -> None:
         seen = wanted(entropy)
         taken = slots(opened(len(entropy)), seen, entropy_bound=bound)
         assert sum(float(seen.entropy[slot]) + DISTANCE_COST * slot for slot in taken if slot) <= bound + 1e-6
@@ -70,7 +70,7 @@ class TestConfidence:
     def test_at_least_one_slot_is_taken(self) -> None:
         assert slots(opened(), wanted([0.1] * 6), schedule="confidence", confidence=0.99) == [0]
 
-    def test_what_the_base_has_read_is_sure(self) -> None:
+    def test_verified_slots_are_taken_as_certain(self) -> None:
         assert slots(opened(), wanted([0.1] * 6, exact=4), schedule="confidence", confidence=0.99) == [0, 1, 2, 3]
 
 
@@ -79,7 +79,7 @@ class TestSingle:
         assert slots(opened(), wanted([9.0, 0, 0, 0, 0, 0]), schedule="single") == [0]
         assert slots(opened(committed={0: 9, 2: 9}), wanted([0.0] * 6), schedule="single") == [1]
 
-    def test_a_full_block_beside_an_open_one_takes_nothing(self) -> None:
+    def test_a_full_block_next_to_an_open_one_gets_no_commit(self) -> None:
         full, other = opened(2, {0: 9, 1: 9}), opened(6)
         found = propose([full, other], [wanted([0.0] * 2), wanted([0.0] * 6)], DecodeOptions(schedule="single"), 1)
         assert found == [Commit(1, 0, 20)]
@@ -120,14 +120,14 @@ class TestCorrections:
         [({1: SECOND}, sure([20, 21, 22])), ({1: EOG}, sure([20, 21, 22])), ({1: 99}, sure([20, EOG, 22]))],
         ids=["probable", "end-of-gap", "by-end-of-gap"],
     )
-    def test_what_stays(self, committed: dict[int, int], seen: Marginals) -> None:
+    def test_probable_tokens_and_ends_of_gap_stay(self, committed: dict[int, int], seen: Marginals) -> None:
         seen.logp[:, 1] = np.log(0.06)
         assert corrections([opened(3, committed)], [seen], 4, EOG) == []
 
-    def test_nothing_sure_nothing_changed(self) -> None:
+    def test_without_a_certain_token_nothing_is_replaced(self) -> None:
         assert corrections([opened(3, {1: 99})], [self.seen(0.8)], 4, EOG) == []
 
-    def test_the_budget_keeps_the_surest(self) -> None:
+    def test_a_small_budget_keeps_the_most_certain_correction(self) -> None:
         seen = self.seen()
         seen.logp[1, 0] = np.log(0.99)
         canvas = opened(3, {0: 99, 1: 99, 2: 99})
@@ -142,7 +142,7 @@ class TestDraw:
         logp = -np.sort(-(logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))), axis=1)
         return Marginals(np.tile(np.arange(12), (8, 1)), logp, np.ones(8, dtype=np.float32), exact)
 
-    def test_a_seed_reproduces(self) -> None:
+    def test_a_seed_reproduces_the_sampled_order(self) -> None:
         draws = [draw(self.seen(), 0, 1.0, np.random.default_rng(seed)).ids for seed in (7, 7, 8)]
         assert np.array_equal(draws[0], draws[1])
         assert not np.array_equal(draws[0], draws[2])
@@ -153,7 +153,7 @@ class TestDraw:
         order = np.argsort(drawn.ids, axis=1)
         assert np.array_equal(np.take_along_axis(drawn.logp, order, axis=1), seen.logp)
 
-    def test_cold_takes_the_best(self) -> None:
+    def test_a_low_temperature_takes_the_best_token(self) -> None:
         seen = self.seen()
         assert np.array_equal(draw(seen, 0, 1e-6, np.random.default_rng(0)).ids[:, 0], seen.ids[:, 0])
 
@@ -163,7 +163,7 @@ class TestDraw:
         probabilities = np.exp(seen.logp)
         assert np.allclose(best, probabilities[:, 0] / probabilities.sum(axis=1), atol=0.04)
 
-    def test_exactness_ends_where_another_token_was_drawn(self) -> None:
+    def test_verified_slots_end_where_another_token_was_drawn(self) -> None:
         for seed in range(20):
             drawn = draw(self.seen(exact=4), 2, 1.0, np.random.default_rng(seed))
             same = drawn.ids[2:6, 0] == 0
@@ -172,7 +172,7 @@ class TestDraw:
         assert draw(self.seen(), 2, 1.0, np.random.default_rng(0)).exact == 0
 
 
-def test_a_loop_is_not_gone_on_with() -> None:
+def test_a_loop_is_not_continued() -> None:
     looped = opened(20, dict.fromkeys(range(18), 7))
     ids = np.tile(np.array([[7, 8, 9]]), (20, 1))
     logp = np.log(np.tile(np.array([[0.8, 0.15, 0.05]], dtype=np.float32), (20, 1)))

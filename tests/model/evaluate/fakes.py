@@ -1,4 +1,4 @@
-"""Stand-ins for what an evaluation runs: engines, and llama.cpp."""
+"""Fakes of what an evaluation runs: engines and llama.cpp."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
 from lacuna_model.tokens.tokenizer import Tokenizer
 
-# What of llama-cpp-python is used. It says the tokens in the file beside the model, where it tells what it is asked.
+# The part of llama-cpp-python that is used. It generates the tokens of MODEL.says and logs its calls in MODEL.log.
 LLAMA_CPP = """
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ class LlamaPromptLookupDecoding:
 
 
 def write_llama_cpp(folder: Path) -> Path:
-    """Write the package of the fake; it is found where ``folder`` is on the path."""
+    """Writes the fake package into ``folder``; returns the folder, which a test adds to ``sys.path``."""
     package = folder / "llama_cpp"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(LLAMA_CPP)
@@ -48,9 +48,9 @@ def write_llama_cpp(folder: Path) -> Path:
 
 
 class Continuing:
-    """Continues a prompt with what ``script`` says to its text, the special tokens left out, then ends it.
+    """Continues a prompt with ``script(text of the prompt)`` and an end token.
 
-    What stands behind a middle token has been said already.
+    The text leaves out special tokens. Tokens after the FIM middle token are the part already generated.
     """
 
     def __init__(self, tokenizer: Tokenizer, script: Callable[[str], str]) -> None:

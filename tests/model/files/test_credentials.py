@@ -1,4 +1,4 @@
-"""What looks like a key, a token or a password is found; what only speaks of one is not."""
+"""Texts that hold a key, a token or a password are found; texts that only mention one are not."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_credentials_are_found(text: str) -> None:
         "tokens = [1, 2, 3]",
     ],
 )
-def test_what_only_speaks_of_them_is_not_taken_for_one(text: str) -> None:
+def test_code_that_only_mentions_credentials_is_not_taken_for_one(text: str) -> None:
     assert not holds_credential(text)
 
 
@@ -61,10 +61,10 @@ def test_what_only_speaks_of_them_is_not_taken_for_one(text: str) -> None:
         "id_deploy.key",
     ],
 )
-def test_files_that_hold_secrets_are_told_by_their_names(name: str) -> None:
+def test_files_that_hold_secrets_are_recognised_by_their_names(name: str) -> None:
     assert is_secret(f"config/{name}")
 
 
 @pytest.mark.parametrize("name", ["tokens.json", "tokenizer.txt", "env.py", "keys.py", "development.md"])
-def test_others_are_not(name: str) -> None:
+def test_other_files_are_not_taken_for_secrets(name: str) -> None:
     assert not is_secret(f"src/{name}")

@@ -1,4 +1,4 @@
-"""What is read of a workspace lies in it, is a regular file and has an end, whatever lies there, however it changes."""
+"""Only regular files inside a workspace are read, and every read ends, whatever the workspace holds."""
 
 import os
 import threading
@@ -53,14 +53,14 @@ def test_the_root_itself_may_be_a_link(root: Path, tmp_path: Path) -> None:
     ],
     ids=["link", "linked folder", "link inside", "device", "pipe", "folder", "above", "above by a way"],
 )
-def test_nothing_else_is_read(root: Path, place: Callable[[Path], str]) -> None:
+def test_links_devices_pipes_folders_and_outside_files_are_not_read(root: Path, place: Callable[[Path], str]) -> None:
     name = place(root)
     assert read_within(root, root / name, LIMIT) is None
     assert read_source(root, root / name, LIMIT) is None
 
 
 @pytest.mark.parametrize("name", [".gitignore", ".lacunaignore"])
-def test_an_ignore_file_that_is_none_says_nothing(root: Path, name: str) -> None:
+def test_an_ignore_file_that_is_not_a_regular_file_is_skipped(root: Path, name: str) -> None:
     os.mkfifo(root / name)
     (root / "inner" / name).symlink_to("/dev/zero")
     assert [file.path.name for file in scan(root, WorkspaceSettings())] == ["a.py"]
@@ -104,7 +104,7 @@ def test_any_workspace_is_walked_and_read_to_its_end(
         assert text is None or (f"f{number}.py" in plain and text == f"x = {number}\n")
 
 
-def test_a_file_that_changes_places_while_it_is_read_never_leads_outside(root: Path) -> None:
+def test_a_folder_that_becomes_a_link_during_a_read_never_leads_outside(root: Path) -> None:
     """A thread swaps the folder for a link and back, as fast as it can."""
     inner, aside, stop = root / "inner", root / "aside", threading.Event()
     (root.parent / "outside" / "a.py").write_text(SECRET)
@@ -141,13 +141,13 @@ def test_a_file_that_changes_places_while_it_is_read_never_leads_outside(root: P
         ("**/a/**/b/**/c/**/d/**/e", "z/a/1/b/c/d/e", True),
     ],
 )
-def test_lines_of_many_stars_mean_what_they_mean_to_git(tmp_path: Path, line: str, path: str, ignored: bool) -> None:
+def test_patterns_with_many_stars_match_as_in_git(tmp_path: Path, line: str, path: str, ignored: bool) -> None:
     (tmp_path / ".gitignore").write_text(line + "\n")
     assert IgnoreRules.of(tmp_path).ignores(f"{tmp_path.as_posix()}/{path}") is ignored
 
 
 @pytest.mark.parametrize("part", ["*a", "*a?", "**/a/", "*[a-z]", "a*"])
-def test_no_line_takes_long(tmp_path: Path, part: str) -> None:
+def test_no_ignore_pattern_takes_long(tmp_path: Path, part: str) -> None:
     (tmp_path / ".gitignore").write_text(part * 60 + "1\n")
     rules = IgnoreRules.of(tmp_path)
     done = threading.Event()

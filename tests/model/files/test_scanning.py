@@ -19,7 +19,7 @@ def names(root: Path, options: WorkspaceSettings = SETTINGS) -> list[str]:
 
 
 @pytest.fixture
-def grow(tmp_path: Path) -> Callable[..., Path]:
+def write_files(tmp_path: Path) -> Callable[..., Path]:
     """Writes files of a workspace, text by path."""
 
     def write(files: dict[str, str]) -> Path:
@@ -32,23 +32,25 @@ def grow(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-def test_files_come_folder_by_folder_in_order(grow: Callable[..., Path]) -> None:
-    root = grow({name: "x = 1\n" for name in ("b.py", "a/z.py", "a/b/c.py", "Z.py", "a.md")})
+def test_files_come_folder_by_folder_in_order(write_files: Callable[..., Path]) -> None:
+    root = write_files({name: "x = 1\n" for name in ("b.py", "a/z.py", "a/b/c.py", "Z.py", "a.md")})
     assert names(root) == ["Z.py", "a.md", "b.py", "a/z.py", "a/b/c.py"]
     found = next(scan(root, SETTINGS))
     status = (root / "Z.py").stat()
     assert (found.path, found.size, found.mtime_ns) == (root / "Z.py", status.st_size, status.st_mtime_ns)
 
 
-def test_what_nobody_wrote_here_is_left_out(grow: Callable[..., Path]) -> None:
+def test_generated_and_foreign_files_are_left_out(write_files: Callable[..., Path]) -> None:
     left_out = (
         "node_modules/a/index.js", ".git/config.py", ".venv/lib/a.py", "env/lib/a.py", "cache/a.py", "logo.png",
         "uv.lock", "app.min.js", "api_pb2.py", "package-lock.json", "data.csv", "lib/python3.11/site-packages/a.py",
         "empty.py",
     )  # fmt: skip
-    root = grow({name: "x = 1\n" for name in (*left_out, "src/a.py")})
+    root = write_files({name: "x = 1\n" for name in (*left_out, "src/a.py")})
     (root / "empty.py").write_text("")
-    grow({"env/pyvenv.cfg": "home = /usr\n", "cache/CACHEDIR.TAG": "Signature: 8a477f597d28d172789f06886806bc55\n"})
+    write_files(
+        {"env/pyvenv.cfg": "home = /usr\n", "cache/CACHEDIR.TAG": "Signature: 8a477f597d28d172789f06886806bc55\n"}
+    )
     assert names(root) == ["src/a.py"]
 
 
@@ -61,8 +63,8 @@ def test_what_nobody_wrote_here_is_left_out(grow: Callable[..., Path]) -> None:
         "conf/secrets/token.txt", "terraform.tfstate", "service-account-prod.json", "wp-config.php", "kubeconfig",
     ],
 )  # fmt: skip
-def test_secrets_are_told_by_their_names(name: str, grow: Callable[..., Path]) -> None:
-    root = grow({name: "token = 1\n", "main.py": "x = 1\n"})
+def test_secrets_are_recognised_by_their_names(name: str, write_files: Callable[..., Path]) -> None:
+    root = write_files({name: "token = 1\n", "main.py": "x = 1\n"})
     assert is_secret(name)
     assert names(root) == ["main.py"]
     assert not admits(root, root / name, SETTINGS)
@@ -76,35 +78,39 @@ def test_code_about_secrets_is_no_secret(name: str) -> None:
     assert not is_secret(f"src/{name}")
 
 
-def test_the_limits_hold(grow: Callable[..., Path]) -> None:
-    root = grow({f"{name}.py": "x" * size for name, size in (("a", 30), ("b", 80), ("c", 30), ("d", 30), ("e", 5))})
+def test_the_limits_of_files_and_bytes_are_kept(write_files: Callable[..., Path]) -> None:
+    root = write_files(
+        {f"{name}.py": "x" * size for name, size in (("a", 30), ("b", 80), ("c", 30), ("d", 30), ("e", 5))}
+    )
     assert names(root, WorkspaceSettings(max_file_bytes=50)) == ["a.py", "c.py", "d.py", "e.py"]
     assert names(root, WorkspaceSettings(max_files=2)) == ["a.py", "b.py"]
     assert names(root, WorkspaceSettings(max_file_bytes=50, max_total_bytes=70)) == ["a.py", "c.py", "e.py"]
 
 
-def test_a_workspace_is_switched_off_by_settings_or_by_a_file(grow: Callable[..., Path]) -> None:
-    root = grow({"a.py": "x = 1\n", "b/c.py": "x = 1\n"})
+def test_a_workspace_is_switched_off_by_settings_or_by_a_file(write_files: Callable[..., Path]) -> None:
+    root = write_files({"a.py": "x = 1\n", "b/c.py": "x = 1\n"})
     off = WorkspaceSettings(enabled=False)
     assert names(root, off) == []
     assert not admits(root, root / "a.py", off)
-    grow({".lacunaignore": "*\n"})
+    write_files({".lacunaignore": "*\n"})
     assert names(root) == []
     assert not admits(root, root / "b/c.py", SETTINGS)
 
 
-def test_links_are_not_followed(grow: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_links_are_not_followed(write_files: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> None:
     outside = tmp_path_factory.mktemp("outside")
     (outside / "o.py").write_text("x = 1\n")
-    root = grow({"a.py": "x = 1\n"})
+    root = write_files({"a.py": "x = 1\n"})
     (root / "link.py").symlink_to(outside / "o.py")
     (root / "folder").symlink_to(outside)
     (root / "loop").symlink_to(root)
     assert names(root) == ["a.py"]
 
 
-def test_a_scan_reads_no_more_than_is_asked_for(grow: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    root = grow({f"{folder}/{name}.py": "x = 1\n" for folder in "abc" for name in "xyz"})
+def test_a_scan_reads_no_more_than_is_asked_for(
+    write_files: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write_files({f"{folder}/{name}.py": "x = 1\n" for folder in "abc" for name in "xyz"})
     listed: list[str] = []
     real = os.scandir
     monkeypatch.setattr(os, "scandir", lambda folder: (listed.append(Path(folder).name), real(folder))[1])
@@ -112,13 +118,13 @@ def test_a_scan_reads_no_more_than_is_asked_for(grow: Callable[..., Path], monke
     assert listed == [root.name, "a"]
 
 
-def test_the_ignore_files_of_a_repository_hold_in_its_folders(grow: Callable[..., Path]) -> None:
-    root = grow(
+def test_the_ignore_files_of_a_repository_hold_in_its_folders(write_files: Callable[..., Path]) -> None:
+    root = write_files(
         {".gitignore": "local.py\n/tools/old\n", "tools/a.py": "1", "tools/old/b.py": "1", "tools/local.py": "1"}
     )
     (root / ".git/info").mkdir(parents=True)
     (root / ".git/info/exclude").write_text("mine.py\n")
-    grow({"tools/mine.py": "1"})
+    write_files({"tools/mine.py": "1"})
     assert names(root / "tools") == ["a.py"]
     assert names(root) == [".gitignore", "tools/a.py"]
 
@@ -171,11 +177,11 @@ def test_files_are_ignored_as_git_ignores_them(repository: Path, top: list[str],
         (b'token = "ghp_' + b"a1B2" * 9 + b'"\n', None),
     ],
 )
-def test_only_text_that_someone_wrote_is_read(tmp_path: Path, data: bytes, text: str | None) -> None:
+def test_binary_generated_and_secret_files_are_not_read(tmp_path: Path, data: bytes, text: str | None) -> None:
     file = tmp_path / "a.py"
     file.write_bytes(data)
     assert read_source(file.parent, file, 1_000_000) == text
 
 
-def test_a_file_that_is_gone_is_none(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_is_none(tmp_path: Path) -> None:
     assert read_source(tmp_path, tmp_path / "none.py", 100) is None

@@ -1,4 +1,4 @@
-"""The gap buffer: what a keystroke leaves as it was, and what it has read anew."""
+"""The gap buffer: what a keystroke keeps of the cache, and what is read again."""
 
 import torch
 from tests.model import tiny
@@ -19,7 +19,7 @@ def new_context(near: int) -> FimContext:
 
 @torch.inference_mode()
 def logits_at(context: FimContext, gap: int) -> torch.Tensor:
-    """What stands behind the middle token of a gap."""
+    """The logits after the FIM middle token of a gap."""
     chain, track = context.chain(gap), context.reader.new()
     track.become([MODEL.fim.middle], sum(len(one.ids) for one in chain))
     said = context.reader.logits(context.reader.read([[*chain, track]])[track])[-1]
@@ -28,13 +28,13 @@ def logits_at(context: FimContext, gap: int) -> torch.Tensor:
 
 
 def prompt(layout: Layout, gap: int, fills: tuple[list[int], ...] = ()) -> list[int]:
-    """The whole prompt of a gap, the gaps before it filled so."""
+    """The complete prompt of a gap, with ``fills`` in the gaps before it."""
     parts = Prompts.of(layout, MODEL.tokenizer, MODEL.fim.suffix)
     between = [token for fill, text in zip(fills, parts.between, strict=False) for token in (*fill, *text)]
     return [*parts.head, *between, *parts.suffixes[gap], MODEL.fim.middle]
 
 
-def test_with_everything_near_typing_changes_nothing_of_the_logits() -> None:
+def test_with_everything_near_the_logits_after_typing_equal_those_of_a_plain_pass() -> None:
     context = new_context(near=10_000)
     for typed in ("", "x", "x = ", "x = value", "x ="):
         layout = tiny_fim.laid_out(MODEL, BEFORE + typed, AFTER)
@@ -52,12 +52,12 @@ def test_a_keystroke_reads_what_was_typed_and_the_near_suffix() -> None:
     assert counts.total > 250
     assert 8 < counts.encoded < 30
     unchanged = context.update(layout)
-    assert unchanged.encoded == counts.encoded  # nothing was read in between
+    assert unchanged.encoded == counts.encoded  # no pass has read anything in between
     logits_at(context, 0)
     assert context.update(layout).encoded == 0
 
 
-def test_a_suffix_that_missed_too_much_is_read_anew() -> None:
+def test_a_suffix_is_read_again_after_too_many_typed_tokens() -> None:
     context = new_context(near=8)
     context.update(tiny_fim.laid_out(MODEL, BEFORE, AFTER))
     logits_at(context, 0)
@@ -78,7 +78,7 @@ def test_reading_ahead_leaves_nothing_to_read_and_nothing_stale() -> None:
     torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
 
 
-def test_text_that_was_deleted_makes_a_suffix_stale_too() -> None:
+def test_deleted_text_makes_a_suffix_stale_too() -> None:
     context = new_context(near=8)
     finished(context.updating(tiny_fim.laid_out(MODEL, BEFORE + " value =" * 20, AFTER), ahead=True))
     layout = tiny_fim.laid_out(MODEL, BEFORE, AFTER)
@@ -87,7 +87,7 @@ def test_text_that_was_deleted_makes_a_suffix_stale_too() -> None:
     torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
 
 
-def test_reading_ahead_that_is_broken_off_loses_nothing() -> None:
+def test_reading_ahead_that_is_interrupted_loses_nothing() -> None:
     context = new_context(near=8)
     context.update(tiny_fim.laid_out(MODEL, BEFORE, AFTER))
     logits_at(context, 0)
@@ -100,7 +100,7 @@ def test_reading_ahead_that_is_broken_off_loses_nothing() -> None:
     assert context.update(typed).encoded < 8 + 5
 
 
-def test_a_cursor_jump_keeps_what_stands_in_front_of_both_places() -> None:
+def test_a_cursor_jump_keeps_the_text_before_both_places() -> None:
     context = new_context(near=8)
     context.update(tiny_fim.laid_out(MODEL, BEFORE, AFTER))
     logits_at(context, 0)
@@ -111,7 +111,7 @@ def test_a_cursor_jump_keeps_what_stands_in_front_of_both_places() -> None:
     torch.testing.assert_close(logits_at(context, 0), expected, atol=1e-4, rtol=1e-4)
 
 
-def test_a_later_gap_sees_what_the_ones_before_it_became() -> None:
+def test_a_later_gap_sees_the_fills_of_the_gaps_before_it() -> None:
     context = new_context(near=10_000)
     layout = tiny_fim.laid_out(MODEL, tiny.CODE[:100], tiny.CODE[120:200], tiny.CODE[220:])
     context.update(layout)

@@ -1,4 +1,4 @@
-"""Drafts are what the project has behind the longest match of what stands in front of a slot."""
+"""A draft is the text that follows, in the project, the longest match of the text before a slot."""
 
 from tests.model import tiny
 
@@ -23,25 +23,25 @@ def known(*texts: str) -> list[Segment]:
 
 
 def drafted(segments: list[Segment], head: str = HEAD, written: str = "", most: int = 7) -> str:
-    """What is drafted behind ``written`` in a gap behind ``head``."""
+    """The draft after ``written`` in a gap whose prefix is ``head``."""
     layout = tiny_fim.laid_out(MODEL, head, "")
     front = ENCODE(layout.gaps[0].prefix.decode() + written)
     return MODEL.tokenizer.decode(ProjectDrafts(segments, layout).draft(0, front, most))
 
 
-def test_what_the_project_has_is_drafted_as_far_as_it_goes() -> None:
+def test_the_text_after_a_match_in_the_project_is_drafted() -> None:
     draft = drafted(known(tiny.CODE, KNOWN), written=" self.total")
     assert draft
     assert " + value\n        print(self.name, self.total)".startswith(draft)
 
 
-def test_no_more_is_drafted_than_there_is_room_for() -> None:
+def test_a_draft_has_no_more_tokens_than_the_limit() -> None:
     segments = known(KNOWN)
     assert len(ENCODE(drafted(segments, written=" self.total", most=1))) == 1
     assert drafted(segments, written=" self.total", most=0) == ""
 
 
-def test_nothing_is_drafted_where_the_project_has_nothing_alike() -> None:
+def test_nothing_is_drafted_without_a_match_in_the_project() -> None:
     assert drafted(known(tiny.CODE, KNOWN), head="zzz qqq", written=" @@") == ""
     assert drafted([], written=" self.total") == ""
 

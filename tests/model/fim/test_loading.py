@@ -1,4 +1,4 @@
-"""Fill-in-the-middle models from GGUF files: prepared once, then mapped; what cannot be loaded is one line."""
+"""Fill-in-the-middle models from GGUF files: prepared once, then mapped; a failure is an error of one line."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def next_logits(model: LoadedFim) -> torch.Tensor:
         return context.reader.logits(context.reader.read([[track]])[track])
 
 
-def test_the_model_says_what_its_weights_say(file: Path) -> None:
+def test_the_logits_equal_those_of_the_weights_in_float32(file: Path) -> None:
     model = load_fim(file, "tiny", threads=1, precision="float32")
     assert model.fim == tiny_fim.FIM
     ids = model.tokenizer.encode(tiny.CODE)[:60]
@@ -54,7 +54,9 @@ def test_other_precisions_are_close(file: Path, precision: str) -> None:
     assert (fast - exact).norm() / exact.norm() < 0.1
 
 
-def test_a_second_start_maps_what_the_first_prepared(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_start_maps_the_weights_that_the_first_prepared(
+    file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = next_logits(load_fim(file, "tiny", threads=1))
     (kept,) = (cache / "prepared").iterdir()
     assert kept.suffix == ".safetensors"
@@ -62,7 +64,7 @@ def test_a_second_start_maps_what_the_first_prepared(file: Path, cache: Path, mo
     torch.testing.assert_close(next_logits(load_fim(file, "tiny", threads=1)), first)
 
 
-def test_a_gguf_file_is_a_model_by_its_path(file: Path) -> None:
+def test_a_gguf_file_can_be_named_as_a_model_by_its_path(file: Path) -> None:
     engine = Engine(load(str(file), threads=1))
     at = tiny.CODE.index("return value")
     request = InfillRequest(
@@ -77,7 +79,7 @@ def test_a_gguf_file_is_a_model_by_its_path(file: Path) -> None:
     assert free.text == tiny.CODE[:at] + free.fills[0] + tiny.CODE[at:]
 
 
-def test_a_model_without_fill_in_the_middle_tokens_is_one_line(tmp_path: Path) -> None:
+def test_a_model_without_fim_tokens_is_an_error_of_one_line(tmp_path: Path) -> None:
     plain = gguf_files.write(tmp_path / "plain.gguf")
     with pytest.raises(WeightsError, match=r"plain\.gguf holds a model without fill-in-the-middle tokens") as caught:
         load_fim(plain, "plain")
@@ -85,7 +87,7 @@ def test_a_model_without_fill_in_the_middle_tokens_is_one_line(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("precision", ["float32", ""])
-def test_a_folder_says_what_the_file_of_the_same_weights_says(file: Path, tmp_path: Path, precision: str) -> None:
+def test_a_folder_gives_the_logits_of_a_file_with_the_same_weights(file: Path, tmp_path: Path, precision: str) -> None:
     folder = checkpoints.write_fim(tmp_path / "folder", rms_norm_eps=tiny_fim.CONFIG.rms_norm_eps)
     model = load_fim(folder, "tiny", threads=1, precision=precision)
     assert model.fim == tiny_fim.FIM
@@ -94,7 +96,7 @@ def test_a_folder_says_what_the_file_of_the_same_weights_says(file: Path, tmp_pa
     torch.testing.assert_close(next_logits(model), expected, atol=1e-4, rtol=1e-4)
 
 
-def test_a_folder_is_a_model_by_its_path(tmp_path: Path) -> None:
+def test_a_folder_can_be_named_as_a_model_by_its_path(tmp_path: Path) -> None:
     engine = Engine(load(str(checkpoints.write_fim(tmp_path / "folder")), threads=1))
     assert isinstance(engine.model, LoadedFim)
     at = tiny.CODE.index("return value")
@@ -102,14 +104,14 @@ def test_a_folder_is_a_model_by_its_path(tmp_path: Path) -> None:
     assert engine.fill(request).status == "ok"
 
 
-def test_a_folder_without_fill_in_the_middle_tokens_is_one_line(tmp_path: Path) -> None:
+def test_a_folder_without_fim_tokens_is_refused(tmp_path: Path) -> None:
     folder = checkpoints.write_fim(tmp_path / "folder", without="<|fim_middle|>")
     with pytest.raises(WeightsError, match=r"folder holds a model without fill-in-the-middle tokens"):
         load(str(folder))
 
 
 @pytest.mark.parametrize("size", [100, 5_000, 60_000])
-def test_a_file_that_is_cut_short_is_one_line(file: Path, tmp_path: Path, size: int) -> None:
+def test_a_file_that_is_cut_short_is_an_error_of_one_line(file: Path, tmp_path: Path, size: int) -> None:
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(file.read_bytes()[:size])
     with pytest.raises(WeightsError, match=r"cut\.gguf") as caught:
@@ -117,7 +119,7 @@ def test_a_file_that_is_cut_short_is_one_line(file: Path, tmp_path: Path, size: 
     assert "\n" not in str(caught.value)
 
 
-def test_an_unknown_quantisation_is_one_line(tmp_path: Path) -> None:
+def test_an_unknown_quantisation_is_refused(tmp_path: Path) -> None:
     file = gguf_files.write_fim(tmp_path / "odd.gguf", quantised=gguf.GGMLQuantizationType.IQ1_S)
     with pytest.raises(WeightsError, match="is quantised as IQ1_S, which is not supported"):
         load_fim(file, "odd")

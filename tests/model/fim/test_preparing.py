@@ -1,4 +1,4 @@
-"""The prepared form of weights that a file has in 4 bit, and of those beside them that it has otherwise."""
+"""The prepared form of weights in 4 bit, and of weights in another form in the same file."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not native.supported(), reason="this CPU has non
 CONFIG = replace(
     tiny_fim.CONFIG, num_layers=2, hidden_size=256, intermediate_size=512, num_heads=4, num_kv_heads=2, head_dim=64
 )
-# Of the projections that are one linear, only the first ones; and a linear in 8 bit beside.
+# Of the projections that are joined to one linear, only the first ones; of the down projections, only the first.
 FOUR_BIT = (
     "attn_q.weight",
     "attn_k.weight",
@@ -51,7 +51,7 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def states(model: LoadedFim, *, at_once: int = 40) -> torch.Tensor:
-    """What the layers make of 40 tokens in passes of so many rows."""
+    """The hidden states of 40 tokens, read ``at_once`` tokens in a pass."""
     ids = torch.tensor([model.tokenizer.encode(tiny.CODE)[:40]])
     network, arena = model.transformer, Arena(CONFIG, torch.device("cpu"), model.cache_dtype)
     found = []
@@ -67,7 +67,7 @@ def states(model: LoadedFim, *, at_once: int = 40) -> torch.Tensor:
 
 @torch.inference_mode()
 def logits(model: LoadedFim) -> torch.Tensor:
-    """Of 40 tokens in one pass."""
+    """The logits of 40 tokens, read in one pass."""
     return model.transformer.head(states(model))
 
 
@@ -82,12 +82,12 @@ def test_weights_in_four_bit_are_those_of_the_file(file: Path) -> None:
     assert state.four_bit("layers.0.attn_norm") is None
 
 
-def test_the_model_says_what_its_weights_say(file: Path) -> None:
+def test_the_logits_are_close_to_those_of_the_weights_in_float32(file: Path) -> None:
     exact, fast = (logits(load_fim(file, "tiny", threads=1, precision=one)) for one in ("float32", ""))
     assert (fast - exact).norm() / exact.norm() < 0.03
 
 
-def test_a_token_is_the_same_in_a_pass_of_any_size(file: Path) -> None:
+def test_hidden_states_are_the_same_in_passes_of_any_size(file: Path) -> None:
     model = load_fim(file, "tiny", threads=1)
     assert model.transformer.is_native
     together = states(model)
@@ -108,13 +108,15 @@ def test_each_weight_is_kept_once_in_its_own_form(file: Path, cache: Path) -> No
     assert shapes["layers.1.down"] == (256, 512)
 
 
-def test_a_second_start_maps_the_same(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_start_gives_the_same_logits(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = logits(load_fim(file, "tiny", threads=1))
     monkeypatch.setattr(loading, "GgufFile", None)  # the file is not opened again
     assert torch.equal(logits(load_fim(file, "tiny", threads=1)), first)
 
 
-def test_what_another_version_prepared_is_made_anew(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_another_version_prepared_are_prepared_again(
+    file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as earlier:
         earlier.setattr(store, "PREPARED_VERSION", "5")
         load_fim(file, "tiny", threads=1)
@@ -125,7 +127,7 @@ def test_what_another_version_prepared_is_made_anew(file: Path, cache: Path, mon
 
 
 @pytest.mark.parametrize("kernels", ["own", "none"])
-def test_progress_is_told(file: Path, kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_reported(file: Path, kernels: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if kernels == "none":
         monkeypatch.setattr(native, "load", lambda folder, threads: None)
     heard: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""Fills are those of the model alone, left to right, whatever was drafted; gaps are filled as one after the other."""
+"""A fill is what the model writes greedily left to right, whatever was drafted. Gaps are filled in order."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -26,7 +26,7 @@ BUDGET = 14
 
 
 class Guesses:
-    """Drafts what a test says, from the first slot on."""
+    """A fake source of drafts: it drafts the rest of the first guess that begins with the tokens written so far."""
 
     def __init__(self, *guesses: Sequence[int]) -> None:
         self._guesses = guesses
@@ -68,8 +68,8 @@ def test_a_fill_is_what_the_model_writes_left_to_right() -> None:
     assert fill == tiny_fim.greedy(MODEL, prompt(layout, 0), BUDGET)
 
 
-def test_what_is_healed_as_it_stands_there_costs_no_pass() -> None:
-    """The text ends within a line: its last token is written anew, in the pass that finds the next one."""
+def test_healed_text_that_is_written_again_as_one_token_costs_no_pass() -> None:
+    """The prefix ends within a line. Its last token is written again in the pass that finds the next token."""
     layout = tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:])
     prefix = layout.gaps[0].prefix
     (fill,), passes = run(layout, None)
@@ -89,7 +89,7 @@ def test_drafts_change_the_passes_and_never_the_fill(cut: int, wrong: list[int],
     assert fewer <= passes
 
 
-def test_a_right_draft_is_taken_in_one_pass() -> None:
+def test_a_right_draft_is_verified_in_one_pass_for_each_block() -> None:
     layout = tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:])
     (plain,), passes = run(layout, None)
     assert passes >= len(plain) - 1 > 6
@@ -98,7 +98,7 @@ def test_a_right_draft_is_taken_in_one_pass() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_several_gaps_are_filled_as_one_after_the_other(seed: int) -> None:
+def test_several_gaps_get_the_fills_that_they_get_one_after_the_other(seed: int) -> None:
     cuts = [60 + 37 * seed, 90 + 37 * seed, 200 + 11 * seed, 230 + 11 * seed, 330, 345]
     text = tiny.CODE
     layout = tiny_fim.laid_out(
@@ -115,7 +115,7 @@ def test_several_gaps_are_filled_as_one_after_the_other(seed: int) -> None:
     assert passes <= alone
 
 
-def test_a_candidate_begins_as_it_is_told() -> None:
+def test_a_candidate_begins_with_the_given_tokens() -> None:
     layout = tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:])
     begin = MODEL.tokenizer.encode(" value = x")
     (fill,), _ = run(layout, None, candidate_begin=begin)
@@ -142,7 +142,7 @@ def test_the_likelihood_of_fills_is_that_of_a_plain_pass() -> None:
     assert found == pytest.approx(total / (sum(map(len, fills)) + 2) ** 0.5, abs=1e-3)
 
 
-def test_the_fills_of_earlier_requests_take_no_room() -> None:
+def test_the_tracks_of_earlier_fills_are_dropped() -> None:
     context = FimContext(MODEL.transformer, MODEL.tokenizer, MODEL.fim.suffix, torch.float32, near=10_000)
     layout = tiny_fim.laid_out(MODEL, tiny.CODE[:200], tiny.CODE[230:])
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Runs of tokens in one arena: what is read in pieces is what one pass over the whole would read."""
+"""Tracks, runs of tokens in one arena: reading them in pieces equals one pass over all tokens."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ def new_reader() -> TrackReader:
 
 @settings(max_examples=30, deadline=None)
 @given(runs=st.lists(TOKENS, min_size=1, max_size=4), most=st.integers(1, 9))
-def test_a_chain_read_in_pieces_is_the_whole_prompt(runs: list[list[int]], most: int) -> None:
+def test_a_chain_read_in_pieces_gives_the_logits_of_the_complete_prompt(runs: list[list[int]], most: int) -> None:
     reader, start, chain = new_reader(), 0, []
     for run in runs:
         track = reader.new()
@@ -48,7 +48,7 @@ def test_chains_share_their_beginning_and_do_not_see_each_other() -> None:
             torch.testing.assert_close(reader.logits(hidden[track]), expected, atol=1e-4, rtol=1e-4)
 
 
-def test_a_turned_track_is_one_that_was_read_there() -> None:
+def test_a_track_turned_to_a_position_equals_one_that_was_read_there() -> None:
     reader, other = new_reader(), new_reader()
     moved, still = reader.new(), other.new()
     moved.become([5, 6, 7, 8], 10)
@@ -62,7 +62,7 @@ def test_a_turned_track_is_one_that_was_read_there() -> None:
 
 
 @pytest.mark.parametrize("rounds", [3])
-def test_rows_that_were_given_up_are_squeezed_out(rounds: int) -> None:
+def test_dropped_rows_are_removed_from_the_arena(rounds: int) -> None:
     reader = new_reader()
     kept, other = reader.new(), reader.new()
     kept.become(MODEL.tokenizer.encode(tiny.CODE)[:40], 0)

@@ -46,7 +46,7 @@ def laid_out(model: LoadedFim, *segments: str) -> Layout:
 
 
 def unhealed(layout: Layout) -> Layout:
-    """The layout with fills that need not begin with anything: the reference knows no healing."""
+    """The layout without healed text, because the reference does not heal."""
     return replace_field(layout, gaps=tuple(replace_field(gap, prefix=b"") for gap in layout.gaps))
 
 
@@ -60,7 +60,7 @@ def plain_logits(model: LoadedFim, ids: Sequence[int]) -> Tensor:
 
 
 def greedy(model: LoadedFim, prompt: Sequence[int], most: int) -> list[int]:
-    """What the model alone writes behind a prompt, left to right, up to its end."""
+    """The tokens that the model writes after a prompt, greedily left to right, up to its end token."""
     tokens: list[int] = []
     while len(tokens) < most:
         row = plain_logits(model, [*prompt, *tokens])[-1]

@@ -36,7 +36,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, error: BaseException) -> 
     assert names(tmp_path) == ["file"]
 
 
-def test_two_writers_do_not_meet(tmp_path: Path) -> None:
+def test_two_concurrent_writers_do_not_mix_their_data(tmp_path: Path) -> None:
     target = tmp_path / "file"
     with atomic.replacing(target) as first, atomic.replacing(target) as second:
         first.write(b"a" * 9)
@@ -51,7 +51,7 @@ def test_only_parts_of_that_file_are_removed(tmp_path: Path) -> None:
     assert names(tmp_path) == [".other.1-ab.part", "file"]
 
 
-def test_brackets_in_a_name_are_no_pattern_and_longer_names_are_others(tmp_path: Path) -> None:
+def test_parts_are_found_by_the_exact_name_even_with_brackets_in_it(tmp_path: Path) -> None:
     for name in (".[id].tsx.12-ab.part", ".i.tsx.12-ab.part", ".[id].tsx.old.12-ab.part"):
         (tmp_path / name).write_bytes(b"")
     atomic.remove_parts(tmp_path / "[id].tsx")

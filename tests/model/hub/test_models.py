@@ -29,7 +29,7 @@ def put(info: ModelInfo, data: bytes) -> Path:
     return file
 
 
-def test_a_folder_with_a_checkpoint_is_a_model_but_never_in_place_of_a_known_one(
+def test_a_folder_with_a_checkpoint_is_a_model_unless_it_has_the_name_of_a_known_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -85,7 +85,9 @@ def test_absent_weights_say_how_to_get_them(info: ModelInfo) -> None:
         models.path(info)
 
 
-def test_intact_weights_are_read_once_and_remembered(info: ModelInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_checksum_of_intact_weights_is_computed_once_and_remembered(
+    info: ModelInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = put(info, WEIGHTS)
     read: list[Path] = []
     sha256 = checksum.sha256
@@ -117,7 +119,7 @@ def test_damage_after_the_first_check_is_noticed(info: ModelInfo) -> None:
         models.path(info)
 
 
-def test_a_damaged_note_costs_only_another_check(info: ModelInfo) -> None:
+def test_a_damaged_checksum_note_only_leads_to_another_check(info: ModelInfo) -> None:
     file = put(info, WEIGHTS)
     models.path(info)
     file.with_name(file.name + checksum.SUFFIX).write_text("{")

@@ -1,4 +1,4 @@
-"""Code and weights are loaded only from where nobody else can put them."""
+"""Code and weights are loaded only from files that no other user can write."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ from lacuna_model.hub import checksum, ownership
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows knows other rules")
 
 
-def test_folders_are_made_for_this_user_alone_whatever_the_umask(tmp_path: Path) -> None:
+def test_folders_are_made_for_this_user_only_whatever_the_umask(tmp_path: Path) -> None:
     old = os.umask(0)
     try:
         ownership.make_private(tmp_path / "a" / "b")
@@ -21,7 +21,7 @@ def test_folders_are_made_for_this_user_alone_whatever_the_umask(tmp_path: Path)
     assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "a/b")] == [0o700, 0o700]
 
 
-def test_a_folder_of_ours_that_others_write_to_is_closed(tmp_path: Path) -> None:
+def test_a_folder_of_this_user_is_closed_to_writes_of_others(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a").chmod(0o777)
     ownership.make_private(tmp_path / "a")
@@ -31,7 +31,7 @@ def test_a_folder_of_ours_that_others_write_to_is_closed(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("folder", "file", "trusted"), [(0o755, 0o644, True), (0o775, 0o644, False), (0o755, 0o664, False)]
 )
-def test_what_others_can_write_to_is_not_trusted(tmp_path: Path, folder: int, file: int, trusted: bool) -> None:
+def test_a_file_that_others_can_write_to_is_not_trusted(tmp_path: Path, folder: int, file: int, trusted: bool) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()
     (inner / "f").write_text("x")
@@ -41,19 +41,19 @@ def test_what_others_can_write_to_is_not_trusted(tmp_path: Path, folder: int, fi
 
 
 @pytest.mark.skipif(os.name == "posix" and os.geteuid() != 0, reason="only root gives files away")
-def test_what_belongs_to_another_user_is_not_trusted(tmp_path: Path) -> None:
+def test_a_file_of_another_user_is_not_trusted(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("x")
     os.chown(tmp_path / "f", 12345, 12345)
     assert not ownership.is_trusted(tmp_path / "f")
 
 
-def test_a_checksum_that_others_could_have_written_is_computed_anew(tmp_path: Path) -> None:
+def test_a_checksum_that_others_could_have_written_is_computed_again(tmp_path: Path) -> None:
     file = tmp_path / "weights"
     file.write_bytes(b"one")
     right = checksum.remembered(file)
     (note,) = (path for path in tmp_path.iterdir() if path != file)
     note.write_bytes(note.read_bytes().replace(right.encode(), b"0" * 64))
-    assert checksum.remembered(file) == "0" * 64  # ours is believed
+    assert checksum.remembered(file) == "0" * 64  # a note that only this user can write is trusted
     note.chmod(0o666)
     assert checksum.remembered(file) == right
 

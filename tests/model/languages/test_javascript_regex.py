@@ -1,4 +1,4 @@
-"""Patterns: what JavaScript's compilers take and what they do not."""
+"""Regular expressions that JavaScript's compilers accept, and others that they refuse."""
 
 import pytest
 from tests.model.syntax.drive import require
@@ -41,7 +41,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("literal", "taken"), [*((one, True) for one in TAKEN), *((one, False) for one in REFUSED)])
-def test_patterns(literal: str, taken: bool) -> None:
+def test_a_pattern_is_well_formed_if_javascript_accepts_it(literal: str, taken: bool) -> None:
     grammar = require("javascript").grammar()
     tree = Parser(grammar).parse(f"a = {literal};".encode())
     assert not tree.root_node.has_error

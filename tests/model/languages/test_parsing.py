@@ -1,4 +1,4 @@
-"""Every parse comes to an end, whatever the text: the parser holds the interpreter's lock meanwhile."""
+"""Every parse ends, whatever the text. This matters because the parser holds the interpreter's lock."""
 
 import time
 from contextlib import suppress
@@ -16,7 +16,7 @@ from lacuna_model.snippets import sources
 from lacuna_model.syntax import LANGUAGES, language_for
 
 ENDLESS = b"<a {{b:>c:d(e f)"
-# More than any parse may take of its thread's time, with room for a machine that is busy.
+# A bound of the CPU time of any parse, with room for a busy machine.
 SECONDS = 5.0
 GRAMMARS = sorted({language.name: language for language in LANGUAGES}.values(), key=lambda language: language.name)
 
@@ -27,7 +27,7 @@ def parser(name: str) -> Parser:
     return language.parser()
 
 
-def test_a_text_that_the_grammar_never_ends_with_is_refused_and_at_once_the_next_time() -> None:
+def test_a_text_that_the_parser_never_finishes_is_refused_and_at_once_the_second_time() -> None:
     text = b"const title = 1;\nexport const Box = () => " + ENDLESS
     with pytest.raises(UnparsableError, match="begins with 'const title = 1;'"):
         parser("tsx").parse(text)
@@ -37,14 +37,14 @@ def test_a_text_that_the_grammar_never_ends_with_is_refused_and_at_once_the_next
     assert time.thread_time() - began < 0.1
 
 
-def test_a_parser_goes_on_with_other_texts_afterwards() -> None:
+def test_a_parser_still_parses_other_texts_after_a_refusal() -> None:
     tsx = parser("tsx")
     with pytest.raises(UnparsableError):
         tsx.parse(ENDLESS)
     assert not tsx.parse(b"const a = <b>x</b>;\n").root_node.has_error
 
 
-def test_the_text_of_nodes_is_that_of_the_file() -> None:
+def test_the_text_of_a_node_is_that_of_the_file() -> None:
     text = "s = 'é'\n".encode() * 5_000
     root = parser("python").parse(text).root_node
     assert root.children[4_321].text == "s = 'é'".encode()
@@ -63,7 +63,7 @@ def test_progress_is_counted_and_bounded() -> None:
 @pytest.mark.parametrize("language", GRAMMARS, ids=lambda language: language.name)
 @settings(max_examples=25)
 @given(data=st.data())
-def test_any_bytes_in_any_grammar_end_in_time(language, data) -> None:  # type: ignore[no-untyped-def]
+def test_a_parse_of_any_bytes_in_any_grammar_ends_in_time(language, data) -> None:  # type: ignore[no-untyped-def]
     marks = st.sampled_from([b"<", b">", b"{", b"}", b"(", b")", b"[", b"]", b":", b";", b'"', b"'", b"`", b"\n", b"$"])
     words = st.sampled_from(
         [b"a", b" ", b"class ", b"def ", b"if ", b"=> ", b"<a ", b"</a>", b"#", b"//", b"/*", b"<<E"]
@@ -75,7 +75,7 @@ def test_any_bytes_in_any_grammar_end_in_time(language, data) -> None:  # type: 
     assert time.thread_time() - began < SECONDS
 
 
-def test_a_file_that_cannot_be_parsed_is_filled_unchecked_and_said_so(model: LoadedFim) -> None:
+def test_a_file_that_cannot_be_parsed_is_filled_unchecked_and_the_message_says_so(model: LoadedFim) -> None:
     text = "const size = ;\n\nexport const Box = () => " + ENDLESS.decode() + "\n"
     request = InfillRequest(text, (Region(13, 13, max_tokens=4),), path="hang.tsx")
     result = Engine(model).fill(request)
@@ -84,7 +84,9 @@ def test_a_file_that_cannot_be_parsed_is_filled_unchecked_and_said_so(model: Loa
     assert result.message.startswith("the syntax is not checked: the grammar does not come to an end")
 
 
-def test_such_a_file_of_a_workspace_has_no_definitions_and_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_workspace_file_that_cannot_be_parsed_has_no_definitions_and_is_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     sources._say.cache_clear()
     for _ in range(2):
         read = sources.read("src/hang.tsx", "function f() {}\n" + ENDLESS.decode())

@@ -19,7 +19,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", checkpoints.KINDS)
-def test_a_checkpoint_says_how_it_is_to_be_read(folder: Path, kind: str) -> None:
+def test_the_config_of_a_checkpoint_is_read(folder: Path, kind: str) -> None:
     written = checkpoints.write(folder, kind)
     config = Checkpoint(folder).config
     for name in ("num_layers", "num_kv_heads", "head_dim", "rope_theta", "shift", "mask_id", "tie_embeddings"):
@@ -36,7 +36,7 @@ def test_every_weight_is_read_under_our_name(folder: Path, kind: str) -> None:
         torch.testing.assert_close(state[name], expected[name])
 
 
-def test_linears_are_narrowed_and_norms_are_not(folder: Path) -> None:
+def test_linears_become_bfloat16_and_norms_stay_in_float32(folder: Path) -> None:
     checkpoints.write(folder, "Dream")
     state = Checkpoint(folder).state(torch.device("cpu"), torch.bfloat16)
     assert state["layers.0.q_proj"].dtype is state["layers.0.q_proj.bias"].dtype is torch.bfloat16
@@ -45,7 +45,7 @@ def test_linears_are_narrowed_and_norms_are_not(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_text_comes_back_byte_for_byte(folder: Path, text: str) -> None:
+def test_text_is_encoded_and_decoded_without_a_change(folder: Path, text: str) -> None:
     checkpoints.write(folder, "Dream")
     tokenizer = Checkpoint(folder).tokenizer()
     ids = tokenizer.encode(text)
@@ -55,7 +55,7 @@ def test_text_comes_back_byte_for_byte(folder: Path, text: str) -> None:
     assert (tokenizer.document_id, tokenizer.eog_id) == (checkpoints.START, checkpoints.END)
 
 
-def test_a_normalizer_changes_nothing(folder: Path) -> None:
+def test_a_normalizer_of_the_tokenizer_file_is_ignored(folder: Path) -> None:
     checkpoints.write(folder, "Dream")
     data = json.loads((folder / "tokenizer.json").read_text())
     (folder / "tokenizer.json").write_text(json.dumps(data | {"normalizer": {"type": "NFC"}}))
@@ -64,7 +64,7 @@ def test_a_normalizer_changes_nothing(folder: Path) -> None:
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-def test_vocabulary_and_merges_do_without_a_tokenizer_file(folder: Path) -> None:
+def test_vocabulary_and_merges_are_read_if_there_is_no_tokenizer_file(folder: Path) -> None:
     checkpoints.write(folder, "Dream")
     data = json.loads((folder / "tokenizer.json").read_text())["model"]
     (folder / "tokenizer.json").unlink()
@@ -83,7 +83,7 @@ def test_text_is_split_as_qwen2_splits_it() -> None:
     assert (tokenization_qwen2.PRETOKENIZE_REGEX,) == QWEN_SPLITS
 
 
-def test_settings_say_what_a_checkpoint_does_not(folder: Path) -> None:
+def test_lacuna_json_supplies_the_settings_that_a_checkpoint_lacks(folder: Path) -> None:
     checkpoints.write(folder, "Dream", model_type="qwen2")
     with pytest.raises(WeightsError, match=r"does not say its shift \(qwen2\); write it into its lacuna\.json"):
         _ = Checkpoint(folder).config
@@ -92,7 +92,7 @@ def test_settings_say_what_a_checkpoint_does_not(folder: Path) -> None:
     assert (config.shift, config.mask_id, config.block_size) == (True, 7, 64)
 
 
-def test_what_is_wrong_is_said_in_a_line(folder: Path) -> None:
+def test_each_fault_of_a_checkpoint_has_its_own_error(folder: Path) -> None:
     def refused(kind: type[LacunaError], match: str) -> None:
         with pytest.raises(kind, match=match):
             Checkpoint(folder).state(torch.device("cpu"), torch.float32)

@@ -24,7 +24,7 @@ DEEPSEEK = (
 
 
 def read(path: Path, more: tuple[str, ...] = (), kind: TokenType = TokenType.CONTROL, **fields: Any) -> Vocabulary:
-    """The vocabulary of a file whose tokens are the tiny ones and ``more``, these of some ``kind``."""
+    """Writes a file with the tiny tokens and ``more`` tokens of type ``kind``; returns the vocabulary read from it."""
     vocabulary = msgspec.structs.replace(tiny.VOCABULARY, tokens=(*tiny.VOCABULARY.tokens, *more))
     kinds = dict.fromkeys(tiny.VOCABULARY.special_ids, TokenType.CONTROL) | dict.fromkeys(
         range(SIZE, SIZE + len(more)), kind
@@ -34,11 +34,11 @@ def read(path: Path, more: tuple[str, ...] = (), kind: TokenType = TokenType.CON
     return GgufFile(path / "tiny.gguf").vocabulary()
 
 
-def test_the_vocabulary_comes_back(tmp_path: Path) -> None:
+def test_a_written_vocabulary_is_read_back(tmp_path: Path) -> None:
     assert read(tmp_path) == tiny.VOCABULARY
 
 
-def test_the_format_of_qwen_is_found_by_its_names(tmp_path: Path) -> None:
+def test_the_fim_format_of_qwen_is_found_by_its_token_names(tmp_path: Path) -> None:
     vocabulary = read(tmp_path, QWEN)
     prefix, middle, suffix, pad, repo, file_sep = range(SIZE, SIZE + 6)
     ends = frozenset({0, 2, prefix, middle, suffix, pad, repo, file_sep})
@@ -49,7 +49,7 @@ def test_the_format_of_qwen_is_found_by_its_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [TokenType.CONTROL, TokenType.USER_DEFINED, TokenType.NORMAL])
 @pytest.mark.parametrize("names", [GRANITE, DEEPSEEK], ids=["granite", "deepseek"])
-def test_other_formats_are_found_whatever_type_their_tokens_have(
+def test_other_fim_formats_are_found_whatever_type_their_tokens_have(
     tmp_path: Path, names: tuple[str, ...], kind: TokenType
 ) -> None:
     vocabulary = read(tmp_path, names, kind)
@@ -64,7 +64,7 @@ def test_other_formats_are_found_whatever_type_their_tokens_have(
 
 
 @pytest.mark.parametrize("names", [("fim_pre", "fim_suf", "fim_mid"), ("prefix", "suffix", "middle")])
-def test_metadata_say_it_before_any_name_does(tmp_path: Path, names: tuple[str, str, str]) -> None:
+def test_fim_tokens_in_the_metadata_outrank_token_names(tmp_path: Path, names: tuple[str, str, str]) -> None:
     more = (*QWEN[:3], "<a>", "<b>", "<c>")
     said = {f"{name}_token_id": SIZE + 3 + i for i, name in enumerate(names)}
     fim = read(tmp_path, more, **said).fim
@@ -72,41 +72,41 @@ def test_metadata_say_it_before_any_name_does(tmp_path: Path, names: tuple[str, 
     assert (fim.prefix, fim.suffix, fim.middle) == (SIZE + 3, SIZE + 4, SIZE + 5)
 
 
-def test_metadata_that_name_no_token_are_passed_over(tmp_path: Path) -> None:
+def test_metadata_that_name_no_token_are_ignored(tmp_path: Path) -> None:
     fim = read(tmp_path, QWEN, fim_pre_token_id=10**6, eos_token_id=10**6).fim
     assert fim is not None
     assert fim.prefix == SIZE
     assert max(fim.ends) < SIZE + len(QWEN)
 
 
-def test_text_that_looks_like_an_end_stays_text(tmp_path: Path) -> None:
-    """As in Qwen2.5, where ``</s>``, a closing tag of HTML, is a plain token."""
+def test_a_text_token_that_looks_like_an_end_token_stays_text(tmp_path: Path) -> None:
+    """In Qwen2.5 ``</s>``, a closing tag of HTML, is a plain token."""
     vocabulary = read(tmp_path, (*QWEN, "</s>"), TokenType.NORMAL)
     assert vocabulary.fim is not None
     assert SIZE + 6 not in vocabulary.fim.ends | vocabulary.special_ids
     assert Tokenizer(vocabulary).token_bytes(SIZE + 6) == b"</s>"
 
 
-def test_what_ends_a_message_ends_a_fill(tmp_path: Path) -> None:
+def test_the_end_tokens_of_a_message_also_end_a_fill(tmp_path: Path) -> None:
     vocabulary = read(tmp_path, (*QWEN, "<stop>", "<turn>"), eos_token_id=SIZE + 6, eot_token_id=SIZE + 7)
     assert vocabulary.fim is not None
     assert {SIZE + 6, SIZE + 7} <= vocabulary.fim.ends
     assert vocabulary.eog_id == 0
 
 
-def test_a_prompt_begins_with_what_the_file_says(tmp_path: Path) -> None:
+def test_a_prompt_begins_with_the_bos_token_if_the_file_says_so(tmp_path: Path) -> None:
     for says, start in ((True, (1,)), (False, ()), (None, ())):
         fim = read(tmp_path, QWEN, bos_token_id=1, add_bos_token=says).fim
         assert fim is not None
         assert fim.start == start
 
 
-def test_a_model_without_such_tokens_has_no_such_format(tmp_path: Path) -> None:
+def test_a_model_without_fim_tokens_has_no_fim_format(tmp_path: Path) -> None:
     assert read(tmp_path, QWEN[:2]).fim is None
 
 
-def test_words_are_taken_whole_where_the_model_does_so(tmp_path: Path) -> None:
-    """The merges make ``abc`` of ``a`` and ``bc`` only, and ``ab`` comes first."""
+def test_a_word_of_the_vocabulary_is_one_token_if_the_model_looks_words_up(tmp_path: Path) -> None:
+    """``abc`` is a merge of ``a`` and ``bc``, but the merge ``ab`` comes first: only a word lookup gives ``abc``."""
     more, merges = ("ab", "bc", "abc"), (("a", "b"), ("b", "c"), ("a", "bc"))
     for pre, expected in (("llama-bpe", [SIZE + 2]), ("qwen2", [SIZE, tiny.VOCABULARY.tokens.index("c")])):
         vocabulary = msgspec.structs.replace(
@@ -127,13 +127,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_not_known_is_refused_in_one_line(tmp_path: Path, case: str) -> None:
+def test_an_unknown_or_damaged_tokenizer_is_refused_in_one_line(tmp_path: Path, case: str) -> None:
     fields, message = REFUSED[case]
     with pytest.raises(WeightsError, match=message) as caught:
         read(tmp_path, **fields)
     assert "\n" not in str(caught.value)
 
 
-def test_merges_that_make_what_the_vocabulary_lacks_are_refused(tmp_path: Path) -> None:
+def test_merges_to_tokens_that_the_vocabulary_lacks_are_refused(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match="merges do not fit its vocabulary"):
         Tokenizer(read(tmp_path, merges=["a zz"]))

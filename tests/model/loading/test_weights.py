@@ -22,21 +22,21 @@ def file(tmp_path: Path) -> GgufFile:
     return GgufFile(gguf_files.write(tmp_path / "tiny.gguf"))
 
 
-def test_the_config_comes_back(file: GgufFile) -> None:
+def test_a_written_config_is_read_back(file: GgufFile) -> None:
     config = file.config()
-    # GGUF keeps real numbers in single precision, and the size of a block is ours to say.
+    # GGUF stores real numbers in single precision, and has no block size.
     assert config.rms_norm_eps == pytest.approx(tiny.CONFIG.rms_norm_eps)
     expected = msgspec.structs.replace(tiny.CONFIG, rms_norm_eps=config.rms_norm_eps, block_size=config.block_size)
     assert config == expected
 
 
-def test_the_weights_come_back_in_our_rotary_order(file: GgufFile) -> None:
+def test_written_weights_are_read_back_in_our_rotary_order(file: GgufFile) -> None:
     got, expected = file.state(), tiny.state()
     assert got.keys() == expected.keys()
     assert all(torch.equal(got[name], expected[name]) for name in expected)
 
 
-# Architecture, the family of the reference, what its config is changed by.
+# Each case: architecture, family of the reference model, changes to the config.
 SHAPES: dict[str, tuple[str, str, dict[str, Any]]] = {
     **{family: (family.partition("-")[0], family, changes) for family, (_, _, changes) in FAMILIES.items()},
     "llama-biases": ("llama", "llama", {"attention_bias": True}),
@@ -46,14 +46,14 @@ SHAPES: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
-# Heads also of sizes that the width of the model does not tell.
+# Also head sizes that do not follow from the hidden size.
 @pytest.mark.parametrize("head_dim", [8, 64, 128])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_logits_equal_those_of_transformers(tmp_path: Path, shape: str, head_dim: int) -> None:
     architecture, family, changes = SHAPES[shape]
     config = msgspec.structs.replace(tiny.CONFIG, head_dim=head_dim, **changes)
     state, fields = tiny.state(config), {}
-    if shape == "llama-biases":  # of every linear, as Granite's code models have them
+    if shape == "llama-biases":  # every linear has one, as in Granite's code models
         state |= {f"{name}.bias": torch.linspace(-1, 1, len(state[name])) for name in state if "proj" in name}
         state = {name: tensor for name, tensor in state.items() if not name.endswith(".bias.bias")}
     if shape == "llama-scaled":
@@ -70,7 +70,7 @@ def test_logits_equal_those_of_transformers(tmp_path: Path, shape: str, head_dim
 
 
 @pytest.mark.parametrize("kind", ["Q4_0", "Q4_1", "Q5_0", "Q8_0", "BF16", "F16"])
-def test_quantised_weights_are_those_that_were_quantised(tmp_path: Path, kind: str) -> None:
+def test_quantised_weights_are_close_to_the_original_ones(tmp_path: Path, kind: str) -> None:
     config = msgspec.structs.replace(tiny.CONFIG, hidden_size=64, intermediate_size=96, num_heads=8, head_dim=8)
     path, quantised = tmp_path / "tiny.gguf", gguf_package.GGMLQuantizationType[kind]
     gguf_files.write(path, config=config, quantised=quantised)
@@ -82,7 +82,7 @@ def test_quantised_weights_are_those_that_were_quantised(tmp_path: Path, kind: s
 
 
 @pytest.mark.parametrize("content", [b"", b"GGUF", b"no weights at all" * 100], ids=["empty", "cut", "garbage"])
-def test_a_damaged_file_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_file_is_refused_with_an_error_that_names_it(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "bad.gguf").write_bytes(content)
     with pytest.raises(WeightsError, match=r"bad\.gguf is no readable GGUF file, or is cut short .*; fetch it again"):
         GgufFile(tmp_path / "bad.gguf")
@@ -146,7 +146,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_the_loader_does_not_know_is_refused_in_one_line(tmp_path: Path, case: str) -> None:
+def test_a_file_that_the_loader_does_not_support_is_refused_in_one_line(tmp_path: Path, case: str) -> None:
     options, message = REFUSED[case]
     with pytest.raises(WeightsError, match=message) as caught:
         GgufFile(gguf_files.write(tmp_path / "tiny.gguf", **options)).state()
@@ -154,13 +154,13 @@ def test_what_the_loader_does_not_know_is_refused_in_one_line(tmp_path: Path, ca
     assert str(tmp_path / "tiny.gguf") in str(caught.value)
 
 
-def test_an_unknown_quantisation_is_refused_by_name(tmp_path: Path) -> None:
+def test_an_unknown_quantisation_is_refused_with_an_error_that_names_it(tmp_path: Path) -> None:
     path = gguf_files.write(tmp_path / "tiny.gguf", also={"extra": torch.zeros(4, dtype=torch.int8)})
     with pytest.raises(WeightsError, match=r"quantised as I8, which is not supported"):
         GgufFile(path)
 
 
-def test_the_real_file_is_what_it_is(gguf: GgufFile) -> None:
+def test_the_config_of_the_default_model_is_read(gguf: GgufFile) -> None:
     config = gguf.config()
     assert (config.num_layers, config.hidden_size, config.num_heads, config.num_kv_heads) == (24, 896, 14, 2)
     assert (config.vocab_size, config.max_positions, config.tie_embeddings) == (151936, 16384, False)

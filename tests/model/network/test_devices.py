@@ -19,13 +19,13 @@ def count(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     [(0, "", "cpu"), (1, "", "cuda"), (1, "cpu", "cpu"), (1, "cuda", "cuda"), (2, "cuda:1", "cuda:1")],
     indirect=["count"],
 )
-def test_takes_what_is_wanted_else_the_fastest(wanted: str, chosen: str) -> None:
+def test_the_wanted_device_is_chosen_and_else_the_fastest(wanted: str, chosen: str) -> None:
     assert choose_device(wanted) == torch.device(chosen)
 
 
 @pytest.mark.usefixtures("count")
 @pytest.mark.parametrize(("count", "wanted"), [(0, "cuda"), (1, "cuda:1"), (1, "gpu"), (1, "meta")], indirect=["count"])
-def test_says_in_a_line_what_is_not_there(wanted: str) -> None:
+def test_a_missing_device_is_an_error_of_one_line(wanted: str) -> None:
     with pytest.raises(DeviceError, match=wanted) as caught:
         choose_device(wanted)
     assert "\n" not in str(caught.value)

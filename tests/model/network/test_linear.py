@@ -41,7 +41,7 @@ def test_8_bit_is_close_to_dense(shape: tuple[int, int, int]) -> None:
     weight, x = random(out, width), random(rows, width, seed=1)
     got = Int8Linear(*quantize_rows(weight))(x)
     assert got.shape == (rows, out)
-    assert relative_error(got, x @ weight.T) < 0.02  # of activations 7 bit count where the CPU has no VNNI
+    assert relative_error(got, x @ weight.T) < 0.02  # a CPU without VNNI uses 7 bits of the activations
 
 
 def test_8_bit_adds_its_bias() -> None:
@@ -51,13 +51,13 @@ def test_8_bit_adds_its_bias() -> None:
 
 
 @pytest.mark.skipif(not native.supported(), reason="this CPU has none of the instructions")
-def test_our_own_kernel_is_as_close(tmp_path: Path) -> None:
+def test_the_native_kernel_is_close_to_dense(tmp_path: Path) -> None:
     weight, bias, x = random(64, 96), random(64, seed=2), random(3, 96, seed=1)
     got = NativeLinear(native.build(tmp_path), *quantize_rows(weight), bias)(x)
     assert relative_error(got, torch.nn.functional.linear(x, weight, bias)) < 0.015
 
 
-def test_an_outlier_row_costs_the_others_nothing() -> None:
+def test_an_outlier_row_does_not_affect_the_others() -> None:
     weight, x = random(64, 48), random(8, 48, seed=1)
     linear = Int8Linear(*quantize_rows(weight))
     alone = linear(x.clone())

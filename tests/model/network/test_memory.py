@@ -1,4 +1,4 @@
-"""What is free is given back, and nothing else."""
+"""Freed memory goes back to the operating system; memory in use stays."""
 
 import sys
 import weakref
@@ -10,13 +10,13 @@ from lacuna_model.network import memory
 
 
 class Node:
-    """Something that refers to itself, which only a collection frees."""
+    """An object that refers to itself, so that only the garbage collector frees it."""
 
     def __init__(self) -> None:
         self.itself = self
 
 
-def test_what_refers_to_itself_alone_is_freed() -> None:
+def test_an_object_with_no_reference_but_its_own_is_freed() -> None:
     gone, kept = weakref.ref(Node()), Node()
     memory.give_back_freed()
     assert gone() is None
@@ -24,7 +24,7 @@ def test_what_refers_to_itself_alone_is_freed() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and glibc")
-def test_memory_between_what_is_kept_goes_back_to_the_system() -> None:
+def test_free_memory_between_blocks_in_use_goes_back_to_the_system() -> None:
     def resident() -> int:
         fields = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
         return int(fields["RssAnon"].split()[0])

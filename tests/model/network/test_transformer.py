@@ -17,7 +17,7 @@ from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.transformer import NoStore, Transformer
 from lacuna_model.tokens.tokenizer import Tokenizer
 
-# Our names of a layer's parts, by those of transformers.
+# The names that transformers gives the parts of a layer, by our names.
 PARTS = {
     "attn_norm": "input_layernorm",
     "mlp_norm": "post_attention_layernorm",
@@ -66,7 +66,7 @@ def reference_model(family: str, config: ModelConfig, state: Mapping[str, Tensor
             _, layer, part, *bias = name.split(".")
             named[f"model.layers.{layer}.{PARTS[part]}.{'bias' if bias else 'weight'}"] = tensor
     model.load_state_dict(named, strict=True, assign=True)
-    # What is no parameter has no place in the state: it is worked out again, off the meta device.
+    # The state holds no buffers, so they are computed again, off the meta device.
     model.model.rotary_emb = type(model.model.rotary_emb)(options)
     return model.eval()
 
@@ -102,11 +102,11 @@ def test_logits_of_the_coder_equal_those_of_transformers(coder_path: Path) -> No
         expected = reference_model("qwen2", config, state)(torch.tensor([ids])).logits[0]
     got = logits_of(build_transformer(config, fuse(state, config)), ids)
     torch.testing.assert_close(got, expected, atol=1e-3, rtol=1e-3)
-    # The format means what it should: what was cut out is likely.
+    # The prompt format is right: the text that was cut out is likely.
     assert torch.nn.functional.cross_entropy(got[start:-1], torch.tensor(ids[start + 1 :])) < 1
 
 
-def test_a_batch_gives_what_its_rows_give_alone() -> None:
+def test_a_batch_gives_the_logits_that_its_rows_give_alone() -> None:
     model = tiny.transformer()
     ids = torch.randint(tiny.CONFIG.vocab_size, (3, 20), generator=torch.Generator().manual_seed(0))
     mask = torch.ones((20, 20), dtype=torch.bool).tril()
@@ -132,7 +132,7 @@ NATIVE = msgspec.structs.replace(
 
 
 def read(model: Transformer, ids: list[int], pieces: int) -> Tensor:
-    """Hidden states of ``ids``, read so many at a time behind what a cache holds of those before."""
+    """Hidden states of ``ids``, read ``pieces`` tokens in a pass. An arena keeps keys and values between passes."""
     arena, said = Arena(model.config, torch.device("cpu"), torch.bfloat16), []
     with torch.inference_mode():
         for first in range(0, len(ids), pieces):
@@ -150,7 +150,7 @@ def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.mark.parametrize("family", ["llama", "llama-untied", "qwen2", "qwen3"])
-def test_native_halves_give_what_those_of_torch_give(family: str, kernels: NativeKernels) -> None:
+def test_native_layers_are_as_exact_as_those_of_torch(family: str, kernels: NativeKernels) -> None:
     config = msgspec.structs.replace(NATIVE, **FAMILIES[family][2])
     fused = fuse(tiny.state(config), config)
     ids = torch.randint(config.vocab_size, (90,), generator=torch.Generator().manual_seed(0)).tolist()
@@ -162,7 +162,7 @@ def test_native_halves_give_what_those_of_torch_give(family: str, kernels: Nativ
     assert losses[1] < 1.3 * losses[0]
 
 
-def test_native_halves_read_a_text_in_any_pieces_to_the_same_bits(kernels: NativeKernels) -> None:
+def test_native_layers_give_the_same_bits_however_a_text_is_split_into_passes(kernels: NativeKernels) -> None:
     model = build_transformer(NATIVE, tiny.quantized(fuse(tiny.state(NATIVE), NATIVE)), kernels=kernels)
     ids = torch.randint(NATIVE.vocab_size, (60,), generator=torch.Generator().manual_seed(0)).tolist()
     whole = read(model, ids, 60)
@@ -170,7 +170,7 @@ def test_native_halves_read_a_text_in_any_pieces_to_the_same_bits(kernels: Nativ
         assert torch.equal(read(model, ids, pieces), whole)
 
 
-def test_native_halves_leave_batches_to_torch(kernels: NativeKernels) -> None:
+def test_a_model_with_native_layers_reads_a_batch_as_it_reads_its_rows_alone(kernels: NativeKernels) -> None:
     model = build_transformer(NATIVE, tiny.quantized(fuse(tiny.state(NATIVE), NATIVE)), kernels=kernels)
     ids = torch.randint(NATIVE.vocab_size, (2, 20), generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():

@@ -31,12 +31,12 @@ TEXTS = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_si
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TEXTS.map(lambda text: text.encode(errors="ignore").decode()))
-def test_line_by_line_is_the_same_as_all_at_once(real_tokenizer: Tokenizer, text: str) -> None:
+def test_encoding_line_by_line_equals_encoding_at_once(real_tokenizer: Tokenizer, text: str) -> None:
     assert LineEncoder(real_tokenizer).encode(text).tolist() == real_tokenizer.encode(text)
 
 
 @pytest.mark.parametrize(("fixture", "line"), [("tokenizer", "\nb = 5"), ("real_tokenizer", "b = 5\n")])
-def test_a_line_that_stays_is_not_encoded_again(request: pytest.FixtureRequest, fixture: str, line: str) -> None:
+def test_an_unchanged_line_is_not_encoded_again(request: pytest.FixtureRequest, fixture: str, line: str) -> None:
     tokenizer: Tokenizer = request.getfixturevalue(fixture)
     encoded: list[str] = []
 

@@ -12,7 +12,7 @@ TOKENS = st.lists(st.integers(0, 2), max_size=8)
 
 
 class Edits(RuleBasedStateMachine):
-    """Any sequence of edits leaves an index that answers as one built afresh does."""
+    """After any sequence of edits an index gives the answers of an index built from scratch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Edits(RuleBasedStateMachine):
 
     @rule()
     def settle(self) -> None:
-        """The files are read anew; what is open stays as the editor has it, whatever the disk says."""
+        """The files are read again. An open file keeps the text of the editor, whatever is on disk."""
         on_disk = {name: [0, 1] if name in self.open else tokens for name, tokens in self.files.items()}
         self.index.settle(Documents.index(on_disk, self.index.kind), self.open.__contains__)
 
@@ -61,7 +61,7 @@ Edits.TestCase.settings = settings(max_examples=20, stateful_step_count=10, dead
 TestEdits = Edits.TestCase
 
 
-def test_a_reader_keeps_what_it_was_given() -> None:
+def test_the_segments_that_a_reader_holds_do_not_change() -> None:
     index = Index.for_vocabulary(100)
     index.update("a", [1, 2])
     before = index.segments()

@@ -47,14 +47,14 @@ def test_only_what_has_changed_is_read_again(root: Path, tokenizer: Tokenizer, m
     (root / "f1.py").unlink()
     (root / "sub").mkdir()
     (root / "sub" / "new.py").write_text("new = 1\n")
-    os.utime(root / "f2.py", ns=(1, 1))  # touched, its text the same
+    os.utime(root / "f2.py", ns=(1, 1))  # touched, with the same text
     again = refresh(root, SETTINGS, tokenizer, files)
     assert sorted(encoded) == sorted(["changed = True\n", "new = 1\n", (root / "f2.py").read_text()])
     assert texts(again, tokenizer) == texts(refresh(root, SETTINGS, tokenizer), tokenizer)
     assert "f1.py" not in again.documents.names
 
 
-def test_stopped_early_it_keeps_what_it_knows(root: Path, tokenizer: Tokenizer) -> None:
+def test_a_refresh_that_is_stopped_early_keeps_the_known_texts(root: Path, tokenizer: Tokenizer) -> None:
     known = refresh(root, SETTINGS, tokenizer)
     for number in range(5):
         (root / f"f{number}.py").write_text("x = 1\n")

@@ -17,7 +17,7 @@ def segment(files: dict[str, list[int]]) -> Segment:
 
 
 def expected(files: list[list[int]], context: list[int]) -> tuple[int, Counter[int]]:
-    """The infinity-gram by its definition: the longest end of the context with a token behind it, and those tokens."""
+    """The infinity-gram by definition: the longest end of the context that some token follows, and those tokens."""
     for length in range(min(len(context), MAX_MATCH), 0, -1):
         run = context[-length:]
         found = [f[i + length] for f in files for i in range(len(f) - length) if f[i : i + length] == run]
@@ -31,7 +31,7 @@ def seen(match: Match | None) -> tuple[int, Counter[int]]:
 
 
 @given(FILES, FILES, TOKENS)
-def test_the_longest_match_over_all_segments(
+def test_the_longest_match_over_all_segments_is_found(
     rest: dict[str, list[int]], recent: dict[str, list[int]], context: list[int]
 ) -> None:
     segments = [segment(rest), segment(recent)]
@@ -40,7 +40,9 @@ def test_the_longest_match_over_all_segments(
 
 
 @given(FILES, TOKENS, TOKENS)
-def test_following_is_matching_anew(files: dict[str, list[int]], context: list[int], more: list[int]) -> None:
+def test_following_a_match_equals_matching_again(
+    files: dict[str, list[int]], context: list[int], more: list[int]
+) -> None:
     segments = [segment(files)]
     match = longest_match(segments, context)
     for token in more:
@@ -51,7 +53,7 @@ def test_following_is_matching_anew(files: dict[str, list[int]], context: list[i
         assert seen(match) == seen(longest_match(segments, context))
 
 
-def test_documents_that_do_not_count_are_not_seen() -> None:
+def test_hidden_documents_are_not_matched() -> None:
     documents = Documents.index({"a": [1, 2, 3, 4], "b": [2, 3, 5]}, KIND)
     assert seen(longest_match([Segment.of(documents, ["b"])], [1, 2, 3])) == (3, Counter([4]))
     assert seen(longest_match([Segment.of(documents, ["a"])], [1, 2, 3])) == (2, Counter([5]))

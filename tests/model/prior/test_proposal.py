@@ -12,7 +12,7 @@ def segments(*documents: list[int]) -> list[Segment]:
     return [Segment(Documents.index({str(i): document for i, document in enumerate(documents)}, KIND))]
 
 
-def test_shares_are_those_of_the_places() -> None:
+def test_the_share_of_a_token_is_its_frequency_after_the_match() -> None:
     match = longest_match(segments([1, 2, 3], [1, 2, 3], [1, 2, 4]), [1, 2])
     assert match is not None
     proposal = propose(match)
@@ -21,7 +21,7 @@ def test_shares_are_those_of_the_places() -> None:
     assert proposal.purity == pytest.approx(2 / 3)
 
 
-def test_a_walk_follows_a_span_and_finds_its_way_back() -> None:
+def test_a_walk_follows_a_match_and_finds_another_one_after_a_different_token() -> None:
     walk = Walk(segments([1, 2, 3, 4, 5], [8, 9]), [1, 2])
     taken = []
     for _ in range(2):
@@ -30,7 +30,7 @@ def test_a_walk_follows_a_span_and_finds_its_way_back() -> None:
         taken.append(int(proposal.ids[0]))
         walk.take(taken[-1])
     assert taken == [3, 4]
-    walk.take(8)  # not what the project has there: the longest match is now the token alone
+    walk.take(8)  # the project has another token there: now the longest match is this token alone
     proposal = walk.proposal()
     assert proposal is not None
     assert (proposal.ids.tolist(), proposal.length) == ([9], 1)

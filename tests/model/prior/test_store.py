@@ -20,7 +20,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_is_kept_comes_back(file: Path) -> None:
+def test_a_saved_index_is_loaded_again(file: Path) -> None:
     found = store.load(file, "tokenizer")
     assert found is not None
     assert (dict(found.marks), list(found.documents.names)) == (dict(FILES.marks), ["a.py", "b.py"])
@@ -29,7 +29,7 @@ def test_what_is_kept_comes_back(file: Path) -> None:
     assert match.tokens().tolist() == [3]
 
 
-def test_nothing_is_kept_of_another_tokenizer_or_another_time(file: Path, tmp_path: Path) -> None:
+def test_an_index_of_another_tokenizer_or_a_missing_one_is_none(file: Path, tmp_path: Path) -> None:
     assert store.load(file, "another") is None
     assert store.load(tmp_path / "absent.index", "tokenizer") is None
 
@@ -45,7 +45,7 @@ def test_a_damaged_index_is_none(file: Path, damage: str) -> None:
     assert store.load(file, "tokenizer") is None
 
 
-def test_only_the_owner_may_read_it(file: Path) -> None:
+def test_only_the_owner_may_read_an_index(file: Path) -> None:
     assert file.parent.stat().st_mode & 0o077 == 0
 
 

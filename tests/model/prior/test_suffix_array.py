@@ -10,7 +10,7 @@ KINDS = [49_152, 151_936]
 
 
 def occurrences(documents: list[list[int]], run: list[int]) -> list[tuple[int, int]]:
-    """Document and offset of every place where a run stands, by looking everywhere."""
+    """Document and offset of every occurrence of a run, by brute force."""
     return [
         (number, at)
         for number, document in enumerate(documents)
@@ -21,7 +21,9 @@ def occurrences(documents: list[list[int]], run: list[int]) -> list[tuple[int, i
 
 @pytest.mark.parametrize("vocab_size", KINDS, ids=["16-bit", "32-bit"])
 @given(documents=DOCUMENTS, run=st.lists(st.integers(0, 3), min_size=1, max_size=4))
-def test_finds_every_place_within_documents(vocab_size: int, documents: list[list[int]], run: list[int]) -> None:
+def test_every_occurrence_within_documents_is_found(
+    vocab_size: int, documents: list[list[int]], run: list[int]
+) -> None:
     kind = token_type(vocab_size)
     array = SuffixArray(join(documents, kind), kind)
     places = np.sort(array.places(array.find(np.array(run, dtype=kind).tobytes())))
@@ -47,7 +49,7 @@ def test_of_very_many_places_a_sample_is_taken() -> None:
     assert len(set(array.places((first, last)).tolist())) == MAX_PLACES
 
 
-def test_an_order_that_is_known_is_taken_as_it_is() -> None:
+def test_an_array_with_a_given_order_finds_the_same_places() -> None:
     kind = token_type(100)
     array = SuffixArray(join([[1, 2], [2, 1]], kind), kind)
     again = SuffixArray(array.data, kind, array.order)

@@ -101,7 +101,7 @@ def test_similar_code_is_found(chooser: SnippetChooser) -> None:
     assert similar.reason.startswith("similar to the code around line 8: `")
 
 
-def test_secrets_are_never_quoted_open_or_not(chooser: SnippetChooser, root: Path) -> None:
+def test_secrets_are_never_quoted_whether_open_or_not(chooser: SnippetChooser, root: Path) -> None:
     chooser.update(".env", "entries_of = open_account\n")
     chooser.edited("keys.py", FILES["keys.py"], 0)
     chooser.update("/elsewhere/x.py", "def open_account(): pass\n")
@@ -119,7 +119,7 @@ def test_a_file_that_becomes_secret_is_dropped_at_once(chooser: SnippetChooser) 
     assert "shop/transfers.py" not in {one.path for one in choose(chooser)}
 
 
-def test_edits_elsewhere_are_read_until_the_document_is_in_the_way(chooser: SnippetChooser) -> None:
+def test_recent_edits_elsewhere_are_chosen_unless_the_document_has_the_same_lines(chooser: SnippetChooser) -> None:
     text = "def freshly_typed(order):\n    return order.total_of(ledger)\n"
     chooser.edited("new.py", text, 3)
     chooser.refresh()
@@ -129,7 +129,7 @@ def test_edits_elsewhere_are_read_until_the_document_is_in_the_way(chooser: Snip
     assert "new.py" not in {one.path for one in choose(chooser, near, path="near.py")}
 
 
-def test_diagnostics_are_read_last_as_comments(chooser: SnippetChooser) -> None:
+def test_diagnostics_come_last_as_comments(chooser: SnippetChooser) -> None:
     plain = choose(chooser)
     *others, reported = choose(chooser, diagnostics=(Diagnostic(6, "'(' was\n never  closed"), Diagnostic(0, "unused")))
     assert tuple(others) == plain
@@ -146,7 +146,7 @@ def test_line_ends_make_no_difference(root: Path) -> None:
     assert answers[0] == answers[1] != ()
 
 
-def test_nothing_is_known_of_a_workspace_that_is_switched_off(root: Path) -> None:
+def test_nothing_is_chosen_from_a_disabled_workspace(root: Path) -> None:
     chooser = SnippetChooser(root, WorkspaceSettings(enabled=False), background=False)
     chooser.update("shop/models.py", MODELS)
     chooser.refresh()
@@ -155,7 +155,7 @@ def test_nothing_is_known_of_a_workspace_that_is_switched_off(root: Path) -> Non
 
 @pytest.fixture(scope="module")
 def shared(root: Path) -> SnippetChooser:
-    """A chooser for many examples; each begins by closing its document."""
+    """A chooser that many examples share; each example begins by closing its document."""
     chooser = SnippetChooser(root, background=False)
     chooser.refresh()
     return chooser
@@ -163,7 +163,9 @@ def shared(root: Path) -> SnippetChooser:
 
 @settings(max_examples=50, deadline=None)
 @given(budget=st.integers(0, 900), row=st.integers(0, 6), messages=st.lists(st.text(max_size=60), max_size=4))
-def test_all_together_keep_to_the_budget(shared: SnippetChooser, budget: int, row: int, messages: list[str]) -> None:
+def test_all_snippets_together_keep_to_the_budget(
+    shared: SnippetChooser, budget: int, row: int, messages: list[str]
+) -> None:
     shared.remove("main.py")
     at = len("\n".join(MAIN.split("\n")[:row]))
     reported = tuple(Diagnostic(row, message) for message in messages)
@@ -173,14 +175,14 @@ def test_all_together_keep_to_the_budget(shared: SnippetChooser, budget: int, ro
 
 @settings(max_examples=40, deadline=None)
 @given(st.text(alphabet="abxy_(). =é", max_size=20))
-def test_typing_in_a_line_keeps_what_is_read(shared: SnippetChooser, typed: str) -> None:
+def test_typing_in_a_line_keeps_the_chosen_snippets(shared: SnippetChooser, typed: str) -> None:
     shared.remove("main.py")
     before = choose(shared)
     for length in range(len(typed)):
         assert choose(shared, MAIN + typed[: length + 1]) == before
 
 
-def test_a_new_name_brings_its_definition_behind_the_rest(chooser: SnippetChooser) -> None:
+def test_the_definition_of_a_new_name_is_appended_to_the_other_snippets(chooser: SnippetChooser) -> None:
     text = "from shop.models import Account\n\n\ndef main(order, ledger):\n    ledger.close_order(order)\n"
     before = choose(chooser, text, path="pay.py")
     after = choose(chooser, text + "    account = Account(", path="pay.py")

@@ -52,7 +52,7 @@ def quotes(text: str, path: str) -> dict[str, str]:
     return {one.name: quote(lines, one) for one in definitions(text, language)}
 
 
-def test_a_python_file_is_quoted_by_what_its_callers_need() -> None:
+def test_python_definitions_are_quoted_with_what_callers_need() -> None:
     quoted = quotes(PYTHON, "a.py")
     assert list(quoted) == ["LIMIT", "load", "Account", "__init__", "label", "close"]
     assert quoted["LIMIT"] == "LIMIT = 10\n"
@@ -108,7 +108,7 @@ def test_all_queries_have_a_sample() -> None:
     }
 
 
-def test_a_class_of_braces_is_quoted_with_comment_fields_and_signatures() -> None:
+def test_a_class_in_braces_is_quoted_with_comment_fields_and_signatures() -> None:
     quoted = quotes((SAMPLES / "Account.java").read_text(), "Account.java")
     assert quoted["average"] == (
         "public final class Account implements Comparable<Account> {\n    public long average() {\n"
@@ -126,11 +126,11 @@ def test_a_class_of_braces_is_quoted_with_comment_fields_and_signatures() -> Non
 
 
 @pytest.mark.parametrize("path", ["a.json", "a.html"])
-def test_other_languages_have_none(path: str) -> None:
+def test_languages_of_data_have_no_definitions(path: str) -> None:
     assert quotes('{"a": 1}', path) == {}
 
 
-def test_broken_code_still_defines() -> None:
+def test_definitions_are_found_in_broken_code() -> None:
     assert "close" in quotes(PYTHON.replace("found = []", "found = [("), "a.py")
     assert quotes("", "a.py") == {}
 

@@ -18,7 +18,7 @@ from lacuna_model.tokens.tokenizer import Tokenizer
         ("Makefile", "# x\n"),
     ],
 )
-def test_a_comment_is_one_of_the_language(path: str, line: str) -> None:
+def test_a_comment_has_the_syntax_of_the_language(path: str, line: str) -> None:
     assert comment("x", path) == line
 
 
@@ -26,7 +26,7 @@ def test_no_text_ends_a_comment_early() -> None:
     assert comment("a */ b", "a.css") == "/* a  b */\n"
 
 
-def test_snippets_stand_below_their_paths(tokenizer: Tokenizer) -> None:
+def test_each_snippet_is_written_after_its_path(tokenizer: Tokenizer) -> None:
     snippets = (Snippet("a.py", "x = 1\n"), Snippet("b/c.go", "var y = 2 \n\n"))
     assert join(snippets) == "# a.py\nx = 1\n// b/c.go\nvar y = 2\n"
     assert join(()) == ""
@@ -34,7 +34,7 @@ def test_snippets_stand_below_their_paths(tokenizer: Tokenizer) -> None:
     assert sum(map(count, snippets)) == len(tokenizer.encode(join(snippets)))
 
 
-def test_the_nearest_messages_that_fit_are_shown_in_order() -> None:
+def test_the_nearest_messages_within_the_limit_are_shown_in_order() -> None:
     reported = [Diagnostic(line, f"message {line}") for line in (40, 2, 9, 11)]
 
     def shown(most: int) -> str:

@@ -48,7 +48,7 @@ def test_script_imports_are_read() -> None:
     }
 
 
-def test_other_languages_are_left_to_names() -> None:
+def test_imports_of_other_languages_are_not_read() -> None:
     assert imports('import "fmt"\n', "go") == {}
 
 
@@ -70,11 +70,11 @@ def test_other_languages_are_left_to_names() -> None:
         ("web/index.ts", "react", "useState", None),
     ],
 )
-def test_imports_are_found_among_the_files(path: str, module: str, name: str, file: str | None) -> None:
+def test_an_import_leads_to_a_file_of_the_workspace(path: str, module: str, name: str, file: str | None) -> None:
     language = "python" if path.endswith(".py") else "typescript"
     assert module_file(Import(module, name), path, language, BY_STEM) == file
 
 
-def test_an_import_that_does_not_end_is_read_once() -> None:
+def test_an_unfinished_import_does_not_hang_the_reader() -> None:
     text = "export a" + "\t" * 50_000 + ';\nimport { b } from "./c";\n'
     assert list(imports(text, "typescript")) == ["b"]

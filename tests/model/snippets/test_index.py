@@ -29,7 +29,7 @@ def build(root: Path) -> WorkspaceIndex:
 
 @settings(max_examples=40, deadline=None)
 @given(STEPS)
-def test_after_any_steps_the_index_is_one_built_afresh(steps: list[tuple[str, str, str]]) -> None:
+def test_after_any_steps_the_index_equals_one_built_from_scratch(steps: list[tuple[str, str, str]]) -> None:
     with TemporaryDirectory() as folder:
         root = Path(folder)
         (root / "pkg").mkdir()
@@ -62,7 +62,7 @@ def test_after_any_steps_the_index_is_one_built_afresh(steps: list[tuple[str, st
 
 
 def wait_for(index: WorkspaceIndex, name: str, line: str) -> None:
-    """Waits until the background has taken a line in."""
+    """Waits until the background thread has indexed a line."""
     for _ in range(2000):
         source = index.sources.files.get(name)
         if source and line in source.lines and any(chunk.path == name for chunk in index.similar.chunks):
@@ -71,7 +71,7 @@ def wait_for(index: WorkspaceIndex, name: str, line: str) -> None:
     raise AssertionError(f"{name} was not read")
 
 
-def test_the_background_reads_the_workspace_and_what_is_open(tmp_path: Path) -> None:
+def test_the_background_thread_reads_the_workspace_and_open_documents(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("first = 1\n")
     index = build(tmp_path)
     index.start()
@@ -97,7 +97,7 @@ def test_documents_over_the_limit_are_not_read(tmp_path: Path) -> None:
     assert not index.sources.files
 
 
-def test_names_are_those_in_the_workspace(tmp_path: Path) -> None:
+def test_names_are_relative_to_the_workspace(tmp_path: Path) -> None:
     index = build(tmp_path)
     assert index.name("pkg/a.py") == index.name(tmp_path / "pkg" / "a.py") == "pkg/a.py"
     assert index.name("/elsewhere/a.py") == "/elsewhere/a.py"

@@ -8,7 +8,7 @@ def chunks(ring: RecentChunks, path: str = "", query: str = "", known: str = "")
     return [(one.path, one.text, one.score) for one in ring.candidates(path, set(query.split()), names)]
 
 
-def test_the_rows_around_an_edit_are_kept_the_newest_first() -> None:
+def test_the_rows_around_edits_are_kept_and_the_newest_come_first() -> None:
     ring = RecentChunks()
     ring.note("1.py", TEXT, TEXT.index("value_50"), "edited")
     ring.note("2.py", TEXT.replace("\n", "\r\n"), 0, "edited")
@@ -19,7 +19,7 @@ def test_the_rows_around_an_edit_are_kept_the_newest_first() -> None:
     assert newer[2] > older[2]
 
 
-def test_typing_on_renews_a_chunk() -> None:
+def test_further_typing_updates_a_chunk() -> None:
     ring = RecentChunks()
     for length in range(20):
         ring.note(
@@ -29,7 +29,7 @@ def test_typing_on_renews_a_chunk() -> None:
     assert f"value_50{'x' * 19} " in text
 
 
-def test_the_ring_is_bounded_and_leaves_the_open_file_and_unknown_ones_out() -> None:
+def test_the_ring_is_bounded_and_leaves_out_the_open_file_and_unknown_files() -> None:
     ring = RecentChunks()
     for i in range(NUM_CHUNKS + 5):
         ring.note(f"{i}.py", f"name_{i} = {i}\n", 0, "edited")
@@ -37,7 +37,7 @@ def test_the_ring_is_bounded_and_leaves_the_open_file_and_unknown_ones_out() -> 
     assert [path for path, _, _ in chunks(ring, path="19.py", known="19.py 20.py")] == ["20.py"]
 
 
-def test_shared_words_count() -> None:
+def test_a_chunk_with_words_of_the_query_scores_higher() -> None:
     ring = RecentChunks()
     ring.note("1.py", "open_account(owner)\n", 0, "edited")
     assert chunks(ring, query="account owner")[0][2] > chunks(ring, query="other words")[0][2]

@@ -38,7 +38,7 @@ def test_the_budget_is_never_exceeded(
 
 
 @given(CANDIDATES, CANDIDATES, st.integers(0, 60), st.integers(0, 1))
-def test_what_is_read_changes_only_for_a_clear_gain(
+def test_the_selection_changes_only_for_a_clear_gain(
     first: list[Snippet], second: list[Snippet], budget: int, row: int
 ) -> None:
     old = chosen(first, budget=budget)
@@ -57,7 +57,7 @@ def test_what_is_read_changes_only_for_a_clear_gain(
 
 
 @given(CANDIDATES, st.integers(0, 60), st.integers(0, 9))
-def test_the_same_candidates_give_the_same_whatever_their_order(
+def test_the_same_candidates_give_the_same_selection_in_any_order(
     candidates: list[Snippet], budget: int, row: int
 ) -> None:
     old = chosen(candidates, budget=budget)
@@ -65,13 +65,13 @@ def test_the_same_candidates_give_the_same_whatever_their_order(
     assert chosen(candidates, old, row, budget=budget).snippets == old.snippets
 
 
-def test_the_best_are_taken_and_the_best_is_read_last() -> None:
+def test_the_best_snippets_are_taken_and_the_best_comes_last() -> None:
     candidates = [snippet(name, score) for name, score in (("a", 0.9), ("b", 0.3), ("c", 0.6), ("d", 0.05))]
     assert [one.path for one in chosen(candidates).snippets] == ["b.py", "c.py", "a.py"]
     assert [one.path for one in chosen(candidates, budget=20).snippets] == ["c.py", "a.py"]
 
 
-def test_what_says_the_same_twice_or_stands_at_the_cursor_is_left_out() -> None:
+def test_repeated_lines_and_lines_of_the_document_are_left_out() -> None:
     one = snippet("a", 0.9, 4)
     copy = Snippet("copy.py", "    a_0 = 0\n    a_1 = 1\n    a_2 = 2\nother = 1\n", score=0.8)
     assert chosen([one, copy]).snippets == (one,)
@@ -79,7 +79,7 @@ def test_what_says_the_same_twice_or_stands_at_the_cursor_is_left_out() -> None:
     assert chosen([one, copy], text="a_0 = 0\na_1 = 1\n").snippets == (one,)
 
 
-def test_new_ones_come_behind_those_that_stay_and_a_line_is_stubborn() -> None:
+def test_new_snippets_are_appended_and_within_a_line_only_for_a_larger_gain() -> None:
     a, b, c, d = snippet("a", 0.5), snippet("b", 0.4), snippet("c", 0.45), snippet("d", 0.6)
     old = chosen([a, b])
     assert [one.path for one in old.snippets] == ["b.py", "a.py"]

@@ -12,7 +12,7 @@ def index(*texts: str) -> SimilarCode:
     return SimilarCode([Chunk(f"{i}.py", [text], 0, 1, words(text)) for i, text in enumerate(texts)])
 
 
-def test_the_chunk_with_the_telling_words_is_nearest() -> None:
+def test_the_chunk_with_the_rarest_shared_words_is_nearest() -> None:
     similar = index("self return value", "open_account(self, owner) return", "self return other")
     best, *others = similar.nearest(words("return open_account(owner)"), 3)
     assert best[0].path == "1.py"
@@ -20,7 +20,7 @@ def test_the_chunk_with_the_telling_words_is_nearest() -> None:
     assert all(score < 0.2 for _, score in others)
 
 
-def test_nothing_is_similar_to_nothing() -> None:
+def test_without_shared_words_nothing_is_similar() -> None:
     assert index().nearest(["alpha"], 3) == []
     assert index("alpha").nearest([], 3) == []
     assert index("alpha", "...").nearest(["beta"], 3) == []

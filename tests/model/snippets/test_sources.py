@@ -19,7 +19,7 @@ PATHS = st.sampled_from(["a.py", "b.py", "pkg/__init__.py", "pkg/a.py", "c.js", 
 
 
 @given(st.lists(st.tuples(PATHS, st.none() | TEXTS), max_size=20))
-def test_after_any_changes_the_sources_are_those_read_afresh(changes: list[tuple[str, str | None]]) -> None:
+def test_after_any_changes_the_sources_equal_those_read_from_scratch(changes: list[tuple[str, str | None]]) -> None:
     changed, last = Sources(), dict(changes)
     for path, text in changes:
         if text is None:

@@ -1,6 +1,6 @@
-"""The constraint's behaviour as data: texts with a gap, fills that it takes there, and fills that it refuses.
+"""The constraint's behaviour as data: texts with a gap, the fills that it takes and the fills that it refuses.
 
-``tests/data/constraint`` has a file for each kind of case. They say nothing of how the constraint works.
+``tests/data/constraint`` has a file for each kind of case. The cases do not depend on how the constraint works.
 """
 
 import tomllib
@@ -15,9 +15,9 @@ FOLDER = Path(__file__).parents[2] / "data" / "constraint"
 
 @dataclass(frozen=True)
 class Case:
-    """A gap between two texts of a language, the fills that belong there and those that do not.
+    """A gap between two texts of a language, its valid fills (``takes``) and invalid ones (``refuses``).
 
-    Where it is ``judged_only``, a check says so of the fills, but a search delivers others.
+    With ``judged_only`` this holds for a check of the fills only; a search may deliver other fills.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A small tokenizer, made on the spot, and the sample files."""
+"""The sample files, and a small tokenizer that is trained on them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,7 +41,7 @@ class SmallTokens:
 
 
 def _byte_of_character() -> dict[str, int]:
-    """GPT-2's printable stand-ins for the 256 bytes."""
+    """The 256 bytes by the printable characters that GPT-2 writes for them."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [value for value in range(256) if value not in printable]
     return {chr(value): value for value in printable} | {chr(256 + i): value for i, value in enumerate(hidden)}
@@ -65,6 +65,6 @@ def tokens(samples: dict[str, tuple[Language, bytes]]) -> SmallTokens:
 
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Searches end with their checks, never with their time: on a busy machine other fills are found."""
+    """Searches end by their number of checks, not by time, so that a busy machine finds the same fills."""
     monkeypatch.setattr(Effort, "late", False)
     monkeypatch.setattr(witness, "RENEW_SECONDS_ALL", 60.0)

@@ -16,7 +16,7 @@ from lacuna_model.syntax.text.minimal_completions import Closer
 
 Marginal = tuple[NDArray[np.int64], NDArray[np.float32]]
 Model = Callable[[int, int], Marginal]
-# Looks at a constraint, the canvases after a step, and what it has let through.
+# Called after each step with the constraint, the canvases and the admitted commits.
 Watch = Callable[[Constraint, Sequence[Canvas], Sequence[Commit | Remask]], None]
 
 
@@ -28,7 +28,7 @@ def require(name: str) -> Language:
 
 
 def between(before: str, after: str, language: Language) -> tuple[Document, Closer]:
-    """The document of a gap between two texts, and its completions."""
+    """The document of a gap between two texts, and the source of its completions."""
     left, right = before.encode(), after.encode()
     document = Document(left + right, [(len(left), len(left))], language)
     balance, index = document.balance(0)
@@ -45,7 +45,7 @@ def first_fill(before: str, after: str, language: Language, tokens: TokenText) -
 
 
 class Countdown(Clock):
-    """A clock that is over once it was asked so often."""
+    """A clock that is over after it was asked ``left`` times."""
 
     def __init__(self, left: int = 0) -> None:
         super().__init__()

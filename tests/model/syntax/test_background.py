@@ -1,4 +1,4 @@
-"""A constraint beside the model: searches go on in another thread between two calls, and answers are the same."""
+"""A constraint in the background: searches run in another thread between calls, and the answers are the same."""
 
 import threading
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ REGIONS = (Region(18, 18, max_tokens=12), Region(42, 42, max_tokens=12))
 TRUTHS = ("x + (x * 2)", 'f(1), "a"')
 
 
-def made(tokens: SmallTokens) -> SyntaxConstraint:
+def new_constraint(tokens: SmallTokens) -> SyntaxConstraint:
     return SyntaxConstraint(TEXT, REGIONS, require("python"), tokens)
 
 
@@ -29,19 +29,19 @@ def views() -> list[GapView]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_comes_out_is_what_would_without_another_thread(
+def test_results_are_the_same_without_another_thread(
     tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(Effort, "late", False)  # checks are counted, time is not
+    monkeypatch.setattr(Effort, "late", False)  # searches end by their number of checks, not by time
     truths = [tokens.encode(truth) for truth in TRUTHS]
 
     def filled(constraint: SyntaxConstraint | Background) -> object:
         model = noisy(truths, tokens, np.random.default_rng(seed), 0.2)
         return fill(constraint, model, [12, 12], tokens.eog_id)
 
-    alone = made(tokens)
+    alone = new_constraint(tokens)
     alone.foresee(views())
-    beside = Background(lambda: made(tokens), views())
+    beside = Background(lambda: new_constraint(tokens), views())
     assert filled(beside) == filled(alone)
     assert (beside.stats.vetoes, beside.stats.swaps) == (alone.stats.vetoes, alone.stats.swaps)
 
@@ -62,7 +62,7 @@ def test_searches_are_made_in_another_thread(tokens: SmallTokens, monkeypatch: p
     monkeypatch.setattr(SyntaxConstraint, "foresee", seen_foreseeing)
     monkeypatch.setattr(SyntaxConstraint, "follow", seen_following)
     fill(
-        Background(lambda: made(tokens), views()),
+        Background(lambda: new_constraint(tokens), views()),
         noisy([tokens.encode(truth) for truth in TRUTHS], tokens, np.random.default_rng(1), 0.0),
         [12, 12],
         tokens.eog_id,
@@ -71,23 +71,23 @@ def test_searches_are_made_in_another_thread(tokens: SmallTokens, monkeypatch: p
     assert threading.get_ident() not in threads
 
 
-def test_what_goes_wrong_there_is_raised_by_the_next_call(tokens: SmallTokens) -> None:
+def test_an_error_in_the_other_thread_is_raised_by_the_next_call(tokens: SmallTokens) -> None:
     constraint = constraint_for(b"x", [Region(1, 1, regex="(")], "a.py", "", tokens, syntax=True)
     with pytest.raises(RequestError):
         constraint.admit([GapView((), (None,))], [Commit(0, 0, 5)])
 
 
-def test_a_closed_one_searches_no_more(tokens: SmallTokens) -> None:
+def test_a_closed_constraint_searches_no_more(tokens: SmallTokens) -> None:
     begun, closed = threading.Event(), threading.Event()
 
     def late() -> SyntaxConstraint:
         begun.set()
         closed.wait()
-        return made(tokens)
+        return new_constraint(tokens)
 
     constraint = Background(late, views())
     begun.wait()
-    assert constraint.stats.verifies == 0  # nothing is waited for
+    assert constraint.stats.verifies == 0  # this does not wait for the other thread
     constraint.close()
     closed.set()
     assert constraint.finish(views(), truncate=True).status == "ok"
@@ -98,7 +98,7 @@ def test_tentative_tokens_are_confirmed_once_a_witness_holds_them(tokens: SmallT
     (letter,) = tokens.encode("x")
     ids, logp = np.full((12, 1), letter, dtype=np.int64), np.full((12, 1), -0.1, dtype=np.float32)
     gaps = [GapView((), (None,) * 12, ids, logp) for _ in REGIONS]
-    constraint = Background(lambda: made(tokens), views())
+    constraint = Background(lambda: new_constraint(tokens), views())
     (one,) = constraint.admit(gaps, [Commit(0, 0, letter)])
     assert isinstance(one, Commit)
     assert one.token == letter

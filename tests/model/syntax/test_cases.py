@@ -14,7 +14,7 @@ SPARE = 6  # tokens beyond those of the fill that is proposed
 
 
 def delivered(case: Case, proposed: str, tokens: SmallTokens) -> str | None:
-    """The fill that is delivered where a model is sure of one; None for ``no_valid_fill``."""
+    """The fill that is delivered if a model is certain of ``proposed``; None for ``no_valid_fill``."""
     ids = list(tokens.encode(proposed))
     region = Region(case.place, case.place, max_tokens=len(ids) + SPARE)
     constraint = SyntaxConstraint(case.text, [region], require(case.language), tokens)
@@ -23,12 +23,12 @@ def delivered(case: Case, proposed: str, tokens: SmallTokens) -> str | None:
 
 
 @pytest.mark.parametrize("case", DELIVERED)
-def test_a_fill_that_belongs_there_is_delivered(case: Case, tokens: SmallTokens) -> None:
+def test_a_valid_fill_is_delivered(case: Case, tokens: SmallTokens) -> None:
     for proposed in case.takes:
         assert delivered(case, proposed, tokens) == proposed
 
 
 @pytest.mark.parametrize("case", DELIVERED)
-def test_a_fill_that_does_not_is_never_delivered(case: Case, tokens: SmallTokens) -> None:
+def test_an_invalid_fill_is_never_delivered(case: Case, tokens: SmallTokens) -> None:
     for proposed in case.refuses:
         assert delivered(case, proposed, tokens) != proposed

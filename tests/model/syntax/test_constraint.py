@@ -29,7 +29,7 @@ PROPERTY = settings(
 def cut(
     text: bytes, tokens: SmallTokens, seed: int, gaps: int, slots: int
 ) -> tuple[bytes, list[Region], list[list[int]]]:
-    """Random gaps between tokens: the text without them, their regions and what was there."""
+    """Cuts random gaps between tokens; returns the text without them, their regions and the removed tokens."""
     ids = tokens.encode(text.decode())
     rng = np.random.default_rng(seed)
     share = len(ids) // gaps
@@ -37,7 +37,7 @@ def cut(
     for gap in range(gaps):
         start = int(rng.integers(gap * share, max((gap + 1) * share - slots, gap * share + 1)))
         end = min(start + int(rng.integers(0, slots + 1)), (gap + 1) * share)
-        start, end = whole(ids, tokens, start), whole(ids, tokens, end)
+        start, end = character_start(ids, tokens, start), character_start(ids, tokens, end)
         pieces.append(tokens.decode_bytes(ids[position:start]))
         size += len(pieces[-1])
         regions.append(Region(size, size, max_tokens=max(end - start, 4)))
@@ -47,8 +47,8 @@ def cut(
     return b"".join(pieces), regions, truths
 
 
-def whole(ids: list[int], tokens: SmallTokens, place: int) -> int:
-    """The first place from here on that splits no character."""
+def character_start(ids: list[int], tokens: SmallTokens, place: int) -> int:
+    """The first index from ``place`` on at which no character is split."""
     while place < len(ids) and tokens.token_bytes(ids[place])[0] & 0xC0 == 0x80:
         place += 1
     return place
@@ -63,7 +63,7 @@ def filled(text: bytes, regions: list[Region], fills: tuple[str, ...]) -> bytes:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_samples_are_sound(samples: Samples, name: str) -> None:
+def test_samples_parse_without_an_error(samples: Samples, name: str) -> None:
     language, text = samples[name]
     assert parses(text, language)
 
@@ -93,7 +93,7 @@ def test_true_fill_is_never_vetoed(samples: Samples, tokens: SmallTokens, name: 
 @pytest.mark.parametrize("noise", [0.2, 1.0])
 @settings(PROPERTY, max_examples=max(PARTIALS // 4, 3))
 @given(seed=st.integers(0, 2**32), gaps=st.integers(1, 3))
-def test_bad_model_breaks_nothing(
+def test_a_bad_model_leads_to_a_valid_file_or_no_fill(
     samples: Samples, tokens: SmallTokens, name: str, noise: float, seed: int, gaps: int
 ) -> None:
     language, text = samples[name]
@@ -115,7 +115,7 @@ def test_bad_model_breaks_nothing(
 
 
 def keeps_a_witness(tokens: SmallTokens) -> Watch:
-    """Looks whether the witness holds every token that may not be taken back."""
+    """Asserts after each step that the witness holds every token that is not tentative."""
 
     def watch(constraint: Constraint, canvases: Sequence[Canvas], admitted: Sequence[Commit | Remask]) -> None:
         if not admitted:
@@ -134,7 +134,9 @@ def keeps_a_witness(tokens: SmallTokens) -> Watch:
 @pytest.mark.parametrize("name", NAMES)
 @PROPERTY
 @given(seed=st.integers(0, 2**32), gaps=st.integers(1, 3))
-def test_incremental_and_fresh_agree(samples: Samples, tokens: SmallTokens, name: str, seed: int, gaps: int) -> None:
+def test_incremental_and_fresh_checks_agree(
+    samples: Samples, tokens: SmallTokens, name: str, seed: int, gaps: int
+) -> None:
     language, text = samples[name]
     hollow, regions, truths = cut(text, tokens, seed, gaps, 12)
     spans = [(region.start, region.end) for region in regions]
@@ -145,7 +147,7 @@ def test_incremental_and_fresh_agree(samples: Samples, tokens: SmallTokens, name
         if any(not valid_utf8(text) for text in fills):
             continue
         if document.check(fills).valid and not document.check_fresh(fills).valid:
-            # in a block only the final check asks the compiler, which knows for instance what stands in no loop
+            # in a block only the final check asks the compiler, which for instance refuses a break outside a loop
             assert language.name == "python"
             assert parses(document.assemble(fills), language)
             assert python_syntax(document.assemble(fills), document.spans(fills)) is None
@@ -158,7 +160,7 @@ def valid_utf8(text: bytes) -> bool:
     return text.decode(errors="replace").encode() == text
 
 
-def test_first_step_costs_one_verify(samples: Samples, tokens: SmallTokens) -> None:
+def test_a_certain_model_with_the_true_fill_costs_one_check(samples: Samples, tokens: SmallTokens) -> None:
     language, text = samples["python"]
     hollow, regions, truths = cut(text, tokens, 7, 1, 12)
     constraint = SyntaxConstraint(hollow, regions, language, tokens)

@@ -39,14 +39,14 @@ def run(before: str, truth: str, after: str, tokens: SmallTokens, noise: float =
 
 
 @pytest.mark.parametrize("case", PYTHON)
-def test_true_fill_passes(tokens: SmallTokens, case: Case) -> None:
+def test_the_true_fill_is_delivered(tokens: SmallTokens, case: Case) -> None:
     (truth,) = case.takes or ("",)
     assert run(case.before, truth, case.after, tokens) == ("ok", case.before + truth + case.after)
 
 
 @pytest.mark.parametrize("noise", [0.3, 1.0])
 @pytest.mark.parametrize("case", PYTHON)
-def test_noise_gives_python_or_nothing(tokens: SmallTokens, case: Case, noise: float) -> None:
+def test_a_noisy_model_gives_valid_python_or_no_fill(tokens: SmallTokens, case: Case, noise: float) -> None:
     (truth,) = case.takes
     for seed in range(3):
         status, text = run(case.before, truth, case.after, tokens, noise, seed)
@@ -58,19 +58,19 @@ def test_noise_gives_python_or_nothing(tokens: SmallTokens, case: Case, noise: f
             assert status == "no_valid_fill"
 
 
-def test_broken_elsewhere_stays_as_broken(tokens: SmallTokens) -> None:
+def test_an_error_far_from_the_gap_does_not_prevent_a_fill(tokens: SmallTokens) -> None:
     before = "def broken(:\n    pass\n\n\n" + "x = 1\n\n\n" * 30 + "y = "
     status, text = run(before, "foo(1)", "\nz = 3\n", tokens)
     assert (status, text) == ("ok", before + "foo(1)" + "\nz = 3\n")
 
 
-def test_broken_at_the_gap_is_repaired(tokens: SmallTokens) -> None:
+def test_an_error_at_the_gap_is_repaired(tokens: SmallTokens) -> None:
     status, text = run("print(max(1, 2", "", "\nx = 3\n", tokens, noise=1.0)
     assert status == "ok"
     compile(text, "<filled>", "exec")
 
 
-def test_broken_beside_the_gap_may_stay(tokens: SmallTokens) -> None:
+def test_an_error_near_the_gap_does_not_prevent_a_fill(tokens: SmallTokens) -> None:
     before = "def f():\n    a = = 1\n    b = "
     status, text = run(before, "foo(2)", "\n    return b\n", tokens)
     assert (status, text) == ("ok", before + "foo(2)" + "\n    return b\n")
@@ -98,14 +98,14 @@ def test_indentation_is_checked() -> None:
         assert not document.check_fresh([text]).valid
 
 
-def test_a_block_that_another_one_ends_at_once_is_empty() -> None:
+def test_a_block_without_a_statement_is_a_fault() -> None:
     language = language_for("a.py")
     assert language is not None
     text = b"def f(x):\n    if x:\n        def g(\n            y,\n        ) -> z:\n    return 1\n"
     assert indentation_faults(Parser(language.grammar()).parse(text), text)
 
 
-def test_a_token_without_a_node_may_be_missing() -> None:
+def test_a_missing_token_without_a_node_is_an_error() -> None:
     language = language_for(name="c")
     assert language is not None
     for text, valid in ((b"#include <a.h>\n\nint b;\n", True), (b"#include <a.h> c\n\nint b;\n", False)):
@@ -113,7 +113,7 @@ def test_a_token_without_a_node_may_be_missing() -> None:
         assert parses(text, language) == (not Parser(language.grammar()).parse(text).root_node.has_error)
 
 
-def test_a_name_holds_no_control_character() -> None:
+def test_a_name_with_a_control_character_is_invalid() -> None:
     language = language_for(name="javascript")
     assert language is not None
     own = Document(b"let a = (1);\n", [(8, 8)], language)
@@ -121,7 +121,7 @@ def test_a_name_holds_no_control_character() -> None:
     assert not own.check_fresh([b"\x7f"]).valid
 
 
-def test_carried_over_shifts_and_drops() -> None:
+def test_an_edit_shifts_the_faults_after_it_and_drops_those_within_it() -> None:
     language = language_for("a.js")
     assert language is not None
     text = b"let a = ;\nlet b = 1;\nlet c = = 2;\n"
@@ -136,7 +136,7 @@ def test_carried_over_shifts_and_drops() -> None:
 @pytest.mark.parametrize(
     ("data", "missing"), [(b"a\xe2\x86", 2), (b"\xf0", 1), (b"\xc3", 1), ("ä".encode(), 0), (b"", 0), (b"abc", 0)]
 )
-def test_half_characters(data: bytes, missing: int) -> None:
+def test_the_missing_bytes_of_an_unfinished_character_are_found(data: bytes, missing: int) -> None:
     assert unfinished_character(data) == missing
     (data + finish_character(data)).decode()
 
@@ -146,7 +146,7 @@ def test_every_lead_byte_can_be_finished(lead: int) -> None:
     (bytes([lead]) + finish_character(bytes([lead]))).decode()
 
 
-def test_a_fill_goes_on_behind_what_its_tokens_say_anew(tokens: SmallTokens) -> None:
+def test_a_fill_continues_after_the_healed_text(tokens: SmallTokens) -> None:
     before, after = "x = fo", "\ny = 2\n"
     text = (before + after).encode()
     region = Region(len(before), len(before), max_tokens=12)
@@ -174,7 +174,7 @@ def test_no_name_is_made_up_where_the_fill_may_end_before_it(tokens: SmallTokens
 
 
 @pytest.mark.usefixtures("unhurried")
-def test_no_gap_keeps_a_name_that_another_one_is_rid_of(tokens: SmallTokens) -> None:
+def test_a_made_up_name_is_avoided_in_each_of_two_gaps(tokens: SmallTokens) -> None:
     piece, after = "def f():\n    for a in b:\n", "\n        c()\n\n\n"
     text = ((piece + after) * 2).encode()
     places = len(piece), 2 * len(piece) + len(after)
@@ -184,8 +184,8 @@ def test_no_gap_keeps_a_name_that_another_one_is_rid_of(tokens: SmallTokens) -> 
     assert fill(constraint, model, [40, 40], tokens.eog_id).fills == ("        d()",) * 2
 
 
-def test_brackets_said_anew_stand_in_front_of_their_gaps(tokens: SmallTokens) -> None:
-    """Where the tokens of a fill begin with a bracket of the text, that bracket is not the fill's to open or close."""
+def test_healed_brackets_belong_to_the_prefix(tokens: SmallTokens) -> None:
+    """The tokens of a fill begin with a healed bracket. It belongs to the prefix; the fill must not count it."""
     pieces = [
         "entries.append(\n    Entry(\n        day=",
         ",\n        amount=Decimal(",
@@ -199,7 +199,7 @@ def test_brackets_said_anew_stand_in_front_of_their_gaps(tokens: SmallTokens) ->
     assert constraint.foresee(views) == ["x", "x", "x"]
 
 
-def test_no_room_is_an_honest_refusal(tokens: SmallTokens) -> None:
+def test_without_room_for_a_valid_fill_the_status_is_no_valid_fill(tokens: SmallTokens) -> None:
     text = b"def f(a, b"
     constraint = constraint_for(text, [Region(10, 10, max_tokens=1)], "a.py", "", tokens, syntax=True)
     model = noisy([[5]], tokens, np.random.default_rng(0), 1.0)
@@ -223,7 +223,7 @@ def test_unfinished_fill_is_cut_at_a_line(tokens: SmallTokens) -> None:
     assert verdict.fills[0].endswith("\n")
 
 
-# A comment begins in front of the gap, in a block, and there are others behind it.
+# A comment begins before the gap, in a block. The suffix has other comments.
 HALVES = (
     b"type A = {\n  /**\n   * a\n",
     b"""
@@ -264,8 +264,8 @@ export function h(
 )
 
 
-def test_a_comment_that_a_gap_leaves_open_is_for_the_fill_to_end(tokens: SmallTokens) -> None:
-    """What it breaks where it ends, far behind, is no error of the file's own."""
+def test_a_fill_must_end_a_comment_that_the_prefix_leaves_open(tokens: SmallTokens) -> None:
+    """Otherwise it ends far into the suffix, and the errors after its end do not count as the file's own."""
     language = language_for(name="typescript")
     assert language is not None
     before, after = HALVES

@@ -1,4 +1,4 @@
-"""Fills offered token by token, by a model that knows no more than the next one, are admitted whole."""
+"""A true fill is admitted completely if a model that knows only the next token proposes it token by token."""
 
 import math
 import re
@@ -19,7 +19,7 @@ from .conftest import SmallTokens
 
 Samples = dict[str, tuple[Language, bytes]]
 LINES = 3
-# The lines that a gap of three begins with, where each token of what stood there is taken as it comes.
+# By language, the first line of each gap of three lines in which every token of the true fill is admitted.
 PLACES = {
     "javascript": (4, 5, 7, 10, 11, 42),
     "typescript": (1, 2, 8, 10, 32),
@@ -33,7 +33,7 @@ UNKNOWN = np.log(np.full(4, 0.2, dtype=np.float32))
 
 
 def offered(taken: Sequence[int], place: int, size: int, token: int, tokens: SmallTokens) -> GapView:
-    """A view of a gap's only block in which the model knows the token of one slot, and of the others nothing."""
+    """A view of a gap's only block in which the model knows the token of one slot and nothing of the others."""
     rng = np.random.default_rng(place)
     ids = rng.integers(1, tokens.vocab_size, (size, len(UNKNOWN)))
     logp = np.tile(UNKNOWN, (size, 1))
@@ -42,7 +42,7 @@ def offered(taken: Sequence[int], place: int, size: int, token: int, tokens: Sma
 
 
 def admitted(text: bytes, begin: int, end: int, language: Language, tokens: SmallTokens) -> bytes:
-    """How much of what stands between two offsets is taken, token by token, where there is a gap instead."""
+    """The part of the text between two offsets that is admitted, token by token, if a gap is cut there."""
     truth = tokens.encode(text[begin:end].decode())
     constraint = SyntaxConstraint(
         text[:begin] + text[end:], [Region(begin, begin, max_tokens=len(truth) + 12)], language, tokens
@@ -50,7 +50,7 @@ def admitted(text: bytes, begin: int, end: int, language: Language, tokens: Smal
     tentative = False
     for place, token in enumerate([*truth, tokens.eog_id]):
         commit, view = Commit(0, place, token), offered(truth[:place], place, len(truth) + 12, token, tokens)
-        for _ in range(ATTEMPTS):  # what lets nothing through is asked again, as the loop does
+        for _ in range(ATTEMPTS):  # a call that admits nothing is repeated, as in the denoise loop
             let_through = constraint.admit([replace(view, tentative=tentative)], [commit])
             if let_through:
                 break
@@ -62,10 +62,11 @@ def admitted(text: bytes, begin: int, end: int, language: Language, tokens: Smal
 
 
 @pytest.mark.parametrize(("name", "line"), [(name, line) for name, lines in PLACES.items() for line in lines])
-def test_a_true_fill_is_taken_token_by_token(
+def test_a_true_fill_is_admitted_token_by_token(
     monkeypatch: pytest.MonkeyPatch, samples: Samples, tokens: SmallTokens, name: str, line: int
 ) -> None:
-    monkeypatch.setattr(beam, "time", SimpleNamespace(thread_time=lambda: 0.0))  # checks are counted, time is not
+    # Searches end by their number of checks, not by time.
+    monkeypatch.setattr(beam, "time", SimpleNamespace(thread_time=lambda: 0.0))
     monkeypatch.setattr(witness, "CALL_SECONDS", math.inf)
     language, text = samples[name]
     starts = [match.start() for match in re.finditer(rb"[^\n]+", text)]

@@ -47,7 +47,7 @@ def python() -> Language:
         ("def f():\n    a = 1\n    ", "", " in x:\n        print(1)\n"),
     ],
 )
-def test_completion_is_found(before: str, fill: str, after: str) -> None:
+def test_a_valid_completion_is_found(before: str, fill: str, after: str) -> None:
     document, closer = between(before, after, python())
     texts = [fill.encode() + closing for closing in closer.completions(fill.encode())]
     assert any(document.check([text]).valid for text in texts)
@@ -62,14 +62,16 @@ def test_completion_is_found(before: str, fill: str, after: str) -> None:
     ],
     ids=["block-follows", "no-block-follows"],
 )
-def test_the_first_completion(before: str, fill: str, after: str, completion: str) -> None:
+def test_the_first_valid_completion_adds_only_what_is_missing(
+    before: str, fill: str, after: str, completion: str
+) -> None:
     document, closer = between(before, after, python())
     found = next(text for text in closer.completions(fill.encode()) if document.check([fill.encode() + text]).valid)
     assert found.strip() == completion.encode()
 
 
 @pytest.mark.parametrize("word", ["defer", "go"])
-def test_a_function_that_must_be_called_is(word: str) -> None:
+def test_a_function_after_defer_or_go_is_called(word: str) -> None:
     _, closer = between(f"package a\n\nfunc f() {{\n\t{word} func() {{\n\t\tg()\n", "\n}\n", require("go"))
     assert next(closer.completions(b"")) == b"}()"
 
@@ -81,12 +83,12 @@ def test_a_function_that_must_be_called_is(word: str) -> None:
         pytest.param("php", "<?php\nif (a()) {\n    b(1", "\n", b");}", id="in a block"),
     ],
 )
-def test_a_statement_ends_where_one_can(name: str, before: str, after: str, completion: bytes) -> None:
+def test_a_completion_ends_an_open_statement(name: str, before: str, after: str, completion: bytes) -> None:
     document, closer = between(before, after, require(name))
     assert next(text for text in closer.completions(b"") if document.check([text]).valid) == completion
 
 
-def test_an_element_ends_in_front_of_a_comment() -> None:
+def test_an_element_ends_before_a_comment() -> None:
     before, after = "a = {\n  get b () {\n", "\n   */\n\n  get c () {}\n}\n"
     document, closer = between(before, after, require("javascript"))
     assert any(document.check([text]).valid for text in closer.completions(b""))
@@ -201,14 +203,14 @@ def test_an_element_ends_in_front_of_a_comment() -> None:
         ),
     ],
 )
-def test_a_first_fill_is_found(tokens: SmallTokens, name: str, before: str, after: str) -> None:
+def test_a_fill_is_found_before_anything_is_proposed(tokens: SmallTokens, name: str, before: str, after: str) -> None:
     assert first_fill(before, after, require(name), tokens) is not None
 
 
 @pytest.mark.parametrize(
     ("before", "after"), [("@b(\n    c,\n", "\n    d = 1\n"), ("class A:\n    @b(c=\n", "\n        d = 1\n")]
 )
-def test_a_decorator_that_is_closed_has_something_to_decorate(before: str, after: str) -> None:
+def test_a_function_is_written_after_a_decorator(before: str, after: str) -> None:
     document, closer = between(before, after, python())
     valid = next(text for text in closer.completions(b"") if document.check_fresh([text]).valid)
     assert b"def x():" in valid
@@ -229,19 +231,19 @@ def test_a_bracket_ends_before_the_next_statement() -> None:
     assert Balance(text, gaps, python().lexicon).sides(0).target.stack == ()
 
 
-def test_a_header_must_suit_the_block_behind_it() -> None:
+def test_a_header_must_suit_the_block_after_it() -> None:
     document = Document(b"class A:\n\n        return 1\n", [(9, 9)], python())
     assert document.check([b"    def f(self):"]).valid
     assert not document.check([b"    class B:"]).valid
 
 
-def test_a_word_must_suit_the_function_around_it() -> None:
+def test_a_keyword_must_suit_the_function_around_it() -> None:
     document = Document(b"def f(x):\n    \n", [(14, 14)], python())
     assert document.check([b"return x"]).valid
     assert not document.check([b"y = await x"]).valid
 
 
-def test_a_fill_must_leave_the_function_open_that_stands_behind_it() -> None:
+def test_a_fill_must_open_a_function_whose_body_the_suffix_continues() -> None:
     filler = "".join(f"def f{i}():\n    return {i}\n\n\n" for i in range(40))
     before = filler + "class A:\n"
     text = before + "\n        else:\n            return 1\n\n\n" + filler
@@ -250,7 +252,7 @@ def test_a_fill_must_leave_the_function_open_that_stands_behind_it() -> None:
     assert not document.check([b"    if x:\n        if x:\n            pass"]).valid
 
 
-def test_the_gap_in_front_of_what_does_not_compile_is_to_blame() -> None:
+def test_the_gap_before_a_compiler_error_is_blamed() -> None:
     text = b"def f():\n    \n\n\nclass A:\n    \n    if x:\n        y()\n        return 1\n"
     document = Document(text, [(13, 13), (29, 29)], python())
     assert [gap for gap, _ in document.check_fresh([b"pass", b"pass"]).faults] == [1]
@@ -271,14 +273,14 @@ def test_code_and_prose_tell_where_a_docstring_is(piece: str, before: str, insid
 
 
 @pytest.mark.parametrize(("name", "sound"), [("größe", True), ("a\u2212b", False), ("a•b", False)])
-def test_names_hold_no_other_marks(name: str, sound: bool) -> None:
+def test_a_name_with_a_symbol_is_invalid(name: str, sound: bool) -> None:
     text = b"let x = ;\nlet y = '\xe2\x88\x92';\n"
     assert Document(text, [(8, 8)], require("javascript")).check([name.encode()]).valid == sound
     quoted = f"'{name}'".encode()
     assert Document(text, [(8, 8)], require("javascript")).check([quoted]).valid
 
 
-def test_scan_sees_what_is_open() -> None:
+def test_a_scan_finds_open_brackets_strings_and_headers() -> None:
     lexicon = python().lexicon
     state = scan(b'if f(a, [b, "c', lexicon)
     assert state.closers == (b")", b"]")
@@ -288,7 +290,7 @@ def test_scan_sees_what_is_open() -> None:
     assert [bracket.closer for bracket in scan(b"x) + y]\n", lexicon).unmatched] == [b")", b"]"]
 
 
-def test_layout_opens_the_blocks_that_come() -> None:
+def test_a_layout_opens_the_blocks_of_the_lines_to_come() -> None:
     opened = [Line(0, b"def"), Line(4, b"x")]
     layout = lay_lines(opened, [Line(8, b"y"), Line(4, b"except")], header=False, unit=4)
     assert render(layout, b"\n", b" ") == b"\n    try:\n        "
@@ -299,20 +301,20 @@ def test_layout_opens_the_blocks_that_come() -> None:
     ]
 
 
-def test_a_block_in_a_class_that_returns_stands_in_a_function() -> None:
+def test_a_block_that_returns_is_put_into_a_function_of_the_class() -> None:
     opened = [Line(0, b"class"), Line(4, b"x")]
     layout = lay_lines(opened, [Line(8, b"y")], header=False, unit=4, needs=Needs(b"if x:", b"def x():"))
     assert render(layout, b"\n", b" ") == b"\n    def x():\n        "
 
 
-def test_an_extent_ends_behind_a_raw_string_that_a_gap_opens() -> None:
+def test_an_extent_ends_after_a_raw_string_that_a_gap_opens() -> None:
     before, after = 'fn f() {\n    g(r"a");\n', '\nName\n  b\n"#);\n}\n\n' + "fn h() {}\n\n" * 400
     extents, _ = find_extents((before + after).encode(), [(len(before), len(before))], require("rust"))
     assert '"#);\n}' in (before + after)[extents[0].begin : extents[0].stop]
 
 
 @pytest.mark.parametrize("last", ["int g(void)\n{\n  b();\n}\n", "int g(void) {\n  b();\nend:\n  c();\n}\n"])
-def test_an_extent_ends_behind_a_function_whose_brace_or_label_begins_a_line(last: str) -> None:
+def test_an_extent_ends_after_a_function_whose_brace_or_label_begins_a_line(last: str) -> None:
     before, after = "int x;\n\nint f(void)\n{\n  a();\n", "}\n\n" + last
     text = before + after + "\nint y;\n" * 400
     extents, _ = find_extents(text.encode(), [(len(before), len(before))], require("c"))
@@ -337,7 +339,7 @@ def test_extents_are_small_and_grow_out_of_literals() -> None:
 
 
 @pytest.mark.parametrize("name", ["python", "javascript", "typescript", "go", "rust", "java", "c", "json"])
-def test_true_token_fits_the_frontier(samples: Samples, tokens: SmallTokens, name: str) -> None:
+def test_the_frontier_accepts_true_tokens(samples: Samples, tokens: SmallTokens, name: str) -> None:
     language, text = samples[name]
     grammar = language.grammar()
     tree = Parser(grammar).parse(text)
@@ -347,10 +349,10 @@ def test_true_token_fits_the_frontier(samples: Samples, tokens: SmallTokens, nam
         fitting += Frontier(grammar, tree, text, offset).fits(piece)
         offset += len(piece)
         seen += 1
-    assert fitting >= 0.98 * seen  # a state's list is a hint
+    assert fitting >= 0.98 * seen  # the frontier is a heuristic
 
 
-def test_frontier_tells_wrong_tokens() -> None:
+def test_the_frontier_rejects_wrong_tokens() -> None:
     text = b"def f(a):\n    pass\n"
     grammar = python().grammar()
     frontier = Frontier(grammar, Parser(grammar).parse(text), text, len(b"def f"))
@@ -360,14 +362,14 @@ def test_frontier_tells_wrong_tokens() -> None:
     assert not frontier.fits(b" class")
 
 
-def test_vocabulary_spells_any_bytes(tokens: SmallTokens) -> None:
+def test_a_vocabulary_encodes_any_bytes(tokens: SmallTokens) -> None:
     vocabulary = Vocabulary(tokens)
     for data in (b"return x", "größe → 数".encode(), b"\xff\xfe\x00", b"\n\t"):
         assert vocabulary.text(vocabulary.encode(data)) == data
     assert vocabulary_of(tokens) is vocabulary_of(tokens)
 
 
-def test_oracle_speaks_for_the_fill_alone() -> None:
+def test_the_compiler_is_asked_about_errors_of_the_fill_only() -> None:
     text = b"print 1\nx = (2\ny = 3\n"
     assert python_syntax(text, [(17, 18)]) is None
     assert python_syntax(b"x = 1\ny = (2]\n", [(6, 13)]) is not None
@@ -376,22 +378,22 @@ def test_oracle_speaks_for_the_fill_alone() -> None:
     assert python_syntax(b"x = '\0'\n", [(0, 7)]) is not None
 
 
-def test_oracle_blames_a_try_for_the_clauses_it_lacks() -> None:
+def test_a_try_without_clauses_is_an_error_of_its_own_fill() -> None:
     text = b"try:\n    try:\n        a()\n    finally:\n        b()\n    c()\nd()\n"
     assert python_syntax(text, [(0, 4)]) is not None
-    assert python_syntax(text, [(9, 13)]) is not None  # a fill behind it may have to write them
+    assert python_syntax(text, [(9, 13)]) is not None  # a fill after it may have to write the clauses
     behind = b"try:\n    a()\nb()\nc()\n"
     assert python_syntax(behind, [(len(behind) - 4, len(behind) - 1)]) is None
 
 
-def test_completions_are_found_once_and_given_again() -> None:
+def test_completions_can_be_listed_again() -> None:
     _, closer = between("def f(", "):\n    pass\n", python())
     first = list(closer.completions(b"x"))
     assert first
     assert list(closer.completions(b"x")) == first
 
 
-def test_languages_are_told_apart() -> None:
+def test_languages_have_distinct_names_and_extensions() -> None:
     names = [language.name for language in LANGUAGES]
     assert len(names) == len(set(names)) == 20
     extensions = [extension for language in LANGUAGES for extension in language.extensions]
@@ -413,7 +415,7 @@ def test_strict_constraint_leaves_no_error(tokens: SmallTokens) -> None:
     assert constraint.finish([_closed(tokens, "1")], truncate=False).fills == ("1",)
 
 
-def test_no_witness_is_kept_that_the_whole_document_refuses(
+def test_no_witness_is_kept_that_the_check_of_the_document_refuses(
     tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = Check(((0, 0),))

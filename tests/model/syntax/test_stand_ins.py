@@ -1,4 +1,4 @@
-"""What gaps hold until they are filled."""
+"""Stand-ins: the fills that gaps hold until they are filled."""
 
 import pytest
 
@@ -25,13 +25,13 @@ def cut_at_marks(marked: str, max_tokens: int) -> tuple[bytes, list[Region]]:
 
 
 @pytest.mark.parametrize("name", GAPS)
-def test_they_make_the_text_valid(tokens: SmallTokens, name: str) -> None:
+def test_stand_ins_make_the_text_valid(tokens: SmallTokens, name: str) -> None:
     text, regions = cut_at_marks(GAPS[name], 12)
     found = stand_ins(text, regions, require(name), tokens)
     assert not parses(text, require(name))
     assert parses(filled(text, regions, tuple(found)), require(name))
 
 
-def test_they_keep_to_their_budgets(tokens: SmallTokens) -> None:
+def test_stand_ins_keep_to_their_budgets(tokens: SmallTokens) -> None:
     text, regions = cut_at_marks("def f(x):\n    return (x, [|\n", 1)
     assert stand_ins(text, regions, require("python"), tokens) == [""]

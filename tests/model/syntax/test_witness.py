@@ -1,4 +1,4 @@
-"""The search for a first witness: how far it goes, and what it does without."""
+"""The search for a first witness: what it parses, and what a deadline ends."""
 
 import math
 import time
@@ -32,12 +32,12 @@ def open_view() -> GapView:
     return GapView((), (None,) * 4, ids, logp, budget=4)
 
 
-def test_the_whole_text_is_parsed_when_it_is_checked(tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_parses_less_than_the_entire_text(tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch) -> None:
     texts: list[int] = []
     counted = parsing.Parser.counted
 
     def spy(self: parsing.Parser, text: bytes, old: Tree | None, most: float) -> object:
-        if most < math.inf:  # others bound no parse by what the first took
+        if most < math.inf:  # parses of the search have a bound, others do not
             texts.append(len(text))
         return counted(self, text, old, most)
 
@@ -48,7 +48,7 @@ def test_the_whole_text_is_parsed_when_it_is_checked(tokens: SmallTokens, monkey
     assert 0 < max(texts) < len(rest)
 
 
-def test_the_compiler_is_asked_once_about_a_whole_text() -> None:
+def test_the_compiler_is_asked_once_about_a_text() -> None:
     text = b"def f(x):\n    return x\n\n\ny = \n"
     document = Document(text, [(len(text) - 1, len(text) - 1)], require("python"))
     asked = oracle._said.cache_info().misses
@@ -57,7 +57,7 @@ def test_the_compiler_is_asked_once_about_a_whole_text() -> None:
     assert not document.check_fresh([b"1\nreturn y"]).valid
 
 
-def test_a_line_that_the_model_would_leave_ends_as_soon_as_it_can(tokens: SmallTokens) -> None:
+def test_a_single_line_fill_is_ended_early_if_the_model_goes_on_to_another_line(tokens: SmallTokens) -> None:
     text = "if (a) {\n  b();\n} else\n"
     place = text.index("\n", text.index("else"))
     region = Region(place, place, 24, max_lines=1, single_line=True)
@@ -67,7 +67,7 @@ def test_a_line_that_the_model_would_leave_ends_as_soon_as_it_can(tokens: SmallT
     assert verdict.fills == (" {}",)
 
 
-def test_what_the_grammar_found_is_what_the_next_search_starts_from(tokens: SmallTokens) -> None:
+def test_the_next_search_starts_from_the_fill_that_the_grammar_found(tokens: SmallTokens) -> None:
     text = b"class A {\n  public A(Stri\n"
     region = Region(len(text) - 1, len(text) - 1, 24, max_lines=1, single_line=True)
     constraint = SyntaxConstraint(text, [region], require("java"), tokens)
@@ -78,12 +78,12 @@ def test_what_the_grammar_found_is_what_the_next_search_starts_from(tokens: Smal
     assert all(window.settled for window in constraint._document.windows)
 
 
-def test_behind_the_deadline_nothing_is_searched(tokens: SmallTokens) -> None:
+def test_after_the_deadline_nothing_is_searched(tokens: SmallTokens) -> None:
     constraint = constraint_of("f(|)\n", "python", tokens, deadline=time.monotonic() - 1)
     assert constraint.admit([open_view()], [Commit(0, 0, 5)]) == []
     assert constraint.stats.verifies == 0
 
 
-def test_behind_the_deadline_the_last_word_is_still_had(tokens: SmallTokens) -> None:
+def test_after_the_deadline_a_fill_is_still_finished(tokens: SmallTokens) -> None:
     constraint = constraint_of("f(|)\n", "python", tokens, deadline=time.monotonic() - 1)
     assert constraint.finish([open_view()], truncate=True).status == "ok"

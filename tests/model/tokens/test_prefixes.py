@@ -4,23 +4,23 @@ from lacuna_model.fim.loading import LoadedFim
 
 
 @pytest.mark.parametrize("prefix", [b"d", b"de", b" ", b"    ", b"\n", b" def", b"\xf0", b"def"])
-def test_finds_exactly_the_tokens_that_begin_with_it(model: LoadedFim, prefix: bytes) -> None:
+def test_exactly_the_tokens_that_begin_with_a_prefix_are_found(model: LoadedFim, prefix: bytes) -> None:
     tokenizer = model.tokenizer
     expected = {i for i in range(tokenizer.vocab_size) if tokenizer.token_bytes(i).startswith(prefix)}
     assert set(model.prefixes.starting_with(prefix).tolist()) == expected
     assert expected
 
 
-def test_special_tokens_are_never_among_them(model: LoadedFim) -> None:
+def test_special_tokens_are_never_found(model: LoadedFim) -> None:
     found = set(model.prefixes.starting_with(b"").tolist())
     assert found == set(range(model.tokenizer.vocab_size)) - model.tokenizer.special_ids
 
 
-def test_nothing_begins_with_it(model: LoadedFim) -> None:
+def test_no_token_is_found_for_a_prefix_that_none_begins_with(model: LoadedFim) -> None:
     assert model.prefixes.starting_with(b"no token").tolist() == []
 
 
-def test_what_is_due_is_what_tokens_have_not_said(model: LoadedFim) -> None:
+def test_the_due_text_is_the_part_of_a_prefix_that_tokens_have_not_written(model: LoadedFim) -> None:
     tokens = model.tokenizer.encode("def f")
     assert model.prefixes.due(b"def f(", []) == b"def f("
     assert model.prefixes.due(b"def f(", tokens) == b"("

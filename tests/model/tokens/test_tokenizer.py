@@ -53,7 +53,7 @@ def llama_cpp(coder_path: Path) -> Encode:
 def both(
     request: pytest.FixtureRequest, gguf: GgufFile, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Encode, Tokenizer]:
-    """llama.cpp and our tokenizer, both reading a file with the real vocabulary and another way to split text."""
+    """The tokenizers of llama.cpp and of Lacuna for a file with the real vocabulary and each way to split text."""
     path = tmp_path_factory.mktemp("split") / "tiny.gguf"
     vocabulary = msgspec.structs.replace(gguf.vocabulary(), pre=request.param)
     config = msgspec.structs.replace(tiny.CONFIG, vocab_size=len(vocabulary.tokens))
@@ -70,7 +70,8 @@ def llama_cpp_reading(path: Path) -> Encode:
     params.warmup = False
     params.verbosity = -1
     server = xllamacpp.Server(params)
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # it listens on this very machine
+    # The server is on this machine, so no proxy is used.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def encode(text: str) -> list[int]:
         request = urllib.request.Request(
@@ -96,7 +97,7 @@ def test_ids_of_a_text_equal_those_of_llama_cpp(name: str, llama_cpp: Encode, re
     assert real_tokenizer.encode(TEXTS[name]) == llama_cpp(TEXTS[name])
 
 
-def assert_any_text_gives_the_same(ours: Tokenizer, llama_cpp: Encode) -> None:
+def assert_any_text_gives_the_same_ids(ours: Tokenizer, llama_cpp: Encode) -> None:
     pieces = st.sampled_from([*"aB_ \n\t1é.(%'", "\r\n", "    ", "\U0001f600", "e\u0301", "'s", "<|im_end|>", "\u3000"])
 
     @settings(deadline=None, max_examples=100)
@@ -108,10 +109,10 @@ def assert_any_text_gives_the_same(ours: Tokenizer, llama_cpp: Encode) -> None:
 
 
 def test_ids_of_any_text_equal_those_of_llama_cpp(llama_cpp: Encode, real_tokenizer: Tokenizer) -> None:
-    assert_any_text_gives_the_same(real_tokenizer, llama_cpp)
+    assert_any_text_gives_the_same_ids(real_tokenizer, llama_cpp)
 
 
-def test_every_way_to_split_text_is_that_of_llama_cpp(both: tuple[Encode, Tokenizer]) -> None:
+def test_every_way_to_split_text_gives_the_ids_of_llama_cpp(both: tuple[Encode, Tokenizer]) -> None:
     llama_cpp, ours = both
     for text in (*TEXTS.values(), *(file.read_bytes().decode() for file in FILES)):
         assert ours.encode(text) == llama_cpp(text)
@@ -121,7 +122,7 @@ def test_ids_of_the_coder_equal_those_of_llama_cpp(coder_path: Path) -> None:
     llama_cpp, ours = llama_cpp_reading(coder_path), Tokenizer(GgufFile(coder_path).vocabulary())
     for text in (*TEXTS.values(), *(file.read_bytes().decode() for file in FILES)):
         assert ours.encode(text) == llama_cpp(text)
-    assert_any_text_gives_the_same(ours, llama_cpp)
+    assert_any_text_gives_the_same_ids(ours, llama_cpp)
 
 
 @settings(deadline=None)
@@ -153,23 +154,23 @@ def test_special_tokens_have_no_text(tokenizer: Tokenizer) -> None:
     assert {tokenizer.document_id, tokenizer.eog_id} <= tokenizer.special_ids
 
 
-def test_a_cut_character_shows_as_such(tokenizer: Tokenizer) -> None:
+def test_a_cut_character_is_decoded_as_a_replacement_character(tokenizer: Tokenizer) -> None:
     assert tokenizer.decode(tokenizer.encode("\U0001f600")[:2]) == "\ufffd"
 
 
-def test_a_batch_gives_what_its_texts_give_alone(tokenizer: Tokenizer) -> None:
+def test_a_batch_gives_the_ids_that_its_texts_give_alone(tokenizer: Tokenizer) -> None:
     texts = [*TEXTS.values()]
     assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
 
 
-def test_the_fingerprint_tells_vocabularies_apart() -> None:
+def test_the_fingerprint_distinguishes_vocabularies() -> None:
     other = tiny.vocabulary()
     shorter = type(other)(other.tokens[:-1], other.merges[:-1], other.special_ids, other.document_id, other.eog_id)
     assert Tokenizer(other).fingerprint == Tokenizer(tiny.vocabulary()).fingerprint
     assert Tokenizer(other).fingerprint != Tokenizer(shorter).fingerprint
 
 
-def test_a_token_is_begun_by_what_a_longer_one_begins_with(real_tokenizer: Tokenizer) -> None:
+def test_a_text_begins_a_token_if_a_longer_token_starts_with_it(real_tokenizer: Tokenizer) -> None:
     assert real_tokenizer.is_begun(b" retur")
     assert real_tokenizer.is_begun(b"")
     assert not real_tokenizer.is_begun(b" retux")

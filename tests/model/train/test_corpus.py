@@ -70,7 +70,7 @@ def texts(path: Path) -> dict[str, str]:
     return {f"{d.package}/{d.path}": d.text for d in read_documents(path)}
 
 
-def test_a_corpus_from_list_to_manifest(shelf: Shelf, tmp_path: Path) -> None:
+def test_a_corpus_is_built_from_a_list_and_recorded_in_a_manifest(shelf: Shelf, tmp_path: Path) -> None:
     shelf.add("alpha", {"alpha/one.py": module("one"), "alpha/tiny.py": "x = 1\n", "alpha/_vendor/v.py": module("v")})
     shelf.add("beta", {"beta/two.py": module("two"), "beta/copy.py": module("one")})
     shelf.add(
@@ -108,11 +108,11 @@ def test_the_manifest_names_licence_and_digest(shelf: Shelf, tmp_path: Path) -> 
     assert (record.licence, record.files) == ("MIT", 1)
 
 
-def test_processes_build_the_same_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_processes_build_the_same_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shelf = Shelf(tmp_path)
     for name in ("alpha", "beta", "gamma", "delta"):
         shelf.add(name, {f"{i}.py": module(f"{name}{i}") for i in range(4)} | {"same.py": module("same")})
-    # The processes know the real registry only: where its archives are is this one's business.
+    # The worker processes know only the real registry, so this process fetches the archives.
     registry = PyPI()
     monkeypatch.setattr(PyPI, "fetch", lambda self, package, folder: Shelf.fetch(shelf, package, folder))
     chosen = [Package("pypi", name, "1", Role.TRAIN) for name in ("alpha", "beta", "none", "gamma", "delta")]

@@ -40,7 +40,7 @@ def project(root: Path, tokenizer: Tokenizer) -> Iterator[Project]:
 
 @pytest.fixture
 def follows(tokenizer: Tokenizer) -> Callable[[Project, str, str], str]:
-    """The text that a project has behind another, "" where it has not got that one."""
+    """Returns the text that follows a given text in a project, or "" if the project does not hold the given text."""
 
     def found(project: Project, text: str, path: str = "") -> str:
         context, found = tokenizer.encode(text), []
@@ -56,14 +56,14 @@ def follows(tokenizer: Tokenizer) -> Callable[[Project, str, str], str]:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Wait for what happens in the background."""
+    """Waits for a condition that a background thread makes true."""
     end = time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < end, "it did not happen"
+        assert time.monotonic() < end, "the condition did not become true in time"
         time.sleep(0.02)
 
 
-def test_files_are_read_and_kept(
+def test_files_are_read_and_their_index_is_kept_on_disk(
     project: Project, root: Path, tokenizer: Tokenizer, cache: Path, follows: Callable[..., str]
 ) -> None:
     project.read(PATIENCE)
@@ -71,7 +71,7 @@ def test_files_are_read_and_kept(
     assert follows(project, "def area").startswith("(")
     (kept,) = (cache / "workspaces").iterdir()
     again = Project(root, tokenizer, WorkspaceSettings())
-    again.read(0.0)  # no time to read a file: what was kept is there all the same
+    again.read(0.0)  # no time to read a file: the index on disk has the text
     assert follows(again, "def area").startswith("(")
     kept.write_bytes(b"damaged")
     third = Project(root, tokenizer, WorkspaceSettings())
@@ -85,7 +85,9 @@ def test_a_document_is_not_matched_with_itself(project: Project, root: Path, fol
     assert follows(project, "def area", str(root / "other.py")) != ""
 
 
-def test_what_is_open_outranks_the_disk(project: Project, root: Path, follows: Callable[..., str]) -> None:
+def test_the_text_of_an_open_document_outranks_the_file_on_disk(
+    project: Project, root: Path, follows: Callable[..., str]
+) -> None:
     project.read(PATIENCE)
     path = root / "shapes.py"
     project.opened(str(path), "def area[T]\n")
@@ -101,7 +103,9 @@ def test_what_is_open_outranks_the_disk(project: Project, root: Path, follows: C
     assert follows(project, "def area") == ""
 
 
-def test_secrets_and_the_outside_are_never_taken_in(project: Project, root: Path, follows: Callable[..., str]) -> None:
+def test_secrets_and_files_outside_the_project_are_never_indexed(
+    project: Project, root: Path, follows: Callable[..., str]
+) -> None:
     project.opened(str(root / ".env"), "name = value value")
     project.opened(str(root / "leak.py"), "name = value\n# -----BEGIN RSA PRIVATE KEY-----\n")
     project.opened(str(root.parent / "outside.py"), "name = value value")
@@ -111,7 +115,7 @@ def test_secrets_and_the_outside_are_never_taken_in(project: Project, root: Path
 def test_changes_on_disk_are_followed(project: Project, root: Path, follows: Callable[..., str]) -> None:
     project.follow()
     until(lambda: project.progress.ready)
-    # The watch may begin a moment after the first reading, so the change is made until it is seen.
+    # The watcher may start a moment after the first reading, so the file is written until the change is seen.
     number = 0
 
     def written() -> bool:
@@ -125,7 +129,7 @@ def test_changes_on_disk_are_followed(project: Project, root: Path, follows: Cal
     until(lambda: follows(project, "value =") == "")
 
 
-def test_switched_off_nothing_is_read(root: Path, tokenizer: Tokenizer, follows: Callable[..., str]) -> None:
+def test_a_disabled_workspace_reads_nothing(root: Path, tokenizer: Tokenizer, follows: Callable[..., str]) -> None:
     project = Project(root, tokenizer, WorkspaceSettings(enabled=False))
     project.read(PATIENCE)
     project.opened(str(root / "shapes.py"), "def area(radius)")
@@ -142,7 +146,7 @@ def test_snippets_are_chosen_from_the_project(project: Project, root: Path, toke
     assert [snippet.path for snippet in chosen] == ["shapes.py"]
 
 
-def test_few_projects_are_kept(tmp_path: Path, tokenizer: Tokenizer) -> None:
+def test_only_the_last_few_projects_are_kept(tmp_path: Path, tokenizer: Tokenizer) -> None:
     workspaces = Workspaces(tokenizer)
     folders = [tmp_path / str(number) for number in range(MAX_PROJECTS + 1)]
     for folder in folders:
@@ -167,7 +171,7 @@ def test_a_followed_project_is_read_in_the_background(
 
 
 @pytest.mark.parametrize("mark", [".git", "pyproject.toml", "package.json"])
-def test_the_workspace_of_a_file(tmp_path: Path, mark: str) -> None:
+def test_the_workspace_of_a_file_is_found_by_its_mark(tmp_path: Path, mark: str) -> None:
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
     file = inner / "code.py"
@@ -184,7 +188,7 @@ def test_a_file_may_have_no_workspace(tmp_path: Path) -> None:
 
 
 def until_written(path: Path, text: str, condition: Callable[[], bool]) -> None:
-    """Write a file again and again, for the watcher may not have begun yet, until something comes of it."""
+    """Writes a file again and again until the condition holds: the watcher may not have started yet."""
 
     def written() -> bool:
         path.write_text(text)
@@ -194,7 +198,7 @@ def until_written(path: Path, text: str, condition: Callable[[], bool]) -> None:
     until(written)
 
 
-def test_what_an_ignore_file_leaves_out_from_now_on_goes_at_once(project: Project, root: Path) -> None:
+def test_a_file_that_becomes_ignored_is_dropped_at_once(project: Project, root: Path) -> None:
     (root / "private.py").write_text("def hidden(value):\n    return value * 41\n")
     project.follow()
     until(lambda: "private.py" in known(project))
@@ -204,7 +208,7 @@ def test_what_an_ignore_file_leaves_out_from_now_on_goes_at_once(project: Projec
 
 
 def known(project: Project) -> set[str]:
-    """The names of all documents that count."""
+    """The names of all documents in the index that are not hidden."""
     return {
         name
         for segment in project.segments("")
@@ -213,7 +217,7 @@ def known(project: Project) -> set[str]:
     }
 
 
-def test_links_and_pipes_that_appear_are_not_followed_and_stop_nothing(
+def test_new_links_and_pipes_are_not_read_and_do_not_block_the_project(
     project: Project, root: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside.py"
@@ -228,7 +232,7 @@ def test_links_and_pipes_that_appear_are_not_followed_and_stop_nothing(
     assert known(project) == {"later.py", "shapes.py"}
 
 
-def test_indexes_are_their_owners_and_go_when_nobody_uses_them(
+def test_indexes_are_private_and_old_ones_are_deleted(
     project: Project, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = cache / "workspaces"

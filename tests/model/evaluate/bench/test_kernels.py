@@ -1,4 +1,4 @@
-"""Kernels beside their references: on a GPU where there is one, else interpreted and not timed."""
+"""The benchmark of kernels and their references. Without a GPU, kernels are interpreted and not timed."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from lacuna_model.evaluate.bench import kernels as benchmark
 from lacuna_model.network.devices import choose_device
 
 
-def test_says_that_every_kernel_is_right_and_times_none_on_a_cpu() -> None:
+def test_every_kernel_is_reported_right_and_timed_on_a_gpu_only() -> None:
     device = choose_device()
     costs = benchmark.bench_kernels(device, runs=2)
     kernels = {"rms_norm", "add_rms_norm", "rotary", "unmask", "attention", "attention, masked"}
@@ -21,14 +21,14 @@ def test_says_that_every_kernel_is_right_and_times_none_on_a_cpu() -> None:
     assert benchmark.table(costs, "Kernels").row_count == len(costs)
 
 
-def test_tells_a_kernel_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_kernel_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = reference.rotary
     monkeypatch.setattr(reference, "rotary", lambda x, cos, sin: plain(x, cos, -sin))
     costs = benchmark.bench_kernels(choose_device(), runs=1)
     assert {cost.kernel for cost in costs if not cost.right} == {"rotary"}
 
 
-def test_times_are_of_a_call() -> None:
+def test_a_case_is_timed_and_compared_with_its_reference() -> None:
     x, device = torch.ones(1), torch.device("cpu")
     case = benchmark.Case("kernel", 1, torch.float32, lambda: x, lambda: (x + 1) - 1)
     cost = benchmark._cost(case, 3, device)
@@ -38,7 +38,7 @@ def test_times_are_of_a_call() -> None:
     assert benchmark.table([cost], "Kernels").row_count == 1
 
 
-def test_without_triton_it_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_triton_the_error_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "triton_failure", lambda: "No module named 'triton'")
     with pytest.raises(RequestError, match="No module named 'triton'"):
         benchmark.bench_kernels(torch.device("cpu"), runs=1)

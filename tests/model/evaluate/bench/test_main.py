@@ -19,7 +19,7 @@ def words(text: str) -> list[int]:
 
 
 class Timed:
-    """Takes a moment and remembers what it was asked."""
+    """A fake engine that takes a millisecond for each call and logs the call."""
 
     def __init__(self, name: str, log: list[tuple[str, str, str, int]]) -> None:
         self.name = name
@@ -31,7 +31,7 @@ class Timed:
         return num_tokens
 
 
-def test_contexts_are_disjoint_real_code_of_about_the_asked_size() -> None:
+def test_contexts_are_disjoint_code_of_about_the_requested_size() -> None:
     found = list(contexts(words, 300))
     assert found == list(contexts(words, 300))
     assert len(found) > 60
@@ -42,7 +42,7 @@ def test_contexts_are_disjoint_real_code_of_about_the_asked_size() -> None:
     assert sum(len(one.line) >= 30 for one in found) > 0.9 * len(found)
 
 
-def test_engines_take_turns_warm_on_one_text_and_cold_on_new_ones() -> None:
+def test_engines_take_turns_on_one_text_if_warm_and_on_new_texts_if_cold() -> None:
     log: list[tuple[str, str, str, int]] = []
     engines = [Timed("a", log), Timed("b", log)]
     cells = bench(engines, words, lengths=(4,), warm=3, cold=2)
@@ -56,7 +56,7 @@ def test_engines_take_turns_warm_on_one_text_and_cold_on_new_ones() -> None:
     ]  # fmt: skip
 
 
-def test_ratios_say_how_many_times_as_long_the_fastest_peer_takes() -> None:
+def test_a_ratio_is_the_time_of_the_fastest_peer_over_that_of_the_engine() -> None:
     cells = [
         Cell("a", "warm", 16, 9, 100.0, 200.0),
         Cell("b", "warm", 16, 9, 250.0, 300.0),
@@ -66,7 +66,7 @@ def test_ratios_say_how_many_times_as_long_the_fastest_peer_takes() -> None:
     assert ratios(cells, "a") == [Ratio("warm", 16, "c", 2.4, 2.5)]
 
 
-def test_another_number_of_tokens_is_refused() -> None:
+def test_an_engine_that_generates_another_number_of_tokens_is_refused() -> None:
     class Short(Timed):
         def complete(self, context: Context, typed: str, num_tokens: int) -> int:
             return num_tokens // 2
@@ -75,7 +75,7 @@ def test_another_number_of_tokens_is_refused() -> None:
         bench([Short("short", [])], words, lengths=(4,), warm=1, cold=1)
 
 
-def test_an_infilling_engine_sees_both_sides_and_is_held_to_the_number_of_tokens() -> None:
+def test_an_infilling_engine_gets_both_sides_and_the_exact_number_of_tokens() -> None:
     filler = Canned("lacuna", lambda *_: "x")
     context = next(contexts(words, 100))
     assert FillerCompleter(filler).complete(context, "ab", 16) == 16
@@ -92,7 +92,7 @@ def test_a_core_is_kept_busy_and_let_go() -> None:
         pass
 
 
-def test_llama_cpp_continues_the_same_text_by_the_number_of_tokens() -> None:
+def test_llama_cpp_continues_the_same_text_by_the_requested_number_of_tokens() -> None:
     tokenizer = Tokenizer(tiny_fim.VOCABULARY)
     llama = Continuing(tokenizer, lambda _: "x" * 90)
     context = Context("def f():\n", "    return y\n", "    y = 1")
@@ -100,7 +100,7 @@ def test_llama_cpp_continues_the_same_text_by_the_number_of_tokens() -> None:
     assert tokenizer.decode(llama.prompts[0]) == "def f():\n    return y\n    y"
 
 
-def test_the_report_is_one_object(
+def test_the_json_report_is_one_object(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.syspath_prepend(write_llama_cpp(tmp_path / "packages"))

@@ -2,7 +2,7 @@ from lacuna_model.evaluate.bench import passes as bench_passes
 from lacuna_model.fim.loading import LoadedFim
 
 
-def test_every_size_is_timed_over_the_same_context(model: LoadedFim) -> None:
+def test_every_number_of_rows_is_timed_over_the_same_context(model: LoadedFim) -> None:
     costs = bench_passes.bench_passes(model, context_tokens=300, runs=2)
     assert [cost.rows for cost in costs] == [0, *bench_passes.ROWS]
     assert len({cost.context_tokens for cost in costs}) == 1

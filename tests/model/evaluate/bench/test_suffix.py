@@ -1,4 +1,4 @@
-"""Fills after typing, with few and with all tokens of the suffix read again."""
+"""Fills after typing, with some or all tokens of the suffix read again."""
 
 import pytest
 from tests.model import tiny
@@ -13,7 +13,7 @@ def case(text: str, at: int) -> Case:
     return Case("line", "a", "a.py", InfillRequest(text, (Region(at, at),), path="a.py"), ("",))
 
 
-def test_with_the_whole_suffix_read_again_no_fill_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_the_entire_suffix_is_read_again_no_fill_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suffix, "NEAR", (0, 10_000))
     bench = suffix.SuffixBench(tiny_fim.loaded())
     text = tiny.CODE * 4

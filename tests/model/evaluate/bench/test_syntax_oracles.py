@@ -1,4 +1,4 @@
-"""What the languages' own compilers say of a text, and what they cannot say."""
+"""The oracle of a language is its compiler. It finds a text valid or invalid, or cannot tell (None)."""
 
 import shutil
 
@@ -14,8 +14,8 @@ SAID = {
     "c": (
         (b"int f(void) { return 1; }\n", True),
         (b"int f(void) { return 1 }\n", False),
-        (b"int f(void) { return a; }\n", True),  # an unknown value is no matter of syntax
-        (b"int f(A b) { return 1; }\nA c d;\n", None),  # nor can be told what follows an unknown type
+        (b"int f(void) { return a; }\n", True),  # an unknown value is no syntax error
+        (b"int f(A b) { return 1; }\nA c d;\n", None),  # after an unknown type the compiler cannot tell
     ),
     "cpp": ((b"int f(A b) { return 1; }\n", True), (b"struct A {\n", False), (b"A f(int b);\nint g( {\n", None)),
 }
@@ -23,7 +23,7 @@ NEEDS = {"javascript": "node", "bash": "bash", "c": "gcc", "cpp": "g++"}
 
 
 @pytest.mark.parametrize("language", SAID)
-def test_an_oracle_tells_what_is_well_formed(language: str) -> None:
+def test_an_oracle_tells_valid_texts_from_invalid_ones(language: str) -> None:
     oracle = oracle_for(language)
     if language in NEEDS and shutil.which(NEEDS[language]) is None:
         assert oracle is None
@@ -33,5 +33,5 @@ def test_an_oracle_tells_what_is_well_formed(language: str) -> None:
         assert oracle(text) is said, text
 
 
-def test_there_is_none_for_most_languages() -> None:
+def test_rust_has_no_oracle() -> None:
     assert oracle_for("rust") is None

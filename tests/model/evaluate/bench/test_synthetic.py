@@ -1,4 +1,4 @@
-"""What the made-up models know."""
+"""What the synthetic models know of the true fill."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def opened(size: int = 12) -> Canvas:
 
 
 @pytest.mark.parametrize("foresight", [1, 2, 5])
-def test_nothing_is_known_behind_the_foresight(foresight: int) -> None:
+def test_tokens_beyond_the_foresight_are_unknown(foresight: int) -> None:
     canvas = opened()
     canvas.slots[:2] = TRUTH[:2]
     marginals = read(canvas, foresight=foresight)
@@ -40,12 +40,12 @@ def test_nothing_is_known_behind_the_foresight(foresight: int) -> None:
     assert all(slot.index(token) > 0 for slot, token in zip(behind, TRUTH[reach:12], strict=True))
 
 
-def test_without_foresight_all_is_known() -> None:
+def test_a_foresight_of_zero_sets_no_limit() -> None:
     marginals = read(opened())
     assert marginals.ids[:, 0].tolist() == list(TRUTH[:12])
     assert (np.exp(marginals.logp[:, 0]) >= 0.4).all()
 
 
-def test_what_is_foreseen_may_be_noisy() -> None:
+def test_noise_changes_tokens_within_the_foresight() -> None:
     marginals = read(opened(), noise=0.9, foresight=12)
     assert (marginals.ids[:, 0] != TRUTH[:12]).any()

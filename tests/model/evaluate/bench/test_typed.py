@@ -15,8 +15,8 @@ DOCUMENTS = [
 ]
 
 
-class Says:
-    """An engine that says one text, and how sure it is."""
+class FixedFill:
+    """A fake engine that answers every request with the same fill, confidence and status."""
 
     name = "says"
 
@@ -29,7 +29,7 @@ class Says:
 
 
 @given(seed=st.integers(min_value=0, max_value=10_000))
-def test_a_cursor_stands_in_a_line_of_code_whose_rest_or_that_of_brackets_is_gone(seed: int) -> None:
+def test_the_text_after_a_cursor_is_removed_up_to_the_end_of_its_line_or_brackets(seed: int) -> None:
     cases = list(typed_cases(DOCUMENTS, 8, seed))
     assert cases == list(typed_cases(DOCUMENTS, 8, seed))
     assert [case.request.language for case in cases] == ["go", "python"] * 4
@@ -45,18 +45,18 @@ def test_a_cursor_stands_in_a_line_of_code_whose_rest_or_that_of_brackets_is_gon
         assert texts[case.request.language].startswith(filled.rstrip("\n"))
 
 
-def test_a_suggestion_is_right_if_it_is_the_rest_of_the_line() -> None:
+def test_a_suggestion_is_exact_if_it_equals_the_rest_of_the_line() -> None:
     (case,) = typed_cases(DOCUMENTS, 1, 0)
-    right, wrong = suggest(case, Says(case.truths[0] + " ", 0.5)), suggest(case, Says("other", 0.1))
+    right, wrong = suggest(case, FixedFill(case.truths[0] + " ", 0.5)), suggest(case, FixedFill("other", 0.1))
     assert (right.exact, right.confidence, right.language, right.package) == (True, 0.5, "go", "p")
     assert not wrong.exact
     assert right.suggested
-    assert not suggest(case, Says("  ", 0.5)).suggested
-    refused = suggest(case, Says("refused", 0.5, "no_valid_fill"))
+    assert not suggest(case, FixedFill("  ", 0.5)).suggested
+    refused = suggest(case, FixedFill("refused", 0.5, "no_valid_fill"))
     assert (refused.suggested, refused.refused) == (False, True)
 
 
-def test_what_a_threshold_comes_to() -> None:
+def test_a_threshold_decides_which_suggestions_are_shown_and_how_many_are_right() -> None:
     seen = [
         Typed(language="go", package="p", fill="x", truth="x", exact=exact, confidence=confidence, ms=1.0)
         for exact, confidence in ((True, 0.9), (True, 0.3), (False, 0.3), (False, 0.1))
@@ -69,21 +69,21 @@ def test_what_a_threshold_comes_to() -> None:
     ]
 
 
-def test_cursors_in_brackets_stand_between_them() -> None:
+def test_the_truth_of_a_cursor_in_brackets_ends_at_the_closing_bracket() -> None:
     lines = ["x = f(größe, [a[1]], '(')  # (b)", "y = {}"]
     text = "\n".join([*lines * 9, *(f"z = g({i})" for i in range(30))])
     code = Document(package="p", version="1", licence="MIT", path="a.py", language="python", text=text)
     truths = {
-        case.truths[0] for case in typed_cases([code], 600, 0) if suggest(case, Says("", 0)).where == "in brackets"
+        case.truths[0] for case in typed_cases([code], 600, 0) if suggest(case, FixedFill("", 0)).where == "in brackets"
     }
     assert {"größe, [a[1]], '('", "a[1]", "1", "17"} <= truths
     assert not any("b" in truth for truth in truths)
     assert all(truth.strip() for truth in truths)
 
 
-def test_kinds_of_cursors_are_counted_apart() -> None:
-    found = [suggest(case, Says(case.truths[0], 0.5)) for case in typed_cases(DOCUMENTS, 40, 0)]
-    found += [suggest(case, Says("refused", 0.5, "no_valid_fill")) for case in typed_cases(DOCUMENTS, 40, 1)]
+def test_kinds_of_cursors_are_counted_separately() -> None:
+    found = [suggest(case, FixedFill(case.truths[0], 0.5)) for case in typed_cases(DOCUMENTS, 40, 0)]
+    found += [suggest(case, FixedFill("refused", 0.5, "no_valid_fill")) for case in typed_cases(DOCUMENTS, 40, 1)]
     rows = outcomes(found)
     assert [row.where for row in rows] == ["the file goes on", "the file ends", "in brackets"]
     assert sum(row.cursors for row in rows) == 80

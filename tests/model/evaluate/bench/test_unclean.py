@@ -14,13 +14,13 @@ PYTHON = language_for(name="python")
 assert PYTHON is not None
 
 
-def test_the_sample_has_each_language_and_is_the_same_again() -> None:
+def test_the_sample_has_every_language_and_is_reproducible() -> None:
     found = unclean.sample(FILES, 3, seed=1)
     assert set(found) == {language.name for language in LANGUAGES}
     assert unclean.sample(FILES, 3, seed=1) == found
 
 
-def test_cursors_come_in_each_state_and_the_line_is_the_files_own() -> None:
+def test_cursors_come_in_every_state_and_complete_a_line_of_the_file() -> None:
     text = (FOLDER / "ledger.py").read_bytes()
     found = list(unclean.cases([text], PYTHON, TOKENS, 10, seed=2))
     assert [one.state for one in found] == [*unclean.STATES, *unclean.STATES]
@@ -37,7 +37,7 @@ def test_cursors_come_in_each_state_and_the_line_is_the_files_own() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
-def test_something_is_suggested_in_files_that_are_not_clean(language: unclean.Language) -> None:
+def test_suggestions_in_files_with_errors_add_no_error(language: unclean.Language) -> None:
     texts = unclean.sample(FILES, 1, seed=0)[language.name]
     answers = [unclean.answer(one, TOKENS, 0.0, 0) for one in unclean.cases(texts, language, TOKENS, 10, seed=3)]
     assert answers

@@ -1,11 +1,11 @@
-"""How far the model's probabilities are to be believed, fitted."""
+"""The fit of a confidence: how often suggestions of a given log-probability are right."""
 
 import random
 from pathlib import Path
 
 import msgspec
 import pytest
-from tests.model.evaluate.bench.test_typed import DOCUMENTS, Says
+from tests.model.evaluate.bench.test_typed import DOCUMENTS, FixedFill
 
 from lacuna_model.core.params import InfillRequest, InfillResult
 from lacuna_model.core.regions import texts_between
@@ -40,14 +40,14 @@ def test_the_fit_finds_how_often_suggestions_are_right() -> None:
         assert found.probability(said) == pytest.approx(truth.probability(said), abs=0.03)
 
 
-def test_another_calibration_makes_another_confidence_of_the_same() -> None:
+def test_another_calibration_changes_the_confidence_of_a_suggestion() -> None:
     (one,) = suggestions(1, fitted())
     other = Calibration(-1.0, 1.0)
     assert recalibrated(one, other).confidence == pytest.approx(other.probability(fitted().log_prob(one.confidence)))
 
 
-class Knows:
-    """An engine that knows every other line, and is sure of those."""
+class HalfRight:
+    """A fake engine that answers two of four requests right and with more confidence, and two wrong."""
 
     name = "knows"
 
@@ -59,14 +59,14 @@ class Knows:
         document = next(one for one in DOCUMENTS if one.language == request.language).text
         before, behind = (part.decode() for part in texts_between(request.text.encode(), request.regions))
         rest = document.removeprefix(before).split("\n")[0].removesuffix(behind.split("\n")[0])
-        return Says(rest, 0.5).fill(request) if self._count % 4 < 2 else Says("other", 0.05).fill(request)
+        return FixedFill(rest, 0.5).fill(request) if self._count % 4 < 2 else FixedFill("other", 0.05).fill(request)
 
 
-def test_the_numbers_are_fitted_on_every_other_package(tmp_path: Path) -> None:
+def test_a_calibration_is_fitted_and_written_to_a_file(tmp_path: Path) -> None:
     documents = [msgspec.structs.replace(one, package=package) for one in DOCUMENTS for package in ("p", "q")]
     at = tmp_path / "confidence.json"
     done: list[None] = []
-    found = fit_main(Knows(), documents, at, num_cases=60, seed=1, advance=lambda: done.append(None))
+    found = fit_main(HalfRight(), documents, at, num_cases=60, seed=1, advance=lambda: done.append(None))
     calibration = msgspec.json.decode(at.read_bytes(), type=Calibration)
     assert calibration.slope > 0
     assert len(done) == 60
@@ -75,12 +75,12 @@ def test_the_numbers_are_fitted_on_every_other_package(tmp_path: Path) -> None:
     assert found[-1].kept == 1.0
 
 
-def test_nothing_is_fitted_where_nothing_is_right(tmp_path: Path) -> None:
+def test_without_a_right_suggestion_nothing_is_fitted(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="too few are right"):
-        fit_main(Says("other", 0.1), DOCUMENTS, tmp_path / "confidence.json", num_cases=4, seed=0)
+        fit_main(FixedFill("other", 0.1), DOCUMENTS, tmp_path / "confidence.json", num_cases=4, seed=0)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_without_a_corpus_is_named(tmp_path: Path) -> None:
+def test_a_folder_without_a_corpus_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="no held-out files"):
         held_out_documents(tmp_path)

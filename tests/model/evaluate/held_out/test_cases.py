@@ -35,6 +35,6 @@ def test_gaps_hold_code_and_their_truths_restore_the_file(seed: int, source: tup
         assert all(not truth[0].isspace() and not truth.endswith("\n") for truth in case.truths)
 
 
-def test_files_too_short_are_refused() -> None:
+def test_files_that_are_too_short_are_refused() -> None:
     with pytest.raises(LacunaError, match="no file long enough"):
         sample_cases([document("x = 1\n")], 3, 0)

@@ -27,7 +27,7 @@ GO = "package a\n\n// A note\n" + "".join(
     f"func f{i}(n int) int {{\n\tvalue := n * {i}\n\treturn value + 1\n}}\n\n" for i in range(12)
 )
 RESULTS = msgspec.json.Decoder(Restored)
-PACKAGE = "@us/shop"  # as npm names some
+PACKAGE = "@us/shop"  # a scoped name, as in npm
 QUESTION = Question("tiny", ("go", "python"), cases=3, seed=0)
 
 
@@ -51,7 +51,7 @@ def results(files: dict[str, HeldOut], names: tuple[str, ...], path: Path | None
         return list(measure(QUESTION, files, [canned(name) for name in names], TOKENIZER.encode, kept))
 
 
-def test_gaps_are_cut_into_files_that_parse_in_every_language(files: dict[str, HeldOut]) -> None:
+def test_cases_of_every_language_parse_with_their_truths(files: dict[str, HeldOut]) -> None:
     for language, texts in files.items():
         cases = texts.cases(6, seed=1)
         assert cases == texts.cases(6, seed=1)
@@ -63,7 +63,7 @@ def test_gaps_are_cut_into_files_that_parse_in_every_language(files: dict[str, H
             assert not any("note" in truth for truth in case.truths)
 
 
-def test_figures_of_right_and_half_right_fills(files: dict[str, HeldOut]) -> None:
+def test_the_summary_tells_right_fills_from_half_right_ones(files: dict[str, HeldOut]) -> None:
     cases = files["go"].cases(6, seed=0)
     truths = {case.request.text: case.truths for case in cases}
     right, half = (_answering(truths, share) for share in (1, 2))
@@ -90,7 +90,7 @@ def _part(text: str, share: int) -> str:
     return text[: len(text) // share]
 
 
-def test_an_interrupted_evaluation_goes_on(files: dict[str, HeldOut], tmp_path: Path) -> None:
+def test_an_interrupted_evaluation_is_resumed(files: dict[str, HeldOut], tmp_path: Path) -> None:
     path = tmp_path / "records"
     whole = results(files, ("lacuna", "llama.cpp"), path)
     data = path.read_bytes()
@@ -98,7 +98,7 @@ def test_an_interrupted_evaluation_goes_on(files: dict[str, HeldOut], tmp_path: 
     path.write_bytes(data[: len(data) // 2])
     again = results(files, ("lacuna", "llama.cpp"), path)
     assert _timeless(again) == _timeless(whole)
-    # Another engine beside them needs nothing of the others again.
+    # With a further engine, the recorded results of the others are reused.
     more = results(files, ("lacuna", "llama.cpp", "other"), path)
     assert len(more) == len(whole) + 6
     assert len(path.read_bytes().splitlines()) == 1 + len(more)
@@ -128,9 +128,7 @@ def test_the_report_has_tables_and_plots(files: dict[str, HeldOut], tmp_path: Pa
 
 
 @pytest.mark.usefixtures("files")
-def test_a_model_that_fills_in_the_middle_is_measured_beside_its_peer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fim_model_is_compared_with_llama_cpp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readers, "load", lambda _: tiny_fim.loaded())
     monkeypatch.syspath_prepend(write_llama_cpp(tmp_path / "packages"))
     gguf = gguf_files.write_fim(tmp_path / "tiny.gguf")
@@ -142,11 +140,11 @@ def test_a_model_that_fills_in_the_middle_is_measured_beside_its_peer(
     }
     peer = found.fills["llama.cpp"][ALL][ALL]
     assert (peer.cases, peer.gaps) == (2, 2)
-    assert peer.similarity > found.fills["lacuna"][ALL][ALL].similarity  # which is random
+    assert peer.similarity > found.fills["lacuna"][ALL][ALL].similarity  # Lacuna's tiny model is random
     asked = [json.loads(line)["prompt"] for line in gguf.with_suffix(".log").read_text().splitlines()[1:]]
     assert {(prompt[0], prompt[-1]) for prompt in asked} == {(tiny_fim.FIM.prefix, tiny_fim.FIM.middle)}
     again = held_out_main(tmp_path, str(gguf), engines=["llama.cpp"], cases=1, records=tmp_path / "records")
-    assert again == found  # what is on record is not filled again
+    assert again == found  # recorded cases are not filled again
 
 
 def test_bad_input_is_named(files: dict[str, HeldOut], tmp_path: Path) -> None:

@@ -65,12 +65,12 @@ def test_a_missing_file_is_one_clear_error(tmp_path: Path) -> None:
         load_problems(tmp_path / "none.jsonl.gz")
 
 
-@settings(deadline=None)  # other programs may hold the cores
+@settings(deadline=None)  # the machine may be busy
 @given(
     counts=st.tuples(*[st.integers(min_value=0, max_value=60)] * 3),
     limit=st.integers(min_value=0, max_value=200),
 )
-def test_a_limit_takes_each_kind_by_its_share(counts: tuple[int, int, int], limit: int) -> None:
+def test_a_limit_keeps_the_share_of_each_kind(counts: tuple[int, int, int], limit: int) -> None:
     names = ("SingleLineInfilling", "MultiLineInfilling", "RandomSpanInfilling")
     problems = [problem(f"{name}/{i}") for name, count in zip(names, counts, strict=True) for i in range(count)]
     chosen = spread(problems, limit)

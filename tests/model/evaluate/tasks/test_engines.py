@@ -14,7 +14,7 @@ from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.hub.models import SMALL_MODEL
 
 
-def test_given_options_stand_in_for_those_of_the_request() -> None:
+def test_given_options_replace_those_of_the_request() -> None:
     request = InfillRequest(text="", regions=(Region(0, 0),), options=DecodeOptions(seed=7))
     seen = Canned("engine", lambda *_: "x")
     for options, seed in ((None, 7), (DecodeOptions(seed=9), 9)):
@@ -23,14 +23,14 @@ def test_given_options_stand_in_for_those_of_the_request() -> None:
         assert seen.requests[-1].options.seed == seed
 
 
-def test_the_likeliest_of_several_is_asked_for_where_that_is_compared() -> None:
+def test_the_number_of_candidates_is_passed_to_the_engine() -> None:
     seen = Canned("engine", lambda *_: "x")
     EngineFiller(cast(Engine, seen), candidates=3).fill(InfillRequest(text="", regions=(Region(0, 0),)))
     assert seen.requests[-1].candidates == 3
 
 
 @pytest.mark.parametrize("options", [None, DecodeOptions(deadline_ms=7)])
-def test_no_deadline_holds_in_an_evaluation(options: DecodeOptions | None) -> None:
+def test_an_evaluation_has_no_deadline(options: DecodeOptions | None) -> None:
     seen = Canned("engine", lambda *_: "x")
     request = InfillRequest(text="", regions=(Region(0, 0),), options=DecodeOptions(deadline_ms=5))
     EngineFiller(cast(Engine, seen), options=options).fill(request)
@@ -39,7 +39,7 @@ def test_no_deadline_holds_in_an_evaluation(options: DecodeOptions | None) -> No
 
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The models that are loaded; each is the tiny one."""
+    """The names of the models that are loaded. The tiny model is loaded in place of each."""
     names: list[str] = []
 
     def load(name: str) -> LoadedFim:
@@ -50,7 +50,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_ours_of_one_model_share_its_weights_beside_the_small_one(loads: list[str]) -> None:
+def test_our_engines_of_one_model_share_its_weights(loads: list[str]) -> None:
     engines = compared_engines("large")
     assert list(engines) == [*OURS, "lacuna-small", "llama.cpp", "llama.cpp-small"]
     assert loads == []
@@ -59,7 +59,7 @@ def test_ours_of_one_model_share_its_weights_beside_the_small_one(loads: list[st
     assert loads == ["large", SMALL_MODEL]
 
 
-def test_a_checkpoint_has_steps_to_spend_and_is_not_for_llama_cpp(tmp_path: Path, loads: list[str]) -> None:
+def test_a_diffusion_checkpoint_is_compared_by_steps_and_not_with_llama_cpp(tmp_path: Path, loads: list[str]) -> None:
     (tmp_path / "config.json").write_text("{}")
     engines = compared_engines(str(tmp_path))
     assert list(engines) == [*OURS, *STEPS, "lacuna-small", "llama.cpp-small"]
@@ -67,7 +67,7 @@ def test_a_checkpoint_has_steps_to_spend_and_is_not_for_llama_cpp(tmp_path: Path
     assert filler.name == "lacuna: one pass"
 
 
-def test_llama_cpp_is_compared_with_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_llama_cpp_is_compared_where_it_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
     assert compared_by_default(SMALL_MODEL) == ["lacuna"]
     monkeypatch.delitem(sys.modules, "llama_cpp")

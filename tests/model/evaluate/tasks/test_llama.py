@@ -13,7 +13,7 @@ from lacuna_model.evaluate.tasks.llama import INSTALL, NUM_DRAFTED, LlamaCpp
 
 @pytest.fixture
 def gguf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A model that says some tokens, in a fake of llama-cpp-python."""
+    """A model file for the fake llama-cpp-python, which generates fixed tokens."""
     monkeypatch.syspath_prepend(write_llama_cpp(tmp_path / "packages"))
     path = tmp_path / "model.gguf"
     path.write_bytes(b"GGUF")
@@ -21,26 +21,26 @@ def gguf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def told(gguf: Path) -> list[dict[str, object]]:
+def logged_calls(gguf: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in gguf.with_suffix(".log").read_text().splitlines()]
 
 
-def test_a_prompt_is_continued_greedily_up_to_an_end_or_so_many_tokens(gguf: Path) -> None:
+def test_a_prompt_is_continued_greedily_up_to_an_end_token_or_the_limit(gguf: Path) -> None:
     llama = LlamaCpp(gguf, threads=3, num_context=512)
     assert llama.generate([1, 2, 3], 9, frozenset({2, 9})) == [7, 8, 9]
     assert llama.generate([1, 2, 3], 2, frozenset({2})) == [7, 8]
     assert llama.generate([4], 5) == [7, 8, 9, 2, 7]
     assert llama.compiled_for == "CPU : AVX2 = 1 | FMA = 1"
-    loaded, *asked = told(gguf)
+    loaded, *asked = logged_calls(gguf)
     assert loaded == {
         "n_ctx": 512, "n_threads": 3, "n_threads_batch": 3, "logits_all": False, "verbose": False, "drafts": None,
     }  # fmt: skip
     assert asked == [{"prompt": prompt, "temp": 0.0} for prompt in ([1, 2, 3], [1, 2, 3], [4])]
 
 
-def test_drafts_are_asked_for(gguf: Path) -> None:
+def test_ngrams_turn_on_the_drafts_of_llama_cpp(gguf: Path) -> None:
     LlamaCpp(gguf, ngrams=True)
-    (loaded,) = told(gguf)
+    (loaded,) = logged_calls(gguf)
     assert (loaded["drafts"], loaded["logits_all"]) == (NUM_DRAFTED, True)
 
 
@@ -50,7 +50,7 @@ def test_a_file_that_cannot_be_loaded_is_named(gguf: Path) -> None:
         LlamaCpp(gguf)
 
 
-def test_where_it_is_missing_one_line_says_how_to_get_it(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_llama_cpp_one_line_says_how_to_install_it(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
     with pytest.raises(LacunaError) as raised:
         LlamaCpp(gguf)
@@ -58,7 +58,7 @@ def test_where_it_is_missing_one_line_says_how_to_get_it(gguf: Path, monkeypatch
 
 
 @pytest.mark.parametrize("ngrams", [False, True])
-def test_the_real_one_says_what_the_model_says(tmp_path: Path, ngrams: bool) -> None:
+def test_the_real_llama_cpp_generates_the_best_tokens_of_the_model(tmp_path: Path, ngrams: bool) -> None:
     pytest.importorskip("llama_cpp", reason="it compiles for minutes, so that no extra of the tests has it")
     model = tiny_fim.loaded()
     llama = LlamaCpp(gguf_files.write_fim(tmp_path / "tiny.gguf"), threads=1, ngrams=ngrams)

@@ -19,7 +19,7 @@ def kept(path: Path | None, seed: int = 0) -> Records[Answer]:
     return Records(path, Asked(seed), msgspec.json.Decoder(Answer))
 
 
-def test_what_was_written_is_found_again(tmp_path: Path) -> None:
+def test_written_records_are_read_again(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     for round_ in range(3):
         with kept(path) as records:
@@ -28,7 +28,7 @@ def test_what_was_written_is_found_again(tmp_path: Path) -> None:
     assert len(path.read_bytes().splitlines()) == 4
 
 
-def test_a_line_that_was_cut_off_is_written_anew(tmp_path: Path) -> None:
+def test_a_line_that_was_cut_off_is_written_again(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     with kept(path) as records:
         records.add(Answer(1))

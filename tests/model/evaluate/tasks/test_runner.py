@@ -25,7 +25,7 @@ class Refusing:
         return InfillResult("no_valid_fill", request.text, (), FillStats(nfe=3), message="none found")
 
 
-def test_an_engine_learns_nothing_of_the_solution() -> None:
+def test_a_request_does_not_depend_on_the_solution() -> None:
     for one in PROBLEMS:
         longer = msgspec.structs.replace(one, canonical_solution=RIGHT * 9)
         request = request_for(one)
@@ -62,7 +62,7 @@ def test_a_refusal_counts_as_a_failure_and_is_not_run() -> None:
 @pytest.mark.parametrize(
     ("source", "valid"), [("x = 1\n", True), ("x = '\\d'\n", True), ("x = (\n", False), ("x = '\0'\n", False)]
 )
-def test_parses(source: str, valid: bool) -> None:
+def test_an_invalid_program_does_not_parse(source: str, valid: bool) -> None:
     assert parses(source) is valid
 
 

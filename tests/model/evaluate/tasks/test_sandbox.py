@@ -19,7 +19,7 @@ PROBLEM = Problem(
     test="def check(candidate):\n    assert candidate(2) == 4\n    assert candidate(5) == 10\n",
 )
 
-# Fills that leave before the tests have run, or reach for what the sandbox refuses; each then does the task right.
+# Fills that exit before the tests run, or do what the sandbox refuses. The rest of each fill is right.
 MISBEHAVIOURS = {
     "sys-exit": "import sys; sys.exit(0)",
     "os-exit": "import os; os._exit(0)",
@@ -49,7 +49,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 @pytest.fixture(scope="module", params=["namespaces", "limits"])
-def either(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+def each_sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
     with Sandbox(namespaces=request.param == "namespaces") as running:
         yield running
 
@@ -58,16 +58,16 @@ def fill(text: str) -> str:
     return PROBLEM.program(f"    {text}\n    y = 2 * x\n")
 
 
-def test_the_right_fill_passes(either: Sandbox) -> None:
-    assert either.run(PROBLEM.program(PROBLEM.canonical_solution)) == Outcome("passed")
+def test_the_right_fill_passes(each_sandbox: Sandbox) -> None:
+    assert each_sandbox.run(PROBLEM.program(PROBLEM.canonical_solution)) == Outcome("passed")
 
 
-def test_a_wrong_fill_fails(either: Sandbox) -> None:
-    assert either.run(PROBLEM.program("    y = 3 * x\n")) == Outcome("failed", "AssertionError")
+def test_a_wrong_fill_fails(each_sandbox: Sandbox) -> None:
+    assert each_sandbox.run(PROBLEM.program("    y = 3 * x\n")) == Outcome("failed", "AssertionError")
 
 
-def test_what_is_no_python_fails(either: Sandbox) -> None:
-    assert either.run(PROBLEM.program("    y = = x\n")) == Outcome("failed", "SyntaxError")
+def test_invalid_python_fails(each_sandbox: Sandbox) -> None:
+    assert each_sandbox.run(PROBLEM.program("    y = = x\n")) == Outcome("failed", "SyntaxError")
 
 
 def test_a_fill_that_swallows_the_tests_fails(sandbox: Sandbox) -> None:
@@ -75,13 +75,13 @@ def test_a_fill_that_swallows_the_tests_fails(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("text", MISBEHAVIOURS.values(), ids=MISBEHAVIOURS)
-def test_misbehaviour_is_a_failure(either: Sandbox, text: str) -> None:
-    assert either.run(fill(text)).verdict == "failed"
-    assert either.run(fill("pass")).verdict == "passed"
+def test_misbehaviour_is_a_failure(each_sandbox: Sandbox, text: str) -> None:
+    assert each_sandbox.run(fill(text)).verdict == "failed"
+    assert each_sandbox.run(fill("pass")).verdict == "passed"
 
 
 @pytest.mark.parametrize("text", ["while True: pass", "import time; time.sleep(60)", "10 ** 10 ** 9"])
-def test_what_does_not_end_times_out(text: str) -> None:
+def test_a_program_that_does_not_end_times_out(text: str) -> None:
     with Sandbox(Limits(wall_s=0.5)) as sandbox:
         started = time.monotonic()
         assert sandbox.run(fill(text)) == Outcome("timeout")
@@ -94,17 +94,17 @@ def test_output_is_discarded_and_input_is_empty(sandbox: Sandbox, capfd: pytest.
     assert capfd.readouterr() == ("", "")
 
 
-def test_every_run_starts_in_an_empty_folder_and_leaves_none(sandbox: Sandbox) -> None:
+def test_every_run_starts_in_an_empty_folder_and_leaves_no_folder(sandbox: Sandbox) -> None:
     assert (
         sandbox.run("import os\nassert os.listdir() == []\nassert 'lacuna-sandbox-' in os.getcwd()").verdict == "passed"
     )
     assert not list(Path("/tmp").glob("lacuna-sandbox-*"))
 
 
-def test_a_process_started_behind_the_hook_does_not_outlive_its_run(sandbox: Sandbox) -> None:
+def test_a_process_that_the_audit_hook_misses_does_not_outlive_its_run(sandbox: Sandbox) -> None:
     if "pid" not in sandbox.isolation:
         pytest.skip("this kernel grants no process namespace")
-    # _posixsubprocess raises no audit event, so only the namespace (or the process limit) stands in the way.
+    # _posixsubprocess raises no audit event, so only the namespace (or the process limit) stops it.
     marker = f"lacuna-marker-{os.getpid()}"
     start = (
         "import _posixsubprocess as p, os\n"
@@ -126,7 +126,7 @@ def test_a_helper_that_died_is_replaced(sandbox: Sandbox) -> None:
         assert fragile.run(fill("pass")).verdict == "passed"
 
 
-def test_outside_its_context_it_says_so() -> None:
+def test_a_sandbox_that_is_not_running_raises_an_error() -> None:
     with pytest.raises(SandboxError, match="not running"):
         Sandbox()._ask("pass")
 

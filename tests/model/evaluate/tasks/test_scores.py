@@ -26,7 +26,7 @@ def attempt(engine: str, kind: Kind, *, passed: bool, ms: float = 10.0, tokens: 
     )
 
 
-def test_figures_of_one_engine() -> None:
+def test_the_scores_of_one_engine() -> None:
     scores = score([attempt("a", "single", passed=i < 3, ms=float(i)) for i in range(11)])
     assert (scores.n, scores.pass_rate, scores.exact_match, scores.syntax_valid) == (11, 0.2727, 0.2727, 1.0)
     assert (scores.tokens, scores.nfe, scores.tokens_per_pass) == (88, 44, 2.0)
@@ -54,7 +54,7 @@ def test_wilson_agrees_with_the_published_example() -> None:
     assert wilson(15, 148) == pytest.approx((0.0624, 0.1605), abs=5e-5)
 
 
-@settings(deadline=None)  # other programs may hold the cores
+@settings(deadline=None)  # the machine may be busy
 @given(n=st.integers(min_value=1, max_value=2000), data=st.data())
 def test_wilson_holds_the_rate_within_0_and_1(n: int, data: st.DataObject) -> None:
     passed = data.draw(st.integers(min_value=0, max_value=n))

@@ -20,8 +20,8 @@ PROBLEMS = [
 ]
 
 
-class Knows:
-    """Fills every gap with its line, told by how many lines are around; ``wrong`` fills nothing."""
+class Solver:
+    """Fills every gap with the line that is missing there; with ``wrong``, every gap with ``pass``."""
 
     name = "knows"
 
@@ -43,7 +43,7 @@ class Knows:
         return missing[index] if "y = x" in before or index else missing[0]
 
 
-def test_the_gaps_of_a_task_are_as_far_apart_as_its_problems() -> None:
+def test_the_gaps_are_spread_over_the_problems_of_a_task() -> None:
     (two,) = several(PROBLEMS, 2)
     assert two.request.text == LINES[0] + LINES[2]
     assert [region.start for region in two.request.regions] == [len(LINES[0]), len(LINES[0] + LINES[2])]
@@ -54,12 +54,12 @@ def test_the_gaps_of_a_task_are_as_far_apart_as_its_problems() -> None:
         several(PROBLEMS, 4)
 
 
-def test_both_ways_are_judged_by_the_tests() -> None:
+def test_fills_made_together_and_one_by_one_are_judged_by_the_tests() -> None:
     solutions = several(PROBLEMS, 2)
-    knows = Knows()
+    knows = Solver()
     with Sandbox() as sandbox:
         outcomes = list(measure(solutions, knows, sandbox))
-        wrong = list(measure(solutions, Knows(wrong=True), sandbox))
+        wrong = list(measure(solutions, Solver(wrong=True), sandbox))
     assert [(one.way, one.passed, one.valid) for one in outcomes] == [(TOGETHER, True, True), (ONE_BY_ONE, True, True)]
     assert [len(request.regions) for request in knows.requests] == [2, 1, 1]
     assert knows.requests[2].text == "".join(LINES[:3])  # the first gap is filled, the second still empty

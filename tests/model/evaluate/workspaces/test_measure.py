@@ -25,7 +25,7 @@ def package(name: str = "shop") -> Held:
     return held(name, files | {"tests/test_shop.py": 2 * tiny.CODE})
 
 
-def test_no_package_is_in_the_corpus() -> None:
+def test_no_package_of_this_evaluation_is_in_the_corpus() -> None:
     listed = read_packages(Path(corpus_packages.__file__).parents[1] / "packages.toml")
     known = {one.name.lower() for one in listed if one.source == "pypi"}
     pins = read_pins()
@@ -34,14 +34,14 @@ def test_no_package_is_in_the_corpus() -> None:
     assert all(len(pin.sha256) == 64 for pin in pins.values())
 
 
-def test_another_file_than_the_pinned_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_file_other_than_the_pinned_one_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "other.whl").write_bytes(b"other")
     monkeypatch.setattr(PyPI, "fetch", lambda *args: (tmp_path / "other.whl",))
     with pytest.raises(LacunaError, match="another file"):
         list(fetch_packages(tmp_path))
 
 
-def test_gaps_are_cut_into_what_a_package_ships() -> None:
+def test_gaps_are_cut_into_the_files_that_a_package_ships() -> None:
     packages = [package("a"), package("b")]
     cases = draw_cases(packages, 6, seed=1)
     assert cases == draw_cases(packages, 6, seed=1)
@@ -51,7 +51,7 @@ def test_gaps_are_cut_into_what_a_package_ships() -> None:
     assert workspace_cases.PACKAGES.endswith(".toml")
 
 
-def test_every_arm_on_every_case_and_the_file_is_out_of_its_workspace(model: LoadedFim, tmp_path: Path) -> None:
+def test_every_arm_fills_every_case_while_the_file_is_not_in_its_workspace(model: LoadedFim, tmp_path: Path) -> None:
     shop = package()
     cases = draw_cases([shop], 3, seed=0)
     outcomes = []
@@ -64,7 +64,7 @@ def test_every_arm_on_every_case_and_the_file_is_out_of_its_workspace(model: Loa
     assert all(0 <= share <= 1 for one in outcomes for share in (*one.right, *one.similarity))
 
 
-def test_figures_by_arm_and_shape() -> None:
+def test_the_summary_has_figures_by_arm_and_shape() -> None:
     def outcome(arm: str, shape: str, *, exact: bool, ms: float) -> Outcome:
         return Outcome(
             arm,
@@ -111,7 +111,7 @@ def test_the_command_prints_json_and_keeps_records(
         workspace_main(model, [package()], arms=["nobody"])
 
 
-def test_an_interrupted_evaluation_goes_on(model: LoadedFim, tmp_path: Path) -> None:
+def test_an_interrupted_evaluation_is_resumed(model: LoadedFim, tmp_path: Path) -> None:
     records = tmp_path / "records.jsonl"
     whole = workspace_main(model, [package()], arms=["drafts"], limit=3, records=records, as_json=True)
     lines = records.read_bytes().splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""Roots, raw characters, tags and anchors: what the grammars of data take and its readers do not."""
+"""Roots, raw characters, tags and anchors: fills that a grammar of data accepts and a reader of the data refuses."""
 
 import pytest
 from tests.model.syntax.cases import Case, load
@@ -6,7 +6,7 @@ from tests.model.syntax.drive import require
 
 from lacuna_model.syntax.check.document import Document
 
-# In files that no strict parser takes.
+# In files that a strict parser refuses anyway.
 WRONG = load("data_and_tags")
 
 
@@ -15,7 +15,7 @@ def document(name: str, before: str, after: str) -> Document:
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_it_is_refused(case: Case) -> None:
+def test_an_invalid_fill_is_refused_and_a_valid_one_is_not(case: Case) -> None:
     for fills, valid in ((case.refuses, False), (case.takes, True)):
         for text in fills:
             assert document(case.language, case.before, case.after).check([text.encode()]).valid == valid
@@ -23,7 +23,7 @@ def test_it_is_refused(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_nor_is_it_taken_in_the_end(case: Case) -> None:
+def test_an_invalid_fill_is_refused_even_where_misplaced_nodes_are_accepted(case: Case) -> None:
     own = document(case.language, case.before, case.after)
     own.displace()
     for bad in case.refuses:
@@ -41,12 +41,12 @@ def test_nor_is_it_taken_in_the_end(case: Case) -> None:
         ("json", '{"a": 1}\n{"b": 2}\n', "\n", " "),
     ],
 )
-def test_what_was_so_before_may_stay(name: str, before: str, after: str, text: str) -> None:
+def test_an_error_that_the_text_has_already_may_stay(name: str, before: str, after: str, text: str) -> None:
     assert document(name, before, after).check([text.encode()]).valid
     assert document(name, before, after).check_fresh([text.encode()]).valid
 
 
-def test_a_tag_that_did_not_match_is_held_against_no_fill() -> None:
+def test_a_fill_is_not_refused_for_a_tag_that_did_not_match_before() -> None:
     own = document("tsx", "const a = <b>c", "</d>;\n")
     assert own.check([b"e"]).valid
     assert not own.check([b"<f>g</h>"]).valid

@@ -1,4 +1,4 @@
-"""What is told of fills in a file of which only a part is parsed."""
+"""Checks of fills in a file of which only a part is parsed."""
 
 import pytest
 from tests.model.syntax.drive import require
@@ -32,7 +32,7 @@ def cut(name: str, text: bytes) -> Document:
         ("c", C, (b"a = 1;\n  while (a) {\n  }", b"a--;")),
     ],
 )
-def test_what_is_sound_is_told_without_a_parse_of_all(
+def test_valid_fills_are_found_valid_without_a_parse_of_the_entire_file(
     name: str, text: bytes, fills: tuple[bytes, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = cut(name, text)
@@ -53,13 +53,15 @@ def test_what_is_sound_is_told_without_a_parse_of_all(
         ("c", C, (b"a = 1;\n}\n{", b"a--;")),
     ],
 )
-def test_what_is_not_is_what_a_fresh_parse_finds(name: str, text: bytes, fills: tuple[bytes, ...]) -> None:
+def test_the_faults_of_invalid_fills_are_those_of_a_fresh_parse(
+    name: str, text: bytes, fills: tuple[bytes, ...]
+) -> None:
     document = cut(name, text)
     assert document.check_soon(fills) == document.check_fresh(fills)
     assert not document.check_soon(fills).valid
 
 
-def test_where_the_rest_is_broken_all_is_parsed() -> None:
+def test_if_the_rest_has_an_error_the_result_is_that_of_a_fresh_parse() -> None:
     document = cut("c", C + b"int x( {\n")
     assert document.check_soon((b"a = 1;", b"a--;")) == document.check_fresh((b"a = 1;", b"a--;"))
 
@@ -74,7 +76,7 @@ def in_line(name: str, marked: bytes) -> Document:
 
 
 @pytest.mark.parametrize("rest", [b"", b"int h(int b);\n" * 9, b"#ifdef A\n" + MACRO * 9])
-def test_a_line_need_not_mend_what_is_broken_without_it(rest: bytes) -> None:
+def test_a_line_need_not_repair_errors_in_which_it_has_no_part(rest: bytes) -> None:
     document = in_line("c", MACRO * 3 + b"<>\n" + rest + MACRO)
     assert not cut("c", MACRO * 3 + b"<>\n" + rest + MACRO).check_fresh((b"int b;",)).valid
     for fill, valid in ((b"int b;", True), (b"", True), (b"int b", False), (b"{", False)):
@@ -86,7 +88,7 @@ def test_a_line_need_not_mend_what_is_broken_without_it(rest: bytes) -> None:
     ("before", "after"),
     [(b"int b = (", b";\n"), (b"int b = (\n", b"\n;\n"), (b"int b = 2 +\n", b"\n;\n"), (b"int b[] = {\n(", b"\n};\n")],
 )
-def test_a_line_has_to_mend_what_it_has_a_part_in(before: bytes, after: bytes) -> None:
+def test_a_line_must_repair_an_error_in_which_it_has_a_part(before: bytes, after: bytes) -> None:
     document = in_line("c", MACRO + before + b"<>" + after)
     assert not document.check_fresh((b"",)).valid
     assert document.check_fresh((b"1)" if b"(" in before else b"1",)).valid

@@ -10,8 +10,8 @@ LINKAGE = '#ifdef __cplusplus\nextern "C" {\n#endif\n\n'
 C = "int f(int a) {\n  return a;\n}\n\n"
 
 
-def stretch(name: str, marked: str) -> str:
-    """What is parsed for the gap that the text has a mark of."""
+def parsed_part(name: str, marked: str) -> str:
+    """The part of a text that is parsed for the gap at its mark."""
     start = marked.encode().index(GAP.encode())
     text = marked.replace(GAP, "").encode()
     extents, _ = find_extents(text, [(start, start)], require(name))
@@ -28,8 +28,8 @@ def stretch(name: str, marked: str) -> str:
         pytest.param("cpp", LINKAGE, LINKAGE.replace('extern "C" {', "}"), id="linkage"),
     ],
 )
-def test_around_whole_declarations_there_may_be_more(name: str, before: str, after: str) -> None:
-    found = stretch(name, before + C * 40 + "int g;\n<>\nint h;\n\n" + C * 40 + after)
+def test_declarations_are_parsed_without_the_guard_or_namespace_around_them(name: str, before: str, after: str) -> None:
+    found = parsed_part(name, before + C * 40 + "int g;\n<>\nint h;\n\n" + C * 40 + after)
     assert "int g;\n\nint h;" in found
     assert len(found) < len(C) * 4
 
@@ -38,13 +38,13 @@ def test_around_whole_declarations_there_may_be_more(name: str, before: str, aft
     ("name", "lead"),
     [("cpp", "template <typename T>\n"), ("cpp", "template <typename T,\n          typename U>\n"), ("java", "@A\n")],
 )
-def test_what_leads_in_a_statement_is_not_cut_off(name: str, lead: str) -> None:
+def test_a_template_head_or_annotation_is_not_cut_off_from_its_class(name: str, lead: str) -> None:
     unit = f"{lead}class A {{\n}}{';' if name == 'cpp' else ''}\n\n"
-    found = stretch(name, unit * 20 + "<>\n" + unit * 20)
+    found = parsed_part(name, unit * 20 + "<>\n" + unit * 20)
     assert found.count("class") == found.count(lead) > 0
     assert found.index(lead) < found.index("class")
 
 
-def test_where_a_guard_is_not_ended_nothing_is_told_apart() -> None:
+def test_with_a_guard_that_is_not_ended_an_extent_begins_with_the_file() -> None:
     extents, _ = find_extents(b"#ifdef A\n\nint a;\n\n\nint b;\n", [(17, 17)], require("c"))
     assert all(extent.begin == 0 for extent in extents)

@@ -1,4 +1,4 @@
-"""A cursor in a string: a fill of one line goes on in it, whatever the text around would make of a quote."""
+"""A gap in a string: a fill of one line stays in the string, even if a quote would lead to valid code."""
 
 import pytest
 from tests.model.syntax.drive import certain, fill, require
@@ -48,7 +48,7 @@ def test_a_fill_stays_in_the_string(name: str) -> None:
     assert document(name, before, after).check_fresh([b"b c"]).valid
 
 
-def test_code_in_a_string_is_code() -> None:
+def test_code_in_a_string_is_checked_as_code() -> None:
     own = document("javascript", "x = `a ${f(", ")}`;\n")
     assert own.check([b"`b`, 'c'"]).valid
     own = document("javascript", "x = `a ", "`;\n")
@@ -56,17 +56,17 @@ def test_code_in_a_string_is_code() -> None:
     assert not own.check([b"` + `"]).valid
 
 
-def test_fills_of_several_lines_may_leave_it() -> None:
+def test_a_fill_of_several_lines_may_leave_the_string() -> None:
     own = document("python", 'print("a ', '", name)\n', in_line=False)
     assert own.check([b'b", "c']).valid
 
 
-def test_a_string_that_is_not_closed_may_be() -> None:
+def test_a_fill_may_close_a_string_that_is_not_closed() -> None:
     own = document("python", 'print("a ', ", name)\n")
     assert own.check([b'b"']).valid
 
 
-def test_a_model_that_wants_to_leave_it_does_not(tokens: TokenText) -> None:
+def test_a_model_that_proposes_to_leave_the_string_does_not_leave_it(tokens: TokenText) -> None:
     before, after = 'name = input()\nprint("Hello ', '", name)\n'
     place = len(before)
     region = Region(place, place, max_tokens=24, single_line=True)

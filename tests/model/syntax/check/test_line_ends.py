@@ -1,4 +1,4 @@
-"""Line ends that Go reads as semicolons: found where there may be none, and never in a text that is right."""
+"""Line ends that Go reads as semicolons are found where none is allowed, and never in a valid text."""
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,7 @@ from tree_sitter import Parser, Tree
 from lacuna_model.syntax.check.line_ends import line_end_faults
 
 IN_FUNCTION = "package a\n\nfunc f() {{\n\t{}\n}}\n"
-# Statements with marks where a line may not end, and where it may.
+# Statements with a mark where a line may not end.
 STATEMENTS = [
     "x := []int{1, 2| }",
     "g(1, 2| )",
@@ -45,7 +45,7 @@ def parsed(text: bytes) -> Tree:
 
 @pytest.mark.parametrize("statement", STATEMENTS)
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", " // b\n", "\n\n\t// b\n"])
-def test_a_line_may_not_end_there(statement: str, line_end: str) -> None:
+def test_a_line_end_at_the_mark_is_a_fault(statement: str, line_end: str) -> None:
     sound = IN_FUNCTION.format(statement.replace("|", "")).encode()
     assert not line_end_faults(parsed(sound), sound, None)
     text = IN_FUNCTION.format(statement.replace("|", line_end)).encode()
@@ -56,14 +56,14 @@ def test_a_line_may_not_end_there(statement: str, line_end: str) -> None:
 
 
 @pytest.mark.parametrize("statement", SOUND)
-def test_a_line_may_end_there(statement: str) -> None:
+def test_a_valid_line_end_is_no_fault(statement: str) -> None:
     text = IN_FUNCTION.format(statement).encode()
     assert not parsed(text).root_node.has_error
     assert not line_end_faults(parsed(text), text, None)
 
 
 @given(lines=st.lists(st.sampled_from(["x()", "if x {", "}", "for x {", "y := 1", "}()", "func() {"]), max_size=8))
-def test_lines_that_parse_alone_have_no_such_fault(lines: list[str]) -> None:
+def test_lines_that_parse_with_semicolons_have_no_fault_without_them(lines: list[str]) -> None:
     text = IN_FUNCTION.format(";\n".join(lines)).encode()
     tree = parsed(text)
     if not tree.root_node.has_error:
@@ -71,7 +71,7 @@ def test_lines_that_parse_alone_have_no_such_fault(lines: list[str]) -> None:
         assert not line_end_faults(parsed(without), without, None)
 
 
-def test_a_line_end_is_found_from_either_side() -> None:
+def test_a_fault_is_found_from_either_side_of_the_line_end() -> None:
     text = IN_FUNCTION.format("g(1,\n\t\t2\n\n\t)").encode()
     last, after = text.index(b"2"), text.index(b"\n\n\t)") + 3
     for spans in (None, [(last, last)], [(last, last + 1)], [(after, after)], [(0, 3), (after, after + 1)]):

@@ -1,4 +1,4 @@
-"""Python that is newer than the interpreter is judged by all but what is newer."""
+"""Code with syntax that is newer than the interpreter is checked by the compiler after that syntax is rewritten."""
 
 import sys
 
@@ -40,35 +40,35 @@ def test_newer_syntax_is_rewritten_line_by_line(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", NEWER)
-def test_all_the_rest_is_judged_still(text: str) -> None:
+def test_the_rest_of_the_file_is_still_checked(text: str) -> None:
     lines = text.encode()
     assert python_program(lines + b"return 1\n", [(len(lines), len(lines) + 8)], newer) is not None
     assert python_program(lines + b"x = 1\n", [(len(lines), len(lines) + 5)], newer) is None
 
 
 @pytest.mark.parametrize("text", ['a = f"{b +}"\n', 'a = f"{}"\n', "try:\n    pass\nexcept A, B as c:\n    pass\n"])
-def test_what_no_version_takes_is_refused(text: str) -> None:
+def test_syntax_of_no_version_is_refused(text: str) -> None:
     assert not python_compiles(text.encode(), newer)
 
 
-def test_python_that_is_not_newer_is_left_alone() -> None:
+def test_python_that_is_not_newer_is_not_rewritten() -> None:
     assert without_newer(b'a = f"{b}"\ntype = 1\ntype(a)\n') is None
 
 
 @pytest.mark.parametrize("text", NEWER)
-def test_a_document_is_newer_by_what_stands_around_its_gaps(text: str) -> None:
+def test_newer_syntax_around_the_gaps_makes_a_document_newer(text: str) -> None:
     lines = text.encode()
     assert newness(lines + b"x = \n", [(len(lines) + 4, len(lines) + 4)], "python")()
     assert newness(b"x = \n" + lines, [(4, 4)], "python")()
 
 
 @pytest.mark.parametrize("text", ['x = f"{a<|>} c"\n', "try:\n<|>\nz()\n", "x = <|>\ny = 1\n", "x = = <|>\n"])
-def test_no_document_is_newer_that_is_not_so_with_a_neutral_fill(text: str) -> None:
+def test_a_document_is_not_newer_if_it_is_not_with_a_neutral_fill(text: str) -> None:
     place = text.index("<|>")
     assert not newness(text.replace("<|>", "").encode(), [(place, place)], "python")()
 
 
-def test_a_fill_makes_no_document_newer() -> None:
+def test_newer_syntax_in_a_fill_does_not_make_a_document_newer() -> None:
     text, place = b'b = {"c": 1}\na = \n', len(b'b = {"c": 1}\na = ')
     document = Document(text, [(place, place)], require("python"), in_line=True)
     assert document.check_fresh([b"f'{b}'"]).valid

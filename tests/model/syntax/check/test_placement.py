@@ -1,4 +1,4 @@
-"""What a grammar takes and the language does not: found at a fill, and never held against a text that is right."""
+"""Fills that the grammar accepts and the language does not are refused; valid fills never are."""
 
 import pytest
 from tests.model.syntax.cases import Case, load
@@ -23,21 +23,21 @@ def document(name: str, before: str, after: str) -> Document:
 
 
 @pytest.mark.parametrize("case", MISPLACED)
-def test_misplaced_is_refused(case: Case) -> None:
+def test_a_misplaced_fill_is_refused(case: Case) -> None:
     for fill in case.refuses:
         assert not gap_of(case).check([fill.encode()]).valid
         assert not gap_of(case).check_fresh([fill.encode()]).valid
 
 
 @pytest.mark.parametrize("case", IN_PLACE)
-def test_in_place_is_not(case: Case) -> None:
+def test_a_fill_in_a_valid_place_is_accepted(case: Case) -> None:
     for fill in case.takes:
         assert gap_of(case).check([fill.encode()]).valid
         assert gap_of(case).check_fresh([fill.encode()]).valid
 
 
 @pytest.mark.parametrize("case", MISPLACED)
-def test_an_incremental_check_sees_what_a_fresh_one_sees(case: Case) -> None:
+def test_an_incremental_check_gives_the_result_of_a_fresh_one(case: Case) -> None:
     (fill,) = case.refuses
     own = gap_of(case)
     for text in (b"", b" ", fill.encode(), b"\n", fill.encode() + b"\n"):
@@ -45,7 +45,7 @@ def test_an_incremental_check_sees_what_a_fresh_one_sees(case: Case) -> None:
 
 
 @pytest.mark.parametrize("name", [language.name for language in LANGUAGES if language.rules])
-def test_samples_have_nothing_out_of_place(samples: dict[str, tuple[Language, bytes]], name: str) -> None:
+def test_samples_have_no_misplaced_node(samples: dict[str, tuple[Language, bytes]], name: str) -> None:
     language, text = samples[name]
     placement = placement_in(language, None)
     assert placement is not None
@@ -54,21 +54,21 @@ def test_samples_have_nothing_out_of_place(samples: dict[str, tuple[Language, by
     assert not placement.line_ends(tree, text)
 
 
-def test_what_stands_beside_the_gap_may_stay() -> None:
+def test_a_misplaced_node_near_the_gap_may_stay() -> None:
     own = document("c", "START(a)\n  x = 1;\n  if (x) y();\nEND;\nint b = ", ";\n")
     assert own.check([b"2"]).valid
     assert own.check_fresh([b"2"]).valid
     assert not own.check([b"2; b = 1"]).valid
 
 
-def test_what_the_gap_itself_misplaces_is_not_excused() -> None:
+def test_a_node_that_only_the_gap_misplaces_is_a_fault() -> None:
     own = document("rust", "use", "fmt;\n\nfn f() {}\n")
     assert not own.check([b""]).valid
     assert not own.check_fresh([b""]).valid
     assert own.check([b" "]).valid
 
 
-def test_a_gap_that_took_the_head_of_a_function_excuses_no_statement() -> None:
+def test_statements_after_a_gap_are_misplaced_until_a_fill_restores_their_function() -> None:
     before, after = b"namespace a {\nint b;\n", b"\n  while (b) c();\n  return 1;\n}\n"
     places = [(len(before), len(before)), (len(before + after), len(before + after))]
     own = Document(before + after + b"\n}\n", places, require("cpp"))
@@ -76,7 +76,7 @@ def test_a_gap_that_took_the_head_of_a_function_excuses_no_statement() -> None:
     assert not own.check_fresh([b"int f(int b);", b"namespace d {"]).valid
 
 
-def test_what_the_text_has_elsewhere_is_no_error() -> None:
+def test_a_statement_is_not_misplaced_if_the_text_has_one_in_such_a_place_too() -> None:
     other = "int unrelated_%d;\n" * 200 % tuple(range(200))
     for far, valid in (("if (x) y();\n", True), ("int x;\n", False)):
         own = document("c", far + other, "\n" + other)
@@ -84,21 +84,21 @@ def test_what_the_text_has_elsewhere_is_no_error() -> None:
         assert own.check_fresh([b"if (z) y();"]).valid == valid
 
 
-def test_a_gap_that_took_the_head_of_a_loop_excuses_no_break() -> None:
+def test_a_break_after_a_gap_is_misplaced_until_a_fill_restores_its_loop() -> None:
     own = document("java", "class A {\n  void f() {\n    ", "\n      break;\n    }\n  }\n}\n")
     assert own.check([b"for (;;) {"]).valid
     assert not own.check([b"if (a) {"]).valid
     assert not own.check_fresh([b"if (a) {"]).valid
 
 
-def test_words_behind_a_fill_are_looked_at_too() -> None:
+def test_words_after_a_fill_are_checked_too() -> None:
     own = document("java", "class A {\n  ", "\n\n  public int x;\n}\n")
     assert own.check([b"int y;"]).valid
     assert not own.check([b"int"]).valid
 
 
 @pytest.mark.parametrize("case", MISPLACED)
-def test_in_the_end_a_misplaced_fill_is_better_than_none(case: Case) -> None:
+def test_a_misplaced_fill_is_accepted_after_displace(case: Case) -> None:
     (fill,) = case.refuses
     own, sound = gap_of(case), parses((case.before + fill + case.after).encode(), require(case.language))
     own.widen()
@@ -109,7 +109,7 @@ def test_in_the_end_a_misplaced_fill_is_better_than_none(case: Case) -> None:
     assert own.check_fresh([fill.encode()]).valid == sound
 
 
-def test_once_there_is_a_fill_nothing_else_may_be_misplaced() -> None:
+def test_after_displace_nothing_more_may_be_misplaced_than_in_an_accepted_fill() -> None:
     own = document("javascript", "function f() {\n", "\n}\n")
     own.displace()
     for fill, valid in (("continue;", True), ("const a;", False), ("a();", True), ("continue;", False)):
@@ -117,7 +117,7 @@ def test_once_there_is_a_fill_nothing_else_may_be_misplaced() -> None:
         assert own.check_fresh([fill.encode()]).valid == valid
 
 
-def test_a_block_near_several_places_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_block_near_several_spans_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     language = require("javascript")
     placement = placement_in(language, None)
     assert placement is not None

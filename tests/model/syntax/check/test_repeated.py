@@ -1,4 +1,4 @@
-"""Names that may be declared but once: found where a fill declares one anew, never where the file did so before."""
+"""A fill that declares a name a second time is refused, unless the file has declared it twice before."""
 
 import numpy as np
 import pytest
@@ -28,13 +28,13 @@ def between(name: str, before: str, after: str) -> Document:
 def test_a_name_is_not_declared_again(case: Case) -> None:
     for fills, valid in ((case.refuses, False), (case.takes, True)):
         for text in fills:
-            # what may be there twice needs no second opinion
+            # a name that may be declared twice needs no thorough check
             assert document(case).check([text.encode()], thorough=bool(case.refuses)).valid == valid
             assert document(case).check_fresh([text.encode()]).valid == valid
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_nor_is_it_in_the_end(case: Case) -> None:
+def test_a_name_is_not_declared_again_after_displace_and_relax_either(case: Case) -> None:
     own = document(case)
     own.displace()
     own.relax()
@@ -44,7 +44,7 @@ def test_nor_is_it_in_the_end(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_was_there_twice_may_stay(case: Case) -> None:
+def test_a_name_that_was_declared_twice_before_may_stay(case: Case) -> None:
     for again in case.refuses:
         text = (case.before + again + case.after).encode()
         end = case.place + len(again.encode())
@@ -64,14 +64,14 @@ def test_samples_declare_nothing_twice(samples: dict[str, tuple[Language, bytes]
     assert not Repeated(language.declarations, language.grammar()).repeated(tree, text, [(0, len(text))])
 
 
-def test_what_stands_outside_of_a_window_is_known() -> None:
+def test_declarations_outside_of_a_window_are_known() -> None:
     far = "\n".join(f"function unrelated{number}() {{\n  return 1;\n}}" for number in range(200))
     own = between("javascript", f"const first = 1;\n{far}\n", f"\n{far}\n")
     assert not own.check([b"const first = 2;"]).valid
     assert own.check([b"const second = 2;"]).valid
 
 
-def test_a_fault_lies_at_the_name() -> None:
+def test_the_fault_of_a_repeated_name_is_at_the_name() -> None:
     own = between("c", "int f(void) {\n  int n;\n  ", "\n}\n")
     assert own.check([b"int n;"]).faults == ((0, 4),)
 
@@ -88,7 +88,7 @@ def test_a_search_finds_another_name(case: Case, tokens: TokenText) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in TWICE if case.values[0].name in WANTED])  # type: ignore[union-attr]
-def test_a_model_that_wants_the_name_gets_another_one(case: Case, tokens: TokenText) -> None:
+def test_a_model_that_proposes_a_declared_name_gets_another_one(case: Case, tokens: TokenText) -> None:
     region = Region(case.place, case.place, max_tokens=16, single_line=True)
     wanted = list(tokens.encode(case.refuses[0]))
     rng = np.random.default_rng(5)

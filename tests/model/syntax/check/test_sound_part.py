@@ -1,4 +1,4 @@
-"""Lines of files that are broken whatever they are: above or below, by a merge, or half written."""
+"""Fills of one line in files with errors elsewhere: above or below, from a merge, or in unfinished code."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from lacuna_model.syntax.check.sound_part import sound_part
 from lacuna_model.syntax.text.scan import scan
 
 MARK = "<|>"
-# Files that are broken apart from their line, and what is typed there.
+# Files with errors outside of the line with the gap, and the text that is typed in the line.
 BROKEN = load("broken_lines")
 
 
@@ -27,7 +27,7 @@ def split(marked: str) -> tuple[bytes, int]:
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_what_was_broken_before_is_held_against_no_line(tokens: SmallTokens, case: Case) -> None:
+def test_a_line_is_not_refused_for_errors_that_the_file_had_before(tokens: SmallTokens, case: Case) -> None:
     name, text, place, (typed,) = case.language, case.text, case.place, case.takes
     region = Region(place, place, max_tokens=32, max_lines=1, single_line=True)
     constraint = SyntaxConstraint(text, [region], require(name), tokens)
@@ -42,7 +42,7 @@ def errors(text: bytes, language: Language) -> int:
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_no_fill_leaves_more_errors_than_the_neutral_one(tokens: SmallTokens, case: Case) -> None:
+def test_a_fill_leaves_no_more_errors_than_the_neutral_fill(tokens: SmallTokens, case: Case) -> None:
     name, text, place, (typed,) = case.language, case.text, case.place, case.takes
     part = sound_part(text, (place, place), require(name), in_line=True)
     region = Region(place, place, max_tokens=16, max_lines=1, single_line=True)
@@ -58,7 +58,7 @@ def test_no_fill_leaves_more_errors_than_the_neutral_one(tokens: SmallTokens, ca
         assert errors(text[:place] + delivered + text[place:], require(name)) <= most, delivered
 
 
-def test_an_open_try_stays_a_block_and_the_rest_of_the_file_is_judged() -> None:
+def test_an_open_try_stays_a_block_and_the_rest_of_the_file_is_checked() -> None:
     text, place = split("def f():\n    try:\n        y = <|>\n    z = 1\n")
     part = sound_part(text, (place, place), require("python"), in_line=True)
     assert part is not None
@@ -79,7 +79,7 @@ def test_an_open_try_stays_a_block_and_the_rest_of_the_file_is_judged() -> None:
         ("json", '{"a": 1 <|>\n"b": 2}\n'),
     ],
 )
-def test_a_file_that_the_line_may_mend_is_left_whole(name: str, marked: str) -> None:
+def test_nothing_is_left_out_of_a_file_that_the_line_may_repair(name: str, marked: str) -> None:
     text, place = split(marked)
     part = sound_part(text, (place, place), require(name), in_line=True)
     assert part is None or (part.text == text and part.document is None)
@@ -88,7 +88,7 @@ def test_a_file_that_the_line_may_mend_is_left_whole(name: str, marked: str) -> 
 @pytest.mark.parametrize("name", ["python"])
 @settings(max_examples=6, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
-def test_nothing_is_left_out_of_a_file_that_is_clean_with_some_fill(
+def test_nothing_is_left_out_of_a_file_that_has_a_valid_fill(
     samples: Samples, tokens: SmallTokens, name: str, seed: int
 ) -> None:
     language, text = samples[name]
@@ -100,7 +100,7 @@ def test_nothing_is_left_out_of_a_file_that_is_clean_with_some_fill(
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_of_any_text_a_part_with_the_gap_and_its_line_is_found(data: st.DataObject) -> None:
+def test_the_sound_part_of_any_text_holds_the_gap_and_its_line(data: st.DataObject) -> None:
     language = require("python")
     alphabet = st.sampled_from(["(", ")", "{", "}", "<", ">", "'", '"', "\n", " ", "a", "if", "=", "<<<<<<< a\n", "#"])
     head, tail = (data.draw(st.lists(alphabet, max_size=25).map("".join)).encode() for _ in range(2))

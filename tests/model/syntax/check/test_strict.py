@@ -1,4 +1,4 @@
-"""What strict parsers read in the end: a fill is valid for them where any is, and what was broken is nobody's fault."""
+"""Strict parsers refuse a fill with which they cannot read the file, but not for errors that are elsewhere."""
 
 import json
 import time
@@ -36,7 +36,7 @@ def document(case: Case) -> Document:
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_the_parser_refuses_is_refused(case: Case) -> None:
+def test_a_fill_that_the_parser_refuses_is_refused(case: Case) -> None:
     for fills, valid in ((case.refuses, False), (case.takes, True)):
         for text in fills:
             assert _is_read(case.language, case.before + text + case.after) == valid
@@ -44,16 +44,17 @@ def test_what_the_parser_refuses_is_refused(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_nor_is_it_taken_in_the_end(case: Case) -> None:
+def test_a_refused_fill_is_refused_after_displace_and_relax_too(case: Case) -> None:
     own = document(case)
     own.displace()
     own.relax()
     for bad in case.refuses:
-        assert not own.check_fresh([bad.encode()]).valid or bad == ""  # to leave a file as it was is never wrong
+        # The empty fill is always accepted: it leaves the file as it was.
+        assert not own.check_fresh([bad.encode()]).valid or bad == ""
 
 
 @pytest.mark.parametrize("case", load("broken_elsewhere"))
-def test_what_is_broken_elsewhere_is_held_against_no_fill(case: Case) -> None:
+def test_a_fill_is_not_refused_for_an_error_elsewhere(case: Case) -> None:
     own = document(case)
     own.relax()
     for text in case.takes:
@@ -62,7 +63,7 @@ def test_what_is_broken_elsewhere_is_held_against_no_fill(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_whatever_the_model_says_the_answer_is_read(case: Case, tokens: TokenText) -> None:
+def test_the_parser_reads_the_result_whatever_the_model_proposes(case: Case, tokens: TokenText) -> None:
     for seed in range(6):
         rng = np.random.default_rng(seed)
         region = Region(case.place, case.place, max_tokens=16)
@@ -90,13 +91,13 @@ def test_whatever_the_model_says_the_answer_is_read(case: Case, tokens: TokenTex
 def test_any_text_is_read_in_bounded_time(name: str, text: str) -> None:
     began = time.thread_time()
     Strict(b"", [(0, 0)], parsers(name)).fault(text.encode(), soon=False)
-    assert time.thread_time() - began < 20  # what is quadratic takes minutes
+    assert time.thread_time() - began < 20  # quadratic time would be minutes
 
 
 @pytest.mark.parametrize("name", READ)
 @settings(deadline=None, max_examples=60)
 @given(st.binary(max_size=60), st.binary(max_size=60))
-def test_any_bytes_are_judged(name: str, before: bytes, filled: bytes) -> None:
+def test_any_bytes_get_a_verdict(name: str, before: bytes, filled: bytes) -> None:
     strict = Strict(before, [(len(before), len(before))], parsers(name))
     fault = strict.fault(before + filled, soon=False)
     assert fault is None or 0 <= fault.start <= len(before + filled)

@@ -1,4 +1,4 @@
-"""Single lines of files whose blocks are open still, as they are while they are written."""
+"""Fills of one line in unfinished files, whose blocks are still open."""
 
 import pytest
 from tests.model.syntax.conftest import SmallTokens
@@ -40,9 +40,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "marked", "valid", "invalid"), CASES)
-def test_a_line_need_not_end_the_blocks_that_it_stands_in(
-    name: str, marked: str, valid: list[str], invalid: list[str]
-) -> None:
+def test_a_line_need_not_end_the_blocks_around_it(name: str, marked: str, valid: list[str], invalid: list[str]) -> None:
     document = typed(name, marked)
     assert isinstance(document, Unfinished)
     for one in (*valid, *invalid):
@@ -51,7 +49,7 @@ def test_a_line_need_not_end_the_blocks_that_it_stands_in(
         assert document.check_fresh((one.encode(),)).valid == (one in valid), one
 
 
-def test_where_code_follows_that_stands_further_out_a_block_is_ended_in_front_of_it() -> None:
+def test_a_block_is_ended_before_code_with_less_indentation() -> None:
     document = typed("go", "func f() {\n\tif a {\n\t\t<>\n\nfunc g() {\n}\n")
     assert isinstance(document, Unfinished)
     assert document.check_fresh((b"b()",)).valid
@@ -62,18 +60,18 @@ def test_where_code_follows_that_stands_further_out_a_block_is_ended_in_front_of
     "marked",
     ["int f() {\n  <>\n}\n", "<>\n", "int a = <>\n", "int f() {\n  a(<>);\n}\n", "#ifdef A\n<>\n#endif\n", "/* a <>\n"],
 )
-def test_a_file_without_open_blocks_is_as_it_is(marked: str) -> None:
+def test_a_file_without_open_blocks_is_a_plain_document(marked: str) -> None:
     assert type(typed("c", marked)) is Document
 
 
-def test_several_lines_have_to_end_the_blocks() -> None:
+def test_a_fill_of_several_lines_must_end_the_blocks() -> None:
     text = b"int f() {\n  "
     document = document_of(text, [(len(text), len(text))], require("c"), in_line=False)
     assert not document.check_fresh((b"a();",)).valid
     assert document.check_fresh((b"a();\n}",)).valid
 
 
-def test_what_the_model_says_of_such_a_line_is_what_comes_out(tokens: SmallTokens) -> None:
+def test_the_line_of_a_model_in_an_unfinished_file_is_delivered(tokens: SmallTokens) -> None:
     before, truth = "class A {\n  void f() {\n    if (a) {\n      ", "b(c);"
     text = before.encode() + b"\n"
     place = len(before)

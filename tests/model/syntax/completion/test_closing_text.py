@@ -1,4 +1,4 @@
-"""Texts that stop in the middle are made whole by the grammar."""
+"""The grammar completes texts that stop in the middle."""
 
 import pytest
 from tests.model.syntax.drive import require
@@ -32,17 +32,17 @@ def endings(name: str, text: str, most: int = 8) -> list[bytes]:
 
 
 @pytest.mark.parametrize("case", STOPS)
-def test_a_text_is_made_whole(case: str) -> None:
+def test_an_unfinished_text_is_completed(case: str) -> None:
     name, text = STOPS[case]
     found = endings(name, text)
     assert any(parses(text.encode() + ending, require(name)) for ending in found)
     assert len(set(found)) == len(found)
 
 
-def test_what_is_whole_already_needs_nothing() -> None:
+def test_a_complete_text_needs_no_ending() -> None:
     assert endings("c", "int f() {\n  return 1;\n}\n")[0] == b""
 
 
-def test_a_search_that_leads_nowhere_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_for_an_ending_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ends, "MOST_VISITED", 1)
     assert endings("javascript", "a(b(c(\n") == []

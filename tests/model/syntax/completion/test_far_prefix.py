@@ -1,4 +1,4 @@
-"""What is far in front of a gap is read in whole subtrees, to the same stacks."""
+"""The far part of a prefix is read in whole subtrees, which gives the same stacks as reading its leaves."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ from lacuna_model.syntax.completion.readings import PrefixReader
 from lacuna_model.syntax.lr.clock import Clock
 from lacuna_model.syntax.lr.parse_table import START, ParseTable, Stack, Terminal, leaves, parse_table
 
-# Not Python, where more ways to end blocks are possible than stacks are kept, and each reading keeps others.
+# Without Python: its blocks can end in more ways than stacks are kept, and each reading keeps different ones.
 FILES = [
     "Account.java",
     "cache.go",
@@ -60,7 +60,7 @@ def read(text: bytes, language: Language, table: ParseTable, far: FarPrefix | No
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_stacks_are_those_of_reading_all(name: str) -> None:
+def test_the_stacks_equal_those_of_reading_every_terminal(name: str) -> None:
     language, table = known(name)
     whole = (DATA / name).read_bytes()
     kept = FarPrefix(table, Clock())
@@ -73,7 +73,7 @@ def test_the_stacks_are_those_of_reading_all(name: str) -> None:
         assert set(read(text, language, table, FarPrefix(table, Clock()))) == expected, cut
 
 
-def test_what_is_not_read_in_time_is_read_on_from_there() -> None:
+def test_an_interrupted_reading_continues_where_it_stopped() -> None:
     language, table = known("queue.js")
     text = (DATA / "queue.js").read_bytes()[:1000]
     root = Parser(language.grammar()).parse(text).root_node

@@ -7,7 +7,7 @@ from lacuna_model.syntax.check.document import Document
 from lacuna_model.syntax.completion import between as meeting
 from lacuna_model.syntax.completion.grammar_completions import GrammarCompletions
 
-# What stands in front of a gap and behind it: in none of these a guess by the brackets alone would do.
+# The prefix and the suffix of a gap. In each case a guess from the brackets alone is not enough.
 JOINED = {
     "go: an interface": (
         "go",
@@ -119,35 +119,35 @@ def junction(name: str, before: str, after: str) -> tuple[Document, GrammarCompl
 
 
 @pytest.mark.parametrize("case", JOINED)
-def test_two_texts_are_joined(case: str) -> None:
+def test_a_prefix_and_a_suffix_are_joined(case: str) -> None:
     document, own = junction(*JOINED[case])
     assert any(document.check_fresh([text]).valid for text in own.completions(b""))
 
 
-def test_what_is_written_is_gone_on_with() -> None:
+def test_a_completion_continues_the_text_already_written() -> None:
     document, own = junction("javascript", "f(1);\n", "\n  g(2);\n}\n")
     found = [b"if (" + text for text in own.completions(b"if (")]
     assert any(document.check_fresh([text]).valid for text in found)
 
 
-def test_a_method_is_no_call_in_front_of_a_block() -> None:
+def test_a_name_with_parameters_before_a_block_is_read_as_a_method() -> None:
     after = "\n    b();\n  }\n\n  c(d) {\n    e();\n  }\n\n  f(g) {\n    h();\n  }\n}\n"
     _, own = junction("javascript", "a();\n", after)
     assert b"class" in next(own.completions(b""))
 
 
-def test_nothing_joins_what_the_grammar_cannot_read() -> None:
+def test_a_prefix_that_the_grammar_cannot_read_has_no_completion() -> None:
     _, own = junction("c", "int f() {\n  a(;\n", "\n}\n")
     assert not list(own.completions(b""))
 
 
-def test_an_arrow_is_one_mark_where_the_parser_takes_it_apart() -> None:
+def test_an_arrow_is_one_terminal_even_where_the_parser_splits_it() -> None:
     after = "\n        B(c) => d.push(c),\n        E => {\n            h();\n        }\n    }\n}\n"
     _, own = junction("rust", "fn f(a: A) {\n    g();\n", after)
     assert b"=>" in [terminal.word for terminal in own._behind(b"")]
 
 
-def test_texts_in_front_of_another_gap_may_leave_brackets_open() -> None:
+def test_the_text_before_another_gap_may_leave_brackets_open() -> None:
     parts = (b"fn f() {\n    g();\n}\n\n", b"\n    A { b: 1 },\n    A { b: 2 },\n", b"\n    A { b: 3 },\n];\n")
     places = [len(parts[0]), len(parts[0] + parts[1])]
     document = Document(b"".join(parts), [(place, place) for place in places], require("rust"))
@@ -162,19 +162,19 @@ def test_texts_in_front_of_another_gap_may_leave_brackets_open() -> None:
     assert next(ending.completions(b"")).strip().startswith((b"]", b")", b"}"))
 
 
-def test_a_string_of_python_is_read() -> None:
+def test_a_python_string_in_the_prefix_is_read() -> None:
     document, own = junction("python", 'a = f("b", c=[\n', "\n)\n")
     assert any(document.check_fresh([text]).valid for text in own.completions(b""))
 
 
-def test_all_that_is_open_is_ended_and_a_directive_in_a_line_of_its_own() -> None:
+def test_open_constructs_are_ended_and_a_directive_on_a_line_of_its_own() -> None:
     before = "#ifndef A\n#define A\n\nnamespace a {\n\nclass B {\n public:\n  void f() {\n    g();\n"
     document, own = junction("cpp", before, "")
     assert next(own.completions(b"")) == b"}};}\n#endif"
     assert document.check_fresh([b"}};}\n#endif"]).valid
 
 
-def test_a_comment_that_the_next_gap_begins_in_is_no_code() -> None:
+def test_a_comment_that_contains_the_next_gap_is_not_read_as_code() -> None:
     front, between, end = b"type A = {\n", b"\n  b: C;\n};\n\n/**\n * d\n", b" */\nconst e = 1;\n"
     second = len(front + between)
     document = Document(front + between + end, [(len(front), len(front)), (second, second)], require("typescript"))
@@ -184,13 +184,13 @@ def test_a_comment_that_the_next_gap_begins_in_is_no_code() -> None:
     assert b"" in own.completions(b"")
 
 
-def test_readings_of_deep_stacks_come_to_an_end_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readings_of_deep_stacks_share_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     _, own = junction("lua", "local a = f(\n", "{" * 200 + "}" * 199 + "b\n")
     whole = list(own.completions(b""))
     monkeypatch.setattr(meeting, "MOST_STATES", 100_000)
     assert 0 < len(list(own.completions(b""))) < len(whole)
 
 
-def test_a_tree_may_be_deeper_than_python_can_call() -> None:
+def test_a_tree_may_be_deeper_than_the_recursion_limit_of_python() -> None:
     _, own = junction("python", "a = 1\n", "[" * 1500 + "1 +" + "]" * 1500 + "\n")
     assert any(own.completions(b""))

@@ -1,4 +1,4 @@
-"""Readings of texts in front of a gap, where each begins as the one before."""
+"""Readings of prefixes that begin alike: a reader keeps what it has read."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +21,7 @@ def terminals(text: str) -> list[Terminal]:
 
 @settings(max_examples=50, deadline=None, database=None)
 @given(st.lists(st.lists(PIECES, max_size=12), max_size=5), st.lists(PIECES, max_size=8))
-def test_what_was_read_before_changes_nothing(earlier: list[list[str]], last: list[str]) -> None:
+def test_earlier_readings_do_not_change_the_stacks(earlier: list[list[str]], last: list[str]) -> None:
     assert TABLE is not None
     reader = PrefixReader(TABLE)
     for pieces in [*earlier, last]:
@@ -29,14 +29,14 @@ def test_what_was_read_before_changes_nothing(earlier: list[list[str]], last: li
         assert reader.stacks(text) == PrefixReader(TABLE).stacks(text)
 
 
-def test_nothing_is_read_of_nothing() -> None:
+def test_an_empty_text_gives_the_start_stack() -> None:
     assert TABLE is not None
     reader = PrefixReader(TABLE)
     reader.stacks(terminals("f();"))
     assert reader.stacks([]) == [START]
 
 
-def test_what_is_open_in_front_is_closed_behind() -> None:
+def test_a_suffix_meets_a_stack_whose_open_constructs_it_closes() -> None:
     assert TABLE is not None
     behind = suffix_reader(TABLE, (*terminals("};")[:1], Terminal(b"", ((END,),), on_new_line=True)))
     (opened,) = PrefixReader(TABLE).stacks(terminals("if (a) { f();"))

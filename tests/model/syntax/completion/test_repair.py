@@ -1,4 +1,4 @@
-"""Completions that the grammar alone tells: one of the first makes the whole text sound."""
+"""Completions from the grammar alone: one of the first makes the text valid."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -15,7 +15,7 @@ from lacuna_model.syntax.completion.repair import MOST_FOUND, MOST_READ, MOST_VI
 from lacuna_model.syntax.lr.parse_table import ParseTable, Stack
 
 FIRST = 3
-# A language, what is in front of a gap and behind it, and a sound fill of it.
+# A language, the prefix and the suffix of a gap, and a valid fill.
 Place = tuple[str, str, str, str]
 JAVASCRIPT = ("javascript", "function f(a) {\n", "\n  return a;\n}\n", "  x;")
 TYPESCRIPT = ("typescript", "", "\nconst b = 1;\n", "")
@@ -85,21 +85,21 @@ def whole(place: Place, fill: str, completion: bytes) -> bytes:
     return place[1].encode() + fill.encode() + completion + place[2].encode()
 
 
-def first_sound(place: Place, fill: str) -> list[bytes]:
-    """Those of the first completions that make the whole text sound."""
+def first_valid(place: Place, fill: str) -> list[bytes]:
+    """Those of the first completions that make the text valid."""
     language = require(place[0])
     assert not parses(whole(place, fill, b""), language)
     return [one for one in islice(completions(place, fill), FIRST) if parses(whole(place, fill, one), language)]
 
 
-def test_a_fill_without_the_brackets_of_the_sound_one_is_complete() -> None:
+def test_a_fill_without_the_brackets_of_the_known_fill_is_complete() -> None:
     place = (*JAVASCRIPT[:3], "  x()")
     assert next(completions(place, "  y")) == b""
 
 
 @pytest.mark.parametrize(("place", "fill"), CASES)
-def test_one_of_the_first_completions_is_sound(place: Place, fill: str) -> None:
-    assert first_sound(place, fill)
+def test_one_of_the_first_completions_is_valid(place: Place, fill: str) -> None:
+    assert first_valid(place, fill)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_one_of_the_first_completions_is_sound(place: Place, fill: str) -> None:
         (CPP, "  auto f = [&](", b") {};"),
     ],
 )
-def test_the_first_completion_is_the_least(place: Place, fill: str, completion: bytes) -> None:
+def test_the_first_completion_is_the_cheapest(place: Place, fill: str, completion: bytes) -> None:
     assert next(completions(place, fill)) == completion
 
 
@@ -125,8 +125,8 @@ def test_no_completion_is_given_twice() -> None:
 
 
 @pytest.mark.parametrize("fill", ["\t}\n});", "\t}", "\t}\n}, {\n\tb"])
-def test_what_a_fill_closes_is_opened_again_for_what_stands_behind(fill: str) -> None:
-    found = first_sound(GAP_IN_LIST, fill)
+def test_a_bracket_that_a_fill_closes_is_opened_again_for_the_suffix(fill: str) -> None:
+    found = first_valid(GAP_IN_LIST, fill)
     assert found
     assert any(b"{" in one for one in found)
 
@@ -139,14 +139,14 @@ def test_what_a_fill_closes_is_opened_again_for_what_stands_behind(fill: str) ->
         (("c", "int f() {\n", " b */\n  return 1;\n}\n", "  x(); /* a"), "  y["),
     ],
 )
-def test_a_comment_that_goes_on_behind_the_gap_is_opened(place: Place, fill: str) -> None:
-    found = first_sound(place, fill)
+def test_a_comment_that_ends_in_the_suffix_is_opened(place: Place, fill: str) -> None:
+    found = first_valid(place, fill)
     assert found
     assert all(b"/*" in one for one in found)
     assert not any(b"/* a" in one for one in found)
 
 
-def test_a_comment_in_a_fill_is_no_part_of_what_is_open() -> None:
+def test_brackets_in_a_comment_do_not_count_as_open() -> None:
     assert next(completions(JAVASCRIPT, "  foo(/* ( [ */ 1, [")) == next(completions(JAVASCRIPT, "  foo(1, ["))
 
 
@@ -185,7 +185,7 @@ PYTHON_DICT = ("python", "a = {\n    1: 2,\n", "\n    5: 6,\n}\nb = 1\n", "    3
     ],
 )
 def test_a_mark_or_a_literal_that_is_half_written_is_finished(place: Place, fill: str) -> None:
-    assert first_sound(place, fill)
+    assert first_valid(place, fill)
 
 
 @pytest.mark.parametrize(
@@ -196,8 +196,8 @@ def test_a_mark_or_a_literal_that_is_half_written_is_finished(place: Place, fill
         (C_FILE, "#"),
     ],
 )
-def test_a_line_ends_where_one_must(place: Place, fill: str) -> None:
-    found = first_sound(place, fill)
+def test_a_newline_is_written_where_the_grammar_needs_one(place: Place, fill: str) -> None:
+    found = first_valid(place, fill)
     assert any(b"\n" in one for one in found)
 
 
@@ -209,8 +209,8 @@ def test_a_line_ends_where_one_must(place: Place, fill: str) -> None:
         (PYTHON, "    a ="),
     ],
 )
-def test_what_stands_in_front_of_the_gap_may_go_on(place: Place, fill: str) -> None:
-    assert first_sound(place, fill)
+def test_a_fill_may_continue_the_statement_before_the_gap(place: Place, fill: str) -> None:
+    assert first_valid(place, fill)
 
 
 @pytest.mark.parametrize(
@@ -222,11 +222,11 @@ def test_what_stands_in_front_of_the_gap_may_go_on(place: Place, fill: str) -> N
         (PYTHON_FILE, "def g(a, b='c'):\n    for"),
     ],
 )
-def test_a_block_that_is_a_column_begins_as_it_did(place: Place, fill: str) -> None:
-    assert first_sound(place, fill)
+def test_fills_in_indented_blocks_are_completed(place: Place, fill: str) -> None:
+    assert first_valid(place, fill)
 
 
-def test_what_was_read_behind_a_gap_is_known_after_another_fill() -> None:
+def test_the_suffix_is_not_read_again_after_another_fill() -> None:
     known = repair_in(GO)
     list(completions(GO, "\tif", known))
     language, left, right = require("go"), GO[1].encode(), GO[2].encode()
@@ -240,7 +240,7 @@ def test_what_was_read_behind_a_gap_is_known_after_another_fill() -> None:
     assert other._sound.read == before
 
 
-def test_what_was_read_behind_a_gap_is_known_again_after_a_fill_that_left_other_stacks() -> None:
+def test_a_reading_of_the_suffix_is_kept_through_a_fill_that_leaves_other_stacks() -> None:
     language, left, right = require("go"), GO[1].encode(), GO[2].encode()
     repair: Repair | None = repair_in(GO)
     seen = []
@@ -254,7 +254,7 @@ def test_what_was_read_behind_a_gap_is_known_again_after_a_fill_that_left_other_
     assert seen[0] is not seen[1]
 
 
-def test_a_word_is_set_apart_from_the_one_in_front_of_it() -> None:
+def test_a_word_is_separated_from_the_word_before_it() -> None:
     assert next(completions(RUST, "    if let")).startswith(b" ")
     assert next(completions(RUST, "    if let ")).startswith(b"x")
 
@@ -269,7 +269,9 @@ def test_a_word_is_set_apart_from_the_one_in_front_of_it() -> None:
         (C, "  if ( { [ ( { ["),
     ],
 )
-def test_a_hopeless_text_takes_a_bounded_search(monkeypatch: pytest.MonkeyPatch, place: Place, fill: str) -> None:
+def test_the_search_for_a_text_without_a_repair_is_bounded(
+    monkeypatch: pytest.MonkeyPatch, place: Place, fill: str
+) -> None:
     moved: list[Stack] = []
     read: list[int] = []
     moves, reads = Repair._moves, ParseTable.read
@@ -293,7 +295,7 @@ def test_a_hopeless_text_takes_a_bounded_search(monkeypatch: pytest.MonkeyPatch,
     assert len(read) <= MOST_READ + longest
 
 
-def test_texts_that_differ_in_their_names_share_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_that_differ_only_in_names_share_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     moved: list[Stack] = []
     moves = Repair._moves
 
@@ -309,7 +311,7 @@ def test_texts_that_differ_in_their_names_share_a_search(monkeypatch: pytest.Mon
     assert len(moved) == searched > 0
 
 
-def test_what_is_known_in_front_of_a_gap_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_stacks_before_a_gap_are_not_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
     known = repair_in(JAVASCRIPT)
     taken: list[int] = []
     take = ParseTable.take
@@ -328,13 +330,13 @@ def test_what_is_known_in_front_of_a_gap_is_not_asked_again(monkeypatch: pytest.
     assert len(left) not in taken
 
 
-def test_no_table_no_repair(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_parse_table_there_is_no_repair(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repair, "parse_table", lambda language: None)
     language = require("c")
     assert repair_for(language, Parser(language.grammar()).parse(b"int x;\n"), b"int x;\n", (0, 0), None) is None
 
 
-def test_a_document_repairs_what_was_found_valid() -> None:
+def test_a_document_offers_repairs_after_a_fill_was_found_valid() -> None:
     left, right = (part.encode() for part in GO[1:3])
     document = Document(left + right, [(len(left), len(left))], require("go"))
     assert list(document.repairs(0, b"\tfor _,")) == []
@@ -349,10 +351,11 @@ def test_a_document_repairs_what_was_found_valid() -> None:
         (GO, "\tfor _,", True),
         (GO, "\tx) + ", False),
         (("python", "def f():\n", "\n    return 1\n", "    x()"), "    y(b,", True),
-        (("python", "def f():\n", "\n    return 1\n", "    x()"), "    y) + ", None),  # where blocks are columns
+        # Unknown, because indentation makes the blocks.
+        (("python", "def f():\n", "\n    return 1\n", "    x()"), "    y) + ", None),
     ],
 )
-def test_a_document_tells_what_the_grammar_reads_behind_what_was_found_valid(
+def test_a_document_tells_whether_the_grammar_reads_a_fill_after_one_was_found_valid(
     place: Place, fill: str, reads: bool | None
 ) -> None:
     left, right, sound = (part.encode() for part in place[1:])
@@ -362,7 +365,7 @@ def test_a_document_tells_what_the_grammar_reads_behind_what_was_found_valid(
     assert document.reads(0, fill.encode()) is reads
 
 
-def test_gaps_beside_hold_what_was_found_valid() -> None:
+def test_in_a_repair_the_other_gaps_hold_their_last_valid_fills() -> None:
     left, between, right = b"f(a, () => {\n", b"\n  g();\n", b"\nh();\n"
     gaps = [(len(left), len(left)), (len(left + between), len(left + between))]
     document = Document(left + between + right, gaps, require("javascript"))
@@ -377,7 +380,7 @@ def test_gaps_beside_hold_what_was_found_valid() -> None:
     assert any(document.check([b"  x();", b"  y(1, [" + one]).valid for one in found)
 
 
-def test_blocks_that_are_columns_are_repaired_too() -> None:
+def test_a_fill_of_an_indented_block_is_repaired_too() -> None:
     left, right = b"def f():\n", b"\n    return 1\n"
     document = Document(left + right, [(len(left), len(left))], require("python"))
     assert document.check([b"    x()"]).valid

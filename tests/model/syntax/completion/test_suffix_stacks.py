@@ -1,4 +1,4 @@
-"""What may stand in front of the text behind a gap."""
+"""The stacks from which the suffix of a gap can be read."""
 
 from tests.model.syntax.drive import require
 from tree_sitter import Parser
@@ -18,8 +18,8 @@ def terminals(name: str, text: str) -> list[int]:
     return [leaf.grammar_id for leaf in leaves(Parser(require(name).grammar()).parse(text.encode()).root_node, 0)]
 
 
-def stack_behind(name: str, text: str, whole: str) -> Stack:
-    """The stack behind the beginning of a text."""
+def stack_after(name: str, text: str, whole: str) -> Stack:
+    """The stack after the beginning of a text."""
     stacks = [START]
     for terminal in terminals(name, whole)[: len(text.split())]:
         stacks = table_of(name).read(stacks, terminal)
@@ -31,48 +31,48 @@ INSIDE = "class A { int f ( ) {"
 WHOLE = INSIDE + " a ( ) ; } }"
 
 
-def behind(text: str = "} }") -> SuffixStacks:
+def stacks_of_suffix(text: str = "} }") -> SuffixStacks:
     marks = [terminals("java", WHOLE)[-1]] * len(text.split())
-    return SuffixStacks(table_of("java"), marks, frozenset({stack_behind("java", INSIDE, WHOLE)}))
+    return SuffixStacks(table_of("java"), marks, frozenset({stack_after("java", INSIDE, WHOLE)}))
 
 
-def test_the_stack_of_the_sound_text_is_accepted_unread() -> None:
-    here = behind()
-    assert here.accepts(stack_behind("java", INSIDE, WHOLE))
+def test_the_stack_of_the_valid_text_is_accepted_without_reading() -> None:
+    here = stacks_of_suffix()
+    assert here.accepts(stack_after("java", INSIDE, WHOLE))
     assert here.read == 0
 
 
-def test_another_stack_is_read_up_to_where_it_is_the_same() -> None:
-    here = behind()
-    assert here.accepts(stack_behind("java", INSIDE + " a ( ) ;", WHOLE))
+def test_another_stack_is_read_until_it_equals_a_known_one() -> None:
+    here = stacks_of_suffix()
+    assert here.accepts(stack_after("java", INSIDE + " a ( ) ;", WHOLE))
     assert 0 < here.read < 3
     read = here.read
-    assert here.accepts(stack_behind("java", INSIDE + " a ( ) ;", WHOLE))
+    assert here.accepts(stack_after("java", INSIDE + " a ( ) ;", WHOLE))
     assert here.read == read
 
 
-def test_a_stack_with_other_brackets_is_refused_unread() -> None:
-    here = behind()
+def test_a_stack_with_other_brackets_is_refused_without_reading() -> None:
+    here = stacks_of_suffix()
     for beginning in ("class A {", INSIDE + " a ("):
-        assert not here.accepts(stack_behind("java", beginning, WHOLE))
+        assert not here.accepts(stack_after("java", beginning, WHOLE))
     assert here.read == 0
 
 
 def test_a_stack_that_cannot_read_on_is_refused() -> None:
-    assert not behind().accepts(stack_behind("java", INSIDE + " a", WHOLE))
+    assert not stacks_of_suffix().accepts(stack_after("java", INSIDE + " a", WHOLE))
 
 
-def test_a_long_text_is_read_no_further_than_its_reach() -> None:
+def test_a_long_suffix_is_read_only_up_to_the_reach() -> None:
     text = "f ( ) ; " * REACH
     symbols = terminals("javascript", text)[:REACH]
     here = SuffixStacks(table_of("javascript"), symbols, frozenset({START}))
-    one, other = (stack_behind("javascript", "f ( ) ; " * count, text) for count in (1, 2))
+    one, other = (stack_after("javascript", "f ( ) ; " * count, text) for count in (1, 2))
     assert here.accepts(one)
     assert here.accepts(other)
     assert here.read <= 2 * REACH
 
 
-def test_ways_that_lead_nowhere_are_none_of_a_sound_text() -> None:
+def test_stacks_that_cannot_read_on_are_not_among_those_of_a_valid_text() -> None:
     text = "package a\nfunc f() { x := len(t.u) }\n"
     symbols = terminals("go", text)
     found = sound_stacks(table_of("go"), frozenset({START}), symbols)
@@ -85,7 +85,7 @@ def test_ways_that_lead_nowhere_are_none_of_a_sound_text() -> None:
     assert sum(map(len, plain)) > sum(map(len, found))
 
 
-def test_brackets_that_are_closed_and_not_reduced_yet_are_not_open() -> None:
+def test_brackets_that_are_closed_but_not_reduced_are_not_open() -> None:
     table = table_of("java")
-    assert table.brackets(stack_behind("java", INSIDE + " a (", WHOLE)) == "{{("
-    assert table.brackets(stack_behind("java", INSIDE + " a ( )", WHOLE)) == "{{"
+    assert table.brackets(stack_after("java", INSIDE + " a (", WHOLE)) == "{{("
+    assert table.brackets(stack_after("java", INSIDE + " a ( )", WHOLE)) == "{{"

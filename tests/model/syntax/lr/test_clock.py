@@ -7,7 +7,7 @@ from lacuna_model.syntax.lr.clock import Clock
 
 
 class Time:
-    """The two clocks of the machine, set by hand: everybody's, and the thread's own, which is never the faster one."""
+    """Fakes of the wall clock (``now``) and of the thread's CPU clock (``own``), set by hand."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = self.own = 100.0
@@ -15,14 +15,14 @@ class Time:
         monkeypatch.setattr(clock.time, "thread_time", lambda: self.own)
 
 
-def test_a_clock_on_which_nothing_has_begun_is_never_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_without_a_call_is_never_over(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Time(monkeypatch)
     one = Clock(deadline=101.0)
     machine.now = 1e9
     assert not one.over
 
 
-def test_a_call_ends_by_the_time_of_its_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_ends_by_the_cpu_time_of_its_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Time(monkeypatch)
     one = Clock()
     one.begin(1.0)
@@ -34,7 +34,7 @@ def test_a_call_ends_by_the_time_of_its_own_thread(monkeypatch: pytest.MonkeyPat
     assert not one.over
 
 
-def test_a_call_ends_at_the_deadline_but_for_its_least(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_ends_at_the_deadline_but_not_before_its_least_time(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Time(monkeypatch)
     one = Clock(deadline=100.5)
     one.begin(9.0)
@@ -46,7 +46,7 @@ def test_a_call_ends_at_the_deadline_but_for_its_least(monkeypatch: pytest.Monke
     assert one.over
 
 
-def test_what_is_stopped_is_over_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_clock_stays_over(monkeypatch: pytest.MonkeyPatch) -> None:
     Time(monkeypatch)
     one = Clock()
     one.begin(9.0)

@@ -9,7 +9,7 @@ from lacuna_model.syntax.lr.parse_table import START, ParseTable, Stack
 from lacuna_model.syntax.lr.piece_cache import pieces_of
 
 
-def stack_behind(table: ParseTable, words: str) -> Stack:
+def stack_after(table: ParseTable, words: str) -> Stack:
     stacks = [START]
     for word in words.split():
         symbol = table.grammar.id_for_node_kind(word, word in ("identifier", "type_identifier"))
@@ -18,7 +18,7 @@ def stack_behind(table: ParseTable, words: str) -> Stack:
     return stacks[0]
 
 
-def made(name: str) -> tuple[ParseTable, Pieces]:
+def table_and_pieces(name: str) -> tuple[ParseTable, Pieces]:
     table = parse_table.parse_table(require(name))
     assert table is not None
     return table, pieces_of(require(name), table)[1]
@@ -36,15 +36,15 @@ def made(name: str) -> tuple[ParseTable, Pieces]:
         ("c", "struct identifier {", b"}"),
     ],
 )
-def test_the_ending_of_a_state_is_the_shortest(name: str, words: str, rest: bytes) -> None:
-    table, pieces = made(name)
-    assert rest in [b"".join(ending.text) for ending in pieces.endings(stack_behind(table, words)[-1])]
+def test_the_shortest_ending_of_a_state_is_found(name: str, words: str, rest: bytes) -> None:
+    table, pieces = table_and_pieces(name)
+    assert rest in [b"".join(ending.text) for ending in pieces.endings(stack_after(table, words)[-1])]
 
 
 @pytest.mark.parametrize("name", ["go", "javascript", "java", "c", "cpp", "typescript"])
-def test_what_leads_from_a_state_to_another_is_read_there(name: str) -> None:
-    """Also where a state is that of several symbols, since the tables are made as small as can be."""
-    table, pieces = made(name)
+def test_the_text_between_two_states_can_be_read_in_the_first(name: str) -> None:
+    """This also holds for a state that several symbols share, because the tables are minimized."""
+    table, pieces = table_and_pieces(name)
     marks = {symbol for symbol in table.terminals if table.grammar.node_kind_for_id(symbol) in ("{", "(", "[")}
     closers = {"{": b"}", "(": b")", "[": b"]"}
     checked = 0

@@ -1,4 +1,4 @@
-"""Which terminal a text is in a state, by the grammar's own lexer."""
+"""The grammar's own lexer tells which terminal a text is in a state."""
 
 import pytest
 from tests.model.syntax.drive import require
@@ -26,7 +26,7 @@ def table_of(name: str) -> ParseTable:
         ("python", ["("], b"1.5", "float"),
     ],
 )
-def test_a_whole_text_is_a_terminal(name: str, before: list[str], text: bytes, kind: str) -> None:
+def test_a_text_is_one_terminal(name: str, before: list[str], text: bytes, kind: str) -> None:
     table, stacks = table_of(name), [START]
     for mark in before:
         symbol = table.grammar.id_for_node_kind(mark, False)
@@ -38,5 +38,5 @@ def test_a_whole_text_is_a_terminal(name: str, before: list[str], text: bytes, k
 
 
 @pytest.mark.parametrize(("name", "text"), [("c", b"a b"), ("c", b"1a)"), ("javascript", b"a+"), ("go", b"\xff\xff")])
-def test_what_is_more_or_less_than_a_terminal_is_none(name: str, text: bytes) -> None:
+def test_a_text_that_is_not_exactly_one_terminal_gives_none(name: str, text: bytes) -> None:
     assert table_of(name).token(START[-1], text) is None

@@ -1,4 +1,4 @@
-"""The tables of the grammars that the sample files are in, and parse stacks driven by them."""
+"""The LR tables of the grammars of the sample files, and parse stacks driven by them."""
 
 from itertools import pairwise
 
@@ -43,7 +43,7 @@ def terminal(table: ParseTable, text: str) -> int:
 
 
 def after_leaves(table: ParseTable, tree: Tree, text: bytes, end: int) -> list[Stack]:
-    """The stacks behind the leaves in front of an offset, each read on its own."""
+    """The stacks after the leaves before an offset, read leaf by leaf."""
     stacks, last = [START], 0
     for leaf in leaves(tree.root_node, 0):
         if leaf.end_byte > end:
@@ -72,10 +72,10 @@ def test_a_stack_is_known_everywhere_in_a_file_with_braces(samples: Samples, nam
 
 
 @pytest.mark.parametrize("name", BRACES)
-def test_the_leaves_of_a_file_lead_to_its_end(samples: Samples, name: str) -> None:
-    """Of the brace languages: in others a leaf alone does not tell what the grammar's own scanner left in front of it.
+def test_reading_the_leaves_of_a_file_reaches_its_end(samples: Samples, name: str) -> None:
+    """In languages with braces only: in others the grammar's own scanner emits terminals that no leaf shows.
 
-    These are the ends of Python's blocks, the parts of a string in Lua and TOML that no node shows, YAML's columns.
+    These are the ends of blocks in Python, parts of strings in Lua and TOML, and columns in YAML.
     """
     table, tree, text = sound(samples, name)
     stacks = after_leaves(table, tree, text, len(text))
@@ -85,8 +85,8 @@ def test_the_leaves_of_a_file_lead_to_its_end(samples: Samples, name: str) -> No
 
 
 @pytest.mark.parametrize("name", BRACES)
-def test_what_is_whole_leads_where_its_leaves_do(samples: Samples, name: str) -> None:
-    """What follows is read by both alike: of a statement that ended, one stack may have less reduced than the other."""
+def test_reading_subtrees_leads_to_a_stack_that_reading_leaves_gives_too(samples: Samples, name: str) -> None:
+    """They are compared after one more leaf: at the end of a statement one stack may have fewer reductions."""
     table, tree, text = sound(samples, name)
     found = list(leaves(tree.root_node, 0))
     for before, leaf in list(pairwise(found))[::7]:
@@ -99,7 +99,7 @@ def test_what_is_whole_leads_where_its_leaves_do(samples: Samples, name: str) ->
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_table_says_what_the_bindings_say(name: str) -> None:
+def test_a_table_agrees_with_the_bindings_of_tree_sitter(name: str) -> None:
     table = table_of(require(name))
     for state in range(1, table.grammar.parse_state_count, max(table.grammar.parse_state_count // 50, 1)):
         listed = set(table.terminals_in(state)) - {END}
@@ -125,7 +125,7 @@ def test_a_table_says_what_the_bindings_say(name: str) -> None:
         ("typescript", ["import", "{"], "import"),
     ],
 )
-def test_what_cannot_come_leads_nowhere(name: str, words: list[str], wrong: str) -> None:
+def test_a_terminal_that_cannot_follow_gives_no_stack(name: str, words: list[str], wrong: str) -> None:
     table = table_of(require(name))
     stacks = [START]
     for word in words:
@@ -137,8 +137,8 @@ def test_what_cannot_come_leads_nowhere(name: str, words: list[str], wrong: str)
 
 @PROPERTY
 @given(known=st.lists(st.sampled_from(["[", "]", ",", "{", "}"]), max_size=8))
-def test_what_is_read_to_its_end_is_what_parses(known: list[str]) -> None:
-    """JSON, whose leaves are all there is to it."""
+def test_a_text_is_read_to_its_end_exactly_if_it_parses(known: list[str]) -> None:
+    """In JSON, where every terminal is a leaf."""
     table = table_of(require("json"))
     stacks = [START]
     for word in known:
@@ -153,7 +153,7 @@ def test_a_new_line_may_end_a_statement() -> None:
     assert name is not None
     stacks = table.read([START], name)
     behind = table.read(stacks, name)
-    assert behind  # the semicolon is due
+    assert behind  # after an automatic semicolon
     bracket = terminal(table, "(")
     assert len(table.read(stacks, bracket)) < len(table.read(stacks, bracket, on_new_line=True))
 
@@ -175,7 +175,7 @@ def test_leaves_are_what_the_parser_shifts() -> None:
 
 
 @pytest.mark.parametrize("name", ["python", "go", "cpp", "json"])
-def test_a_whole_grammar_is_read_as_it_is_row_by_row(name: str) -> None:
+def test_reading_all_entries_at_once_equals_reading_them_state_by_state(name: str) -> None:
     table = table_of(require(name))
     states, symbols, values = (part.tolist() for part in table._all_entries())
     rows = [(state, *entry) for state in range(table._tables.states) for entry in table._entries(state)]

@@ -1,4 +1,4 @@
-"""What is found of a grammar is kept between processes, and found anew where what is kept is of no use."""
+"""The pieces of a grammar are kept between processes, and computed again if the kept ones are damaged."""
 
 import os
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def endings() -> list[list[Ending]]:
-    """Those of all states, by a process that knows nothing yet."""
+    """The endings of the first 60 states, found as in a new process."""
     language = require("json")
     table = parse_table(language)
     assert table is not None
@@ -31,7 +31,7 @@ def endings() -> list[list[Ending]]:
     return found
 
 
-def test_what_is_kept_is_not_found_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kept_pieces_are_not_computed_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = endings()
     monkeypatch.delattr(piece_cache, "Shortest")
     assert endings() == found
@@ -39,7 +39,7 @@ def test_what_is_kept_is_not_found_again(folder: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("damaged", [b"", b"x" * 100, None])
-def test_what_is_damaged_is_found_anew(folder: Path, damaged: bytes | None) -> None:
+def test_damaged_pieces_are_computed_again(folder: Path, damaged: bytes | None) -> None:
     found = endings()
     (file,) = folder.iterdir()
     whole = file.read_bytes()
@@ -48,7 +48,7 @@ def test_what_is_damaged_is_found_anew(folder: Path, damaged: bytes | None) -> N
     assert file.read_bytes() == whole
 
 
-def test_the_pieces_of_the_grammar_before_are_kept_and_no_others(folder: Path) -> None:
+def test_of_older_pieces_only_the_latest_are_kept(folder: Path) -> None:
     endings()
     (file,) = folder.iterdir()
     for age, name in enumerate(("json-before", "json-long-before"), start=1):
@@ -59,13 +59,15 @@ def test_the_pieces_of_the_grammar_before_are_kept_and_no_others(folder: Path) -
     assert set(folder.iterdir()) == {file, folder / "json-before"}
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv(models.CACHE_VARIABLE, str(tmp_path / "file"))
     endings()
 
 
-def test_on_a_full_disk_what_is_kept_stays(folder: Path, full_disk: Callable[[], AbstractContextManager[None]]) -> None:
+def test_on_a_full_disk_the_kept_pieces_stay(
+    folder: Path, full_disk: Callable[[], AbstractContextManager[None]]
+) -> None:
     endings()
     (file,) = folder.iterdir()
     kept = file.rename(folder / "json-before")

@@ -1,4 +1,4 @@
-"""Parses that start from the one before."""
+"""Parses that reuse the tree of the parse before."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ PARTS = (b"    ", b"\n", b"x", b"= ", b"(", b")", b"{", b"}", b";", b'"', b"/*",
 
 
 @pytest.mark.parametrize("name", FRONT)
-def test_what_is_read_is_what_a_fresh_parse_reads(name: str) -> None:
+def test_a_reparse_gives_the_leaves_of_a_fresh_parse(name: str) -> None:
     language, front, rng = require(name), FRONT[name], np.random.default_rng(7)
     reparser, text = Reparser(language, len(front)), front
     for _ in range(200):
@@ -34,5 +34,5 @@ def test_what_is_read_is_what_a_fresh_parse_reads(name: str) -> None:
     ("point", "text", "after"),
     [(Point(0, 0), b"", Point(0, 0)), (Point(2, 3), b"ab", Point(2, 5)), (Point(2, 3), b"a\nb\ncde", Point(4, 3))],
 )
-def test_a_text_moves_a_point_on(point: Point, text: bytes, after: Point) -> None:
+def test_a_point_advances_by_a_text(point: Point, text: bytes, after: Point) -> None:
     assert advance(point, text) == after

@@ -8,7 +8,7 @@ from lacuna_model.syntax.lr.parse_table import ParseTable, parse_table
 from lacuna_model.syntax.lr.shortest import Graph, written
 
 
-def made(name: str) -> tuple[ParseTable, list[Insertion]]:
+def table_and_insertions(name: str) -> tuple[ParseTable, list[Insertion]]:
     language = require(name)
     table = parse_table(language)
     assert table is not None
@@ -16,13 +16,13 @@ def made(name: str) -> tuple[ParseTable, list[Insertion]]:
 
 
 @pytest.mark.parametrize(("name", "kind"), [("go", "source_file_token1"), ("c", "preproc_include_token2")])
-def test_a_line_end_that_no_tree_shows_is_written_as_one(name: str, kind: str) -> None:
-    table, known = made(name)
+def test_a_terminal_that_is_a_hidden_line_end_is_written_as_a_newline(name: str, kind: str) -> None:
+    table, known = table_and_insertions(name)
     assert [one.text for one in known if table.grammar.node_kind_for_id(one.terminal) == kind] == [b"\n"]
 
 
-def test_a_terminal_without_a_text_of_its_own_is_written_as_the_lexer_takes_it() -> None:
-    table, found = made("c")
+def test_a_terminal_without_a_fixed_text_is_written_as_a_text_that_the_lexer_takes() -> None:
+    table, found = table_and_insertions("c")
     known = {table.grammar.node_kind_for_id(one.terminal): one.text for one in found}
     assert (known["identifier"], known["system_lib_string"], known["number_literal"]) == (b"x", b"<x>", b"0")
     assert "comment" not in known

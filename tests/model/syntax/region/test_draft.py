@@ -1,4 +1,4 @@
-"""A gap's slots as the search sees them, after commits and remasks that the canvas has yet to make."""
+"""A gap's slots as the search sees them after commits and remasks that the canvas has not made yet."""
 
 from lacuna_model.core.constraint import Commit, GapView, Remask
 from lacuna_model.core.context import Gap

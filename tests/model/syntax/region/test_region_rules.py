@@ -1,4 +1,4 @@
-"""What a region may ask beside syntax, alone and together with it."""
+"""The rules of a region (pattern, schema, words, lines), alone and together with syntax."""
 
 import json
 import re
@@ -34,7 +34,7 @@ def run(region: Region, text: str, path: str, truth: str, tokens: SmallTokens, n
 
 @pytest.mark.parametrize("noise", [0.1, 0.4, 1.0])
 @pytest.mark.parametrize("path", ["a.py", "a.unknown"])
-def test_regex(tokens: SmallTokens, noise: float, path: str) -> None:
+def test_a_fill_matches_the_pattern(tokens: SmallTokens, noise: float, path: str) -> None:
     region = Region(4, 4, max_tokens=24, regex=r"[a-z]+_\d{2,4}")
     found = run(region, "x = \n", path, "total_123", tokens, noise)
     assert found is not None
@@ -42,7 +42,7 @@ def test_regex(tokens: SmallTokens, noise: float, path: str) -> None:
 
 
 @pytest.mark.parametrize("noise", [0.1, 1.0])
-def test_json_schema(tokens: SmallTokens, noise: float) -> None:
+def test_a_fill_follows_the_json_schema(tokens: SmallTokens, noise: float) -> None:
     region = Region(7, 7, max_tokens=60, json_schema=SCHEMA)
     found = run(region, '{"a" : }\n', "a.json", '{"name": "x", "size": 3}', tokens, noise)
     assert found is not None
@@ -50,7 +50,7 @@ def test_json_schema(tokens: SmallTokens, noise: float) -> None:
 
 
 @pytest.mark.parametrize("noise", [0.1, 1.0])
-def test_words(tokens: SmallTokens, noise: float) -> None:
+def test_a_fill_has_the_required_words_and_no_forbidden_one(tokens: SmallTokens, noise: float) -> None:
     region = Region(4, 4, max_tokens=20, must_contain=("amount",), must_not_contain=("self",))
     found = run(region, "x = \n", "a.py", "amount + 1", tokens, noise)
     assert found is not None
@@ -59,7 +59,7 @@ def test_words(tokens: SmallTokens, noise: float) -> None:
 
 
 @pytest.mark.parametrize("noise", [0.1, 1.0])
-def test_single_line(tokens: SmallTokens, noise: float) -> None:
+def test_a_single_line_region_gets_one_line(tokens: SmallTokens, noise: float) -> None:
     region = Region(4, 4, max_tokens=20, single_line=True)
     found = run(region, "x = \ny = 2\n", "a.py", "foo(1)\nz = 3\n", tokens, noise)
     assert found is not None
@@ -87,24 +87,24 @@ def test_bad_schemas_are_refused(schema: str) -> None:
         json_schema_grammar(schema)
 
 
-def test_evil_pattern_is_linear() -> None:
+def test_a_pattern_with_nested_repetitions_does_not_hang() -> None:
     grammar = regex_grammar("(a+)+b")
     assert not grammar.matches(b"a" * 20_000)
 
 
 @pytest.mark.parametrize("start", [b"", b"ab", b"ab_", b"ab_1"])
-def test_completion_of_a_pattern(start: bytes) -> None:
+def test_the_beginning_of_a_match_is_completed(start: bytes) -> None:
     grammar = regex_grammar(r"[a-z]+_\d{2,4}")
     ending = grammar.completion(start)
     assert ending is not None
     assert grammar.matches(start + ending)
 
 
-def test_no_completion_of_what_cannot_match() -> None:
+def test_a_text_that_cannot_match_has_no_completion() -> None:
     assert regex_grammar(r"[a-z]+_\d{2,4}").completion(b"AB") is None
 
 
-def test_schema_completion_is_valid_json() -> None:
+def test_the_beginning_of_an_object_is_completed_to_valid_json() -> None:
     grammar = json_schema_grammar(SCHEMA)
     for start in (b"", b"{", b'{"name": "x', b'{"name": "x", "size": 1'):
         ending = grammar.completion(start)

@@ -1,4 +1,4 @@
-"""The joint search over the gaps' queues."""
+"""The joint search over the candidate queues of the gaps."""
 
 from collections.abc import Callable
 from typing import cast
@@ -24,7 +24,7 @@ class Queue:
 
 
 class Verifier:
-    """Finds every pair of fills faulty in its first but one pair."""
+    """A fake verifier: one pair of fills is valid; every other pair has a fault in its first fill."""
 
     def __init__(self, valid: tuple[bytes, bytes]) -> None:
         self._valid = valid
@@ -34,7 +34,7 @@ class Verifier:
         return None
 
     def check(self, texts: tuple[bytes, ...], *, thorough: bool) -> Check:
-        """All gaps have to be filled."""
+        """Expects a text for both gaps."""
         first, second = texts
         return Check(() if (first, second) == self._valid else ((0, 0),))
 
@@ -43,21 +43,21 @@ HELD = Fill((), b"held", 0, b"")
 
 
 def search(*texts: bytes) -> list[bytes] | None:
-    """A search where the first gap keeps what it holds and the second tries these."""
+    """Searches with a first gap that keeps its fill and a second gap with these candidates."""
     queues = cast(dict[int, Candidates], {1: Queue(*texts)})
     found = joint_search(queues, [HELD, None], Verifier((b"held", b"good")), Effort(20, 1.0))
     return [fill.text for fill in found.whole] if found.whole is not None else None
 
 
-def test_a_queue_is_asked_though_the_fault_lies_in_what_another_gap_holds() -> None:
+def test_the_next_candidate_is_tried_even_if_the_fault_is_in_a_gap_that_keeps_its_fill() -> None:
     assert search(b"bad", b"good") == [b"held", b"good"]
 
 
-def test_a_queue_that_runs_dry_so_leaves_its_gap_unsolved() -> None:
+def test_a_search_that_runs_out_of_candidates_finds_nothing() -> None:
     assert search(b"bad", b"worse") is None
 
 
-def test_no_fill_is_asked_for_that_would_not_be_checked() -> None:
+def test_no_candidate_is_taken_from_a_queue_that_the_budget_cannot_check() -> None:
     queue = Queue(b"bad", b"worse", b"good")
     found = joint_search(
         cast(dict[int, Candidates], {1: queue}), [HELD, None], Verifier((b"held", b"good")), Effort(2, 1.0)

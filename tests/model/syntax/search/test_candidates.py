@@ -1,4 +1,4 @@
-"""The queue of one gap: what no parse need look at takes a bounded time."""
+"""The candidate queue of one gap."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,14 +19,14 @@ from lacuna_model.syntax.text.vocabulary import vocabulary_of
 
 
 class Refusing(RegionRules):
-    """Rules that nothing keeps."""
+    """Rules that refuse every fill and count the fills."""
 
     def __init__(self) -> None:
         super().__init__(Region(0, 0), b"")
         self.asked = 0
 
     def accepts(self, fill: bytes) -> bool:
-        """Never."""
+        """Returns False."""
         self.asked += 1
         return False
 
@@ -47,16 +47,14 @@ def queue_of(tokens: SmallTokens, seen: GapView, rules: RegionRules) -> Candidat
     return queue
 
 
-def test_a_search_among_what_is_refused_ends(tokens: SmallTokens) -> None:
+def test_a_search_ends_after_a_limited_number_of_refused_fills(tokens: SmallTokens) -> None:
     rules = Refusing()
     letters = [bytes([letter]) for letter in b"abcdefgh"]
     assert queue_of(tokens, view(tokens, [letters] * 12), rules).pop() is None
     assert 0 < rules.asked <= MAX_REFUSED
 
 
-def test_where_there_is_no_room_no_completion_is_looked_for(
-    tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_completion_is_searched_for_if_no_slot_is_left(tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     def completions(_gap: GapText, prefix: tuple[int, ...]) -> Iterator[bytes]:
@@ -72,14 +70,14 @@ def test_where_there_is_no_room_no_completion_is_looked_for(
     assert asked == [2]
 
 
-def test_a_search_whose_time_is_up_looks_at_one_more_fill(tokens: SmallTokens) -> None:
+def test_a_search_whose_time_is_up_tries_one_more_fill(tokens: SmallTokens) -> None:
     rules = Refusing()
     letters = [bytes([letter]) for letter in b"abcdefgh"]
     assert queue_of(tokens, view(tokens, [letters] * 12), rules).pop(lambda: True) is None
     assert rules.asked == 1
 
 
-def test_the_prefix_alone_may_do(tokens: SmallTokens) -> None:
+def test_the_healed_prefix_alone_can_be_a_fill(tokens: SmallTokens) -> None:
     gap = GapText(
         vocabulary_of(tokens), RegionRules(Region(0, 0), b""), lambda: between("x = (", "y = 1", require("python"))[1]
     )
@@ -91,24 +89,25 @@ def test_the_prefix_alone_may_do(tokens: SmallTokens) -> None:
     assert (gap.prefix, b"") in [(tokens.decode_bytes(fill.tokens), fill.text) for fill in found]
 
 
-def test_half_a_character_is_changed_where_it_stands(tokens: SmallTokens) -> None:
+def test_a_token_that_is_half_a_character_is_swapped(tokens: SmallTokens) -> None:
     seen = view(tokens, [[b"\x80", b"a"], *[[b"b", b"c"]] * 11])
     queue = queue_of(tokens, seen, RegionRules(Region(0, 0), b""))
     found = [queue.pop() for _ in range(4)]
     assert b"a" + b"b" * 11 in [fill.text for fill in found if fill is not None]
 
 
-def test_the_cheaper_way_to_a_fill_counts(tokens: SmallTokens) -> None:
+def test_a_fill_has_the_cost_of_the_cheapest_way_to_it(tokens: SmallTokens) -> None:
     known = view(tokens, [[b"a", b"b"]] * 4)
     ends = np.where(known.ids == known.ids[0, 1], tokens.eog_id, known.ids)
-    # The draft may end at once, which its doubt makes costly; what is fixed needs no completion, which is cheap.
+    # Two ways lead to the empty fill: the end token of the doubtful draft, at a high cost, or the fixed part of the
+    # draft without a completion, at a low cost.
     queue = queue_of(tokens, GapView((), (None,) * 4, ends, known.logp - 2, budget=0), RegionRules(Region(0, 0), b""))
     first = queue.pop()
     assert first is not None
     assert first.text == b""
 
 
-def test_tokens_of_every_rank_are_tried_where_a_fault_is(tokens: SmallTokens) -> None:
+def test_tokens_of_every_rank_are_tried_at_a_fault(tokens: SmallTokens) -> None:
     queue = queue_of(tokens, view(tokens, [[b"a", b"b", b"c"]] * 12), RegionRules(Region(0, 0), b""))
     assert queue.pop() is not None
     queue.blame(0)
@@ -116,8 +115,8 @@ def test_tokens_of_every_rank_are_tried_where_a_fault_is(tokens: SmallTokens) ->
     assert tried >= {b"a", b"b", b"c"}
 
 
-def test_a_text_is_tried_once_whatever_tokens_say_it(tokens: SmallTokens) -> None:
-    """Behind the only line of a region, tokens may be swapped without end: a step took minutes so."""
+def test_a_text_is_tried_once_whatever_tokens_encode_it(tokens: SmallTokens) -> None:
+    """After the line of a single-line region, swaps of tokens do not change the text, so they must not be tried."""
     letters = [b"a", b"b", b"c", b"d"]
     seen = view(tokens, [letters, [b"\n"] * 4, *[letters] * 10])
     queue = queue_of(tokens, seen, RegionRules(Region(0, 0, single_line=True), b""))
@@ -137,7 +136,7 @@ def gap_in_script(
     *,
     reads: bool | None = None,
 ) -> GapText:
-    """A gap, with a grammar that completes with parentheses and notes for what, and reads every text or none."""
+    """A gap with a fake grammar. It notes what it completes in ``asked``; ``reads`` tells whether it reads any text."""
 
     def repair(text: bytes) -> Iterator[bytes]:
         if asked is not None:
@@ -155,23 +154,23 @@ def ids(tokens: SmallTokens, text: str) -> tuple[int, ...]:
 @pytest.mark.parametrize(
     ("written", "closing", "after", "tails"),
     [
-        ("f(", b"x)", "f(g", []),  # gx is another word than g
+        ("f(", b"x)", "f(g", []),  # the words g and x would become gx
         ("f(", b"x)", "f($", []),
         ("f(", b"x)", "f(1", []),
         ("f(", b"x)", "f(g + ", [b"x)"]),
         ("f(g", b")", "f(h", [b")"]),
-        ("f(g", b")", "f(g(", []),  # more is open
+        ("f(g", b")", "f(g(", []),  # one more bracket is open
         ("f(g", b"", "f(h", []),
     ],
 )
-def test_what_completed_a_fill_serves_again_unless_words_would_become_one(
+def test_the_closing_text_of_a_fill_is_reused_unless_it_would_join_two_words(
     tokens: SmallTokens, written: str, closing: bytes, after: str, tails: list[bytes]
 ) -> None:
     gap = gap_in_script(tokens)
     assert gap.tails(gap.fill(ids(tokens, written), closing), ids(tokens, after)) == tails
 
 
-def test_no_fill_before_no_tail(tokens: SmallTokens) -> None:
+def test_without_an_earlier_fill_no_closing_text_is_reused(tokens: SmallTokens) -> None:
     assert gap_in_script(tokens).tails(None, ids(tokens, "f(")) == []
 
 
@@ -181,7 +180,7 @@ def counted(name: bytes, size: int, asked: list[bytes]) -> Iterator[bytes]:
         yield name + str(number).encode()
 
 
-def test_sources_take_turns_and_are_not_asked_before() -> None:
+def test_sources_take_turns_and_are_read_lazily() -> None:
     asked: list[bytes] = []
     turns = _in_turns(counted(b"a", 2, asked), counted(b"b", 3, asked), counted(b"c", 0, asked))
     assert asked == []
@@ -207,7 +206,7 @@ def test_a_source_may_have_two_turns_of_three() -> None:
         ("f(0x", ["0", ""]),
     ],
 )
-def test_the_grammar_is_asked_with_strings_closed_and_tokens_whole(
+def test_the_grammar_completes_a_text_with_closed_strings_and_complete_tokens(
     tokens: SmallTokens, text: str, completed: list[str]
 ) -> None:
     asked: list[bytes] = []
@@ -221,7 +220,7 @@ def test_a_gap_of_no_language_has_no_repairs(tokens: SmallTokens) -> None:
     assert list(gap.repairs(ids(tokens, "f("))) == []
 
 
-def test_the_grammar_is_asked_before_any_guess_and_of_no_mere_draft(tokens: SmallTokens) -> None:
+def test_the_grammar_is_asked_before_any_guess_and_not_for_a_draft(tokens: SmallTokens) -> None:
     asked: list[bytes] = []
     gap = gap_in_script(tokens, asked)
     queue = Candidates(view(tokens, [[b"a", b"b"]]), gap)
@@ -236,7 +235,7 @@ def test_the_grammar_is_asked_before_any_guess_and_of_no_mere_draft(tokens: Smal
 
 
 @pytest.mark.parametrize("reads", [True, None])
-def test_beside_a_known_fill_the_grammar_and_what_served_before_come_before_guesses(
+def test_with_a_known_fill_repairs_and_the_reused_closing_text_come_before_guesses(
     tokens: SmallTokens, reads: bool | None
 ) -> None:
     gap = gap_in_script(tokens, reads=reads)
@@ -245,7 +244,7 @@ def test_beside_a_known_fill_the_grammar_and_what_served_before_come_before_gues
     assert list(queue._renewals(ids(tokens, "f(g"))) == [b")", b");", b"))", first, b")))", *others]
 
 
-def test_beside_a_known_fill_what_the_grammar_does_not_read_is_not_completed(tokens: SmallTokens) -> None:
+def test_with_a_known_fill_a_text_that_the_grammar_cannot_read_is_not_completed(tokens: SmallTokens) -> None:
     asked: list[bytes] = []
     gap = gap_in_script(tokens, asked, reads=False)
     queue = Candidates(view(tokens, [[b"a", b"b"]]), gap, gap.fill(ids(tokens, "f(a"), b");"))
@@ -253,7 +252,7 @@ def test_beside_a_known_fill_what_the_grammar_does_not_read_is_not_completed(tok
     assert asked == []
 
 
-def test_beside_a_known_fill_a_fault_is_left_as_it_is(tokens: SmallTokens) -> None:
+def test_with_a_known_fill_no_token_is_swapped_at_a_fault(tokens: SmallTokens) -> None:
     gap = gap_in_script(tokens, reads=False)
     seen = view(tokens, [[b"a", b"b", b"c"]] * 12)
     draft = lay_out(seen, {}, tokens.eog_id)
@@ -268,7 +267,7 @@ def test_beside_a_known_fill_a_fault_is_left_as_it_is(tokens: SmallTokens) -> No
         assert (b"b" + b"a" * 11 in tried) == (known is None)
 
 
-def test_of_a_draft_its_fixed_part_may_be_all(tokens: SmallTokens) -> None:
+def test_the_fixed_part_of_a_draft_can_be_a_fill(tokens: SmallTokens) -> None:
     gap = gap_in_script(tokens, reads=True)
     for last, text in ((tokens.eog_id, b"a"), (None, b"a)")):
         seen = replace(view(tokens, [[b"b"]] * 4), slots=(*ids(tokens, "a"), last, None, None))
@@ -281,7 +280,7 @@ def test_of_a_draft_its_fixed_part_may_be_all(tokens: SmallTokens) -> None:
         assert fill.text == text
 
 
-def test_where_a_comment_goes_on_behind_the_gap_nothing_is_lacking(tokens: SmallTokens) -> None:
+def test_in_a_comment_that_continues_after_the_gap_no_closing_text_is_needed(tokens: SmallTokens) -> None:
     asked: list[bytes] = []
     gap = gap_in_script(tokens, asked, "/* a", " */ b()")
     assert next(Candidates(view(tokens, [[b"a"]]), gap)._closings(ids(tokens, "f("), is_drafted=False)) == b""

@@ -1,4 +1,4 @@
-"""How far a first witness is looked for, and in how many calls."""
+"""How long a first witness is searched for, and in how many calls."""
 
 import pytest
 from tests.model.syntax.conftest import SmallTokens
@@ -9,7 +9,7 @@ from lacuna_model.syntax import witness
 from lacuna_model.syntax.search import first_witness
 
 
-def test_what_is_closed_and_wrong_is_not_searched_long(tokens: SmallTokens) -> None:
+def test_a_closed_gap_with_an_invalid_fill_is_searched_only_once(tokens: SmallTokens) -> None:
     constraint = constraint_of("f(1|\ng(2|\n", "python", tokens)
     (bracket,) = tokens.encode("]")
     gaps = [GapView((), (bracket, tokens.eog_id, None, None), closed=True), open_view()]
@@ -21,9 +21,7 @@ def test_what_is_closed_and_wrong_is_not_searched_long(tokens: SmallTokens) -> N
         assert constraint._first.attempts <= 1
 
 
-def test_a_search_that_is_broken_off_goes_on_in_the_next_call(
-    tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_search_continues_in_the_next_call(tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch) -> None:
     constraint = constraint_of("f(|)\n", "python", tokens)
     with monkeypatch.context() as patched:
         patched.setattr(witness, "CALL_SECONDS", 0.0)
@@ -31,5 +29,5 @@ def test_a_search_that_is_broken_off_goes_on_in_the_next_call(
             assert constraint.admit([open_view()], [Commit(0, 0, 5)]) == []
             assert constraint._first.attempts == 0
         assert constraint.admit([open_view()], [Commit(0, 0, 5)]) == []
-        assert constraint._first.attempts == 1  # not for ever
+        assert constraint._first.attempts == 1  # from now on the calls count as attempts
     assert constraint.admit([open_view()], [Commit(0, 0, 5)])

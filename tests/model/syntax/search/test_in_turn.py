@@ -1,4 +1,4 @@
-"""Gaps of one window in turn, by guesses and by the grammar."""
+"""The gaps of one window are filled in turn, by guesses and by the grammar."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -25,7 +25,7 @@ from lacuna_model.syntax.text.minimal_completions import Closer
 from lacuna_model.syntax.text.vocabulary import vocabulary_of
 
 
-def test_the_last_search_before_anything_is_proposed_asks_the_grammar(
+def test_the_last_search_before_a_proposal_and_the_last_attempt_ask_the_grammar(
     tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
@@ -38,11 +38,11 @@ def test_the_last_search_before_anything_is_proposed_asks_the_grammar(
     for _ in range(search.ATTEMPTS - search.BARE_ATTEMPTS):
         assert asked == [1]
         constraint.admit(gaps, [Commit(0, 0, 1)])
-    assert asked == [1, 1]  # now whatever is merely out of place is taken
+    assert asked == [1, 1]  # the last attempt also takes fills with a misplaced node
 
 
 def cut(name: str, parts: Sequence[bytes], tokens: SmallTokens, clock: Clock | None = None) -> tuple[Document, Queue]:
-    """A document of these parts with gaps between them, and its gaps' candidates without a draft."""
+    """A document of these parts with gaps between them, and a queue of candidates for each gap, without a draft."""
     places = [len(b"".join(parts[:count])) for count in range(1, len(parts))]
     document = Document(b"".join(parts), [(place, place) for place in places], require(name), clock)
     document.widen()
@@ -55,11 +55,11 @@ def cut(name: str, parts: Sequence[bytes], tokens: SmallTokens, clock: Clock | N
     return document, partial(Queues(vocabulary, document, gaps, [b""] * len(gaps)).bare, view)
 
 
-# A gap whose text behind goes on with the types of a function's parameters, and one behind them.
+# The text after the first gap begins with the parameter types of a function type. The second gap comes later.
 TYPES = (b"fn f() {}\n\n", b"\n    fn((A, B)) -> C<D>,\n>;\n\nfn g() {\n    a();\n", b"\n    b();\n}\n")
 
 
-def test_a_gap_that_no_guess_serves_is_filled_by_the_grammar(tokens: SmallTokens) -> None:
+def test_a_gap_without_a_valid_guess_is_filled_by_the_grammar(tokens: SmallTokens) -> None:
     document, queue = cut("rust", TYPES, tokens)
     held: list[Fill | None] = [None, None]
     solve_windows(document, held, queue)
@@ -70,7 +70,7 @@ def test_a_gap_that_no_guess_serves_is_filled_by_the_grammar(tokens: SmallTokens
     assert document.check_fresh(texts).valid
 
 
-def test_a_gap_is_filled_beside_what_those_before_it_hold(tokens: SmallTokens) -> None:
+def test_a_gap_is_filled_after_the_fills_of_the_gaps_before_it(tokens: SmallTokens) -> None:
     parts = (b"f()\n", b"\n    x = g()\n", b"\n        y = h()\n")
     document, queue = cut("python", parts, tokens)
     asked: list[bytes] = []
@@ -86,7 +86,7 @@ def test_a_gap_is_filled_beside_what_those_before_it_hold(tokens: SmallTokens) -
     assert set(asked) == {parts[0] + held[0].text + parts[1]}
 
 
-# The first gap lacks a condition for its "else", the second one stands in a comment.
+# The text after the first gap has an "else" without an "if". The second gap is in a comment.
 COMMENTED = (
     b"class A {\n  int f() {\n",
     b"\n    return g();\n  else\n    return 1;\n  }\n\n  /**\n   * Says more.\n",
@@ -94,7 +94,7 @@ COMMENTED = (
 )
 
 
-def test_a_comment_in_front_of_the_next_gap_is_ended_there(tokens: SmallTokens) -> None:
+def test_a_comment_that_contains_the_next_gap_is_ended_there(tokens: SmallTokens) -> None:
     document, queue = cut("java", COMMENTED, tokens)
     held: list[Fill | None] = [None, None]
     solve_windows(document, held, queue, {})
@@ -103,11 +103,11 @@ def test_a_comment_in_front_of_the_next_gap_is_ended_there(tokens: SmallTokens) 
     assert document.check_fresh(texts).valid
 
 
-# The first gap may hold nothing as far as can be seen there; but no second one goes with that.
+# With an empty first gap the text is valid up to the second gap, but then the second gap has no valid fill.
 DECLARED = (b"package a\n\ntype A int\n\n", b"\n\n\tB = c // d\n", b"\n)\n\nvar e = f(true)\n")
 
 
-def test_where_a_gap_finds_none_others_of_the_gap_before_are_tried(
+def test_if_a_gap_finds_no_fill_other_fills_of_the_gap_before_are_tried(
     tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document, queue = cut("go", DECLARED, tokens)
@@ -122,7 +122,7 @@ def test_where_a_gap_finds_none_others_of_the_gap_before_are_tried(
     assert document.check_fresh(texts).valid
 
 
-def test_a_search_that_the_clock_breaks_off_goes_on_where_it_ended(tokens: SmallTokens) -> None:
+def test_a_search_that_the_clock_interrupts_continues_where_it_stopped(tokens: SmallTokens) -> None:
     clock = Countdown()
     document, queue = cut("go", DECLARED, tokens, clock)
     held: list[Fill | None] = [None, None]

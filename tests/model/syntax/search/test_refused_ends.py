@@ -1,4 +1,4 @@
-"""Ends that were overruled: what of a fill is cut where something would be made up."""
+"""Ends of the model that were refused: where a fill is cut instead of being completed with made-up names."""
 
 from tests.model.syntax.drive import require
 
@@ -11,14 +11,14 @@ def cuts(head: bytes, whole: bytes, fill: bytes, behind: bytes) -> list[bytes]:
     return list(overruled.cuts(0, fill))
 
 
-def test_a_fill_is_cut_in_front_of_the_first_made_up_name_at_ends_of_lines() -> None:
+def test_a_fill_is_cut_before_the_first_made_up_name_at_line_ends() -> None:
     head, whole, fill = b"a = 1\n    b", b"a = 1\n    b\n\ndef x():\n    if x:", b"a = 1\n    b\n\ndef y():\n    pass"
     assert cuts(head, whole, fill, b"\nc") == [b"a = 1\n    b", b"a = 1", b""]
     assert cuts(head, whole, fill, b"c") == [b"a = 1\n    b", b"a = 1\n", b""]
-    assert cuts(head, whole, b"a = 1\n    b\n\nclass y:", b"") == []  # the model has gone on otherwise
+    assert cuts(head, whole, b"a = 1\n    b\n\nclass y:", b"") == []  # the model continued in another way
 
 
-def test_and_at_tokens_of_its_last_line() -> None:
+def test_a_fill_is_cut_at_the_tokens_of_its_last_line() -> None:
     assert cuts(b"a = b()?;", b"a = b()?;x", b"a = b()?;x()", b"\n.c();") == [
         b"a = b()?;",
         b"a = b()?",
@@ -32,23 +32,23 @@ def test_and_at_tokens_of_its_last_line() -> None:
     ]
 
 
-def test_what_a_cut_leaves_open_is_closed() -> None:
+def test_brackets_that_a_cut_leaves_open_are_closed() -> None:
     found = cuts(b"f({a: ['(',", b"f({a: ['(',x", b"f({a: ['(',x]})", b"")
     assert found[:3] == [b"f({a: ['(',", b"f({a: ['('", b"f({a: ['(']})"]
 
 
-def test_a_fill_ends_in_front_of_a_closer_that_stands_behind_it() -> None:
+def test_a_fill_is_cut_before_a_closer_that_begins_the_suffix() -> None:
     assert cuts(b"f(a))", b"f(a))(x()", b"f(a))(x()", b" );") == [b"f(a))", b"f(a)", b"f(a", b""]
-    assert cuts(b'a")', b'a")(', b'a")(', b")") == [b'a")', b'a"', b""]  # only a bracket was put there
+    assert cuts(b'a")', b'a")(', b'a")(', b")") == [b'a")', b'a"', b""]  # only a bracket was added
 
 
-def test_what_only_closes_or_ends_with_a_block_is_not_made_up() -> None:
+def test_closers_and_an_empty_block_do_not_count_as_made_up() -> None:
     assert cuts(b"f(a", b"f(a)\n", b"f(a)\n", b"") == []
     assert cuts(b"f(a, b", b"f(a", b"f(a", b"") == []
     assert cuts(b"if (a)", b"if (a) {}", b"if (a) {}", b"\n") == []
 
 
-def test_the_first_end_counts() -> None:
+def test_only_the_first_refused_end_of_a_gap_counts() -> None:
     overruled = RefusedEnds([b"", b""], None)
     overruled.note(0, b"a", b"a + x")
     overruled.note(0, b"a + x", b"a + x + y")

@@ -1,4 +1,4 @@
-"""Other fills beside a witness's: what is not searched again, and what is searched before it is asked for."""
+"""Renewal of a witness: failed searches are not repeated, likely proposals are searched for in advance."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ ENDED = [Fill((5,), b"a", 1)]
 
 
 class Searches:
-    """A search that finds what it is told to, and keeps what it was asked for."""
+    """A fake search that finds a given result and logs the proposed tokens."""
 
     def __init__(self, found: list[Fill] | None) -> None:
         self.found = found
@@ -41,13 +41,13 @@ def renewal_of(searches: Searches, monkeypatch: pytest.MonkeyPatch) -> Renewal:
 
 
 def view(*likely: int, open_slots: int = 3) -> GapView:
-    """A gap that begins with a token, with what the model has for the slot behind it."""
+    """A gap with one committed token and the model's candidates for the slot after it."""
     ids = np.tile(np.array([8, 9, 10]), (1 + open_slots, 1))
     ids[1] = likely
     return GapView((), (5, *(None,) * open_slots), ids, np.zeros(ids.shape, np.float32))
 
 
-def test_a_search_in_vain_is_made_again_only_for_other_commits(
+def test_a_failed_search_is_repeated_only_for_other_commits(
     tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     constraint = constraint_of("f(|)\n", "python", tokens)
@@ -69,7 +69,7 @@ def test_a_search_in_vain_is_made_again_only_for_other_commits(
 
 
 @pytest.mark.parametrize("likely", [(EOG, 9, 10), (9, EOG, 10)])
-def test_an_end_that_the_model_may_want_is_searched_before_it_is_asked_for(
+def test_a_likely_end_is_searched_for_before_it_is_proposed(
     monkeypatch: pytest.MonkeyPatch, likely: tuple[int, ...]
 ) -> None:
     searches, gaps, end = Searches(ENDED), [view(*likely)], Commit(0, 1, EOG)
@@ -80,14 +80,16 @@ def test_an_end_that_the_model_may_want_is_searched_before_it_is_asked_for(
     assert searches.asked == [[EOG]]
 
 
-def test_so_is_the_token_that_the_model_has_for_the_last_slot_of_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_token_of_the_last_slot_of_a_block_is_searched_for_in_advance(monkeypatch: pytest.MonkeyPatch) -> None:
     searches = Searches(ENDED)
     one = renewal_of(searches, monkeypatch)
     one.expect([view(9, 10, 8, open_slots=1)], 0, WITNESS)
     assert searches.asked == [[9]]
 
 
-def test_what_is_found_beforehand_holds_for_that_very_witness_and_proposal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_found_in_advance_is_used_only_for_the_same_witness_and_proposal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     searches, gaps, end = Searches(ENDED), [view(9, EOG, 10)], Commit(0, 1, EOG)
     one = renewal_of(searches, monkeypatch)
     one.expect(gaps, 0, WITNESS)
@@ -97,7 +99,7 @@ def test_what_is_found_beforehand_holds_for_that_very_witness_and_proposal(monke
     assert searches.asked == [[EOG], [9], [EOG]]
 
 
-def test_an_end_that_was_looked_for_in_vain_is_not_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_for_an_end_that_failed_in_advance_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     searches, gaps, end = Searches(None), [view(9, EOG, 10)], Commit(0, 1, EOG)
     one = renewal_of(searches, monkeypatch)
     one.expect(gaps, 0, WITNESS)
@@ -109,12 +111,12 @@ def test_an_end_that_was_looked_for_in_vain_is_not_looked_for_again(monkeypatch:
     ("gap", "witness"),
     [
         (view(9, 10, EOG), WITNESS),  # an end is not likely
-        (view(9, EOG, 10), ENDED),  # the witness has it
+        (view(9, EOG, 10), ENDED),  # the witness has the end already
         (GapView((5,), (), closed=True), WITNESS),
-        (GapView((), (5, None)), WITNESS),  # nothing was read yet
+        (GapView((), (5, None)), WITNESS),  # no pass has read the gap yet
     ],
 )
-def test_nothing_else_is_searched_beforehand(
+def test_nothing_else_is_searched_for_in_advance(
     monkeypatch: pytest.MonkeyPatch, gap: GapView, witness: list[Fill]
 ) -> None:
     searches = Searches(ENDED)

@@ -1,4 +1,4 @@
-"""Tokens that go ahead of the witness: how far, of which slots, and that they are not tried twice."""
+"""Tentative commits, ahead of the witness: how many, in which slots, and that failed ones are not repeated."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ WITNESS = Fill((5, 6, 7), b"abc", 3)
 
 @pytest.fixture
 def gap(tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch) -> GapText:
-    """A gap whose grammar reads everything."""
+    """A gap whose grammar can read any tokens."""
     text = GapText(vocabulary_of(tokens), RegionRules(Region(0, 0), b""))
     monkeypatch.setattr(text, "reads", lambda written: True)
     return text
@@ -32,7 +32,9 @@ def view(*slots: int, open_slots: int = 4, done: tuple[int, ...] = ()) -> GapVie
     return GapView(done, (*slots, *(None,) * open_slots), tentative=True)
 
 
-def test_the_first_open_slot_may_go_ahead_but_not_the_end_nor_the_last(gap: GapText, tokens: SmallTokens) -> None:
+def test_the_first_open_slot_may_be_tentative_but_no_end_token_and_not_the_last_slot(
+    gap: GapText, tokens: SmallTokens
+) -> None:
     ahead = Tentative([gap], tokens.eog_id)
     assert ahead.takes([Commit(0, 1, 9)], view(5), WITNESS)
     assert not ahead.takes([Commit(0, 2, 9)], view(5), WITNESS)
@@ -41,14 +43,14 @@ def test_the_first_open_slot_may_go_ahead_but_not_the_end_nor_the_last(gap: GapT
     assert not ahead.takes([Commit(0, 0, 9)], GapView((), (None, 5, tokens.eog_id, None, None)), WITNESS)
 
 
-def test_only_so_many_tokens_go_ahead_of_the_witness(gap: GapText, tokens: SmallTokens) -> None:
+def test_the_number_of_tokens_ahead_of_the_witness_is_limited(gap: GapText, tokens: SmallTokens) -> None:
     ahead = Tentative([gap], tokens.eog_id)
     for count in range(MOST_AHEAD + 2):
         written = (5, 6, *(9,) * count)
         assert bool(ahead.takes([Commit(0, len(written), 9)], view(*written), WITNESS)) == (count < MOST_AHEAD)
 
 
-def test_a_run_that_the_grammar_reads_is_read_once_and_any_other_up_to_where_it_does(
+def test_a_run_is_read_at_once_and_if_that_fails_up_to_its_last_readable_token(
     gap: GapText, tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[int, ...]] = []
@@ -67,7 +69,7 @@ def test_a_run_that_the_grammar_reads_is_read_once_and_any_other_up_to_where_it_
     assert ahead.takes([*run[1:], Commit(0, 4, 12)], view(5, open_slots=6), WITNESS) == taken[:2]
 
 
-def test_what_the_grammar_does_not_read_goes_nowhere(
+def test_a_token_that_the_grammar_cannot_read_is_not_taken(
     gap: GapText, tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gap, "reads", lambda written: written != (5, 9))
@@ -76,7 +78,7 @@ def test_what_the_grammar_does_not_read_goes_nowhere(
     assert ahead.takes([Commit(0, 1, 8)], view(5), WITNESS)
 
 
-def test_nothing_goes_ahead_behind_the_lines_that_a_region_takes(
+def test_no_token_beyond_the_lines_of_a_region_is_tentative(
     tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gap = GapText(vocabulary_of(tokens), RegionRules(Region(0, 0, single_line=True), b""))
@@ -87,14 +89,14 @@ def test_nothing_goes_ahead_behind_the_lines_that_a_region_takes(
     assert not ahead.takes([Commit(0, 1, newline)], view(5), WITNESS)
 
 
-def test_what_came_to_nothing_is_masked_and_not_tried_again(gap: GapText, tokens: SmallTokens) -> None:
+def test_a_failed_token_is_masked_and_not_tried_again(gap: GapText, tokens: SmallTokens) -> None:
     ahead = Tentative([gap], tokens.eog_id)
     assert ahead.take_back(0, view(6, 9, 9, done=(5,)), WITNESS) == Remask(0, 1)
     assert not ahead.takes([Commit(0, 1, 9)], view(6, done=(5,)), WITNESS)
     assert ahead.takes([Commit(0, 1, 8)], view(6, done=(5,)), WITNESS)
 
 
-def test_where_much_came_to_nothing_one_token_at_a_time_goes_ahead(gap: GapText, tokens: SmallTokens) -> None:
+def test_after_many_failures_only_one_token_at_a_time_is_tentative(gap: GapText, tokens: SmallTokens) -> None:
     ahead = Tentative([gap], tokens.eog_id)
     assert ahead.takes([Commit(0, 2, 9)], view(6, 8, done=(5,)), WITNESS)
     for token in range(20, 20 + MOST_FAILED):
@@ -103,7 +105,7 @@ def test_where_much_came_to_nothing_one_token_at_a_time_goes_ahead(gap: GapText,
     assert not ahead.takes([Commit(0, 2, 9)], view(6, 8, done=(5,)), WITNESS)
 
 
-def test_what_is_ahead_is_what_the_witness_has_not(gap: GapText, tokens: SmallTokens) -> None:
+def test_the_tokens_ahead_are_those_that_the_witness_lacks(gap: GapText, tokens: SmallTokens) -> None:
     ahead = Tentative([gap], tokens.eog_id)
     assert ahead.run(view(6, 9, 9, done=(5,)), WITNESS) == range(1, 3)
     assert not ahead.run(view(5, 6, 7), WITNESS)
@@ -111,7 +113,7 @@ def test_what_is_ahead_is_what_the_witness_has_not(gap: GapText, tokens: SmallTo
     assert not ahead.goes_on(0, view(9, 9, open_slots=1), WITNESS)
 
 
-# What stands in front of the gap, in it and behind it: no search completes its first half.
+# The prefix, the true fill and the suffix of a gap. No search completes the first half of the fill.
 UNFINISHED: Sequence[tuple[str, bytes, str, bytes]] = (
     (
         "python",
@@ -124,10 +126,10 @@ UNFINISHED: Sequence[tuple[str, bytes, str, bytes]] = (
 
 
 @pytest.mark.parametrize(("name", "before", "inside", "behind"), UNFINISHED, ids=[one[0] for one in UNFINISHED])
-def test_tokens_without_a_witness_come_through_all_the_same(
+def test_tokens_without_a_witness_are_admitted_as_tentative_ones(
     tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch, name: str, before: bytes, inside: str, behind: bytes
 ) -> None:
-    """A search that finds nothing for some beginnings of the fill loses none of its tokens."""
+    """No token of a fill is lost where the search finds nothing for some of its beginnings."""
     truth = [*tokens.encode(inside), tokens.eog_id]
     constraint = SyntaxConstraint(before + behind, [Region(len(before), len(before))], require(name), tokens)
     renew, hidden = constraint._renew, range(1, 6)
@@ -148,10 +150,10 @@ def test_tokens_without_a_witness_come_through_all_the_same(
     assert not tentative[-1]
 
 
-def test_in_front_of_the_last_slot_what_is_proposed_may_be_what_a_witness_lacked(
+def test_at_the_last_slot_a_search_tries_the_proposed_token_before_a_remask(
     tokens: SmallTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A search with the proposed token is made before any token is taken back, and may confirm those without it."""
+    """Before a tentative token is masked again, a search tries the proposed token. It may find a witness without it."""
     one, other, last = (tokens.encode(text)[0] for text in "123")
     text = b"x = \ny = 1\n"
     for found, admitted in (((other, last), last), ((other,), tokens.eog_id)):

@@ -13,6 +13,6 @@ from lacuna_model.syntax.text.anchors import Anchors
         ("a: &b 1\nc: d*", "", []),
     ],
 )
-def test_the_names_of_an_alias(before: str, fill: str, names: list[bytes]) -> None:
+def test_an_alias_is_completed_with_the_known_anchors_first(before: str, fill: str, names: list[bytes]) -> None:
     found = Anchors(before.encode()).completions(fill.encode(), lambda fill: iter([b"other"]))
     assert list(found) == [*names, b"other"]

@@ -1,4 +1,4 @@
-"""Which brackets a gap leaves open is told by the text behind it."""
+"""The text after a gap tells which brackets its fill leaves open."""
 
 import random
 import re
@@ -12,7 +12,7 @@ from lacuna_model.syntax.text.balance import Balance, scan_left
 from lacuna_model.syntax.text.scan import Bracket
 
 DATA = Path(__file__).parents[3] / "data" / "syntax"
-# Of files whose blocks are indented; a C++ namespace, for one, is often not.
+# Files in which every block is indented. C++ is missing: the body of a namespace often is not.
 FILES = ("ledger.py", "queue.js", "shapes.ts", "cache.go", "Account.java", "stack.rs", "table.c")
 
 
@@ -26,7 +26,7 @@ def closers(stack: Sequence[Bracket]) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_whole_lines_taken_out_are_known_by_the_lines_behind_them(name: str) -> None:
+def test_the_brackets_that_removed_lines_open_are_known_from_the_lines_after_them(name: str) -> None:
     text = (DATA / name).read_bytes()
     language = language_for(name)
     assert language is not None
@@ -42,7 +42,7 @@ def test_whole_lines_taken_out_are_known_by_the_lines_behind_them(name: str) -> 
     assert right / asked > 0.9
 
 
-def test_what_a_gap_is_filled_with_is_text_for_those_behind_it() -> None:
+def test_the_fill_of_a_gap_belongs_to_the_prefix_of_later_gaps() -> None:
     parts = (b"f(a\n", b"\n", b"\n)\n", b"\n]\n")
     places = [len(b"".join(parts[:count])) for count in (1, 2, 3)]
     language = language_for("a.py")

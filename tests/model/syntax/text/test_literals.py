@@ -52,11 +52,11 @@ def lexicon(name: str) -> Lexicon:
         ("python", '\n    x = 1\n    """Says what is done here\n    and by whom.\n    """\n    return f(x)\n', "", ""),
     ],
 )
-def test_the_lines_tell_what_a_text_begins_in(name: str, piece: str, before: str, inside: str) -> None:
+def test_the_lines_tell_which_literal_a_text_begins_in(name: str, piece: str, before: str, inside: str) -> None:
     assert carried_quote(piece.encode(), before.encode(), lexicon(name)) == inside.encode()
 
 
-def test_a_comment_that_does_not_end_goes_on() -> None:
+def test_a_comment_stays_open_until_its_end_and_a_string_until_the_line_end() -> None:
     assert find_literals(b" * more of it\n", lexicon("java"), b"*/").inside == b"*/"
     assert find_literals(b" * more */ int x;\n", lexicon("java"), b"*/").inside == b""
     assert find_literals(b"more of a name\n", lexicon("java"), b'"').inside == b""
@@ -83,11 +83,11 @@ def test_a_comment_that_does_not_end_goes_on() -> None:
         ("", "", ""),
     ],
 )
-def test_half_a_token_is_finished(text: str, inside: str, end: str) -> None:
+def test_an_unfinished_token_is_finished(text: str, inside: str, end: str) -> None:
     assert finish_token(text.encode(), inside.encode()) == end.encode()
 
 
-def test_a_line_of_many_types_is_read_in_one_way_only() -> None:
+def test_a_line_of_many_types_is_matched_without_backtracking() -> None:
     union = "a: " + " | ".join(["b[c]"] * 40)
     assert STATEMENT.match(f"{union} = None".encode())
     assert not STATEMENT.match(f"{union} is".encode())

@@ -1,4 +1,4 @@
-"""All gaps of a document share its brackets: what one leaves open another has to find so."""
+"""All gaps of a document share its brackets: what one gap leaves open is open in the text after it."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -12,7 +12,7 @@ from lacuna_model.syntax.text.scan import Bracket
 
 
 def targets(name: str, pieces: Sequence[str]) -> list[str]:
-    """The closers of what each gap between the pieces leaves open, outermost first."""
+    """The closers of the brackets that are open after each gap between the pieces, outermost first."""
     language = require(name)
     places = list(accumulate(len(piece) for piece in pieces[:-1]))
     balance = Balance("".join(pieces).encode(), [(place, place) for place in places], language.lexicon)
@@ -80,24 +80,26 @@ def targets(name: str, pieces: Sequence[str]) -> list[str]:
         ),
     ],
 )
-def test_gaps_share_the_brackets(name: str, pieces: Sequence[str], wanted: Sequence[str]) -> None:
+def test_the_gaps_together_open_and_close_the_brackets_of_the_text(
+    name: str, pieces: Sequence[str], wanted: Sequence[str]
+) -> None:
     assert targets(name, pieces) == list(wanted)
 
 
-def test_a_bracket_is_kept_or_another_like_it_opened() -> None:
+def test_some_open_brackets_are_kept_and_others_opened_anew() -> None:
     pieces = (b"func f() {\n\tt := []struct {\n\t\ta int\n", b"\n\t\ta: 1,\n\t}, {\n\t\ta: 2,\n\t}}\n}\n")
     sides = Balance(b"".join(pieces), [(len(pieces[0]), len(pieces[0]))], require("go").lexicon).sides(0)
     assert (len(sides.left.stack), sides.target.kept, len(sides.target.stack)) == (2, 1, 3)
 
 
-def test_what_lies_deep_is_closed_and_opened_as_a_whole() -> None:
+def test_deeply_nested_brackets_are_all_closed_or_opened() -> None:
     deep = "".join("  " * depth + "{\n" for depth in range(20))
     assert targets("javascript", (deep, "\nf();\n")) == [""]
     closing = "".join("  " * depth + "}\n" for depth in range(19, -1, -1))
     assert targets("javascript", ("f();\n", "\n" + closing)) == ["}" * 20]
 
 
-def test_a_text_of_closers_alone_takes_no_more_steps_than_one_of_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_steps_for_a_text_of_many_closers_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = 0
     misfit = nesting._misfit
 

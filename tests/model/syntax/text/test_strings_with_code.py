@@ -20,7 +20,7 @@ from lacuna_model.core.constraint import TokenText
         ("php", '"{$a', [b'"', b"}"]),
     ],
 )
-def test_what_a_line_leaves_open(name: str, line: str, ends: list[bytes]) -> None:
+def test_the_ends_of_the_open_strings_and_code_of_a_line_are_found(name: str, line: str, ends: list[bytes]) -> None:
     strings = require(name).strings
     assert strings is not None
     assert strings.open_ends(line.encode()) == ends
@@ -41,5 +41,7 @@ def test_what_a_line_leaves_open(name: str, line: str, ends: list[bytes]) -> Non
         ("php", '<?php $x = "a {$b', "\n", '}";'),
     ],
 )
-def test_a_search_ends_it(name: str, before: str, after: str, end: str, tokens: TokenText) -> None:
+def test_a_search_ends_an_open_string_with_code(
+    name: str, before: str, after: str, end: str, tokens: TokenText
+) -> None:
     assert first_fill(before, after, require(name), tokens) == end

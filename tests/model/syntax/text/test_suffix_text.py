@@ -1,4 +1,4 @@
-"""What must stand in front of the text behind a gap: an operand, the head of a block, what closes the text before."""
+"""What a fill must write before the suffix: an operand, the head of a block, the closers of the prefix."""
 
 import pytest
 from tests.model.syntax.conftest import SmallTokens
@@ -92,7 +92,7 @@ from lacuna_model.syntax.text.suffix_text import RightSide
         pytest.param("javascript", "a();\n", "\n  b: 1,\n  c: d\n})\n", id="fields of an argument"),
     ],
 )
-def test_the_text_behind_is_led_to(tokens: SmallTokens, name: str, before: str, after: str) -> None:
+def test_a_fill_that_the_suffix_can_follow_is_found(tokens: SmallTokens, name: str, before: str, after: str) -> None:
     assert first_fill(before, after, require(name), tokens) is not None
 
 
@@ -104,25 +104,25 @@ def test_the_text_behind_is_led_to(tokens: SmallTokens, name: str, before: str, 
         pytest.param("c", "void f(int x) {\n  if (x) {\n    x++;\n  }", " else {\n    x--;\n  }\n}\n", id="clause"),
     ],
 )
-def test_nothing_is_tried_first_where_the_text_in_front_is_enough(name: str, before: str, after: str) -> None:
+def test_the_empty_fill_is_tried_first_where_the_prefix_needs_nothing(name: str, before: str, after: str) -> None:
     _, closer = between(before, after, require(name))
     assert next(closer.completions(b"")) == b""
 
 
 @pytest.mark.parametrize(("name", "outer"), [("java", b"class x {"), ("c", b"void x() {"), ("go", b"func x() {")])
-def test_a_block_outside_of_all_has_a_head_whatever_closes_it(name: str, outer: bytes) -> None:
+def test_a_block_at_the_top_level_gets_a_head(name: str, outer: bytes) -> None:
     right = RightSide(b"\n  g()\n", require(name).lexicon, to_the_end=False)
     assert right.openings([b"}", b"}"], outside=True)[0] == outer + b"{"
     assert right.openings([b"}", b"}"])[0] == b"{{"
 
 
 @pytest.mark.parametrize("name", ["rust", "go"])
-def test_a_comment_full_of_marks_of_comments_is_read_in_one_way_only(name: str) -> None:
-    marks = b" // a" * 60  # what may be split in more than one way takes 2^60 steps
+def test_a_comment_of_many_comment_marks_is_matched_without_backtracking(name: str) -> None:
+    marks = b" // a" * 60  # with backtracking this takes 2^60 steps
     right = RightSide(b"\n}\n" + marks + b"\n" + marks + b"\n" + b" #[a]" * 60 + b";\n", require(name).lexicon)
     assert right.openings([b"}"])
 
 
-def test_what_follows_a_block_is_told_behind_comments_and_attributes() -> None:
+def test_comments_and_attributes_after_a_block_are_skipped() -> None:
     right = RightSide(b"\n}\n\n// a\n#[b] pub fn c() {}\n", require("rust").lexicon)
     assert right.openings([b"}"])[0] == b"fn x() {"

@@ -20,16 +20,16 @@ from lacuna_model.syntax.text.tags import Tags, scan_tags
         ("<a>", "</b>", []),
     ],
 )
-def test_what_is_due(before: str, behind: str, due: list[str]) -> None:
+def test_open_tags_that_the_suffix_does_not_close_are_due(before: str, behind: str, due: list[str]) -> None:
     assert Tags(before.encode(), behind.encode()).due(b"") == [name.encode() for name in due]
 
 
-def test_what_a_text_closes_and_did_not_open() -> None:
+def test_closing_tags_without_an_opening_one_are_found() -> None:
     assert scan_tags(b"x</a></b><c></c></>") == ([], [b"a", b"b", b""])
     assert scan_tags(b"<a><b></a>") == ([], [])
 
 
-def test_completions_have_the_right_names() -> None:
+def test_completions_close_open_tags_by_name() -> None:
     tags = Tags(b"<ul>{a.map(b => <li>c", b"")
     assert tags.named(b"", b"</x>)}</x>") == b"</li>)}</ul>"
     assert next(tags.completions(b"</l", lambda fill: iter([b""] if fill.endswith(b">") else []))) == b"i></ul>"
@@ -50,7 +50,7 @@ def test_completions_have_the_right_names() -> None:
         ("html", "<ul><b>x", "</ul>\n", "</b>"),
     ],
 )
-def test_a_search_closes_them(name: str, before: str, after: str, fill: str, tokens: TokenText) -> None:
+def test_a_search_closes_open_tags(name: str, before: str, after: str, fill: str, tokens: TokenText) -> None:
     found = first_fill(before, after, require(name), tokens)
     assert found is not None
     assert fill in found

@@ -1,4 +1,4 @@
-"""Which licences are let in."""
+"""Which licences are accepted."""
 
 import pytest
 
@@ -11,7 +11,7 @@ REFUSED_EXPRESSIONS += ["(MIT", "SEE LICENSE IN LICENSE", "MIT AND (GPL-2.0 OR M
 
 
 @pytest.mark.parametrize("expression", PERMITTED_EXPRESSIONS)
-def test_permissive_expressions_are_let_in(expression: str) -> None:
+def test_permissive_expressions_are_accepted(expression: str) -> None:
     assert permissive_licence(expression) == expression
 
 
@@ -27,7 +27,7 @@ def test_every_classifier_has_to_be_permissive() -> None:
     assert permissive_licence(None, [mit, gpl]) is None
 
 
-def test_an_expression_beats_classifiers_and_text() -> None:
+def test_an_expression_outranks_classifiers_and_text() -> None:
     assert permissive_licence("GPL-3.0-only", ["License :: OSI Approved :: MIT License"], "MIT") is None
 
 
@@ -58,7 +58,7 @@ def test_a_pasted_licence_text_is_recognised() -> None:
     assert permissive_licence(None, (), mit + " ... GNU General Public License") is None
 
 
-def test_copyleft_headers_are_seen_only_in_the_head() -> None:
+def test_copyleft_notices_are_found_only_at_the_top_of_a_file() -> None:
     notice = "# This file is part of x, under the GNU Lesser General Public License.\n"
     assert copyleft_header(notice + "x = 1\n")
     assert copyleft_header("// SPDX-License-Identifier: MPL-2.0\n")

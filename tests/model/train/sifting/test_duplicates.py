@@ -72,7 +72,7 @@ def test_several_entry_points_or_a_mention_are_enough() -> None:
     assert benchmarks.contaminates("load('mbpp')\n")
 
 
-def test_the_orders_of_mbpp_are_recognised() -> None:
+def test_the_task_sentences_of_mbpp_are_recognised() -> None:
     order = "Write a python function to reverse a list.\n"
     assert Benchmarks().contaminates(order * 3)
     assert not Benchmarks().contaminates(order)

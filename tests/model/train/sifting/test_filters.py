@@ -69,7 +69,7 @@ def test_compiled_javascript_is_left_out() -> None:
     assert reason(code + "exports.__esModule = true;\n", "a/add.js", "javascript") == "generated"
 
 
-def test_sizes() -> None:
+def test_files_that_are_too_small_or_too_large_are_left_out() -> None:
     assert reason("x = 1\n") == "too small"
     assert reason("#" * (MIN_BYTES - 1)) == "too small"
     assert reason("word = 1\n" * (MAX_BYTES // 8)) == "too large"
@@ -128,7 +128,7 @@ def test_any_bytes_get_an_answer(data: bytes, language: str) -> None:
     drop_reason("a/file", data * 3, language if language == "python" else "c")
 
 
-def test_minified() -> None:
+def test_minified_code_is_recognised() -> None:
     assert minified("a" * 1001)
     assert minified(("a" * 120 + "\n") * 5)
     assert not minified(GOOD)
@@ -139,14 +139,14 @@ def test_minified() -> None:
     ("path", "language"),
     [("a.py", "python"), ("A.PY", "python"), ("a.tsx", "tsx"), ("a.d.ts", None), ("a.txt", None), ("a.h", "c")],
 )
-def test_languages_by_name(path: str, language: str | None) -> None:
+def test_a_language_is_recognised_by_the_file_name(path: str, language: str | None) -> None:
     assert language_of(path) == language
 
 
 @pytest.mark.parametrize(
     "path", ["tests/a.py", "a/test_b.py", "a/b_test.go", "a/b.spec.ts", "a/conftest.py", "src/FooTest.java"]
 )
-def test_tests_by_name(path: str) -> None:
+def test_tests_are_recognised_by_the_file_name(path: str) -> None:
     assert is_test(path)
 
 

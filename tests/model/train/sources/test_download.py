@@ -1,4 +1,4 @@
-"""Packages come through pip, npm and apt: all of their files or none, and one line where there are none."""
+"""Packages are fetched with pip, npm and apt: all files of a package or none, and a failure is one line."""
 
 import hashlib
 import os
@@ -41,15 +41,15 @@ def package(source: str) -> Package:
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with all the programs there are."""
+    """A folder that is the only one on PATH."""
     folder = tmp_path / "programs"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
     return folder
 
 
-def stand_in(programs: Path, source: str, script: str) -> None:
-    """A program in place of the package manager, which notes how it was called."""
+def fake_program(programs: Path, source: str, script: str) -> None:
+    """Writes a fake package manager, which logs its calls."""
     path = programs / COMMANDS[source].split()[0]
     log = programs.parent / "called"
     path.write_text(f'#!/bin/sh\necho "${{0##*/}} $*" >> {log}\n{script}\n')
@@ -58,7 +58,7 @@ def stand_in(programs: Path, source: str, script: str) -> None:
 
 @pytest.mark.parametrize("source", COMMANDS)
 def test_a_package_is_fetched_once_by_name_and_version(programs: Path, tmp_path: Path, source: str) -> None:
-    stand_in(programs, source, "echo data > a_1.orig.tar.gz")
+    fake_program(programs, source, "echo data > a_1.orig.tar.gz")
     paths = SOURCES[source].fetch(package(source), tmp_path / "kept")
     assert [path.name for path in paths] == ["a_1.orig.tar.gz"]
     assert paths == SOURCES[source].fetch(package(source), tmp_path / "kept")
@@ -68,45 +68,47 @@ def test_a_package_is_fetched_once_by_name_and_version(programs: Path, tmp_path:
 
 def test_of_a_source_package_only_the_tarballs_are_read(programs: Path, tmp_path: Path) -> None:
     names = "a_1-2.dsc a_1.orig.tar.xz a_1.orig.tar.xz.asc a_1.orig-part.tar.gz a_1-2.debian.tar.xz"
-    stand_in(programs, "debian-source", f"for name in {names}; do echo data > $name; done")
+    fake_program(programs, "debian-source", f"for name in {names}; do echo data > $name; done")
     paths = SOURCES["debian-source"].fetch(package("debian-source"), tmp_path)
     assert [path.name for path in paths] == ["a_1-2.debian.tar.xz", "a_1.orig-part.tar.gz", "a_1.orig.tar.xz"]
 
 
 @pytest.mark.parametrize(("source", "said"), [(source, said) for source in ABSENT for said in ABSENT[source]])
-def test_what_is_not_published_is_told_apart(programs: Path, tmp_path: Path, source: str, said: str) -> None:
-    stand_in(programs, source, f'echo "{said}" >&2; echo half > half; exit 1')
+def test_a_package_that_is_not_published_has_an_error_of_its_own(
+    programs: Path, tmp_path: Path, source: str, said: str
+) -> None:
+    fake_program(programs, source, f'echo "{said}" >&2; echo half > half; exit 1')
     with pytest.raises(NotPublishedError, match="finds no such package"):
         SOURCES[source].fetch(package(source), tmp_path / "kept")
     assert [path.name for path in (tmp_path / "kept").rglob("*")] == [source]
 
 
 @pytest.mark.parametrize("source", BROKEN)
-def test_a_failure_is_one_line_and_leaves_nothing(programs: Path, tmp_path: Path, source: str) -> None:
+def test_a_failure_is_one_line_and_leaves_no_files(programs: Path, tmp_path: Path, source: str) -> None:
     output, reason = BROKEN[source]
-    stand_in(programs, source, f'echo "{output}" >&2; echo half > half; exit 1')
+    fake_program(programs, source, f'echo "{output}" >&2; echo half > half; exit 1')
     with pytest.raises(DownloadError, match=f" cannot fetch .*a[@=]1-2: {reason}") as caught:
         SOURCES[source].fetch(package(source), tmp_path / "kept")
     assert not isinstance(caught.value, NotPublishedError)
     assert "\n" not in str(caught.value)
     assert [path.name for path in (tmp_path / "kept").rglob("*")] == [source]
-    stand_in(programs, source, "echo data > a.tgz")
+    fake_program(programs, source, "echo data > a.tgz")
     SOURCES[source].fetch(package(source), tmp_path / "kept")
 
 
 @pytest.mark.parametrize("source", COMMANDS)
-def test_a_machine_without_the_program_is_one_line(programs: Path, tmp_path: Path, source: str) -> None:
+def test_a_missing_program_is_named_in_the_error(programs: Path, tmp_path: Path, source: str) -> None:
     with pytest.raises(DownloadError, match=rf"^{COMMANDS[source].split()[0]} is not on this machine; it fetches"):
         SOURCES[source].fetch(package(source), tmp_path)
 
 
-def test_a_folder_that_cannot_be_written_to_is_one_line(programs: Path, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_to_is_named_in_the_error(programs: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DownloadError, match=r"file/npm/@scope-a-1-2: cannot keep the download: Not a directory"):
         SOURCES["npm"].fetch(package("npm"), tmp_path / "file")
 
 
-def test_a_wheel_comes_through_the_users_pip_and_nothing_in_it_runs(links: Path, tmp_path: Path) -> None:
+def test_a_wheel_is_fetched_with_the_users_pip_and_a_source_distribution_is_not(links: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(links / "a-1-py3-none-any.whl", "w") as wheel:
         wheel.writestr("a-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: a\nVersion: 1\nLicense: MIT\n")
         wheel.writestr("a-1.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")

@@ -1,4 +1,4 @@
-"""What each registry's packages are read as."""
+"""How the packages of each registry are read."""
 
 import gzip
 import io
@@ -70,20 +70,20 @@ def paths(contents: Contents) -> list[str]:
     return [file.path for file in contents.files]
 
 
-def test_a_wheel(tmp_path: Path) -> None:
+def test_a_wheel_is_read_with_its_licence(tmp_path: Path) -> None:
     files = {"a-1.dist-info/METADATA": MIT, "a/b.py": "x = 1\n", "a/b.so": "", "README.md": "no"}
     contents = PyPI().contents(package("pypi"), [wheel(tmp_path / "a-1-py3-none-any.whl", files)])
     assert contents.licence == "MIT"
     assert [(f.path, f.data, f.licence) for f in contents.files] == [("a/b.py", b"x = 1\n", "MIT")]
 
 
-def test_a_wheel_of_another_licence(tmp_path: Path) -> None:
+def test_a_wheel_with_another_licence_has_no_accepted_one(tmp_path: Path) -> None:
     files = {"a-1.dist-info/METADATA": MIT.replace("MIT", "GPL"), "a/b.py": "x = 1\n"}
     contents = PyPI().contents(package("pypi"), [wheel(tmp_path / "a-1-py3-none-any.whl", files)])
     assert (contents.licence, contents.stated_licence, paths(contents)) == (None, "GPL", ["a/b.py"])
 
 
-def test_a_licence_file_counts_where_the_metadata_says_nothing(tmp_path: Path) -> None:
+def test_a_licence_file_counts_if_the_metadata_has_no_licence(tmp_path: Path) -> None:
     text = "Permission is hereby granted, free of charge, to any person obtaining a copy " * 4
     about = "a-1.dist-info"
     files = {f"{about}/METADATA": "Metadata-Version: 2.1\nName: a\nVersion: 1\n", f"{about}/LICENSE.txt": text}
@@ -101,14 +101,14 @@ def test_a_licence_file_counts_where_the_metadata_says_nothing(tmp_path: Path) -
         ({}, None),
     ],
 )
-def test_an_npm_package(tmp_path: Path, field: dict[str, object], licence: str | None) -> None:
+def test_an_npm_package_is_read_with_its_licence(tmp_path: Path, field: dict[str, object], licence: str | None) -> None:
     files = {"package/package.json": json.dumps(field), "package/lib/a.js": "1;"}
     files |= {"package/a.d.ts": "", "package/a.py": ""}
     contents = Npm().contents(package("npm"), [tarball(tmp_path / "a.tgz", files)])
     assert (contents.licence, paths(contents)) == (licence, ["lib/a.js"])
 
 
-def test_a_debian_source_package(tmp_path: Path) -> None:
+def test_a_debian_source_package_has_a_licence_for_each_file(tmp_path: Path) -> None:
     files = {"a-1/src/a.c": "int a;", "a-1/lib/copied/b.c": "", "a-1/a.py": ""}
     upstream = tarball(tmp_path / "a_1.orig.tar.gz", files)
     part = tarball(tmp_path / "a_1.orig-part.tar.gz", {"part/other.c": ""})
@@ -122,7 +122,7 @@ def test_a_debian_source_package(tmp_path: Path) -> None:
     }
 
 
-def test_a_debian_library(tmp_path: Path) -> None:
+def test_a_debian_library_has_a_licence_for_each_file(tmp_path: Path) -> None:
     root = "./usr/share/gocode/src/example.org/a"
     files = {f"{root}/a.go": "package a\n", f"{root}/lib/copied/b.go": "", "./usr/share/doc/a-dev/copyright": COPYRIGHT}
     contents = DebianLibraries().contents(package("debian-library"), [debian_package(tmp_path / "a.deb", files)])
@@ -145,12 +145,12 @@ def test_the_last_matching_paragraph_decides() -> None:
         ("GPL-2 and Expat", None),
     ],
 )
-def test_debian_names_licences_its_own_way(short: str, licence: str | None) -> None:
+def test_debian_names_of_licences_are_translated(short: str, licence: str | None) -> None:
     found = FileLicences(f"Files: *\nLicense: {short}\n").of("a")
     assert (found and " ".join(found.split())) == licence
 
 
-def test_control_paragraphs() -> None:
+def test_control_paragraphs_are_parsed() -> None:
     text = "\nA: 1\nB:\n two\n three\n\n\n# remark\nA: 4\n"
     assert list(paragraphs(text.splitlines())) == [{"a": "1", "b": "two\nthree"}, {"a": "4"}]
 
