@@ -24,7 +24,7 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.vscode $(VSIX)
 	for model in $(TEST_MODELS); do $(BIN)/lacuna models pull $$model || exit; done
 	$(MAKE) --no-print-directory check
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 vscode: $(VSIX)
 

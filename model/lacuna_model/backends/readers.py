@@ -13,7 +13,7 @@ from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions, InfillRequest
 from lacuna_model.decode.candidates import Reader
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.drafts import ProjectDrafts
+from lacuna_model.fim.drafts import Drafts
 from lacuna_model.fim.loading import LoadedFim, load_fim
 from lacuna_model.fim.prompt import prompt_head
 from lacuna_model.fim.reading import FimReader
@@ -81,4 +81,12 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
     if isinstance(model, LoadedCheckpoint):
         return WholeSequenceModel(model, layout)
     assert isinstance(cache, FimContext)
-    return FimReader(model, cache, ProjectDrafts(known, layout) if options.prior else None, len(layout.gaps))
+    drafts = Drafts(
+        layout,
+        known if options.prior else (),
+        model.drafter if options.drafter else None,
+        model.costs,
+        cache.holding,
+        model.tokenizer.special_ids,
+    )
+    return FimReader(model, cache, drafts, len(layout.gaps))

@@ -72,7 +72,8 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slots that may still change. ``temperature`` 0 takes the most probable token; higher values sample, with the random
     ``seed``. After ``deadline_ms`` milliseconds the fill ends with the longest valid part (0: no deadline). With
     ``syntax``, no token is committed that would add a syntax error. With ``prior``, the open file and its workspace
-    provide drafts, which the model verifies. With ``encode_only``, nothing is filled: the engine encodes the context
+    provide drafts, which the model verifies. With ``drafter``, the model's drafter does, where it has one. With
+    ``encode_only``, nothing is filled: the engine encodes the context
     for later requests, and the result has the text unchanged.
     """
 
@@ -86,6 +87,7 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     deadline_ms: Int64 = 0
     syntax: bool = True
     prior: bool = True
+    drafter: bool = True
     encode_only: bool = False
 
 

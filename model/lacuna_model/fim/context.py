@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import torch
 
 from lacuna_model.core.context import Layout, TextTokenizer, UpdateCounts, finished
+from lacuna_model.fim.drafts import Holding
 from lacuna_model.fim.tracks import UNREAD, Chain, Track, TrackReader, common_prefix
 from lacuna_model.network.transformer import Transformer
 
@@ -115,11 +116,17 @@ class FimContext:
         self._between: list[Track] = []
         self._suffixes: list[Suffix] = []
         self._prompts = Prompts([], [], [])
+        self.holding = Holding()
 
     @property
     def num_bytes(self) -> int:
         """Bytes that the keys and values hold."""
         return self.reader.arena.num_bytes
+
+    @property
+    def num_unread(self) -> int:
+        """Tokens of the prompts that the next pass has to read."""
+        return sum(len(track.unread) for track in (self._head, *self._between, *(one.track for one in self._suffixes)))
 
     def update(self, layout: Layout) -> UpdateCounts:
         """As :meth:`updating`, without pauses."""

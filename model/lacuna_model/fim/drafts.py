@@ -1,38 +1,192 @@
-"""Drafts for a gap from the open file and its workspace, which the model verifies in its next pass."""
+"""Drafts for a gap, which the model verifies in its next pass: from the project, and from the model's drafter.
 
+Both propose a token for the next slot, with a probability. The likelier one is drafted, and both go on from there. A
+draft ends where the next slot would not pay for its row of the pass.
+"""
+
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor
 
 from lacuna_model.core.context import Layout
+from lacuna_model.fim.costs import PassCosts
+from lacuna_model.network.drafter import Drafter
 from lacuna_model.prior.index import Segment
 from lacuna_model.prior.proposal import Walk
 from lacuna_model.prior.suffix_array import MAX_MATCH
 
-# A draft ends where its certainty, a product over its tokens, falls below ``LEAST_CERTAINTY``. Shorter matches are
-# ignored.
+# Shorter matches in the project are ignored.
 LEAST_MATCH = 3
-LEAST_CERTAINTY = 0.35
+# A project's proposal that is so likely is not compared with the drafter's.
+SURE = 0.9
+# Less likely slots are not drafted even where a row costs nothing.
+LEAST_PROBABILITY = 0.02
+# How many drafts of a source are believed to have held as expected before any was verified.
+BELIEVED = 8.0
+
+Source = Literal["project", "drafter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A drafted token, its probability given those before it, and where it comes from."""
+
+    token: int
+    probability: float
+    source: Source
+
+
+@dataclass(slots=True)
+class Holding:
+    """How well the drafts of each source have been holding in one document."""
+
+    expected: dict[Source, float] = field(default_factory=lambda: {"project": BELIEVED, "drafter": BELIEVED})
+    held: dict[Source, float] = field(default_factory=lambda: {"project": BELIEVED, "drafter": BELIEVED})
+
+    def saw(self, guess: Guess, held: bool) -> None:
+        """Learn from a draft that was verified."""
+        self.expected[guess.source] += guess.probability
+        self.held[guess.source] += held
+
+    def corrected(self, probability: float, source: Source) -> float:
+        """A source's probability, given how its drafts have been holding."""
+        return min(probability * self.held[source] / self.expected[source], 0.99)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where the drafter begins: the base's ``hidden`` state [H], and the tokens that were written after it."""
+
+    hidden: Tensor
+    tokens: Sequence[int]
+
+
+class Proposes(Protocol):
+    """A source of drafts for the slots of a gap, one after another."""
+
+    source: Source
+
+    def proposal(self) -> tuple[int, float] | None:
+        """A token for the next slot and its probability, or None where the source has none."""
+        ...
+
+    def take(self, token: int) -> None:
+        """Go to the next slot; this one has ``token``."""
+        ...
 
 
 class ProjectDrafts:
     """Continues a fill as the longest match in the project continues."""
 
-    def __init__(self, known: Sequence[Segment], layout: Layout) -> None:
-        self._known = known
-        self._layout = layout
+    source: Source = "project"
 
-    def draft(self, gap: int, written: Sequence[int], most: int) -> list[int]:
-        """Up to ``most`` tokens that may follow the tokens ``written`` in a gap."""
-        walk = Walk(self._known, [*self._layout.segments[gap], *written][-MAX_MATCH:])
-        drafted: list[int] = []
-        certainty = 1.0
-        while len(drafted) < most:
-            proposal = walk.proposal()
-            if proposal is None or proposal.length < LEAST_MATCH:
+    def __init__(self, known: Sequence[Segment], text: Sequence[int]) -> None:
+        self._walk = Walk(known, text[-MAX_MATCH:])
+
+    def proposal(self) -> tuple[int, float] | None:
+        """The most frequent continuation; longer matches are more certain."""
+        found = self._walk.proposal()
+        if found is None or found.length < LEAST_MATCH or found.ids[0] < 0:
+            return None
+        return int(found.ids[0]), found.purity * found.length / (found.length + 2)
+
+    def take(self, token: int) -> None:
+        """Follow ``token``."""
+        self._walk.take(token)
+
+
+class ModelDrafts:
+    """Continues a fill by the model's drafter."""
+
+    source: Source = "drafter"
+
+    def __init__(self, drafter: Drafter, start: Start, costs: PassCosts, specials: frozenset[int]) -> None:
+        self._drafter = drafter
+        self._hidden = start.hidden[None]
+        self._waiting = list(start.tokens)
+        self._costs = costs
+        self._specials = specials
+
+    def proposal(self) -> tuple[int, float] | None:
+        """The drafter's likeliest token."""
+        began = time.perf_counter()
+        steps = len(self._waiting)
+        for token in self._waiting:
+            self._hidden = self._drafter.step(self._hidden, torch.tensor([token], device=self._hidden.device))
+        self._waiting = []
+        best, index = self._drafter.logits(self._hidden)[0].softmax(-1).max(0)
+        token = int(self._drafter.vocabulary[index])
+        if steps:
+            self._costs.saw_step((time.perf_counter() - began) * 1e3 / steps)
+        return None if token in self._specials else (token, float(best))
+
+    def take(self, token: int) -> None:
+        """Go on after ``token``; the step is taken when a proposal is asked for."""
+        self._waiting.append(token)
+
+
+class Drafts:
+    """Drafts the next tokens of every gap of a layout."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        known: Sequence[Segment],
+        drafter: Drafter | None,
+        costs: PassCosts,
+        holding: Holding,
+        specials: frozenset[int],
+    ) -> None:
+        """``known`` are the segments of the project; without any, the project drafts nothing."""
+        self._layout = layout
+        self._known = known
+        self._drafter = drafter
+        self._costs = costs
+        self._holding = holding
+        self._specials = specials
+
+    def draft(self, gap: int, written: Sequence[int], most: int, start: Start | None, rows: int) -> list[Guess]:
+        """Up to ``most`` tokens that may follow those ``written`` in a gap, in a pass that has ``rows`` rows so far."""
+        sources: list[Proposes] = []
+        if self._known:
+            sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap], *written]))
+        if self._drafter is not None and start is not None:
+            sources.append(ModelDrafts(self._drafter, start, self._costs, self._specials))
+        drafted: list[Guess] = []
+        likely = 1.0
+        while sources and len(drafted) < most:
+            guess = self._likelier(sources, likely, rows + len(drafted))
+            if guess is None:
                 break
-            token = int(proposal.ids[0])
-            certainty *= proposal.purity * proposal.length / (proposal.length + 2)
-            if token < 0 or certainty < LEAST_CERTAINTY:
+            likely *= guess.probability
+            if likely < LEAST_PROBABILITY or not self._costs.worth(rows + len(drafted), likely):
                 break
-            drafted.append(token)
-            walk.take(token)
+            drafted.append(guess)
+            for source in sources:
+                source.take(guess.token)
         return drafted
+
+    def verified(self, guesses: Sequence[Guess], held: int) -> None:
+        """Learn that the first ``held`` of a draft's tokens were right, and the next one, if any, was wrong."""
+        for index, guess in enumerate(guesses[: held + 1]):
+            self._holding.saw(guess, index < held)
+
+    def _likelier(self, sources: Sequence[Proposes], likely: float, rows: int) -> Guess | None:
+        """The likeliest proposal. The drafter is asked only where its step may pay."""
+        best: Guess | None = None
+        for source in sources:
+            if best is not None and best.probability >= SURE:
+                break
+            if source.source == "drafter" and not self._costs.worth(rows, likely, steps=1):
+                break
+            proposal = source.proposal()
+            if proposal is not None:
+                token, probability = proposal
+                guess = Guess(token, self._holding.corrected(probability, source.source), source.source)
+                if best is None or guess.probability > best.probability:
+                    best = guess
+        return best

@@ -5,7 +5,7 @@ cache; later loads only map the file.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -16,6 +16,8 @@ from torch import Tensor
 from lacuna_kernels import native
 from lacuna_kernels.native import NativeKernels
 from lacuna_model.core.errors import WeightsError
+from lacuna_model.fim import drafter_file
+from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.preparing import prepared
 from lacuna_model.hub import models
 from lacuna_model.hub.keeping import keep
@@ -26,6 +28,7 @@ from lacuna_model.network import memory
 from lacuna_model.network.assembly import build_transformer, fuse, narrow
 from lacuna_model.network.config import ModelConfig
 from lacuna_model.network.devices import cache_dtype, choose_device, choose_threads, default_precision
+from lacuna_model.network.drafter import Drafter
 from lacuna_model.network.transformer import Transformer
 from lacuna_model.tokens.prefixes import PrefixTable
 from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
@@ -36,7 +39,10 @@ CALIBRATION_TOKENS = 256
 
 @dataclass(frozen=True, slots=True)
 class LoadedFim:
-    """A fill-in-the-middle model, ready to run; keys and values are kept in ``cache_dtype``."""
+    """A fill-in-the-middle model, ready to run; keys and values are kept in ``cache_dtype``.
+
+    ``drafter`` is None where none was trained for the model. ``costs`` learns what passes cost here.
+    """
 
     name: str
     config: ModelConfig
@@ -45,6 +51,8 @@ class LoadedFim:
     prefixes: PrefixTable
     fim: FimTokens
     cache_dtype: torch.dtype = torch.float32
+    drafter: Drafter | None = None
+    costs: PassCosts = field(default_factory=PassCosts)
 
 
 def load_fim(
@@ -80,7 +88,17 @@ def load_fim(
     tokenizer = _tokenizer(folder, about)
     kept = torch.bfloat16 if transformer.is_native else cache_dtype(precision, place)
     assert tokenizer.fim is not None
-    return LoadedFim(name, about.config, tokenizer, transformer, PrefixTable(tokenizer, place), tokenizer.fim, kept)
+    drafter = drafter_file.shipped(name)
+    return LoadedFim(
+        name,
+        about.config,
+        tokenizer,
+        transformer,
+        PrefixTable(tokenizer, place),
+        tokenizer.fim,
+        kept,
+        None if drafter is None else drafter_file.read(drafter, transformer, kernels),
+    )
 
 
 def _tensors(

@@ -8,6 +8,7 @@ A gap waits for the gaps before it, since its prompt will hold their fills. Mean
 passes; once they are filled, one pass verifies that draft.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,12 +20,14 @@ from lacuna_kernels import unmask
 from lacuna_model.decode.canvas import Canvas, Key, Marginals
 from lacuna_model.decode.open_slots import NUM_CANDIDATES, RULED_OUT, only
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.drafts import ProjectDrafts
+from lacuna_model.fim.drafts import Drafts, Guess, Start
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.tracks import Track
 
-# Tokens drafted for one pass. On a CPU a pass over so many rows takes little longer than one over a single row.
-MOST_DRAFTED = 7
+# Tokens drafted for one pass, at most; how many pay is for `costs.PassCosts` to say.
+MOST_DRAFTED = 15
+# The drafter's step is repeated for so many tokens that were committed without it, at most.
+MOST_CAUGHT_UP = 4
 
 
 @dataclass(slots=True)
@@ -32,18 +35,29 @@ class Line:
     """The tokens after a gap's prompt: the middle token and the fill.
 
     ``ahead`` is the draft made while the gap waits, and ``seen`` the marginals of its slots and of the next one.
+    ``hidden`` [H] is the state after the tokens ``read``, the last that a pass verified.
     """
 
     track: Track
     ahead: list[int] = field(default_factory=list)
     seen: list[Marginals] = field(default_factory=list)
+    hidden: Tensor | None = None
+    read: list[int] = field(default_factory=list)
+
+    def start(self, written: list[int]) -> Start | None:
+        """Where the drafter begins after the tokens ``written``; None where it would have to catch up too far."""
+        since = written[len(self.read) :]
+        if self.hidden is None or written[: len(self.read)] != self.read or not 0 < len(since) <= MOST_CAUGHT_UP:
+            return None
+        return Start(self.hidden, since)
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
     """The tokens that a pass reads for a canvas: the ``known`` ones, and a ``draft`` after them to verify.
 
-    The first ``forced`` tokens of the draft are accepted whatever their logits.
+    The first ``forced`` tokens of the draft are accepted whatever their logits. ``guesses`` are its last tokens, as far
+    as :class:`.drafts.Drafts` drafted them.
     """
 
     canvas: Canvas
@@ -51,12 +65,13 @@ class Turn:
     draft: list[int]
     forced: int = 0
     waits: bool = False
+    guesses: list[Guess] = field(default_factory=list)
 
 
 class FimReader:
     """Reads one request's canvases after a document's prompts."""
 
-    def __init__(self, model: LoadedFim, context: FimContext, drafts: ProjectDrafts | None, num_gaps: int) -> None:
+    def __init__(self, model: LoadedFim, context: FimContext, drafts: Drafts | None, num_gaps: int) -> None:
         self.passes = 0
         self._model = model
         self._context = context
@@ -70,9 +85,12 @@ class FimReader:
     def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
         """Marginals of every open canvas up to the first slot that its draft does not decide."""
         self._settle(canvases)
-        turns = [self._turn(canvas, canvases) for canvas in canvases if not canvas.closed and not canvas.is_full]
-        logits = self._logits(turns)
-        found = {turn.canvas.key: self._marginals(turn, rows) for turn, rows in zip(turns, logits, strict=True)}
+        turns: list[Turn] = []
+        for canvas in canvases:
+            if not canvas.closed and not canvas.is_full:
+                turns.append(self._turn(canvas, canvases, sum(len(turn.draft) + 1 for turn in turns)))
+        passed = zip(turns, self._pass(turns), strict=True)
+        found = {turn.canvas.key: self._marginals(turn, *rows) for turn, rows in passed}
         return [found.get(canvas.key) for canvas in canvases]
 
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
@@ -115,8 +133,8 @@ class FimReader:
             self._settled = settled
             self._context.settle(settled)
 
-    def _turn(self, canvas: Canvas, canvases: Sequence[Canvas]) -> Turn:
-        """The tokens that the next pass reads for a canvas."""
+    def _turn(self, canvas: Canvas, canvases: Sequence[Canvas], rows: int) -> Turn:
+        """The tokens that the next pass reads for a canvas, beside ``rows`` rows for others."""
         written, line = canvas.tokens(), self._line(canvas)
         first, size = canvas.frontier, len(canvas.slots)
         # The constraint may have filled slots further on: the draft ends before them.
@@ -128,23 +146,24 @@ class FimReader:
         if line.ahead[: len(written)] == written and len(line.ahead) > len(written):
             return Turn(canvas, written, line.ahead[len(written) :][:room])
         line.ahead = []
-        return Turn(canvas, written, self._draft(canvas, written, min(room, MOST_DRAFTED)))
-
-    def _draft(self, canvas: Canvas, written: list[int], most: int) -> list[int]:
-        """Tokens that may follow the ``written`` ones: the healed text as one token, then a draft from the project."""
         healed = None if written else self._model.prefixes.token(canvas.gap.prefix)
-        drafted = [healed] if healed is not None and most else []
-        if self._drafts is None or (canvas.gap.prefix and not (written or drafted)):
-            return drafted
-        return [*drafted, *self._drafts.draft(canvas.gap.index, [*written, *drafted], most - len(drafted))]
+        # The healed text is likely to be the token that it is.
+        drafted = [healed] if healed is not None and room else []
+        guesses: list[Guess] = []
+        if self._drafts is not None and (written or drafted or not canvas.gap.prefix):
+            most, unread = min(room, MOST_DRAFTED) - len(drafted), len(drafted) + 1 + rows
+            guesses = self._drafts.draft(
+                canvas.gap.index, [*written, *drafted], most, line.start(written), unread + self._context.num_unread
+            )
+        return Turn(canvas, written, [*drafted, *(guess.token for guess in guesses)], guesses=guesses)
 
     def _line(self, canvas: Canvas) -> Line:
         if canvas.key not in self._lines:
             self._lines[canvas.key] = Line(self._context.reader.new())
         return self._lines[canvas.key]
 
-    def _logits(self, turns: Sequence[Turn]) -> list[Tensor]:
-        """Logits [d + 1, V] after the known tokens of every turn and after each of the d tokens of its draft."""
+    def _pass(self, turns: Sequence[Turn]) -> list[tuple[Tensor, Tensor]]:
+        """States [d + 1, H] and logits [d + 1, V] of every turn: after its known tokens, and each of the d drafted."""
         if not turns:
             return []
         reader, chains = self._context.reader, []
@@ -153,13 +172,16 @@ class FimReader:
             track.become([self._model.fim.middle, *turn.known, *turn.draft], sum(len(one.ids) for one in chain))
             track.forget_from(len(turn.known))  # the last known token is read again, for its output
             chains.append([*chain, track])
+        began = time.perf_counter()
         hidden = reader.read(chains)
         self.passes += 1
         sizes = [len(turn.draft) + 1 for turn in turns]
         rows = [hidden[chain[-1]][-size:] for chain, size in zip(chains, sizes, strict=True)]
-        return list(reader.logits(torch.cat(rows)).split_with_sizes(sizes))
+        logits = list(reader.logits(torch.cat(rows)).split_with_sizes(sizes))
+        self._model.costs.saw_pass(sum(map(len, hidden.values())), (time.perf_counter() - began) * 1e3)
+        return list(zip(rows, logits, strict=True))
 
-    def _marginals(self, turn: Turn, logits: Tensor) -> Marginals:
+    def _marginals(self, turn: Turn, states: Tensor, logits: Tensor) -> Marginals:
         """The marginals of a turn's rows; rows after the first refused draft token are dropped."""
         canvas, rows = turn.canvas, []
         for index, row in enumerate(self._with_end(logits)):
@@ -167,6 +189,7 @@ class FimReader:
             held = index < turn.forced or (index < len(turn.draft) and int(rows[-1].argmax()) == turn.draft[index])
             if not held:
                 break
+        self._remember(turn, states, len(rows) - 1)
         ids, logp, entropy = unmask(torch.stack(rows).log_softmax(-1), NUM_CANDIDATES)
         found = Marginals(ids.numpy(force=True), logp.numpy(force=True), entropy.numpy(force=True), len(rows))
         for index, token in enumerate(turn.draft[: turn.forced]):
@@ -174,6 +197,14 @@ class FimReader:
         if turn.waits:
             return self._went_ahead(self._line(canvas), turn, found)
         return _joined([_sure(token) for token in canvas.slots[: canvas.frontier] if token is not None], found)
+
+    def _remember(self, turn: Turn, states: Tensor, held: int) -> None:
+        """Keep the state after the draft's first ``held`` tokens, which were right, and tell the drafts' source."""
+        line = self._line(turn.canvas)
+        line.hidden, line.read = states[held].clone(), [*turn.known, *turn.draft[:held]]
+        healed = len(turn.draft) - len(turn.guesses)
+        if self._drafts is not None and held >= healed:
+            self._drafts.verified(turn.guesses, held - healed)
 
     def _went_ahead(self, line: Line, turn: Turn, found: Marginals) -> Marginals:
         """The marginals shown for a gap that waits, after one more token of it was drafted."""

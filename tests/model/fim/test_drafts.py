@@ -2,7 +2,8 @@
 
 from tests.model import tiny
 
-from lacuna_model.fim.drafts import ProjectDrafts
+from lacuna_model.fim.costs import PassCosts
+from lacuna_model.fim.drafts import Drafts, Holding
 from lacuna_model.prior.index import Documents, Segment
 from lacuna_model.prior.suffix_array import token_type
 
@@ -26,7 +27,8 @@ def drafted(segments: list[Segment], head: str = HEAD, written: str = "", most: 
     """The draft after ``written`` in a gap whose prefix is ``head``."""
     layout = tiny_fim.laid_out(MODEL, head, "")
     front = ENCODE(layout.gaps[0].prefix.decode() + written)
-    return MODEL.tokenizer.decode(ProjectDrafts(segments, layout).draft(0, front, most))
+    drafts = Drafts(layout, segments, None, PassCosts(), Holding(), MODEL.tokenizer.special_ids)
+    return MODEL.tokenizer.decode([guess.token for guess in drafts.draft(0, front, most, None, 1)])
 
 
 def test_the_text_after_a_match_in_the_project_is_drafted() -> None:

@@ -15,7 +15,7 @@ from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.denoise import Ending, denoise
 from lacuna_model.fim.context import FimContext
-from lacuna_model.fim.drafts import ProjectDrafts
+from lacuna_model.fim.drafts import Drafts, Guess, Start
 from lacuna_model.fim.reading import FimReader
 
 from . import tiny_fim
@@ -31,18 +31,20 @@ class Guesses:
     def __init__(self, *guesses: Sequence[int]) -> None:
         self._guesses = guesses
 
-    def draft(self, gap: int, written: Sequence[int], most: int) -> list[int]:
-        for guess in self._guesses:
-            if list(guess[: len(written)]) == list(written):
-                return list(guess[len(written) :][:most])
-        return list(self._guesses[0][:most]) if self._guesses else []
+    def draft(self, gap: int, written: Sequence[int], most: int, start: Start | None, rows: int) -> list[Guess]:
+        first = self._guesses[0] if self._guesses else []
+        fitting = (list(guess[len(written) :]) for guess in self._guesses if list(guess[: len(written)]) == written)
+        return [Guess(token, 0.5, "project") for token in next(fitting, list(first))[:most]]
+
+    def verified(self, guesses: Sequence[Guess], held: int) -> None:
+        assert 0 <= held <= len(guesses)
 
 
 def run(layout: Layout, drafts: Guesses | None, candidate_begin: Sequence[int] = ()) -> tuple[list[list[int]], int]:
     """The tokens that fill every gap of a layout, and the number of passes."""
     context = FimContext(MODEL.transformer, MODEL.tokenizer, MODEL.fim.suffix, torch.float32, near=10_000)
     context.update(layout)
-    reader = FimReader(MODEL, context, cast(ProjectDrafts, drafts), len(layout.gaps))
+    reader = FimReader(MODEL, context, cast(Drafts, drafts), len(layout.gaps))
     canvases = [Canvas(gap, 6, BUDGET, begin=candidate_begin) for gap in layout.gaps]
     loop = denoise(
         reader,

@@ -14,7 +14,8 @@ from lacuna_model.core.context import lay_out
 from lacuna_model.core.errors import RequestError
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.files.scanning import WorkspaceSettings
-from lacuna_model.fim.drafts import ProjectDrafts
+from lacuna_model.fim.costs import PassCosts
+from lacuna_model.fim.drafts import Drafts, Holding
 from lacuna_model.fim.reading import MOST_DRAFTED
 from lacuna_model.loading.weights import BLOCK_SIZE
 from lacuna_model.prior.index import Documents, Index, Segment
@@ -82,12 +83,12 @@ def _steps(documents: Documents, tokenizer: Tokenizer, places: int, rng: random.
         layout = lay_out(texts, tokenizer)
         here = Documents.index({str(i): tokenizer.encode(text) for i, text in enumerate(texts)}, index.kind)
         known = [*index.segments(documents.names[file]), Segment(here)]
-        drafts = ProjectDrafts(known, layout)
+        drafts = Drafts(layout, known, None, PassCosts(), Holding(), tokenizer.special_ids)
         canvas = Canvas(layout.gaps[0], BLOCK_SIZE, FILL)
         canvas.open_block()
         for step in range(0, FILL, COMMITTED):
             started = time.thread_time()
-            drafts.draft(0, canvas.tokens(), MOST_DRAFTED)
+            drafts.draft(0, canvas.tokens(), MOST_DRAFTED, None, 1)
             yield (time.thread_time() - started) * 1e3
             for token in tokens[at + step : at + step + COMMITTED]:
                 canvas.commit(canvas.frontier, token, tokenizer.eog_id)

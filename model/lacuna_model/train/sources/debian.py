@@ -17,7 +17,7 @@ _SOURCE_COPYRIGHT = "debian/copyright"
 _DOC_COPYRIGHT = re.compile(r"(\./)?usr/share/doc/[^/]+/copyright")
 _ABSENT = re.compile(
     r"^E: (Unable to locate package|Unable to find a source package|Version '.*' for '.*' was not found"
-    r"|Can not find version)",
+    r"|Can not find version|Failed to fetch \S+ +404)",
     re.MULTILINE,
 )
 

@@ -15,6 +15,7 @@ from lacuna_server.cli.commands.options import (
     JsonOption,
     ListedModelOption,
     NoiseOption,
+    NoSyntaxOption,
     ThreadsOption,
 )
 from lacuna_server.console import output
@@ -216,6 +217,37 @@ def bench_suffix(
         output.print_json({"suffix": rows})
     else:
         output.print_table(suffix.table(rows))
+
+
+@bench_app.command("drafts")
+def bench_drafts(
+    corpus: CorpusOption = CORPUS,
+    languages: Annotated[str, typer.Option("--languages", help="Use these languages, as in go,rust.")] = "",
+    cases: Annotated[int, typer.Option(min=1, help="Use this many gaps in the held-out files of each language.")] = 12,
+    seed: Annotated[int, typer.Option(min=0, help="Draw the gaps with this random seed.")] = 0,
+    no_syntax: NoSyntaxOption = False,
+    threads: ThreadsOption = 0,
+    json_output: JsonOption = False,
+    model: ListedModelOption = DEFAULT_MODEL,
+) -> None:
+    """Fill gaps without drafts, with those of the project, of the drafter, and both: tokens per pass and speed."""
+    from lacuna_model.backends.readers import load
+    from lacuna_model.evaluate.bench import drafts
+    from lacuna_model.evaluate.held_out.texts import HeldOut, find_held_out
+    from lacuna_model.fim.loading import LoadedFim
+
+    loaded = load(model, threads=threads)
+    if not isinstance(loaded, LoadedFim):
+        raise RequestError("this benchmark does not apply to an open checkpoint, which verifies no drafts")
+    chosen = [name for name in languages.split(",") if name]
+    files = [HeldOut(path, language) for language, path in find_held_out(corpus, chosen).items()]
+    drawn = [case for file in files for case in file.cases(cases, seed)]
+    with output.counting("fills", len(drawn) * len(drafts.ARMS)) as advance:
+        rows = list(drafts.bench_drafts(loaded, drawn, syntax=not no_syntax, advance=advance))
+    if json_output:
+        output.print_json({"drafts": rows, "pass_ms": loaded.costs.table()})
+    else:
+        output.print_table(drafts.table(rows, loaded.costs.table()))
 
 
 @bench_app.command("refactor")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from lacuna_model.core.errors import RequestError
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.cli.commands.options import CORPUS, CorpusOption, ModelOption, ThreadsOption
 from lacuna_server.console import output
@@ -77,6 +78,30 @@ def confidence(
         found = fit_main(filler, documents, out, num_cases=cases, seed=seed, advance=advance)
     output.print_table(table(found))
     output.say(f"wrote {out}; the engine reads model/lacuna_model/decode/confidence.json")
+
+
+@app.command()
+def drafter(
+    hours: Annotated[float, typer.Option("--hours", min=0.0, help="Train for this many hours.")],
+    corpus: CorpusOption = CORPUS,
+    out: Annotated[Path, typer.Option("--out", help="Keep checkpoints and the result here; resume from there.")] = Path(
+        "drafter"
+    ),
+    inner: Annotated[int, typer.Option("--inner", min=32, help="Width of the drafter's inner layers.")] = 2560,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Draw the texts with this random seed.")] = 0,
+    threads: ThreadsOption = 0,
+    model: ModelOption = DEFAULT_MODEL,
+) -> None:
+    """Train the drafter of a model on the corpus, and report how many of its drafts the model accepts."""
+    from lacuna_model.backends.readers import load
+    from lacuna_model.fim.loading import LoadedFim
+    from lacuna_model.train.drafting.main import ARTEFACT, train
+
+    loaded = load(model, threads=threads)
+    if not isinstance(loaded, LoadedFim):
+        raise RequestError("an open checkpoint verifies no drafts, and has no drafter")
+    train(loaded, corpus, out, seconds=hours * 3600, inner_size=inner, seed=seed, threads=threads, say=output.say)
+    output.say(f"the drafter is {out / ARTEFACT}; what ships is in model/lacuna_model/fim/drafters")
 
 
 def add_to(app_above: typer.Typer) -> None:

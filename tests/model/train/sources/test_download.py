@@ -19,7 +19,11 @@ COMMANDS = {
 }
 ABSENT = {
     "npm": ["npm error code ETARGET", "npm error code E404", "npm ERR! code E404"],
-    "debian-source": ["E: Unable to find a source package for a", "E: Can not find version '1-2' of package 'a'"],
+    "debian-source": [
+        "E: Unable to find a source package for a",
+        "E: Can not find version '1-2' of package 'a'",
+        "E: Failed to fetch http://deb/a_1.tar.xz  404  Not Found [IP: ::1 80]",
+    ],
     "debian-library": ["E: Unable to locate package a", "E: Version '1-2' for 'a' was not found"],
 }
 BROKEN = {

@@ -1,0 +1,61 @@
+"""What forward passes of different widths cost on this machine, learnt from the passes themselves."""
+
+from bisect import bisect_left
+from itertools import pairwise
+
+# Passes of up to so many rows share one estimate. Beyond the last one, cost grows as between the last two.
+WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+# The weight of the newest pass: an estimate follows a busy machine within some ten passes.
+NEWEST = 0.15
+# Until widths were seen, a pass of up to so many rows is taken to cost as much as one of a single row ...
+FLAT_ROWS = 4
+# ... and each further row this share of it.
+SHARE_A_ROW = 1 / 16
+
+
+class PassCosts:
+    """Milliseconds of a pass by its number of rows, and of a step of the drafter."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, float] = {}
+        self.step_ms = 0.0
+
+    def saw_pass(self, rows: int, ms: float) -> None:
+        """Learn from a pass."""
+        width = WIDTHS[min(bisect_left(WIDTHS, rows), len(WIDTHS) - 1)]
+        # A pass that waited for other programs says nothing about widths.
+        known = self._seen.get(width, ms)
+        self._seen[width] = known + NEWEST * (min(ms, 2 * known) - known)
+
+    def saw_step(self, ms: float) -> None:
+        """Learn from a step of the drafter."""
+        self.step_ms = ms if not self.step_ms else self.step_ms + NEWEST * (min(ms, 2 * self.step_ms) - self.step_ms)
+
+    def ms(self, rows: int) -> float:
+        """The expected milliseconds of a pass over ``rows`` rows; 0 before any pass was seen."""
+        if not self._seen:
+            return 0.0
+        points: list[tuple[int, float]] = []
+        for width in sorted(self._seen):  # wider passes do not cost less: where they seem to, it is noise
+            points.append((width, max(self._seen[width], points[-1][1] if points else 0.0)))
+        first, cost = points[0]
+        if rows <= first:
+            return cost
+        for (left, low), (right, high) in pairwise(points):
+            if rows <= right:
+                return low + (high - low) * (rows - left) / (right - left)
+        last, cost = points[-1]
+        return cost + max(rows - max(last, FLAT_ROWS), 0) * points[0][1] * SHARE_A_ROW
+
+    def table(self) -> dict[int, float]:
+        """The milliseconds of the passes seen, by their rows (the upper end of each range of widths)."""
+        return {width: round(ms, 2) for width, ms in sorted(self._seen.items())}
+
+    def worth(self, rows: int, probability: float, *, steps: int = 0) -> bool:
+        """Whether a slot that is right with ``probability`` pays for its row, beside ``rows`` others.
+
+        A right slot saves the pass that would have found its token. ``steps`` of the drafter are paid, too.
+        """
+        if not self._seen:
+            return True
+        return probability * self.ms(1) >= self.ms(rows + 1) - self.ms(rows) + steps * self.step_ms

@@ -1,0 +1,77 @@
+"""The file of a model's drafter: its weights in 8 bit, and the tokens of its vocabulary."""
+
+from collections.abc import Mapping
+from functools import partial
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from lacuna_kernels.native import WIDTH, NativeKernels
+from lacuna_model.core.errors import WeightsError
+from lacuna_model.hub import atomic
+from lacuna_model.network.drafter import Drafter, DrafterConfig, assembled, linears
+from lacuna_model.network.linear import DenseLinear, Linear, NativeLinear, quantize_rows
+from lacuna_model.network.transformer import Transformer
+
+# Unit vectors of one call, where a head's rows are read by its outputs.
+UNITS = 64
+
+
+def shipped(name: str) -> Path | None:
+    """The file that ships for a model of the registry, or None."""
+    path = Path(str(resources.files("lacuna_model.fim"))) / "drafters" / f"{name}.safetensors"
+    return path if path.is_file() else None
+
+
+def write(path: Path, config: DrafterConfig, tensors: Mapping[str, Tensor]) -> None:
+    """Writes trained weights, each linear with 8 bit and a scale for every output. Raises OSError."""
+    kept = {"norm": tensors["norm"].half(), "vocabulary": tensors["vocabulary"].int()}
+    for name in linears(config):
+        codes, scale = quantize_rows(tensors[name].float())
+        kept |= {name: codes, name + ".scale": scale.half()}
+    with atomic.replacing(path) as stream:
+        stream.write(save(kept, metadata={"config": msgspec.json.encode(config).decode()}))
+
+
+def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Drafter:
+    """The drafter at a path for a ``base``; raises WeightsError where the file is damaged or for another model."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            config = msgspec.json.decode((file.metadata() or {})["config"], type=DrafterConfig)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+        if config.hidden_size != base.config.hidden_size:
+            raise WeightsError(f"{path} is the drafter of another model")
+        vocabulary = tensors["vocabulary"].long()
+        norm = tensors["norm"].float()
+        made = {name: _linear(tensors[name], tensors[name + ".scale"].float(), kernels) for name in linears(config)}
+    except (OSError, SafetensorError, KeyError, msgspec.MsgspecError) as error:
+        raise WeightsError(f"{path}: the drafter cannot be read: {error}") from error
+    codes, scale = quantize_rows(head_rows(base, vocabulary))
+    return assembled(config, made, norm, partial(embedded, base), _linear(codes, scale, kernels), vocabulary)
+
+
+def embedded(base: Transformer, tokens: Tensor) -> Tensor:
+    """The base's embeddings [N, H] of ``tokens`` [N]."""
+    return base.embed(tokens[None])[0]
+
+
+def head_rows(base: Transformer, vocabulary: Tensor) -> Tensor:
+    """The rows [W, H] of the base's head for the tokens of a vocabulary, in float32."""
+    head = base.head
+    if isinstance(head, NativeLinear):
+        return head.lookup(vocabulary)
+    # Another form gives its rows only as outputs: those of the unit vectors are its columns.
+    units = torch.eye(base.config.hidden_size, device=base.final_norm.device)
+    return torch.cat([head(part)[:, vocabulary] for part in torch.split(units, UNITS)]).T.float().cpu()
+
+
+def _linear(codes: Tensor, scale: Tensor, kernels: NativeKernels | None) -> Linear:
+    """A linear of 8-bit codes: on the kernels where there are any, else in float32."""
+    if kernels is None or any(size % WIDTH for size in codes.shape):
+        return DenseLinear(codes.float() * scale[:, None])
+    return NativeLinear(kernels, codes, scale)

@@ -1,0 +1,179 @@
+"""``lacuna train drafter``: reads code with the base and fits its drafter, for a given time, from where it stopped."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+import torch
+from torch import Tensor
+
+from lacuna_model.fim import drafter_file
+from lacuna_model.fim.drafter_file import embedded, head_rows
+from lacuna_model.fim.loading import LoadedFim
+from lacuna_model.network.devices import choose_threads
+from lacuna_model.network.drafter import DrafterConfig
+from lacuna_model.train.drafting.examples import Examples, examples, texts
+from lacuna_model.train.drafting.training import Buffer, Trainable, acceptance, loss, tokens_a_pass
+
+SLOTS = 4
+VOCABULARY = 16_384
+COUNTED_TEXTS = 2_000  # decide which tokens code uses most
+BATCH = 1024
+# Tokens that are kept, and those that are read before the first step.
+BUFFER_TOKENS = 600_000
+FIRST_TOKENS = 20_000
+# Anchors trained on for every token that is read.
+ANCHORS_PER_TOKEN = 4
+HELD_OUT_PROMPTS = 24
+RATE, WARM_UP, LAST_RATE = 1.5e-3, 0.03, 0.05
+SAVE_S = 300.0
+CHECKPOINT, ARTEFACT = "drafter.pt", "drafter.safetensors"
+
+
+class Progress(msgspec.Struct):
+    """What the training has done so far, over all its runs."""
+
+    seconds: float = 0.0
+    tokens: int = 0
+    anchors: int = 0
+    accepted: list[float] = []
+
+
+def train(
+    model: LoadedFim,
+    corpus: Path,
+    out: Path,
+    *,
+    seconds: float = 0.0,
+    steps: int = 0,
+    inner_size: int,
+    seed: int = 0,
+    threads: int = 0,
+    say: Callable[[str], None] = print,
+) -> Progress:
+    """Trains for ``seconds`` or ``steps``, resuming what is in the folder ``out``, and writes the result there.
+
+    Raises CorpusError where the corpus has no texts.
+    """
+    torch.set_num_threads(threads or choose_threads())
+    out.mkdir(parents=True, exist_ok=True)
+    held_out = list(islice(examples(model, texts(corpus, "held_out", 1), 1), HELD_OUT_PROMPTS))
+    run = _Run(model, corpus, out, inner_size, seed)
+    began = saved = time.monotonic()
+    loss_seen, taken = 0.0, 0
+    while (done := taken / steps if steps else (time.monotonic() - began) / max(seconds, 1e-6)) < 1:
+        loss_seen = 0.98 * loss_seen + 0.02 * run.step(done)
+        taken += 1
+        if time.monotonic() - saved > SAVE_S:
+            run.progress.seconds += time.monotonic() - saved
+            saved = time.monotonic()
+            run.measure(held_out)
+            run.save()
+            say(run.line(loss_seen))
+    run.progress.seconds += time.monotonic() - saved
+    run.measure(held_out)
+    run.save()
+    say(run.line(loss_seen))
+    return run.progress
+
+
+class _Run:
+    """A training run: weights, optimizer, and the prompts read so far."""
+
+    def __init__(self, model: LoadedFim, corpus: Path, out: Path, inner_size: int, seed: int) -> None:
+        self._out = out
+        kept = torch.load(out / CHECKPOINT) if (out / CHECKPOINT).exists() else None
+        self.progress = Progress() if kept is None else msgspec.convert(kept["progress"], Progress)
+        self._source = examples(model, texts(corpus, "train", seed + self.progress.tokens), seed + self.progress.tokens)
+        self._generator = torch.Generator().manual_seed(seed + self.progress.anchors)
+        self._buffer = Buffer(BUFFER_TOKENS)
+        while self._buffer.tokens < FIRST_TOKENS:
+            self._read()
+        vocabulary = self._frequent(model, corpus) if kept is None else kept["weights"]["vocabulary"]
+        config = DrafterConfig(model.config.hidden_size, inner_size)
+        self._trained = Trainable(
+            config,
+            model.transformer.final_norm,
+            _embedding(model),
+            head_rows(model.transformer, vocabulary).bfloat16(),
+            vocabulary,
+        )
+        self._optimizer = torch.optim.AdamW(
+            self._trained.parameters(), lr=RATE, betas=(0.9, 0.98), weight_decay=0.01, foreach=True
+        )
+        if kept is not None:
+            self._trained.load_state_dict(kept["state"])
+            self._optimizer.load_state_dict(kept["optimizer"])
+        self._index_of = torch.full((model.config.vocab_size,), -1)
+        self._index_of[vocabulary] = torch.arange(len(vocabulary))
+        self.drafter = self._trained.drafter()
+
+    def step(self, done: float) -> float:
+        """Reads prompts as needed and takes one step; ``done`` is the share of the run's time that has passed."""
+        while self.progress.anchors > self.progress.tokens * ANCHORS_PER_TOKEN:
+            self._read()
+        rate = RATE * min(1.0, done / WARM_UP + 0.01)
+        rate *= LAST_RATE + (1 - LAST_RATE) * (1 + math.cos(math.pi * done)) / 2
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+        batch = self._buffer.batch(BATCH, SLOTS, self._generator)
+        with torch.autocast("cpu", torch.bfloat16):
+            found = loss(self.drafter, batch, self._index_of)
+        self._optimizer.zero_grad()
+        found.backward()  # type: ignore[no-untyped-call]  # untyped in torch
+        torch.nn.utils.clip_grad_norm_(self._trained.parameters(), 1.0)
+        self._optimizer.step()
+        self.progress.anchors += len(batch.hidden)
+        return float(found.detach())
+
+    def measure(self, held_out: Sequence[Examples]) -> None:
+        """Measure the acceptance on held-out prompts."""
+        with torch.autocast("cpu", torch.bfloat16):
+            self.progress.accepted = acceptance(self.drafter, held_out, SLOTS)
+
+    def line(self, loss_seen: float) -> str:
+        """One line about the training so far."""
+        so_far, accepted = self.progress, self.progress.accepted
+        return (
+            f"{so_far.seconds / 60:.0f} min, {so_far.tokens:,} tokens, {so_far.anchors:,} anchors, "
+            f"loss {loss_seen:.3f}, accepted {' '.join(f'{one:.1%}' for one in accepted)}, "
+            f"{tokens_a_pass(accepted):.2f} tokens a pass"
+        )
+
+    def save(self) -> None:
+        """Write the checkpoint, and the drafter for the engine."""
+        temporary = self._out / (CHECKPOINT + ".part")
+        torch.save(
+            {
+                "state": self._trained.state_dict(),
+                "weights": self._trained.tensors(),
+                "optimizer": self._optimizer.state_dict(),
+                "progress": msgspec.to_builtins(self.progress),
+            },
+            temporary,
+        )
+        temporary.replace(self._out / CHECKPOINT)
+        drafter_file.write(self._out / ARTEFACT, self._trained.config, self._trained.tensors())
+
+    def _read(self) -> None:
+        one = next(self._source)
+        self._buffer.add(one)
+        self.progress.tokens += len(one.tokens)
+
+    def _frequent(self, model: LoadedFim, corpus: Path) -> Tensor:
+        """The tokens that code uses most."""
+        counts = torch.zeros(model.config.vocab_size)
+        for text in islice(texts(corpus, "train", 2), COUNTED_TEXTS):
+            ids = torch.tensor(model.tokenizer.encode(text[:4_000]))
+            counts.index_add_(0, ids, torch.ones(len(ids)))
+        counts[list(model.fim.ends)] = counts.max()
+        return counts.topk(min(VOCABULARY, len(counts))).indices.sort().values
+
+
+def _embedding(model: LoadedFim) -> Tensor:
+    """The base's embedding [V, H] in bfloat16."""
+    ids = torch.arange(model.config.vocab_size)
+    return torch.cat([embedded(model.transformer, part).bfloat16() for part in torch.split(ids, 8192)])

@@ -1,0 +1,165 @@
+"""Fits a drafter: its loss, and the acceptance of its drafts."""
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lacuna_model.network.drafter import Drafter, DrafterConfig, assembled, linears
+from lacuna_model.network.linear import Linear
+from lacuna_model.train.drafting.examples import Examples
+
+# Slots drafted in training, and the weight of each slot's loss: the first decides whether the others count.
+SLOT_WEIGHTS = (1.0, 0.7, 0.5, 0.35)
+# The weight of the distance to the base's next hidden state, beside the loss of the token.
+STATE_WEIGHT = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """N anchors: ``hidden`` [N, H] at each; then for every slot the token read and the base's next, and its state.
+
+    ``tokens`` and ``greedy`` are [N, S], ``states`` [N, S, H]. ``valid`` [N, S] ends a row at the first token that
+    the base would not have written, since a draft after it is never read.
+    """
+
+    hidden: Tensor
+    tokens: Tensor
+    greedy: Tensor
+    states: Tensor
+    valid: Tensor
+
+
+class Trainable(nn.Module):
+    """The trained linears and norm of a drafter, in float32; ``vocabulary`` [W] and ``head`` [W, H] are frozen."""
+
+    def __init__(
+        self, config: DrafterConfig, norm: Tensor, embedding: Tensor, head: Tensor, vocabulary: Tensor
+    ) -> None:
+        super().__init__()
+        self.config = config
+        self.linears = nn.ParameterDict(
+            {name.replace(".", "_"): nn.Parameter(_initial(name, shape)) for name, shape in linears(config).items()}
+        )
+        self.norm = nn.Parameter(norm.float().clone())
+        self._embedding, self._head, self._vocabulary = embedding, head, vocabulary
+
+    def drafter(self) -> Drafter:
+        """The drafter over these weights."""
+        made = {name: self._linear(name) for name in linears(self.config)}
+        return assembled(self.config, made, self.norm, self._embed, self._score, self._vocabulary)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The weights by name."""
+        found = {name: self.linears[name.replace(".", "_")].detach() for name in linears(self.config)}
+        return found | {"norm": self.norm.detach(), "vocabulary": self._vocabulary}
+
+    def _linear(self, name: str) -> Linear:
+        weight = self.linears[name.replace(".", "_")]
+        return lambda x: F.linear(x, weight)
+
+    def _embed(self, tokens: Tensor) -> Tensor:
+        return self._embedding[tokens].float()
+
+    def _score(self, x: Tensor) -> Tensor:
+        return F.linear(x, self._head)
+
+
+def _initial(name: str, shape: tuple[int, int]) -> Tensor:
+    """Small random weights; zero where a block adds to the state, so that training starts from the state itself."""
+    if name.endswith("down"):
+        return torch.zeros(shape)
+    return torch.randn(shape) * (1 / math.sqrt(shape[1]))
+
+
+class Buffer:
+    """The anchors of the prompts read last, at most ``capacity`` tokens."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._prompts: deque[Examples] = deque()
+        self.tokens = 0
+
+    def add(self, one: Examples) -> None:
+        """Add a prompt; the oldest go where there are too many."""
+        self._prompts.append(one)
+        self.tokens += len(one.tokens)
+        while self.tokens > self._capacity:
+            self.tokens -= len(self._prompts.popleft().tokens)
+
+    def batch(self, size: int, slots: int, generator: torch.Generator) -> Batch:
+        """``size`` random anchors (about: prompts give several each)."""
+        chosen = torch.randint(len(self._prompts), (max(size // 64, 1),), generator=generator).tolist()
+        return joined([anchors(self._prompts[i], slots, 64, generator) for i in chosen])
+
+
+def anchors(one: Examples, slots: int, most: int, generator: torch.Generator | None = None) -> Batch:
+    """Anchors of a prompt: all, or at most ``most`` at random."""
+    last = len(one.tokens) - slots
+    places = torch.arange(last) if generator is None else torch.randperm(last, generator=generator)[:most]
+    ahead = places[:, None] + torch.arange(1, slots + 1)
+    tokens, greedy = one.tokens[ahead], one.greedy[ahead]
+    # The token read in slot s is one that the base would write after the slot before it.
+    agrees = tokens == one.greedy[ahead - 1]
+    agrees[:, 0] = True
+    usable = one.ordinary[ahead] & one.ordinary[places][:, None]
+    valid = (agrees & usable).long().cumprod(1).bool()
+    return Batch(one.hidden[places], tokens, greedy, one.hidden[ahead], valid)
+
+
+def joined(parts: Sequence[Batch]) -> Batch:
+    """Several batches as one."""
+    names = [field.name for field in fields(Batch)]
+    return Batch(**{name: torch.cat([getattr(part, name) for part in parts]) for name in names})
+
+
+def loss(drafter: Drafter, batch: Batch, index_of: Tensor) -> Tensor:
+    """The loss of a batch; ``index_of`` [V] maps token ids to the drafter's vocabulary, -1 where it has none."""
+    hidden, total, weight = batch.hidden.float(), torch.zeros(()), 0.0
+    valid = batch.valid
+    for slot, slot_weight in enumerate(SLOT_WEIGHTS[: batch.tokens.shape[1]]):
+        rows = valid[:, slot]
+        # Rows that ended are left out, which keeps later slots cheap.
+        hidden, valid = hidden[rows], valid[rows]
+        kept = {name: getattr(batch, name)[rows] for name in ("tokens", "greedy", "states")}
+        batch = Batch(batch.hidden, **kept, valid=valid)
+        if not len(hidden):
+            break
+        hidden = drafter.step(hidden, batch.tokens[:, slot])
+        targets = index_of[batch.greedy[:, slot]]
+        scored = F.cross_entropy(drafter.logits(hidden).float(), targets, ignore_index=-1)
+        states = batch.states[:, slot].float()
+        apart = F.smooth_l1_loss(hidden.float(), states)
+        total = total + slot_weight * (scored + STATE_WEIGHT * apart)
+        weight += slot_weight
+    return total / max(weight, 1e-6)
+
+
+@torch.no_grad()
+def acceptance(drafter: Drafter, prompts: Sequence[Examples], slots: int) -> list[float]:
+    """For every slot, the share of drafts that are right there, of those that were right in all slots before it.
+
+    A slot is asked only while the text is what the base would have written.
+    """
+    right, asked = torch.zeros(slots), torch.zeros(slots)
+    for one in prompts:
+        batch = anchors(one, slots, 0)
+        hidden, tokens = batch.hidden.float(), batch.tokens[:, 0]
+        held = torch.ones(len(tokens), dtype=torch.bool)
+        for slot in range(slots):
+            hidden = drafter.step(hidden, tokens)
+            tokens = drafter.vocabulary[drafter.logits(hidden).argmax(-1)]
+            held = held & batch.valid[:, slot]
+            asked[slot] += held.sum()
+            held = held & (tokens == batch.greedy[:, slot])
+            right[slot] += held.sum()
+    return (right / asked.clamp_min(1)).tolist()
+
+
+def tokens_a_pass(accepted: Sequence[float]) -> float:
+    """The tokens that a pass commits with so many slots drafted: its own, and each draft while all before it hold."""
+    return 1.0 + sum(math.prod(accepted[: slot + 1]) for slot in range(len(accepted)))

@@ -1,0 +1,61 @@
+"""Costs of passes are learnt from passes, and say which slots pay for their row."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lacuna_model.fim.costs import PassCosts
+
+
+def learnt(**ms_by_rows: float) -> PassCosts:
+    """Costs after many passes of these widths, given as ``rows_8=50.0``."""
+    costs = PassCosts()
+    for _ in range(60):
+        for name, ms in ms_by_rows.items():
+            costs.saw_pass(int(name.removeprefix("rows_")), ms)
+    return costs
+
+
+def test_widths_in_between_are_interpolated() -> None:
+    costs = learnt(rows_1=40.0, rows_8=40.0, rows_16=80.0)
+    assert costs.ms(4) == pytest.approx(40.0)
+    assert costs.ms(12) == pytest.approx(60.0)
+
+
+def test_a_row_that_costs_nothing_pays_for_any_slot() -> None:
+    costs = learnt(rows_1=40.0, rows_8=40.0, rows_16=200.0)
+    assert costs.worth(4, 0.01)
+    assert not costs.worth(12, 0.3)
+    assert costs.worth(12, 0.6)
+
+
+def test_a_likely_slot_pays_for_a_row_that_costs_half_a_pass() -> None:
+    costs = learnt(rows_1=40.0, rows_2=60.0)
+    assert costs.worth(1, 0.6)
+    assert not costs.worth(1, 0.4)
+
+
+def test_the_drafter_s_steps_have_to_pay_too() -> None:
+    costs = learnt(rows_1=40.0, rows_8=40.0)
+    costs.saw_step(8.0)
+    assert costs.worth(2, 0.3, steps=1)
+    assert not costs.worth(2, 0.1, steps=1)
+
+
+def test_one_pass_that_waited_for_another_program_changes_little() -> None:
+    costs = learnt(rows_1=40.0)
+    costs.saw_pass(1, 4000.0)
+    assert costs.ms(1) < 50.0
+
+
+def test_before_any_pass_every_slot_is_worth_its_row() -> None:
+    assert PassCosts().worth(5, 0.1)
+
+
+@given(st.lists(st.tuples(st.integers(1, 80), st.floats(0.1, 1e4)), min_size=1, max_size=40))
+def test_a_wider_pass_never_costs_less(seen: list[tuple[int, float]]) -> None:
+    costs = PassCosts()
+    for rows, ms in seen:
+        costs.saw_pass(rows, ms)
+    estimates = [costs.ms(rows) for rows in range(1, 100)]
+    assert estimates == sorted(estimates)

@@ -1,0 +1,71 @@
+"""Prompts for training have the form that the engine reads, and the base's own next tokens."""
+
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+import pytest
+import torch
+from tests.model import tiny
+from tests.model.fim import tiny_fim
+
+from lacuna_model.train.drafting import examples
+from lacuna_model.train.stored.documents import Document, DocumentWriter
+from lacuna_model.train.stored.packages import CorpusError
+
+MODEL = tiny_fim.loaded()
+FIM = MODEL.fim
+
+
+def corpus(folder: Path, **languages: list[str]) -> Path:
+    """A corpus with these texts by language, each for training and held out."""
+    for language, contents in languages.items():
+        for split in ("train", "held_out"):
+            with DocumentWriter(folder / language / f"{split}.jsonl.zst") as writer:
+                for number, text in enumerate(contents):
+                    writer.write(Document("p", "1", "MIT", f"{number}", language, text))
+    return folder
+
+
+def test_a_prompt_has_the_prefix_the_suffix_and_the_fill_in_this_order() -> None:
+    text = list(range(3, 60)) * 20
+    prompt = examples.prompt(text, MODEL, Random(1))
+    marks = [prompt.index(token) for token in (FIM.prefix, FIM.suffix, FIM.middle)]
+    assert marks == sorted(marks)
+    before, after, fill = prompt[marks[0] + 1 : marks[1]], prompt[marks[1] + 1 : marks[2]], prompt[marks[2] + 1 :]
+    whole = ",".join(map(str, text))
+    assert ",".join(map(str, [*before, *fill, *after])) in whole
+    assert before
+    assert fill
+
+
+def test_the_base_says_its_own_next_token_after_every_token() -> None:
+    ids = [FIM.prefix, *MODEL.tokenizer.encode(tiny.CODE[:120]), FIM.suffix, FIM.middle]
+    found = examples.read(MODEL, ids)
+    assert found.greedy.tolist() == tiny_fim.plain_logits(MODEL, ids).argmax(-1).tolist()
+    assert found.hidden.shape == (len(ids), MODEL.config.hidden_size)
+    assert found.ordinary.tolist() == [token not in (FIM.prefix, FIM.suffix, FIM.middle) for token in ids]
+
+
+def test_languages_take_turns_without_end(tmp_path: Path) -> None:
+    path = corpus(tmp_path, go=["a" * 500, "b" * 500], python=["c" * 500])
+    found = [text[0] for text in islice(examples.texts(path, "train", 0), 8)]
+    assert [one in "ab" for one in found] == [True, False] * 4
+    assert set(found[::2]) == {"a", "b"}
+
+
+def test_a_folder_without_a_corpus_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="lacuna train corpus"):
+        next(examples.texts(tmp_path, "train", 0))
+    short = corpus(tmp_path / "short", go=["x"])
+    with pytest.raises(CorpusError, match="no text of"):
+        next(examples.texts(short, "train", 0))
+
+
+def test_examples_are_drawn_by_the_seed(tmp_path: Path) -> None:
+    path = corpus(tmp_path, python=[tiny.CODE * 4, tiny.CODE[::-1] * 4])
+    first, again = (
+        [one.tokens for one in islice(examples.examples(MODEL, examples.texts(path, "train", 5), 5), 3)]
+        for _ in range(2)
+    )
+    assert all(torch.equal(one, other) for one, other in zip(first, again, strict=True))
