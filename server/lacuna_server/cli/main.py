@@ -27,7 +27,7 @@ def _shown_type(self: TyperArgument | TyperOption, ctx: Any) -> str:
 
 
 # Typer has no setting for this; it would show <bool> for every flag.
-TyperArgument.display_type_rich = _shown_type  # type: ignore[method-assign]
+TyperArgument.display_type_rich = _shown_type  # type: ignore[method-assign, assignment]
 TyperOption.display_type_rich = _shown_type  # type: ignore[method-assign]
 
 app = typer.Typer(

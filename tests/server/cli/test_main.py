@@ -207,6 +207,10 @@ def place(tmp_path: Path, name: str, data: bytes) -> Path:
         (b"<<fill>>", ["fill", "--nope"], "No such option: --nope"),
         (b"<<fill>>", ["fill", "--max-tokens", "0"], "'--max-tokens'"),
         (b"<<fill>>", ["fill", "--schedule", "magic"], "'--schedule'"),
+        (b"<<fill>>", ["fill", "--language", "pyton"], "unknown language 'pyton'; did you mean python?"),
+        (b"<<fill>>", ["fill", "--language", "basic9000"], "unknown language 'basic9000'; known: python, "),
+        (b"<<fill>>", ["context", "--at", "1:0", "--language", "ruste"], "did you mean rust?"),
+        (b"<<fill>>", ["refactor", "--lang", "typescrip", "a", "b"], "did you mean typescript"),
         (b"<<fill>>", ["complete"], "'--at'"),
     ],
 )

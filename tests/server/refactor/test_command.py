@@ -158,10 +158,11 @@ def test_queries_and_ranges_select_places(lacuna: Lacuna, project: Path, engine:
     assert contents(project)[0] == "\ufeffx = get(z)  # é\r\nz = get(3)\r\n".encode()
 
 
-def test_nothing_to_do_is_no_failure(lacuna: Lacuna, project: Path, engine: Engine) -> None:
-    code, out, err = lacuna("--lang", "python", "nothing($A)", "x")
-    assert (code, out) == (0, "")
-    assert err == "lacuna: 0 places in 0 files can be changed; --apply or --interactive writes the changes\n"
+def test_where_no_place_matches_it_says_so_and_fails(lacuna: Lacuna, project: Path, engine: Engine) -> None:
+    nothing = ("--lang", "python", "nothing($A)", "x")
+    assert lacuna(*nothing) == lacuna(*nothing, "--apply") == (1, "", "lacuna: no place matches\n")
+    code, out, _ = lacuna(*nothing, "--json")
+    assert (code, json.loads(out)["plan"]["files"]) == (1, [])
 
 
 def test_a_file_that_changes_meanwhile_stops_everything(lacuna: Lacuna, project: Path, engine: Engine) -> None:

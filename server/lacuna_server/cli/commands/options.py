@@ -48,8 +48,20 @@ DeadlineOption = Annotated[
 NoSyntaxOption = Annotated[
     bool, typer.Option("--no-syntax", help="Do not check that the file with the fill is syntactically valid.")
 ]
+
+
+def known_language(name: str) -> str:
+    """Returns the name of a language that an option names, "" for none. Raises RequestError for an unknown one."""
+    from lacuna_model.languages.registry import require_language  # loads all languages
+
+    return require_language(name).name if name else ""
+
+
 LanguageOption = Annotated[
-    str, typer.Option("--language", help="Set the language of the file; by default, the file name decides.")
+    str,
+    typer.Option(
+        "--language", callback=known_language, help="Set the language of the file; by default, the file name decides."
+    ),
 ]
 WorkspaceOption = Annotated[
     Path | None,

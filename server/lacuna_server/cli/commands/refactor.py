@@ -14,6 +14,7 @@ from lacuna_server.cli.commands.options import (
     ScheduleOption,
     SeedOption,
     StepsOption,
+    known_language,
 )
 from lacuna_server.console import output
 
@@ -31,7 +32,12 @@ def refactor(
         ),
     ] = None,
     lang: Annotated[
-        str, typer.Option("--lang", help="Set the language of the pattern or query, and search only files in it.")
+        str,
+        typer.Option(
+            "--lang",
+            callback=known_language,
+            help="Set the language of the pattern or query, and search only files in it.",
+        ),
     ] = "",
     query: Annotated[
         str,

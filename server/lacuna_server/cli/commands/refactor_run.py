@@ -16,7 +16,7 @@ from lacuna_server.console import files, output
 from lacuna_server.refactor import review
 from lacuna_server.refactor.apply import apply as write
 from lacuna_server.refactor.fill import FileFill, fill_files
-from lacuna_server.refactor.places.gather import gather, known_language
+from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.plan import Plan
 from lacuna_server.refactor.recipes import by_recipe, described, recipes
 from lacuna_server.refactor.rewriting.refactoring import Refactoring, by_place, by_structure, by_syntax, places
@@ -51,15 +51,11 @@ def chosen(
         )
     if not query:
         refactoring = by_structure(words[0], words[1])
-        return refactoring if not lang else restricted(refactoring, lang), words[needed:] or ["."]
+        languages = frozenset({lang}) if lang else refactoring.languages
+        return Refactoring(refactoring.title, refactoring.find, languages), words[needed:] or ["."]
     if not lang:
         raise RequestError("--query needs --lang, because a query is written for the grammar of one language")
-    return by_syntax(query, words[0], known_language(lang).name), words[needed:] or ["."]
-
-
-def restricted(refactoring: Refactoring, lang: str) -> Refactoring:
-    """Returns the refactoring, restricted to the files of one language."""
-    return Refactoring(refactoring.title, refactoring.find, frozenset({known_language(lang).name}))
+    return by_syntax(query, words[0], lang), words[needed:] or ["."]
 
 
 def setting(text: str) -> tuple[str, str]:
@@ -101,6 +97,11 @@ def propose(refactoring: Refactoring, paths: Sequence[str], options: DecodeOptio
 def conclude(plan: Plan, *, interactive: bool, apply: bool, json_output: bool) -> None:
     """Shows the plan and writes the confirmed edits. Raises typer.Exit where a place has no valid fill."""
     review.report(plan)
+    if not any(file.edits for file in plan.files):
+        if json_output:
+            output.print_json({"plan": plan, "applied": False})
+        output.say("no place matches")
+        raise typer.Exit(FAILED)
     if json_output:
         if apply:
             write(plan)
