@@ -8,8 +8,8 @@ import pytest
 
 from lacuna_model.core.params import InfillRequest, InfillResult, Region
 from lacuna_model.hub import models
+from lacuna_server.cli import engines
 from lacuna_server.cli import main as cli
-from lacuna_server.cli.commands import fill
 
 from .bench import Scripted
 
@@ -26,7 +26,7 @@ class Engine:
         self.answer = Scripted(lambda region: "3")
         self.loaded = 0
 
-    def load(self, model: str) -> "Engine":
+    def load(self, model: str, report: Callable[[str], None]) -> "Engine":
         self.loaded += 1
         return self
 
@@ -38,7 +38,7 @@ class Engine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     engine = Engine()
     monkeypatch.setattr(models, "path", lambda info: Path("weights.gguf"))
-    monkeypatch.setattr(fill, "load_engine", engine.load)
+    monkeypatch.setattr(engines, "load_engine", engine.load)
     return engine
 
 

@@ -18,6 +18,24 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as on
 LISTED_HELP = "Use this model: a name from `lacuna models list`."
 MODEL_HELP = f"{LISTED_HELP[:-1]}, a GGUF file with fill-in-the-middle tokens, or a folder with safetensors."
 ModelOption = Annotated[str, typer.Option("--model", help=MODEL_HELP)]
+ServedModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        envvar=models.MODEL_VARIABLE,
+        show_envvar=False,
+        help=f"{MODEL_HELP[:-1]}; by default, the model of the running service, or without one {models.DEFAULT_MODEL}.",
+    ),
+]
+ServiceOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--service/--no-service",
+        help="Start the service if it is not running, or load the model in this process; by default, use the service "
+        "if it is running.",
+        show_default=False,
+    ),
+]
 ListedModelOption = Annotated[str, typer.Option("--model", help=LISTED_HELP)]
 WatchOption = Annotated[bool, typer.Option("--watch", help="Show every denoising step live on stderr.")]
 StepsOption = Annotated[

@@ -1,18 +1,21 @@
 """``lacuna refactor``: rewrites many places in many files by one template, with holes that the engine fills."""
 
+from contextlib import ExitStack
+from functools import cache
 from typing import Annotated
 
 import typer
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions
-from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_server.cli import engines
 from lacuna_server.cli.commands.options import (
     DeadlineOption,
     JsonOption,
-    ModelOption,
     ScheduleOption,
     SeedOption,
+    ServedModelOption,
+    ServiceOption,
     StepsOption,
     known_language,
 )
@@ -67,7 +70,8 @@ def refactor(
     ] = False,
     json_output: JsonOption = False,
     steps: StepsOption = DEFAULTS.steps,
-    model: ModelOption = DEFAULT_MODEL,
+    model: ServedModelOption = None,
+    service: ServiceOption = None,
     seed: SeedOption = DEFAULTS.seed,
     schedule: ScheduleOption = DEFAULTS.schedule,
     deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
@@ -94,8 +98,10 @@ def refactor(
         output.say(line)
     options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms)
     refactoring, paths = refactor_run.chosen(words or [], lang, query, ranges or [], recipe, settings or [])
-    plan = refactor_run.propose(refactoring, paths, options, forced=lang, model=model)
-    refactor_run.conclude(plan, interactive=interactive, apply=apply, json_output=json_output)
+    with ExitStack() as stack:
+        engine = cache(lambda: stack.enter_context(engines.opened(model, service))[0])
+        plan = refactor_run.propose(refactoring, paths, options, engine, forced=lang)
+        refactor_run.conclude(plan, interactive=interactive, apply=apply, json_output=json_output)
 
 
 def add_to(app: typer.Typer) -> None:

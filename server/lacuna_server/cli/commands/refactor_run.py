@@ -2,16 +2,14 @@
 
 import re
 import sys
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import typer
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions
-from lacuna_model.hub import models
-from lacuna_server.cli.commands import fill
+from lacuna_server.cli.engines import FillEngine
 from lacuna_server.console import files, output
 from lacuna_server.refactor import review
 from lacuna_server.refactor.apply import apply as write
@@ -81,13 +79,19 @@ def ranged(ranges: Sequence[str], template: str) -> tuple[Refactoring, Sequence[
     return by_place(spans, template), list(spans)
 
 
-def propose(refactoring: Refactoring, paths: Sequence[str], options: DecodeOptions, *, forced: str, model: str) -> Plan:
-    """Finds the places and fills their holes. The engine is loaded only where there are holes."""
+def propose(
+    refactoring: Refactoring,
+    paths: Sequence[str],
+    options: DecodeOptions,
+    engine: Callable[[], FillEngine],
+    *,
+    forced: str,
+) -> Plan:
+    """Finds the places and fills their holes; ``engine`` is called only where there are holes."""
     sources, unread = gather(paths, refactoring.languages, forced=forced)
     found, left_out = places(refactoring, sources)
     if any(rewrite.holes for _, rewrites in found for rewrite in rewrites):
-        models.require(model)  # the cheap check first: torch takes seconds to load
-    engine = cache(lambda: fill.load_engine(model))
+        engine()  # loaded before the progress bar is shown
     fills = [FileFill(source, rewrites, options) for source, rewrites in found]
     with output.counting("filling", sum(len(rewrites) for _, rewrites in found)) as advance:
         fill_files(fills, lambda request: engine().fill(request), advance)

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from lacuna_model.hub import models
@@ -75,6 +76,7 @@ def serve(
         "token": read_token(token_file) if token_file is not None else None,
     }
     settings = config.load(file, {name: value for name, value in flags.items() if value is not None})
+    settings = msgspec.structs.replace(settings, model=models.absolute(settings.model))
     if settings.engine == ServerConfig().engine:
         models.require(settings.model)
     from lacuna_server.daemon import serving
