@@ -105,9 +105,9 @@ def test_only_the_snippets_are_returned_where_nothing_else_is_asked(model: Loade
         result = engine.fill(asked)
         (only,) = result.snippets
         assert (result.status, result.fills, result.text) == ("ok", ("",), asked.text)
-        assert (only.path, only.reason) == ("account.py", "defines `Account`, used at line 1")
+        assert (only.path, only.reason) == ("account.py", "similar to the code around line 1: `account`")
         assert 0 < only.tokens <= 200
-        unrelated = msgspec.structs.replace(asked, text="x\n", regions=(Region(0, 0),))
+        unrelated = msgspec.structs.replace(asked, text="x\n", regions=(Region(0, 0),), path=str(root / "x.py"))
         assert engine.fill(unrelated).message == (
             f"the other source files in {root} (1) have no definition of a name used there and no similar code that "
             "fits in the budget"

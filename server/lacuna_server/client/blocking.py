@@ -46,6 +46,7 @@ class ServiceEngine:
         """Wait until the model is loaded; ``report`` gets the fraction (0..1). Raises ServiceError where that fails."""
         # The service tries again to load a model that has failed when a document is opened.
         self._runner.run(self._client.open("lacuna:", ""))
+        self._runner.run(self._client.close("lacuna:"))
         while (status := self.status()).state != "ready":
             if status.state == "failed":
                 raise ServiceError("model_failed", status.detail)
@@ -92,6 +93,7 @@ class ServiceEngine:
             return answer.results[0].result
         finally:
             self._runner.run(answers.aclose())
+            self._runner.run(self._client.close(uri))
 
 
 async def _next(answers: AsyncGenerator[Progress | Step | Result, None]) -> Progress | Step | Result:
