@@ -1,3 +1,4 @@
+import io
 import json
 import subprocess
 import sys
@@ -115,15 +116,7 @@ def test_json_output_contains_the_plan(lacuna: Lacuna, project: Path, engine: En
 def test_interactive_asks_at_every_place(
     project: Path, engine: Engine, lacuna: Lacuna, answers: str, expected: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = iter(answers.splitlines())
-
-    def typed(prompt: object = "") -> str:
-        try:
-            return next(lines)
-        except StopIteration:
-            raise EOFError from None
-
-    monkeypatch.setattr("builtins.input", typed)
+    monkeypatch.setattr("sys.stdin", io.StringIO(answers))
     code, out, err = lacuna(*ADD, "--interactive")
     assert contents(project) == expected
     assert "+\ufeffx = get(1, timeout=3)" in out

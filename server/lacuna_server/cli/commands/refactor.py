@@ -22,6 +22,7 @@ from lacuna_server.cli.commands.options import (
 from lacuna_server.console import output
 
 DEFAULTS = DecodeOptions()
+MIN_CONFIDENCE = 0.3
 
 
 def refactor(
@@ -68,6 +69,15 @@ def refactor(
     apply: Annotated[
         bool, typer.Option("--apply", help="Write the changes without asking, to all files or to none.")
     ] = False,
+    min_confidence: Annotated[
+        float,
+        typer.Option(
+            "--min-confidence",
+            min=0.0,
+            max=1.0,
+            help="Leave a place as it is if the probability that its fills are right is below this; 0: change all.",
+        ),
+    ] = MIN_CONFIDENCE,
     json_output: JsonOption = False,
     steps: StepsOption = DEFAULTS.steps,
     model: ServedModelOption = None,
@@ -100,8 +110,10 @@ def refactor(
     refactoring, paths = refactor_run.chosen(words or [], lang, query, ranges or [], recipe, settings or [])
     with ExitStack() as stack:
         engine = cache(lambda: stack.enter_context(engines.opened(model, service))[0])
-        plan = refactor_run.propose(refactoring, paths, options, engine, forced=lang)
-        refactor_run.conclude(plan, interactive=interactive, apply=apply, json_output=json_output)
+        plan, questions = refactor_run.propose(
+            refactoring, paths, options, engine, forced=lang, min_confidence=min_confidence
+        )
+        refactor_run.conclude(plan, questions, interactive=interactive, apply=apply, json_output=json_output)
 
 
 def add_to(app: typer.Typer) -> None:

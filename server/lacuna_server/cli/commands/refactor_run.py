@@ -8,11 +8,12 @@ from pathlib import Path
 import typer
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import DecodeOptions
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult
 from lacuna_server.cli.engines import FillEngine
 from lacuna_server.console import files, output
 from lacuna_server.refactor import review
 from lacuna_server.refactor.apply import apply as write
+from lacuna_server.refactor.asking import Questions
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.plan import Plan
@@ -86,48 +87,64 @@ def propose(
     engine: Callable[[], FillEngine],
     *,
     forced: str,
-) -> Plan:
-    """Finds the places and fills their holes; ``engine`` is called only where there are holes."""
+    min_confidence: float,
+) -> tuple[Plan, Questions]:
+    """Finds the places and fills their holes; returns the plan, and the questions that the user can be asked about it.
+
+    ``engine`` is called only where there are holes.
+    """
     sources, unread = gather(paths, refactoring.languages, forced=forced)
     found, left_out = places(refactoring, sources)
     if any(rewrite.holes for _, rewrites in found for rewrite in rewrites):
         engine()  # loaded before the progress bar is shown
-    fills = [FileFill(source, rewrites, options) for source, rewrites in found]
+
+    def answer(request: InfillRequest) -> InfillResult:
+        return engine().fill(request)
+
+    fills = [FileFill(source, rewrites, options, min_confidence=min_confidence) for source, rewrites in found]
     with output.counting("filling", sum(len(rewrites) for _, rewrites in found)) as advance:
-        fill_files(fills, lambda request: engine().fill(request), advance)
-    return Plan(refactoring.title, tuple(fill.edits() for fill in fills), (*unread, *left_out))
+        fill_files(fills, answer, advance)
+    plan = Plan(refactoring.title, tuple(fill.edits() for fill in fills), (*unread, *left_out))
+    return plan, Questions({fill.source.path: fill for fill in fills}, answer)
 
 
-def conclude(plan: Plan, *, interactive: bool, apply: bool, json_output: bool) -> None:
-    """Shows the plan and writes the confirmed edits. Raises typer.Exit where a place has no valid fill."""
-    review.report(plan)
-    if not any(file.edits for file in plan.files):
-        if json_output:
-            output.print_json({"plan": plan, "applied": False})
-        output.say("no place matches")
-        raise typer.Exit(FAILED)
+def conclude(plan: Plan, questions: Questions, *, interactive: bool, apply: bool, json_output: bool) -> None:
+    """Shows the plan and writes the confirmed edits. Raises typer.Exit where no place matches or has no valid fill."""
+    nothing = not any(file.edits for file in plan.files)
     if json_output:
+        review.report(plan)
         if apply:
             write(plan)
         output.print_json({"plan": plan, "applied": apply})
-    elif (confirmed := confirm(plan, interactive=interactive, apply=apply)) is not None:
-        write(confirmed)
-        output.say(f"changed {extent(confirmed)}")
-    if plan.num_failed:
+    elif nothing:
+        review.report(plan)
+    elif interactive:
+        confirmed = questions.ask(plan)
+        review.report(plan)
+        apply_all(confirmed)
+    else:
+        review.show(plan)
+        review.report(plan)
+        if apply or confirm(plan):
+            apply_all(plan.ready)
+    if nothing:
+        output.say("no place matches")
+    if nothing or plan.num_failed:
         raise typer.Exit(FAILED)
 
 
-def confirm(plan: Plan, *, interactive: bool, apply: bool) -> Plan | None:
-    """Shows the plan, asks for confirmation on a terminal, and returns the edits to write; None for none."""
-    if interactive:
-        return review.ask_each(plan)
-    review.show(plan)
-    if apply:
-        return plan.ready
+def confirm(plan: Plan) -> bool:
+    """Asks for confirmation on a terminal, and says elsewhere how the changes can be written."""
     if plan.num_ready and sys.stdin.isatty() and sys.stdout.isatty():
-        return plan.ready if typer.confirm(f"Change {extent(plan)}?") else None
+        return typer.confirm(f"Change {extent(plan)}?")
     output.say(f"{extent(plan)} can be changed; --apply or --interactive writes the changes")
-    return None
+    return False
+
+
+def apply_all(plan: Plan) -> None:
+    """Writes the edits and says how many, if there are any."""
+    write(plan)
+    output.say(f"changed {extent(plan)}")
 
 
 def extent(plan: Plan) -> str:
