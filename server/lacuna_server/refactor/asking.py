@@ -60,7 +60,7 @@ class Questions:
         others: list[Edit] | None = None
         review.show_place(document, file, edit)
         while True:
-            sure = f", confidence {edit.confidence:.2f}" if edit.confidence is not None else ""
+            sure = f", confidence {edit.confidence:.2g}" if edit.confidence is not None else ""
             key = pressed(f"{counter} {edit.label}{sure}. Apply? [y, n, e, r, a, q, ?] ")
             shown = edit
             if key in ("y", "n", "a", "q"):

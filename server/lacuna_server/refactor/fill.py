@@ -92,7 +92,7 @@ class FileFill:
                 edits.append(msgspec.structs.replace(edit, confidence=self._confidence[index]))
             elif index in self._unsure:
                 sure = self._confidence[index]
-                why = f"the model is unsure: confidence {sure:.2f} is below {self._min_confidence:g}"
+                why = f"the model is unsure: confidence {sure:.2g} is below {self._min_confidence:g}"
                 edits.append(msgspec.structs.replace(edit, status="unsure", message=why, confidence=sure))
             elif index in self._failures:
                 edits.append(msgspec.structs.replace(edit, status="failed", message=self._failures[index]))

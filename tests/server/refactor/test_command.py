@@ -135,6 +135,21 @@ def test_a_failed_place_is_named_and_the_rest_is_written(lacuna: Lacuna, project
     assert contents(project) == [BEFORE.replace(b"1)", b"1, timeout=3)")] * 2
 
 
+def test_unsure_fills_are_left_out_and_listed_at_the_end(lacuna: Lacuna, project: Path, engine: Engine) -> None:
+    engine.answer.sure = lambda region: 0.1 if region.start < 24 else 0.8
+    code, out, err = lacuna(*ADD, "--min-confidence", "0.5", "lib")
+    assert (code, out.count("+y = get(2, timeout=3)"), out.count("+x")) == (0, 1, 0)
+    assert err.splitlines() == [
+        "lacuna: lib/b.py: get(1): the model is unsure: confidence 0.1 is below 0.5; left as it was",
+        "lacuna: --min-confidence 0 shows the unsure fills too",
+        "lacuna: 1 place in 1 file can be changed; --apply or --interactive writes the changes",
+    ]
+    assert lacuna(*ADD, "--min-confidence", "0.5", "--apply", "lib")[0] == 0
+    assert contents(project) == [BEFORE, BEFORE.replace(b"2)", b"2, timeout=3)")]
+    edits = json.loads(lacuna(*ADD, "--min-confidence", "0", "--json", "a.py")[1])["plan"]["files"][0]["edits"]
+    assert [(edit["status"], edit["confidence"]) for edit in edits] == [("ready", 0.1), ("ready", 0.8)]
+
+
 def test_without_holes_no_model_is_loaded(lacuna: Lacuna, project: Path, engine: Engine) -> None:
     assert lacuna("--lang", "python", "get($A)", "put($A)", "--apply")[0] == 0
     assert engine.loaded == 0
