@@ -1,6 +1,5 @@
 """The engine of a command: this user's running service, or an engine in this process."""
 
-import asyncio
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
@@ -9,7 +8,6 @@ from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.client import lifecycle
-from lacuna_server.client.starting import Address, find_or_start
 from lacuna_server.console import output
 
 if TYPE_CHECKING:
@@ -70,9 +68,12 @@ def served(model: str | None, service: bool | None) -> Iterator["ServiceEngine |
     if running is None and not service:
         yield None
         return
+    import asyncio  # imported here, because these take longer to load than most commands run
+
     from rich.console import Console
 
     from lacuna_server.client.blocking import connected
+    from lacuna_server.client.starting import Address, find_or_start
 
     with ExitStack() as stack:
         if running is not None:

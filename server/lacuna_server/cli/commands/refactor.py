@@ -22,7 +22,8 @@ from lacuna_server.cli.commands.options import (
 from lacuna_server.console import output
 
 DEFAULTS = DecodeOptions()
-MIN_CONFIDENCE = 0.3
+# A fill of several words is seldom what a person would write word for word: one below this is mostly nonsense.
+MIN_CONFIDENCE = 0.0001
 
 
 def refactor(
@@ -75,7 +76,8 @@ def refactor(
             "--min-confidence",
             min=0.0,
             max=1.0,
-            help="Leave a place as it is if the probability that its fills are right is below this; 0: change all.",
+            help="Leave a place as it is if the probability that its fills are right word for word is below this; "
+            "0: change all.",
         ),
     ] = MIN_CONFIDENCE,
     json_output: JsonOption = False,
