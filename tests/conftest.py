@@ -23,6 +23,15 @@ settings.register_profile("lacuna", deadline=None)
 settings.load_profile("lacuna")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def runtime_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A runtime folder of the tests' own, so that no test uses a service that this user runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("runtime")
+        patch.setenv("XDG_RUNTIME_DIR", str(folder))
+        yield folder
+
+
 @pytest.fixture(scope="session")
 def coder_path() -> Path:
     """The default model's weights, from `make test`. Without them, tests fail in CI and are skipped elsewhere."""

@@ -21,6 +21,7 @@ from lacuna_model.prior.encoding import LineEncoder
 from lacuna_model.prior.index import Documents, Segment, Tokens
 from lacuna_model.sessions import CACHE_BYTES, Session, Sessions
 from lacuna_model.syntax import constraint_for, language_for, stand_ins
+from lacuna_model.workspace.snippets_only import snippets_only
 from lacuna_model.workspace.workspaces import Workspaces
 
 # Characters before a gap that suffice to find the text that is healed.
@@ -100,6 +101,8 @@ class Engine:
         confidence: list[tuple[float, ...]] = []
         ending: Ending | None = None
         project = self.workspaces.follow(request.workspace) if request.workspace else None
+        if request.options.snippets_only:
+            return (yield from snippets_only(request, project, self.model.tokenizer, cancelled, deadline))
         if project is not None and self._snippet_budget and not request.snippets:
             chosen = project.choose(request, self.model.tokenizer, self._snippet_budget)
             request = msgspec.structs.replace(request, snippets=chosen)

@@ -109,5 +109,5 @@ def test_a_terminal_shows_a_coloured_diff_and_asks_for_confirmation(package: Pat
     os.close(ours)
     assert process.returncode == 0, shown
     assert b"\x1b[" in shown
-    assert b"Write 1 place in 1 file? [y/N]" in shown
+    assert b"Change 1 place in 1 file? [y/N]" in shown
     assert ("import re, sys" in (package / "json" / "scanner.py").read_text()) is (answer == "y")

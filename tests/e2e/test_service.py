@@ -112,7 +112,9 @@ def test_a_user_has_only_one_service(daemon: Daemon) -> None:
     answer = json.loads(told.stdout)
     assert (answer["running"], answer["pid"], answer["url"]) == (True, first.pid, address.url)
     assert answer["status"]["state"] in ("loading", "ready")
-    assert subprocess.run([sys.executable, "-m", "lacuna_server", "stop"]).returncode == 0
+    told = subprocess.run([sys.executable, "-m", "lacuna_server", "stop"], capture_output=True, text=True)
+    stopped = f"lacuna: stopped the service at {address.url} (process {first.pid})\n"
+    assert (told.returncode, told.stdout, told.stderr) == (0, "", stopped)
     assert ended(first)[0] == 0
     assert lifecycle.find() is None
     told = subprocess.run([sys.executable, "-m", "lacuna_server", "status"], capture_output=True, text=True)
@@ -219,7 +221,8 @@ def test_a_full_disk_is_reported_in_one_line(daemon: Daemon) -> None:
         (("--host", "0.0.0.0"), "lacuna: listening on 0.0.0.0 needs a token"),
         (("--token-file", "/nonexistent"), "lacuna: /nonexistent: No such file"),
         (("--cert", "cert.pem"), "lacuna: TLS needs both"),
-        (("--port", "99999"), "port"),
+        (("--port", "99999"), "lacuna: --port must be 0 to 65535\n"),
+        (("--threads", "-1"), "lacuna: --threads must be a number of at least 0\n"),
     ],
 )
 def test_an_invalid_option_is_reported_in_one_line(daemon: Daemon, arguments: tuple[str, ...], said: str) -> None:
@@ -227,6 +230,29 @@ def test_an_invalid_option_is_reported_in_one_line(daemon: Daemon, arguments: tu
     assert code == 2
     assert said in log
     assert log.count("\n") == 1
+
+
+def test_an_unknown_model_is_refused_before_anything_listens(daemon: Daemon) -> None:
+    daemon.config.write_text("port = 0\n")
+    code, log = ended(daemon.start("--model", "nope"))
+    assert code == 2
+    assert log.startswith("lacuna: unknown model 'nope'; known: ")
+    assert log.count("\n") == 1
+
+
+def test_the_status_of_a_model_that_has_failed_is_a_failure(daemon: Daemon) -> None:
+    daemon.config.write_text('engine = "scripted_engine:load_damaged"\nport = 0\n')
+    daemon.serve()
+    command = [sys.executable, "-m", "lacuna_server", "status"]
+
+    def status(*options: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run([*command, *options], capture_output=True, text=True)
+
+    until(lambda: "failed" in status().stdout)
+    told = status()
+    assert told.returncode == 1
+    assert "failed the weights are damaged" in told.stdout
+    assert (status("--json").returncode, json.loads(status("--json").stdout)["status"]["state"]) == (1, "failed")
 
 
 def test_a_port_that_is_in_use_is_reported(daemon: Daemon) -> None:

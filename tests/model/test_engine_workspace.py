@@ -92,3 +92,33 @@ def test_snippets_are_chosen_unless_the_request_brings_its_own(model: LoadedFim,
     chosen = engine.fill(msgspec.structs.replace(asked, workspace=str(root))).stats.context_tokens
     own = msgspec.structs.replace(asked, workspace=str(root), snippets=(Snippet("a.py", "x"),))
     assert alone < engine.fill(own).stats.context_tokens < chosen
+
+
+def test_only_the_snippets_are_returned_where_nothing_else_is_asked(model: LoadedFim, root: Path) -> None:
+    """Also of a workspace that the engine has not read before."""
+    engine = Engine(model)
+    asked = request(root)
+    asked = msgspec.structs.replace(
+        asked, text="account = Account()\n", regions=(Region(19, 19),), options=DecodeOptions(snippets_only=200)
+    )
+    try:
+        result = engine.fill(asked)
+        (only,) = result.snippets
+        assert (result.status, result.fills, result.text) == ("ok", ("",), asked.text)
+        assert (only.path, only.reason) == ("account.py", "similar to the code around line 1: `account`")
+        assert 0 < only.tokens <= 200
+        unrelated = msgspec.structs.replace(asked, text="x\n", regions=(Region(0, 0),), path=str(root / "x.py"))
+        assert engine.fill(unrelated).message == (
+            f"the other source files in {root} (1) have no definition of a name used there and no similar code that "
+            "fits in the budget"
+        )
+        secret = msgspec.structs.replace(asked, path=str(root / ".env"))
+        assert engine.fill(secret).message == ".env may hold secrets, so nothing is read with it"
+    finally:
+        engine.workspaces.close()
+
+
+def test_without_a_workspace_there_are_no_snippets(model: LoadedFim, root: Path) -> None:
+    asked = msgspec.structs.replace(request(root), workspace="", options=DecodeOptions(snippets_only=200))
+    result = Engine(model).fill(asked)
+    assert (result.snippets, result.message) == ((), "no workspace is read for this document")

@@ -80,3 +80,14 @@ def test_the_real_command_refuses_a_place_outside_the_file(project: Path) -> Non
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "line 9 is outside" in ended.stderr
+
+
+def test_a_workspace_without_a_fitting_snippet_is_reported(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (project / "alone").mkdir()
+    (project / "alone/main.py").write_text("x = 1\n")
+    code, out, err = lacuna(capfd, project / "alone/main.py", "--at", "1:0", "--workspace", project / "alone")
+    why = f"{project / 'alone'} has no other source file that may be read"
+    assert (code, out, err) == (0, "", f"lacuna: {why}\n")
+    code, out, _ = lacuna(capfd, project / "alone/main.py", "--at", "1:0", "--workspace", project / "alone", "--json")
+    answer = json.loads(out)
+    assert (code, answer["snippets"], answer["message"]) == (0, [], why)

@@ -7,8 +7,8 @@ import pytest
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
 from lacuna_model.hub import models
+from lacuna_server.cli import engines
 from lacuna_server.cli import main as cli
-from lacuna_server.cli.commands import fill as fill_command
 
 
 class RecordingEngine:
@@ -32,7 +32,7 @@ class RecordingEngine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> RecordingEngine:
     engine = RecordingEngine()
     monkeypatch.setattr(models, "path", lambda info: Path("weights.gguf"))
-    monkeypatch.setattr(fill_command, "load_engine", lambda model: engine)
+    monkeypatch.setattr(engines, "load_engine", lambda model, report: engine)
     return engine
 
 

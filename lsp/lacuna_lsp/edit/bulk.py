@@ -12,10 +12,11 @@ from lacuna_lsp.edit.propagate import infer
 from lacuna_lsp.session.client_session import Session
 from lacuna_model.core.errors import RequestError
 from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.languages.registry import require_language
 from lacuna_model.syntax import language_for
 from lacuna_server.console.files import BOM
 from lacuna_server.refactor.fill import FileFill, fill_concurrently
-from lacuna_server.refactor.places.gather import gather, known_language
+from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.places.select import by_pattern
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import Plan
@@ -41,7 +42,7 @@ def refactoring(session: Session, wanted: Refactor) -> Refactoring:
             document = session.document(places.uri)
             spans.setdefault(document.path, []).extend(document.bounds(span.lsp) for span in places.ranges)
         return by_place(spans, wanted.template)
-    language = known_language(wanted.language).name if wanted.language else ""
+    language = require_language(wanted.language).name if wanted.language else ""
     if wanted.query:
         return by_syntax(wanted.query, wanted.template, language)
     found = by_structure(wanted.pattern, wanted.template)

@@ -46,13 +46,15 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Snippet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of another file that the model reads as context: ``text`` is the part, ``path`` the file.
 
-    ``reason`` tells the user why it was chosen. A higher ``score`` means a better match.
+    ``reason`` tells the user why it was chosen. A higher ``score`` means a better match. ``tokens`` is its length in
+    the prompt, where it was chosen by the engine.
     """
 
     path: str
     text: str
     reason: str = ""
     score: float = 0.0
+    tokens: Int64 = 0
 
 
 class Diagnostic(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,8 +75,9 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``seed``. After ``deadline_ms`` milliseconds the fill ends with the longest valid part (0: no deadline). With
     ``syntax``, no token is committed that would add a syntax error. With ``prior``, the open file and its workspace
     provide drafts, which the model verifies. With ``drafter``, the model's drafter does, where it has one. With
-    ``encode_only``, nothing is filled: the engine encodes the context
-    for later requests, and the result has the text unchanged.
+    ``encode_only``, nothing is filled: the engine encodes the context for later requests, and the result has the text
+    unchanged. With ``snippets_only`` above 0, nothing is filled either: the engine reads the workspace, and the result
+    has the snippets of at most so many tokens that a fill would read.
     """
 
     schedule: ScheduleName = "entropy"
@@ -89,6 +92,12 @@ class DecodeOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prior: bool = True
     drafter: bool = True
     encode_only: bool = False
+    snippets_only: Int64 = 0
+
+    @property
+    def fills(self) -> bool:
+        """Whether anything is filled."""
+        return not self.encode_only and not self.snippets_only
 
 
 class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -167,7 +176,8 @@ class InfillResult(msgspec.Struct, frozen=True):
     If ``status`` is not ``ok``, ``message`` has the reason. ``stats`` has counts and times. If the request asked for
     several candidates, ``alternatives`` has the further sets of fills, best first; there may be fewer than requested.
     ``confidence`` has, for every line of each fill, the probability (0..1) that the fill is right up to the end of that
-    line; it is empty for a region that was left unchanged.
+    line; it is empty for a region that was left unchanged. ``snippets`` are those that a request with ``snippets_only``
+    asked for; if there are none, ``message`` has the reason.
     """
 
     status: Status
@@ -177,3 +187,4 @@ class InfillResult(msgspec.Struct, frozen=True):
     message: str = ""
     alternatives: tuple[tuple[str, ...], ...] = ()
     confidence: tuple[tuple[float, ...], ...] = ()
+    snippets: tuple[Snippet, ...] = ()

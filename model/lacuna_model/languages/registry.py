@@ -1,7 +1,9 @@
 """All languages, and the language of a file."""
 
+import difflib
 from pathlib import PurePath
 
+from lacuna_model.core.errors import RequestError
 from lacuna_model.languages.bash import BASH
 from lacuna_model.languages.c import C
 from lacuna_model.languages.cpp import CPP
@@ -55,3 +57,13 @@ def language_for(path: str = "", name: str = "") -> Language | None:
     if name:
         return _BY_NAME.get(name.lower())
     return _BY_EXTENSION.get(PurePath(path).suffix.lower())
+
+
+def require_language(name: str) -> Language:
+    """Return the language called ``name``. Raises RequestError that names similar languages, or all of them."""
+    language = language_for(name=name)
+    if language is not None:
+        return language
+    near = difflib.get_close_matches(name.lower(), _BY_NAME, n=3)
+    known = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(one.name for one in LANGUAGES)}"
+    raise RequestError(f"unknown language {name!r}; {known}")

@@ -4,6 +4,8 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
+
 from lacuna_model.core.context import TextTokenizer
 from lacuna_model.core.params import Diagnostic, Snippet
 from lacuna_model.files.scanning import WorkspaceSettings, is_secret
@@ -113,7 +115,20 @@ class SnippetChooser:
             budget - budget // _DIAGNOSTICS_SHARE,
         )
         self._remember(name, selection)
-        return (*selection.snippets, reported) if reported else selection.snippets
+        chosen = (*selection.snippets, reported) if reported else selection.snippets
+        return tuple(msgspec.structs.replace(one, tokens=count(one)) for one in chosen)
+
+    def why_none(self, path: str) -> str:
+        """The reason why no snippet was chosen for a document."""
+        name = self.index.name(path)
+        if is_secret(name):
+            return f"{name} may hold secrets, so nothing is read with it"
+        if not (others := self.index.sources.files.keys() - {name}):
+            return f"{self.index.root} has no other source file that may be read"
+        return (
+            f"the other source files in {self.index.root} ({len(others)}) have no definition of a name used there and "
+            "no similar code that fits in the budget"
+        )
 
     def _candidates(self, lines: list[str], row: int, path: str, language: str) -> Iterator[Snippet]:
         query = words("\n".join(lines[max(0, row - _QUERY_ABOVE) : row + _QUERY_BELOW + 1]))

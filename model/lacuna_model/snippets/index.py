@@ -68,6 +68,11 @@ class WorkspaceIndex:
             self._changed[name] = None
             self._wake.set()
 
+    @property
+    def is_read(self) -> bool:
+        """Whether all files were read once and the index over their chunks was built."""
+        return self._scanned_at > float("-inf") and (self._indexed_at > float("-inf") or not self._stale)
+
     def is_open(self, name: str) -> bool:
         """Whether an editor has the file open."""
         return name in self._open

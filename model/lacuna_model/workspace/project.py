@@ -60,6 +60,11 @@ class Project:
             self._thread.start()
             self._snippets.index.start()
 
+    @property
+    def is_read(self) -> bool:
+        """Whether all files were read once."""
+        return self.progress.ready and self._snippets.index.is_read
+
     def close(self) -> None:
         """Stop following."""
         self._stop.set()
@@ -100,6 +105,10 @@ class Project:
             tokenizer=tokenizer,
             budget=budget,
         )
+
+    def why_none(self, path: str) -> str:
+        """The reason why no snippet was chosen for a document."""
+        return self._snippets.why_none(str(Path(path).absolute()))
 
     def name(self, path: str) -> str:
         """A document's name in the index: its path from the root, or its absolute path where it lies outside."""

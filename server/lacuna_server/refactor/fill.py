@@ -7,11 +7,12 @@ by an engine in this process (:func:`fill_files`) or by the service (:func:`fill
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from lacuna_model.core.errors import LacunaError
-from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
+from lacuna_model.core.params import MAX_CANDIDATES, DecodeOptions, InfillRequest, InfillResult, Region
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES
 from lacuna_server.console.files import LINE_END
 from lacuna_server.refactor.places.source import Source
@@ -19,6 +20,7 @@ from lacuna_server.refactor.plan import Edit, FileEdits, sha256
 from lacuna_server.refactor.rewriting.rewrite import Rewrite
 from lacuna_server.refactor.soundness import Soundness
 
+T = TypeVar("T")
 Requests = Generator[InfillRequest, InfillResult, None]
 DEFAULTS = DecodeOptions()
 UNSOUND = "the rewritten place does not parse, or the fill does not keep to its hole"
@@ -34,7 +36,8 @@ class FileFill:
     Each batch of places is one request. Its text has the templates of the batch with their holes as regions, the new
     text of places that are filled already, and the original text of the others. So the file is complete in every
     request. A batch that fails is split in halves and tried again, down to the place that has no valid fill; that place
-    stays as it was. ``max_holes`` bounds the holes of a request; the engine denoises up to ``MAX_GAPS`` at once.
+    stays as it was. So does a place whose fills have a lower confidence than ``min_confidence``. ``max_holes`` bounds
+    the holes of a request; the engine denoises up to ``MAX_GAPS`` at once.
     """
 
     def __init__(
@@ -44,19 +47,23 @@ class FileFill:
         options: DecodeOptions = DEFAULTS,
         *,
         max_holes: int = MAX_GAPS,
+        min_confidence: float = 0.0,
     ) -> None:
         self.source = source
         self.rewrites = tuple(rewrites)
         self._options = options
         self._max_holes = max_holes
+        self._min_confidence = min_confidence
         self._soundness = Soundness(source)
         self._texts: dict[int, str] = {}
         self._failures: dict[int, str] = {}
+        self._unsure: dict[int, str] = {}
+        self._confidence: dict[int, float | None] = {}
 
     @property
     def num_settled(self) -> int:
-        """The number of places that are filled or have failed."""
-        return len(self._texts) + len(self._failures)
+        """The number of places that are filled, unsure or have failed."""
+        return len(self._texts) + len(self._unsure) + len(self._failures)
 
     def requests(self) -> Requests:
         """Yields one request after another and expects the result of each; ends when every place is settled.
@@ -79,12 +86,51 @@ class FileFill:
         """Returns one edit for every settled place."""
         edits = []
         for index, rewrite in enumerate(self.rewrites):
-            edit = Edit(rewrite.start, rewrite.end, self._texts.get(index, ""), rewrite.label, support=rewrite.support)
-            if index in self._failures:
-                edit = msgspec.structs.replace(edit, status="failed", message=self._failures[index])
-            if index in self._texts or index in self._failures:
-                edits.append(edit)
+            text = self._texts.get(index, self._unsure.get(index, ""))
+            edit = Edit(rewrite.start, rewrite.end, text, rewrite.label, support=rewrite.support)
+            if index in self._texts:
+                edits.append(msgspec.structs.replace(edit, confidence=self._confidence[index]))
+            elif index in self._unsure:
+                sure = self._confidence[index]
+                why = f"the model is unsure: confidence {sure:.2g} is below {self._min_confidence:g}"
+                edits.append(msgspec.structs.replace(edit, status="unsure", message=why, confidence=sure))
+            elif index in self._failures:
+                edits.append(msgspec.structs.replace(edit, status="failed", message=self._failures[index]))
         return FileEdits(self.source.path, sha256(self.source.data), self.source.version, tuple(edits))
+
+    def others(self, edit: Edit) -> Generator[InfillRequest, InfillResult, list[Edit]]:
+        """Yields a request for several fills of one place, and returns the edits with those that are sound, best first.
+
+        The fill that ``edit`` has is not among them.
+        """
+        index = self._index(edit)
+        rewrite = self.rewrites[index]
+        if not rewrite.holes:
+            return []
+        text, regions = self._draft([index])
+        result = yield msgspec.structs.replace(self._request(text, regions), candidates=MAX_CANDIDATES)
+        if result.status != "ok":
+            return []
+        found = {}
+        for candidate in (result.fills, *result.alternatives):
+            fills = [LINE_END.sub(self.source.newline, fill) for fill in candidate]
+            new = rewrite.filled(fills)
+            other = msgspec.structs.replace(edit, new_text=new, confidence=None)
+            if new != edit.new_text and self.is_sound(other, list(_spans(regions, fills))):
+                found[new] = other
+        return list(found.values())
+
+    def is_sound(self, edit: Edit, fills: Sequence[tuple[int, int]] = ()) -> bool:
+        """Returns whether the file with this edit, in place of its own one, and the other edits has no new error.
+
+        ``fills`` are the byte ranges of the edit's fills in the new text.
+        """
+        texts = self._texts | {self._index(edit): edit.new_text}
+        edits = [(self.rewrites[index].start, self.rewrites[index].end, texts[index]) for index in sorted(texts)]
+        return self._soundness.holds(edits, fills)
+
+    def _index(self, edit: Edit) -> int:
+        return [(rewrite.start, rewrite.end) for rewrite in self.rewrites].index((edit.start, edit.end))
 
     def _batches(self) -> list[list[int]]:
         """Returns batches of place indices: first all places without a hole, then as many as fit into one request."""
@@ -108,30 +154,40 @@ class FileFill:
         """Fills the places of a batch. Returns the reason where that fails, otherwise ""."""
         text, regions = self._draft(batch)
         fills: list[str] = []
+        confidence: list[float] = []
         if regions:
-            result = yield InfillRequest(
-                text=text,
-                regions=tuple(regions),
-                path=self.source.path,
-                language=self.source.language.name,
-                options=self._options,
-            )
+            result = yield self._request(text, regions)
             if result.status == "cancelled":
                 raise RefactorCancelled("cancelled; nothing was written")
             if result.status != "ok":
                 return result.message or f"no fill: {result.status}"
             fills = [LINE_END.sub(self.source.newline, fill) for fill in result.fills]
+            confidence = [lines[-1] if lines else 1.0 for lines in result.confidence]
         spans = list(_spans(regions, fills))
         texts = dict(self._texts)
         for index in batch:
             rewrite = self.rewrites[index]
             texts[index] = rewrite.filled(fills[: len(rewrite.holes)])
-            del fills[: len(rewrite.holes)]
+            self._confidence[index] = min(confidence[: len(rewrite.holes)], default=None)
+            del fills[: len(rewrite.holes)], confidence[: len(rewrite.holes)]
         edits = [(self.rewrites[index].start, self.rewrites[index].end, texts[index]) for index in sorted(texts)]
         if not self._soundness.holds(edits, spans):
             return UNSOUND
+        for index in batch:
+            sure = self._confidence[index]
+            if sure is not None and sure < self._min_confidence:
+                self._unsure[index] = texts.pop(index)
         self._texts = texts
         return ""
+
+    def _request(self, text: str, regions: Sequence[Region]) -> InfillRequest:
+        return InfillRequest(
+            text=text,
+            regions=tuple(regions),
+            path=self.source.path,
+            language=self.source.language.name,
+            options=self._options,
+        )
 
     def _draft(self, batch: Sequence[int]) -> tuple[str, list[Region]]:
         """Returns the text with the filled places and this batch's templates, and the batch's holes as regions."""
@@ -156,6 +212,17 @@ def _spans(regions: Sequence[Region], fills: Sequence[str]) -> Iterator[tuple[in
         length = len(fill.encode())
         yield region.start + moved, region.start + moved + length
         moved += length
+
+
+def finished(requests: Generator[InfillRequest, InfillResult, T], answer: Callable[[InfillRequest], InfillResult]) -> T:
+    """Answers request after request, and returns the value of the generator."""
+    try:
+        request = next(requests)
+        while True:
+            request = requests.send(answer(request))
+    except StopIteration as end:
+        value: T = end.value
+        return value
 
 
 def fill_files(

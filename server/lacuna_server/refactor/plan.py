@@ -1,19 +1,20 @@
 """The plan of a refactor, independent of any editor: for each file its digest and one edit for each place."""
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
-EditStatus = Literal["ready", "failed"]
+EditStatus = Literal["ready", "failed", "unsure"]
 
 
 class Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Replaces the bytes ``start``..``end`` of the original by ``new_text``.
 
-    A ``failed`` edit has no new text, only the reason in ``message``. A ``support`` edit, such as an import, is applied
-    only together with another edit of its file.
+    A ``failed`` edit has no new text, only the reason in ``message``. An ``unsure`` edit is not applied, because its
+    ``confidence``, the probability (0..1) that all its fills are right, is too low; None if it is not known. A
+    ``support`` edit, such as an import, is applied only together with another edit of its file.
     """
 
     start: int
@@ -23,6 +24,7 @@ class Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     status: EditStatus = "ready"
     message: str = ""
     support: bool = False
+    confidence: float | None = None
 
 
 class FileEdits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,11 +44,6 @@ class FileEdits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The edits that can be applied; none where all of them are support."""
         ready = tuple(edit for edit in self.edits if edit.status == "ready")
         return () if all(edit.support for edit in ready) else ready
-
-    def only(self, accepted: Collection[int]) -> "FileEdits":
-        """Returns these edits, reduced to those whose index is accepted and to support."""
-        kept = tuple(edit for index, edit in enumerate(self.edits) if edit.support or index in accepted)
-        return msgspec.structs.replace(self, edits=kept)
 
     def rewritten(self, original: bytes) -> bytes:
         """Returns the original with the ready edits applied; all other bytes stay the same."""
@@ -75,6 +72,11 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def num_failed(self) -> int:
         """The number of places that stay as they were because there was no valid fill."""
         return sum(edit.status == "failed" for file in self.files for edit in file.edits)
+
+    @property
+    def num_unsure(self) -> int:
+        """The number of places that stay as they were because the model is not sure enough of the fill."""
+        return sum(edit.status == "unsure" for file in self.files for edit in file.edits)
 
 
 def sha256(data: bytes) -> str:

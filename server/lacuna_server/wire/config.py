@@ -1,12 +1,13 @@
 """The configuration of ``lacuna serve``: one frozen struct, read from a TOML file and the command line."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, inspect
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.hub.models import DEFAULT_MODEL
@@ -82,7 +83,8 @@ class ServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 def load(file: Path | None, flags: Mapping[str, Any]) -> ServerConfig:
     """Read a TOML file (None: defaults), override its values by ``flags``, and return the configuration.
 
-    Raises ConfigError that names an unknown key or an invalid value, and OSError where the file cannot be read.
+    A flag has the name of its setting. Raises ConfigError that names the option or key, and OSError where the file
+    cannot be read.
     """
     values: dict[str, Any] = {}
     if file is not None:
@@ -93,4 +95,33 @@ def load(file: Path | None, flags: Mapping[str, Any]) -> ServerConfig:
     try:
         return msgspec.convert(values | dict(flags), ServerConfig)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{file}: {error}" if file is not None else str(error)) from None
+        raise ConfigError(_in_words(str(error), file, flags)) from None
+
+
+def _in_words(error: str, file: Path | None, flags: Mapping[str, Any]) -> str:
+    """Return what is wrong with a setting, where msgspec's message names types."""
+    if unknown := re.search(r"unknown field `(\w+)`", error):
+        return f"{file}: there is no setting {unknown[1]}"
+    at = re.search(r"`\$\.(\w+)", error)
+    settings = inspect.type_info(ServerConfig)
+    assert at is not None, error
+    assert isinstance(settings, inspect.StructType)
+    must = f"must be {next(_words(field.type) for field in settings.fields if field.name == at[1])}"
+    if at[1] in flags:
+        return f"--{at[1].removesuffix('_s').replace('_', '-')} {must}"
+    return f"{file}: {at[1]} {must}"
+
+
+def _words(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.UnionType(types=(first, _)):
+            return _words(first)
+        case inspect.IntType(ge=least, le=None) | inspect.FloatType(ge=least):
+            return f"a number of at least {least:g}"
+        case inspect.IntType(ge=least, le=most):
+            return f"{least} to {most}"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.VarTupleType():
+            return "a list of texts"
+    return "a text"

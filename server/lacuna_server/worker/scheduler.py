@@ -50,7 +50,7 @@ class WorkerLink(Protocol):
 class Scheduler:
     """Holds the waiting requests, and gives the worker as many as it may interleave (``max_active``).
 
-    ``observers`` are called at the end of each accepted request, except for those with ``encode_only``.
+    ``observers`` are called at the end of each accepted request, except for those that fill nothing.
     """
 
     def __init__(self, config: ServerConfig) -> None:
@@ -259,7 +259,7 @@ class Scheduler:
         ticket = self._running.pop(message.id, None)
         if ticket is None:
             return
-        if not ticket.request.options.encode_only:
+        if ticket.request.options.fills:
             self._mean_service_s += SMOOTHING * (message.busy_s - self._mean_service_s)
         if (why := self._dropped.pop(message.id, None)) is not None:
             self._observe(ticket, why, message)
@@ -289,7 +289,7 @@ class Scheduler:
     def _observe(
         self, ticket: Ticket, outcome: InfillResult | ServiceError, ending: Done | Refused | Stopped | None
     ) -> None:
-        if ticket.request.options.encode_only:  # no user waited for it
+        if not ticket.request.options.fills:
             return
         finished = Finished(
             outcome=outcome.code if isinstance(outcome, ServiceError) else outcome.status,

@@ -1,7 +1,6 @@
 """Output of a process that must never block it or make it fail, such as its log."""
 
 import atexit
-import contextlib
 import io
 import os
 import queue
@@ -12,16 +11,17 @@ MAX_WAITING = 1000
 LAST_LINES_S = 1.0  # the end of the process waits so long for the last lines
 
 
-class Unhurried(io.RawIOBase):
+class Unhurried(io.BufferedIOBase):
     """A file that a separate thread writes to, because a disk may be full and a terminal or pipe may block.
 
-    A write that fails, or that finds ``MAX_WAITING`` others waiting, is dropped and counted.
+    A write that fails, or that finds ``MAX_WAITING`` others waiting, is dropped and counted. A write takes no lock: a
+    daemon thread that the end of the process interrupts would keep it, and the last flush would be a fatal error.
     """
 
     def __init__(self, descriptor: int) -> None:
         self.num_lost = 0
         self._descriptor = descriptor
-        self._waiting: queue.Queue[bytes | None] = queue.Queue(MAX_WAITING)
+        self._waiting: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write_all, name="log", daemon=True)
         self._thread.start()
 
@@ -32,17 +32,16 @@ class Unhurried(io.RawIOBase):
     def write(self, data: object) -> int:
         """Queue bytes to be written; return how many."""
         taken = bytes(data)  # type: ignore[call-overload]  # a buffer, a type that has no name in Python 3.11
-        try:
-            self._waiting.put_nowait(taken)
-        except queue.Full:
+        if self._waiting.qsize() < MAX_WAITING:
+            self._waiting.put(taken)
+        else:
             self.num_lost += 1
         return len(taken)
 
     def finish(self) -> None:
-        """Write the remaining bytes; give up after at most twice ``LAST_LINES_S``."""
-        with contextlib.suppress(queue.Full):
-            self._waiting.put(None, timeout=LAST_LINES_S)
-            self._thread.join(LAST_LINES_S)
+        """Write the remaining bytes; give up after ``LAST_LINES_S``."""
+        self._waiting.put(None)
+        self._thread.join(LAST_LINES_S)
 
     def _write_all(self) -> None:
         while (data := self._waiting.get()) is not None:
@@ -62,5 +61,5 @@ class Unhurried(io.RawIOBase):
 def unhurried() -> None:
     """Send everything that this process prints from now on to its stderr through an ``Unhurried`` file."""
     raw = Unhurried(sys.stderr.fileno())
-    sys.stdout = sys.stderr = io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", "backslashreplace", line_buffering=True)
+    sys.stdout = sys.stderr = io.TextIOWrapper(raw, "utf-8", "backslashreplace", line_buffering=True)
     atexit.register(raw.finish)

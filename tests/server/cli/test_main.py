@@ -9,8 +9,8 @@ import pytest
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot, Status
 from lacuna_model.hub import models
+from lacuna_server.cli import engines
 from lacuna_server.cli import main as cli
-from lacuna_server.cli.commands import fill as fill_command
 
 FIRST = "value"
 SECOND = "if a:\n    b()"
@@ -40,7 +40,7 @@ class FakeEngine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     engine = FakeEngine()
     monkeypatch.setattr(models, "path", lambda info: Path("weights.gguf"))
-    monkeypatch.setattr(fill_command, "load_engine", lambda model: engine)
+    monkeypatch.setattr(engines, "load_engine", lambda model, report: engine)
     return engine
 
 
@@ -207,6 +207,10 @@ def place(tmp_path: Path, name: str, data: bytes) -> Path:
         (b"<<fill>>", ["fill", "--nope"], "No such option: --nope"),
         (b"<<fill>>", ["fill", "--max-tokens", "0"], "'--max-tokens'"),
         (b"<<fill>>", ["fill", "--schedule", "magic"], "'--schedule'"),
+        (b"<<fill>>", ["fill", "--language", "pyton"], "unknown language 'pyton'; did you mean python?"),
+        (b"<<fill>>", ["fill", "--language", "basic9000"], "unknown language 'basic9000'; known: python, "),
+        (b"<<fill>>", ["context", "--at", "1:0", "--language", "ruste"], "did you mean rust?"),
+        (b"<<fill>>", ["refactor", "--lang", "typescrip", "a", "b"], "did you mean typescript"),
         (b"<<fill>>", ["complete"], "'--at'"),
     ],
 )

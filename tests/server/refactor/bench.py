@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
+import msgspec
+
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Status
 from lacuna_model.core.regions import splice
 from lacuna_model.syntax import language_for
@@ -16,6 +18,7 @@ class Scripted:
 
     def __init__(self, fill: Callable[[Region], str | None] = lambda region: "x") -> None:
         self.fill = fill
+        self.sure: Callable[[Region], float] | None = None
         self.requests: list[InfillRequest] = []
 
     def __call__(self, request: InfillRequest) -> InfillResult:
@@ -23,7 +26,10 @@ class Scripted:
         fills = [self.fill(region) for region in request.regions]
         if any(fill is None for fill in fills):
             return self._result(request, "no_valid_fill", [""] * len(fills))
-        return self._result(request, "ok", [fill for fill in fills if fill is not None])
+        result = self._result(request, "ok", [fill for fill in fills if fill is not None])
+        if self.sure is None:
+            return result
+        return msgspec.structs.replace(result, confidence=tuple((1.0, self.sure(region)) for region in request.regions))
 
     def _result(self, request: InfillRequest, status: Status, fills: list[str]) -> InfillResult:
         text = splice(request.text.encode(), request.regions, fills).decode()

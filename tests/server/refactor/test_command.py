@@ -1,3 +1,4 @@
+import io
 import json
 import subprocess
 import sys
@@ -8,8 +9,8 @@ import pytest
 
 from lacuna_model.core.params import InfillRequest, InfillResult, Region
 from lacuna_model.hub import models
+from lacuna_server.cli import engines
 from lacuna_server.cli import main as cli
-from lacuna_server.cli.commands import fill
 
 from .bench import Scripted
 
@@ -26,7 +27,7 @@ class Engine:
         self.answer = Scripted(lambda region: "3")
         self.loaded = 0
 
-    def load(self, model: str) -> "Engine":
+    def load(self, model: str, report: Callable[[str], None]) -> "Engine":
         self.loaded += 1
         return self
 
@@ -38,7 +39,7 @@ class Engine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     engine = Engine()
     monkeypatch.setattr(models, "path", lambda info: Path("weights.gguf"))
-    monkeypatch.setattr(fill, "load_engine", engine.load)
+    monkeypatch.setattr(engines, "load_engine", engine.load)
     return engine
 
 
@@ -115,15 +116,7 @@ def test_json_output_contains_the_plan(lacuna: Lacuna, project: Path, engine: En
 def test_interactive_asks_at_every_place(
     project: Path, engine: Engine, lacuna: Lacuna, answers: str, expected: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = iter(answers.splitlines())
-
-    def typed(prompt: object = "") -> str:
-        try:
-            return next(lines)
-        except StopIteration:
-            raise EOFError from None
-
-    monkeypatch.setattr("builtins.input", typed)
+    monkeypatch.setattr("sys.stdin", io.StringIO(answers))
     code, out, err = lacuna(*ADD, "--interactive")
     assert contents(project) == expected
     assert "+\ufeffx = get(1, timeout=3)" in out
@@ -142,6 +135,21 @@ def test_a_failed_place_is_named_and_the_rest_is_written(lacuna: Lacuna, project
     assert contents(project) == [BEFORE.replace(b"1)", b"1, timeout=3)")] * 2
 
 
+def test_unsure_fills_are_left_out_and_listed_at_the_end(lacuna: Lacuna, project: Path, engine: Engine) -> None:
+    engine.answer.sure = lambda region: 0.1 if region.start < 24 else 0.8
+    code, out, err = lacuna(*ADD, "--min-confidence", "0.5", "lib")
+    assert (code, out.count("+y = get(2, timeout=3)"), out.count("+x")) == (0, 1, 0)
+    assert err.splitlines() == [
+        "lacuna: lib/b.py: get(1): the model is unsure: confidence 0.1 is below 0.5; left as it was",
+        "lacuna: --min-confidence 0 shows the unsure fills too",
+        "lacuna: 1 place in 1 file can be changed; --apply or --interactive writes the changes",
+    ]
+    assert lacuna(*ADD, "--min-confidence", "0.5", "--apply", "lib")[0] == 0
+    assert contents(project) == [BEFORE, BEFORE.replace(b"2)", b"2, timeout=3)")]
+    edits = json.loads(lacuna(*ADD, "--min-confidence", "0", "--json", "a.py")[1])["plan"]["files"][0]["edits"]
+    assert [(edit["status"], edit["confidence"]) for edit in edits] == [("ready", 0.1), ("ready", 0.8)]
+
+
 def test_without_holes_no_model_is_loaded(lacuna: Lacuna, project: Path, engine: Engine) -> None:
     assert lacuna("--lang", "python", "get($A)", "put($A)", "--apply")[0] == 0
     assert engine.loaded == 0
@@ -158,10 +166,11 @@ def test_queries_and_ranges_select_places(lacuna: Lacuna, project: Path, engine:
     assert contents(project)[0] == "\ufeffx = get(z)  # é\r\nz = get(3)\r\n".encode()
 
 
-def test_nothing_to_do_is_no_failure(lacuna: Lacuna, project: Path, engine: Engine) -> None:
-    code, out, err = lacuna("--lang", "python", "nothing($A)", "x")
-    assert (code, out) == (0, "")
-    assert err == "lacuna: 0 places in 0 files can be changed; --apply or --interactive writes the changes\n"
+def test_where_no_place_matches_it_says_so_and_fails(lacuna: Lacuna, project: Path, engine: Engine) -> None:
+    nothing = ("--lang", "python", "nothing($A)", "x")
+    assert lacuna(*nothing) == lacuna(*nothing, "--apply") == (1, "", "lacuna: no place matches\n")
+    code, out, _ = lacuna(*nothing, "--json")
+    assert (code, json.loads(out)["plan"]["files"]) == (1, [])
 
 
 def test_a_file_that_changes_meanwhile_stops_everything(lacuna: Lacuna, project: Path, engine: Engine) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from lacuna_model.core.params import InfillRequest, InfillResult, Region
 from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES
-from lacuna_server.refactor.fill import FileFill, RefactorCancelled, fill_concurrently, fill_files
+from lacuna_server.refactor.fill import FileFill, RefactorCancelled, fill_concurrently, fill_files, finished
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import FileEdits, sha256
 from lacuna_server.refactor.rewriting.refactoring import by_structure, places
@@ -98,6 +98,44 @@ def test_fills_take_the_line_ends_of_the_file(bench: Bench) -> None:
         by_structure("get($A)", "get($A, <<fill>>)"), "get(1)\r\n", answer=Scripted(lambda region: "[\n1,\n]")
     )
     assert made == "get(1, [\r\n1,\r\n])\r\n"
+
+
+def test_unsure_fills_are_left_out(bench: Bench) -> None:
+    source, answer = bench.source(calls(3)), Scripted()
+    answer.sure = lambda region: 0.2 if answer.requests[-1].text[: region.start].count("\n") == 1 else 0.9
+    ((_, rewrites),) = places(ADD, [source])[0]
+    edits = run(FileFill(source, rewrites, min_confidence=0.5), answer)
+    assert [(edit.status, edit.confidence) for edit in edits.edits] == [("ready", 0.9), ("unsure", 0.2), ("ready", 0.9)]
+    assert edits.edits[1].message == "the model is unsure: confidence 0.2 is below 0.5"
+    assert edits.rewritten(source.data).decode() == calls(3).replace("0)", "0, timeout=x)").replace(
+        "2)", "2, timeout=x)"
+    )
+    edits = run(FileFill(source, rewrites), answer)
+    assert [edit.status for edit in edits.edits] == ["ready"] * 3
+
+
+def test_a_place_is_as_sure_as_its_least_sure_hole(bench: Bench) -> None:
+    source, answer = bench.source("get(1)\n"), Scripted()
+    answer.sure = lambda region: 0.9 if region.start < 9 else 0.4
+    refactoring = by_structure("get($A)", "get($A, <<fill>>, <<fill>>)")
+    (edits,), _ = bench.edits(refactoring, [source], answer)
+    assert [edit.confidence for edit in edits.edits] == [0.4]
+
+
+def test_other_fills_of_a_place_are_found_and_checked(bench: Bench) -> None:
+    source = bench.source(calls(2))
+    fill = file_fill(source)
+    first, _ = run(fill, Scripted()).edits
+
+    def answer(request: InfillRequest) -> InfillResult:
+        assert (request.candidates, len(request.regions)) == (8, 1)
+        assert request.text == "x0 = get(0, timeout=)\nx1 = get(1, timeout=x)\n"
+        return msgspec.structs.replace(Scripted()(request), alternatives=(("1",), ("(",), ("2",), ("1",)))
+
+    others = finished(fill.others(first), answer)
+    assert [edit.new_text for edit in others] == ["get(0, timeout=1)", "get(0, timeout=2)"]
+    assert fill.is_sound(others[0])
+    assert not fill.is_sound(msgspec.structs.replace(first, new_text="get((0)"))
 
 
 @pytest.mark.parametrize("status", ["deadline", "no_valid_fill"])

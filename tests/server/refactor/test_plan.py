@@ -12,6 +12,7 @@ def file(*edits: Edit) -> FileEdits:
 ONE = Edit(8, 9, "one", "a")
 TWO = Edit(15, 16, "two", "b")
 BAD = Edit(0, 3, "", "c", "failed", "nothing fits")
+UNSURE = Edit(20, 20, "x", "d", "unsure", "too low", confidence=0.1)
 IMPORT = Edit(3, 3, "import x\r\n", "import", support=True)
 
 
@@ -21,13 +22,13 @@ def test_every_byte_outside_the_edits_stays() -> None:
 
 
 def test_support_edits_are_made_only_with_other_edits() -> None:
-    assert file(IMPORT, ONE, TWO).only({2}).ready == (IMPORT, TWO)
-    assert file(IMPORT, ONE, TWO).only(set()).ready == ()
+    assert file(IMPORT, TWO).ready == (IMPORT, TWO)
+    assert file(IMPORT, UNSURE).ready == ()
     assert file(IMPORT).rewritten(ORIGINAL) == ORIGINAL
 
 
 def test_a_plan_counts_its_edits_and_can_be_sent_as_json() -> None:
-    plan = Plan("title", (file(BAD, ONE), file(IMPORT), file(IMPORT, TWO)), ("code.py:1:0: why",))
-    assert (plan.num_ready, plan.num_failed) == (2, 1)
+    plan = Plan("title", (file(BAD, ONE, UNSURE), file(IMPORT), file(IMPORT, TWO)), ("code.py:1:0: why",))
+    assert (plan.num_ready, plan.num_failed, plan.num_unsure) == (2, 1, 1)
     assert [file.edits for file in plan.ready.files] == [(ONE,), (IMPORT, TWO)]
     assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan) == plan

@@ -2,7 +2,8 @@
 
 A fill takes ``max_tokens`` steps of ``temperature`` seconds each, and it identifies the text that it was made for. For
 a text with ``READ``, the fill is the content of the workspace's file ``private``. A text can also cause a fault:
-``CRASH`` ends the process at the first step, ``STUCK`` sleeps, ``REFUSE`` and ``FAULT`` raise errors.
+``CRASH`` ends the process at the first step, ``STUCK`` sleeps, ``SLOW`` sleeps a little at every step, ``REFUSE`` and
+``FAULT`` raise errors.
 """
 
 import hashlib
@@ -14,7 +15,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 from lacuna_model.core.errors import RequestError, WeightsError
-from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, SlotView, Snapshot, Snippet
 from lacuna_model.core.regions import splice
 from lacuna_server.wire.frames import Setup
 
@@ -58,13 +59,16 @@ class ScriptedEngine:
             raise RequestError("the regions are refused")
         if "FAULT" in text:
             raise ValueError(text)
+        if budget := request.options.snippets_only:
+            snippet = Snippet("other.py", f"from {request.workspace}\n", "a test", 0.5, tokens=budget)
+            return InfillResult("ok", text, ("",), FillStats(), snippets=(snippet,))
         fills = tuple(expected(text, region.start) for region in request.regions)
         if "READ" in text:
             workspace = request.workspace
             fills = (Path(workspace, "private").read_text() if workspace else "no workspace",) * len(fills)
         step = 0
         for step in range(1, max(region.max_tokens for region in request.regions) + 1):
-            time.sleep(request.options.temperature)
+            time.sleep(0.02 if "SLOW" in text else request.options.temperature)
             if request.options.deadline_ms and (time.monotonic() - began) * 1e3 > request.options.deadline_ms:
                 return InfillResult("deadline", text, ("",) * len(fills), FillStats(steps=step))
             count("s")

@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import subprocess
+import sys
 
 from lacuna_server.worker.streams import MAX_WAITING, Unhurried
 
@@ -42,3 +44,17 @@ def test_the_number_of_waiting_lines_is_bounded() -> None:
     assert MAX_WAITING - 1 <= stream.num_lost <= MAX_WAITING
     os.close(reading)  # this unblocks the thread
     os.close(writing)
+
+
+def test_a_thread_that_prints_at_the_end_of_the_process_is_no_fatal_error() -> None:
+    code = """import threading, time
+from lacuna_server.worker import streams
+streams.unhurried()
+def talk():
+    while True: print("line")
+threading.Thread(target=talk, daemon=True).start()
+time.sleep(0.1)"""
+    for _ in range(8):
+        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+        assert ended.returncode == 0
+        assert b"Fatal" not in ended.stderr

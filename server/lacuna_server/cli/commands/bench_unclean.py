@@ -28,16 +28,14 @@ def bench_unclean(
     """Complete lines in files that are cut off, broken or in newer syntax, and count the fills that are refused."""
     from lacuna_model.backends.readers import load_tokenizer
     from lacuna_model.evaluate.bench import unclean
-    from lacuna_model.syntax import language_for
+    from lacuna_model.languages.registry import require_language
 
     tokens, answers = load_tokenizer(model), []
     texts = unclean.sample(paths, files, seed)
     wanted = languages.split(",") if languages else list(texts)
     with output.counting("cursors", cases * len(wanted)) as advance:
         for name in wanted:
-            language = language_for(name=name)
-            if language is None:
-                continue
+            language = require_language(name)
             for typing in unclean.cases(texts.get(language.name, ()), language, tokens, cases, seed):
                 answers.append(unclean.answer(typing, tokens, noise, seed))
                 advance()

@@ -9,12 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import Snippet
+from lacuna_model.core.params import DecodeOptions, InfillRequest, Region, Snippet
 from lacuna_model.core.window import WindowOptions
 from lacuna_model.files.root import find_root
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands.options import FileArgument, JsonOption, LanguageOption, ModelOption
+from lacuna_server.cli import engines
+from lacuna_server.cli.commands.options import (
+    FileArgument,
+    JsonOption,
+    LanguageOption,
+    ServedModelOption,
+    ServiceOption,
+)
 from lacuna_server.console import files, output
 
 if TYPE_CHECKING:
@@ -42,7 +49,8 @@ def context(
         bool, typer.Option("--stdin", help="Read the text of FILE from stdin, such as an editor's unsaved text.")
     ] = False,
     json_output: JsonOption = False,
-    model: ModelOption = DEFAULT_MODEL,
+    model: ServedModelOption = None,
+    service: ServiceOption = None,
     language: LanguageOption = "",
 ) -> None:
     """Show the snippets of other files that the model would read for a fill at LINE:COL of FILE, and why."""
@@ -52,43 +60,68 @@ def context(
     root = workspace.resolve() if workspace else find_root(path) or path.parent
     if not path.is_relative_to(root):
         raise RequestError(f"{file} is not inside the workspace {root}")
+    request = InfillRequest(
+        document.text,
+        (Region(offset, offset),),
+        path=str(path),
+        language=language,
+        options=DecodeOptions(snippets_only=budget),
+        workspace=str(root),
+    )
+    with engines.served(model, service) as running:
+        if running is not None:
+            result = running.fill(request)
+            chosen, why = result.snippets, result.message
+        else:
+            chosen, why = choose(request, model or DEFAULT_MODEL)
+    if json_output:
+        output.print_json(_report(chosen, why, workspace=root, budget=budget))
+        return
+    if why:
+        output.say(why)
+        return
+    from rich.console import Console
+
+    tokens = sum(one.tokens for one in chosen)
+    Console().print(_shown(chosen), f"{tokens} of {budget} tokens, from {root}", sep="\n")
+
+
+def choose(request: InfillRequest, model: str) -> tuple[tuple[Snippet, ...], str]:
+    """Chooses the snippets in this process; returns them, and the reason if there are none."""
     models.require(model)  # the cheap check first: the rest takes seconds
     from rich.console import Console
 
-    with Console(stderr=True).status(f"reading {root}"):
+    with Console(stderr=True).status(f"reading {request.workspace}"):
         from lacuna_model.backends.readers import load_tokenizer
         from lacuna_model.snippets.chooser import SnippetChooser
-        from lacuna_model.snippets.format import TokenCounts
 
         tokenizer = load_tokenizer(model)
-        chooser = SnippetChooser(root, background=False)
+        chooser = SnippetChooser(Path(request.workspace), background=False)
         chooser.refresh()
-        chosen = chooser.choose(document.text, offset, str(path), language, tokenizer=tokenizer, budget=budget)
-        tokens = list(map(TokenCounts().by(tokenizer), chosen))
-    if json_output:
-        output.print_json(_report(chosen, tokens, workspace=root, budget=budget))
-    else:
-        Console().print(_shown(chosen, tokens), f"{sum(tokens)} of {budget} tokens, from {root}", sep="\n")
+        at, budget = request.regions[0].start, request.options.snippets_only
+        chosen = chooser.choose(request.text, at, request.path, request.language, tokenizer=tokenizer, budget=budget)
+        return chosen, "" if chosen else chooser.why_none(request.path)
 
 
 def _unsaved(file: Path) -> files.Document:
     return files.Document(file, files.decoded(file, sys.stdin.buffer.read()), os.fstat(sys.stdin.fileno()))
 
 
-def _report(chosen: Sequence[Snippet], tokens: Sequence[int], *, workspace: Path, budget: int) -> dict[str, object]:
+def _report(chosen: Sequence[Snippet], why: str, *, workspace: Path, budget: int) -> dict[str, object]:
     """Return the JSON object of a choice, with the snippets in the order in which they are read."""
     return {
         "workspace": str(workspace),
         "budget": budget,
-        "tokens": sum(tokens),
+        "tokens": sum(one.tokens for one in chosen),
         "snippets": [
-            {"path": one.path, "reason": one.reason, "score": one.score, "tokens": count, "text": one.text}
-            for one, count in zip(chosen, tokens, strict=True)
+            {"path": one.path, "reason": one.reason, "score": one.score, "tokens": one.tokens, "text": one.text}
+            for one in chosen
         ],
+        "message": why,
     }
 
 
-def _shown(chosen: Sequence[Snippet], tokens: Sequence[int]) -> "RenderableType":
+def _shown(chosen: Sequence[Snippet]) -> "RenderableType":
     from rich.console import Group
     from rich.syntax import Syntax
     from rich.text import Text
@@ -96,10 +129,10 @@ def _shown(chosen: Sequence[Snippet], tokens: Sequence[int]) -> "RenderableType"
     from lacuna_server.console.excerpt import THEME, printable
 
     parts: list[RenderableType] = []
-    for one, count in zip(chosen, tokens, strict=True):
+    for one in chosen:
         parts.append(
             Text.assemble(
-                (printable(one.path), "bold"), f"  score {one.score:.2f}, {count} tokens\n", (one.reason, "italic")
+                (printable(one.path), "bold"), f"  score {one.score:.2f}, {one.tokens} tokens\n", (one.reason, "italic")
             )
         )
         lexer = Syntax.guess_lexer(one.path, one.text)

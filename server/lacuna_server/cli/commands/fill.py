@@ -1,8 +1,8 @@
-"""``lacuna complete`` and ``lacuna fill``: fill gaps of one file with the engine in this process."""
+"""``lacuna complete`` and ``lacuna fill``: fill gaps of one file."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -10,19 +10,19 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
 from lacuna_model.core.regions import at_cursor
 from lacuna_model.files.root import find_root
-from lacuna_model.hub import models
-from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_server.cli import engines
 from lacuna_server.cli.commands.options import (
     CandidatesOption,
     DeadlineOption,
     FileArgument,
     JsonOption,
     LanguageOption,
-    ModelOption,
     NoSyntaxOption,
     NoWorkspaceOption,
     ScheduleOption,
     SeedOption,
+    ServedModelOption,
+    ServiceOption,
     StepsOption,
     TokensOption,
     WatchOption,
@@ -30,9 +30,6 @@ from lacuna_server.cli.commands.options import (
 )
 from lacuna_server.console import files, output
 from lacuna_server.console.files import Document
-
-if TYPE_CHECKING:
-    from lacuna_model.engine import Engine
 
 FAILED = 1
 DEFAULTS = DecodeOptions()
@@ -51,7 +48,8 @@ def complete(
     steps: StepsOption = DEFAULTS.steps,
     max_tokens: TokensOption = DEFAULT_TOKENS,
     candidates: CandidatesOption = 1,
-    model: ModelOption = DEFAULT_MODEL,
+    model: ServedModelOption = None,
+    service: ServiceOption = None,
     seed: SeedOption = DEFAULTS.seed,
     schedule: ScheduleOption = DEFAULTS.schedule,
     deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
@@ -69,11 +67,19 @@ def complete(
     offset = files.offset_at(document, at)
     regions = (at_cursor(offset, files.line_behind(document, offset), max_tokens),)
     root = None if no_workspace else workspace or find_root(file)
-    result = run(
-        document, regions, options, candidates=candidates, model=model, language=language, workspace=root, watch=watch
+    result, name = run(
+        document,
+        regions,
+        options,
+        candidates=candidates,
+        model=model,
+        service=service,
+        language=language,
+        workspace=root,
+        watch=watch,
     )
     if json_output:
-        output.print_json(output.report(result, file, model))
+        output.print_json(output.report(result, file, name))
     elif result.status != "no_valid_fill":
         output.print_fill(document, regions, result.fills)
     conclude(result)
@@ -87,7 +93,8 @@ def fill(
     steps: StepsOption = DEFAULTS.steps,
     max_tokens: TokensOption = DEFAULT_TOKENS,
     candidates: CandidatesOption = 1,
-    model: ModelOption = DEFAULT_MODEL,
+    model: ServedModelOption = None,
+    service: ServiceOption = None,
     seed: SeedOption = DEFAULTS.seed,
     schedule: ScheduleOption = DEFAULTS.schedule,
     deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
@@ -101,14 +108,22 @@ def fill(
     document = files.read(file)
     regions = tuple(Region(start, end, max_tokens=max_tokens) for start, end in files.find_markers(document))
     root = None if no_workspace else workspace or find_root(file)
-    result = run(
-        document, regions, options, candidates=candidates, model=model, language=language, workspace=root, watch=watch
+    result, name = run(
+        document,
+        regions,
+        options,
+        candidates=candidates,
+        model=model,
+        service=service,
+        language=language,
+        workspace=root,
+        watch=watch,
     )
     usable = result.status != "no_valid_fill"
     if write and usable:
         files.write(document, result.text)
     if json_output:
-        output.print_json(output.report(result, file, model))
+        output.print_json(output.report(result, file, name))
     elif usable and write:
         output.print_diff(document, result.text)
     elif usable:
@@ -122,26 +137,21 @@ def run(
     options: DecodeOptions,
     *,
     candidates: int,
-    model: str,
+    model: str | None,
+    service: bool | None,
     language: str,
     workspace: Path | None,
     watch: bool,
-) -> InfillResult:
-    """Loads the engine, fills the regions and returns the result with the document's line endings.
+) -> tuple[InfillResult, str]:
+    """Fills the regions; returns the result with the document's line endings, and the name of the model.
 
     ``workspace`` is the project's folder, whose files are read as context. Raises RequestError if it is not a folder.
     """
     if workspace is not None and not workspace.is_dir():
         raise RequestError(f"{workspace} is not a folder")
-    models.require(model)  # the cheap check first: torch takes seconds to load
     from rich.console import Console
 
     console = Console(stderr=True)
-    with console.status(f"loading {model}"):
-        engine = load_engine(model)
-    if workspace is not None:
-        with console.status(f"reading {workspace}"):
-            engine.workspaces.read(str(workspace), WORKSPACE_SECONDS)
     request = InfillRequest(
         text=document.text,
         regions=tuple(regions),
@@ -151,21 +161,18 @@ def run(
         options=options,
         workspace=str(workspace or ""),
     )
-    if watch:
-        from lacuna_server.console.live import LiveView
+    with engines.opened(model, service) as (engine, name):
+        if workspace is not None:
+            with console.status(f"reading {workspace}"):
+                engine.workspaces.read(str(workspace), WORKSPACE_SECONDS)
+        if watch:
+            from lacuna_server.console.live import LiveView
 
-        with LiveView(console, document, regions) as view:
-            result = view.follow(engine.stream(request))
-    else:
-        result = engine.fill(request)
-    return output.in_document(document, regions, result)
-
-
-def load_engine(model: str) -> "Engine":
-    """Loads the engine with a model; tests replace this function."""
-    from lacuna_model.engine import Engine
-
-    return Engine.load(model)
+            with LiveView(console, document, regions) as view:
+                result = view.follow(engine.stream(request))
+        else:
+            result = engine.fill(request)
+    return output.in_document(document, regions, result), name
 
 
 def conclude(result: InfillResult) -> None:

@@ -18,6 +18,24 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as on
 LISTED_HELP = "Use this model: a name from `lacuna models list`."
 MODEL_HELP = f"{LISTED_HELP[:-1]}, a GGUF file with fill-in-the-middle tokens, or a folder with safetensors."
 ModelOption = Annotated[str, typer.Option("--model", help=MODEL_HELP)]
+ServedModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        envvar=models.MODEL_VARIABLE,
+        show_envvar=False,
+        help=f"{MODEL_HELP[:-1]}; by default, the model of the running service, or without one {models.DEFAULT_MODEL}.",
+    ),
+]
+ServiceOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--service/--no-service",
+        help="Start the service if it is not running, or load the model in this process; by default, use the service "
+        "if it is running.",
+        show_default=False,
+    ),
+]
 ListedModelOption = Annotated[str, typer.Option("--model", help=LISTED_HELP)]
 WatchOption = Annotated[bool, typer.Option("--watch", help="Show every denoising step live on stderr.")]
 StepsOption = Annotated[
@@ -48,8 +66,20 @@ DeadlineOption = Annotated[
 NoSyntaxOption = Annotated[
     bool, typer.Option("--no-syntax", help="Do not check that the file with the fill is syntactically valid.")
 ]
+
+
+def known_language(name: str) -> str:
+    """Returns the name of a language that an option names, "" for none. Raises RequestError for an unknown one."""
+    from lacuna_model.languages.registry import require_language  # loads all languages
+
+    return require_language(name).name if name else ""
+
+
 LanguageOption = Annotated[
-    str, typer.Option("--language", help="Set the language of the file; by default, the file name decides.")
+    str,
+    typer.Option(
+        "--language", callback=known_language, help="Set the language of the file; by default, the file name decides."
+    ),
 ]
 WorkspaceOption = Annotated[
     Path | None,

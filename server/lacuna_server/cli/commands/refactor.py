@@ -1,23 +1,29 @@
 """``lacuna refactor``: rewrites many places in many files by one template, with holes that the engine fills."""
 
+from contextlib import ExitStack
+from functools import cache
 from typing import Annotated
 
 import typer
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions
-from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_server.cli import engines
 from lacuna_server.cli.commands.options import (
     DeadlineOption,
     JsonOption,
-    ModelOption,
     ScheduleOption,
     SeedOption,
+    ServedModelOption,
+    ServiceOption,
     StepsOption,
+    known_language,
 )
 from lacuna_server.console import output
 
 DEFAULTS = DecodeOptions()
+# A fill of several words is seldom what a person would write word for word: one below this is mostly nonsense.
+MIN_CONFIDENCE = 0.0001
 
 
 def refactor(
@@ -31,7 +37,12 @@ def refactor(
         ),
     ] = None,
     lang: Annotated[
-        str, typer.Option("--lang", help="Set the language of the pattern or query, and search only files in it.")
+        str,
+        typer.Option(
+            "--lang",
+            callback=known_language,
+            help="Set the language of the pattern or query, and search only files in it.",
+        ),
     ] = "",
     query: Annotated[
         str,
@@ -59,9 +70,20 @@ def refactor(
     apply: Annotated[
         bool, typer.Option("--apply", help="Write the changes without asking, to all files or to none.")
     ] = False,
+    min_confidence: Annotated[
+        float,
+        typer.Option(
+            "--min-confidence",
+            min=0.0,
+            max=1.0,
+            help="Leave a place as it is if the probability that its fills are right word for word is below this; "
+            "0: change all.",
+        ),
+    ] = MIN_CONFIDENCE,
     json_output: JsonOption = False,
     steps: StepsOption = DEFAULTS.steps,
-    model: ModelOption = DEFAULT_MODEL,
+    model: ServedModelOption = None,
+    service: ServiceOption = None,
     seed: SeedOption = DEFAULTS.seed,
     schedule: ScheduleOption = DEFAULTS.schedule,
     deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
@@ -88,8 +110,12 @@ def refactor(
         output.say(line)
     options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms)
     refactoring, paths = refactor_run.chosen(words or [], lang, query, ranges or [], recipe, settings or [])
-    plan = refactor_run.propose(refactoring, paths, options, forced=lang, model=model)
-    refactor_run.conclude(plan, interactive=interactive, apply=apply, json_output=json_output)
+    with ExitStack() as stack:
+        engine = cache(lambda: stack.enter_context(engines.opened(model, service))[0])
+        plan, questions = refactor_run.propose(
+            refactoring, paths, options, engine, forced=lang, min_confidence=min_confidence
+        )
+        refactor_run.conclude(plan, questions, interactive=interactive, apply=apply, json_output=json_output)
 
 
 def add_to(app: typer.Typer) -> None:

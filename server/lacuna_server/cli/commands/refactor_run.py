@@ -2,21 +2,20 @@
 
 import re
 import sys
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import typer
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import DecodeOptions
-from lacuna_model.hub import models
-from lacuna_server.cli.commands import fill
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult
+from lacuna_server.cli.engines import FillEngine
 from lacuna_server.console import files, output
 from lacuna_server.refactor import review
 from lacuna_server.refactor.apply import apply as write
+from lacuna_server.refactor.asking import Questions
 from lacuna_server.refactor.fill import FileFill, fill_files
-from lacuna_server.refactor.places.gather import gather, known_language
+from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.plan import Plan
 from lacuna_server.refactor.recipes import by_recipe, described, recipes
 from lacuna_server.refactor.rewriting.refactoring import Refactoring, by_place, by_structure, by_syntax, places
@@ -51,15 +50,11 @@ def chosen(
         )
     if not query:
         refactoring = by_structure(words[0], words[1])
-        return refactoring if not lang else restricted(refactoring, lang), words[needed:] or ["."]
+        languages = frozenset({lang}) if lang else refactoring.languages
+        return Refactoring(refactoring.title, refactoring.find, languages), words[needed:] or ["."]
     if not lang:
         raise RequestError("--query needs --lang, because a query is written for the grammar of one language")
-    return by_syntax(query, words[0], known_language(lang).name), words[needed:] or ["."]
-
-
-def restricted(refactoring: Refactoring, lang: str) -> Refactoring:
-    """Returns the refactoring, restricted to the files of one language."""
-    return Refactoring(refactoring.title, refactoring.find, frozenset({known_language(lang).name}))
+    return by_syntax(query, words[0], lang), words[needed:] or ["."]
 
 
 def setting(text: str) -> tuple[str, str]:
@@ -85,44 +80,71 @@ def ranged(ranges: Sequence[str], template: str) -> tuple[Refactoring, Sequence[
     return by_place(spans, template), list(spans)
 
 
-def propose(refactoring: Refactoring, paths: Sequence[str], options: DecodeOptions, *, forced: str, model: str) -> Plan:
-    """Finds the places and fills their holes. The engine is loaded only where there are holes."""
+def propose(
+    refactoring: Refactoring,
+    paths: Sequence[str],
+    options: DecodeOptions,
+    engine: Callable[[], FillEngine],
+    *,
+    forced: str,
+    min_confidence: float,
+) -> tuple[Plan, Questions]:
+    """Finds the places and fills their holes; returns the plan, and the questions that the user can be asked about it.
+
+    ``engine`` is called only where there are holes.
+    """
     sources, unread = gather(paths, refactoring.languages, forced=forced)
     found, left_out = places(refactoring, sources)
     if any(rewrite.holes for _, rewrites in found for rewrite in rewrites):
-        models.require(model)  # the cheap check first: torch takes seconds to load
-    engine = cache(lambda: fill.load_engine(model))
-    fills = [FileFill(source, rewrites, options) for source, rewrites in found]
+        engine()  # loaded before the progress bar is shown
+
+    def answer(request: InfillRequest) -> InfillResult:
+        return engine().fill(request)
+
+    fills = [FileFill(source, rewrites, options, min_confidence=min_confidence) for source, rewrites in found]
     with output.counting("filling", sum(len(rewrites) for _, rewrites in found)) as advance:
-        fill_files(fills, lambda request: engine().fill(request), advance)
-    return Plan(refactoring.title, tuple(fill.edits() for fill in fills), (*unread, *left_out))
+        fill_files(fills, answer, advance)
+    plan = Plan(refactoring.title, tuple(fill.edits() for fill in fills), (*unread, *left_out))
+    return plan, Questions({fill.source.path: fill for fill in fills}, answer)
 
 
-def conclude(plan: Plan, *, interactive: bool, apply: bool, json_output: bool) -> None:
-    """Shows the plan and writes the confirmed edits. Raises typer.Exit where a place has no valid fill."""
-    review.report(plan)
+def conclude(plan: Plan, questions: Questions, *, interactive: bool, apply: bool, json_output: bool) -> None:
+    """Shows the plan and writes the confirmed edits. Raises typer.Exit where no place matches or has no valid fill."""
+    nothing = not any(file.edits for file in plan.files)
     if json_output:
+        review.report(plan)
         if apply:
             write(plan)
         output.print_json({"plan": plan, "applied": apply})
-    elif (confirmed := confirm(plan, interactive=interactive, apply=apply)) is not None:
-        write(confirmed)
-        output.say(f"changed {extent(confirmed)}")
-    if plan.num_failed:
+    elif nothing:
+        review.report(plan)
+    elif interactive:
+        confirmed = questions.ask(plan)
+        review.report(plan)
+        apply_all(confirmed)
+    else:
+        review.show(plan)
+        review.report(plan)
+        if apply or confirm(plan):
+            apply_all(plan.ready)
+    if nothing:
+        output.say("no place matches")
+    if nothing or plan.num_failed:
         raise typer.Exit(FAILED)
 
 
-def confirm(plan: Plan, *, interactive: bool, apply: bool) -> Plan | None:
-    """Shows the plan, asks for confirmation on a terminal, and returns the edits to write; None for none."""
-    if interactive:
-        return review.ask_each(plan)
-    review.show(plan)
-    if apply:
-        return plan.ready
+def confirm(plan: Plan) -> bool:
+    """Asks for confirmation on a terminal, and says elsewhere how the changes can be written."""
     if plan.num_ready and sys.stdin.isatty() and sys.stdout.isatty():
-        return plan.ready if typer.confirm(f"Change {extent(plan)}?") else None
+        return typer.confirm(f"Change {extent(plan)}?")
     output.say(f"{extent(plan)} can be changed; --apply or --interactive writes the changes")
-    return None
+    return False
+
+
+def apply_all(plan: Plan) -> None:
+    """Writes the edits and says how many, if there are any."""
+    write(plan)
+    output.say(f"changed {extent(plan)}")
 
 
 def extent(plan: Plan) -> str:

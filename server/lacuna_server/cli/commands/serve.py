@@ -6,21 +6,23 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
+from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.cli.commands.options import MODEL_HELP, JsonOption
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import LifecycleError, Running
 from lacuna_server.console import output
 from lacuna_server.wire import config
-from lacuna_server.wire.config import DEFAULT_PORT, ConfigError
+from lacuna_server.wire.config import DEFAULT_PORT, ConfigError, ServerConfig
 
 if TYPE_CHECKING:
     from lacuna_server.wire.protocol import Status
 
 STOP_TIMEOUT_S = 30.0
-NOT_RUNNING = 1
+NOT_RUNNING = FAILED = 1
 
 
 def serve(
@@ -74,6 +76,9 @@ def serve(
         "token": read_token(token_file) if token_file is not None else None,
     }
     settings = config.load(file, {name: value for name, value in flags.items() if value is not None})
+    settings = msgspec.structs.replace(settings, model=models.absolute(settings.model))
+    if settings.engine == ServerConfig().engine:
+        models.require(settings.model)
     from lacuna_server.daemon import serving
 
     serving.serve(settings)
@@ -88,7 +93,7 @@ def read_token(file: Path) -> str:
 
 
 def status(json_output: JsonOption = False) -> None:
-    """Show whether a service of this user is running, its address and its state."""
+    """Show whether a service of this user is running, its address and its state; fail if its model has failed."""
     running = lifecycle.find()
     if running is None:
         if json_output:
@@ -100,7 +105,14 @@ def status(json_output: JsonOption = False) -> None:
     now = asyncio.run(_ask(running))
     if json_output:
         output.print_json({"running": True, "pid": running.pid, "url": running.url, "status": now})
-        return
+    else:
+        print_status(running, now)
+    if now.state == "failed":
+        raise typer.Exit(FAILED)
+
+
+def print_status(running: Running, now: "Status") -> None:
+    """Prints the address and the state of a service."""
     model = f"{now.state} {now.fraction:.0%}" if now.state == "loading" else f"{now.state} {now.detail}".strip()
     output.print_exact(
         f"{running.url} (process {running.pid})\n"
@@ -129,6 +141,7 @@ def stop() -> None:
         if time.monotonic() > deadline:
             raise LifecycleError(f"process {running.pid} has not ended after {STOP_TIMEOUT_S:.0f} s")
         time.sleep(0.05)
+    output.say(f"stopped the service at {running.url} (process {running.pid})")
 
 
 def _still(running: Running) -> bool:

@@ -6,21 +6,13 @@ from pathlib import Path
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.files.scanning import WorkspaceSettings, admits, quotable, scan
-from lacuna_model.syntax import Language, language_for
+from lacuna_model.languages.registry import language_for, require_language
 from lacuna_server.console import files
 from lacuna_server.refactor.places.globs import Glob
 from lacuna_server.refactor.places.source import Source
 
 # A refactor has no limit on the number of files; it skips only files that are too large to be written by a person.
 EVERYTHING = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_total_bytes=10**15)
-
-
-def known_language(name: str) -> Language:
-    """Returns the language of that name. Raises RequestError where it is unknown."""
-    language = language_for(name=name)
-    if language is None:
-        raise RequestError(f"unknown language {name!r}")
-    return language
 
 
 def gather(
@@ -38,7 +30,7 @@ def gather(
     for place in places:
         named = Path(place).is_file()
         for path in _paths(place, left_out):
-            language = known_language(forced) if named and forced else language_for(str(path))
+            language = require_language(forced) if named and forced else language_for(str(path))
             if language is None and named:
                 raise RequestError(f"{path}: no language is known for this name; say which with --lang")
             if language is None or (wanted and language.name not in wanted):

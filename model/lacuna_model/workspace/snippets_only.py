@@ -1,0 +1,36 @@
+"""Answers a request that asks only for the snippets that a fill would read."""
+
+import time
+from collections.abc import Callable, Generator
+
+from lacuna_model.core.context import TextTokenizer
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot
+from lacuna_model.workspace.project import Project
+
+# Seconds between two looks at a workspace that is being read.
+PAUSE_S = 0.02
+
+
+def snippets_only(
+    request: InfillRequest,
+    project: Project | None,
+    tokenizer: TextTokenizer,
+    cancelled: Callable[[], bool],
+    deadline: float | None,
+) -> Generator[Snapshot, None, InfillResult]:
+    """Wait until the workspace is read, and return the snippets for the first region, or the reason why there are none.
+
+    A snapshot follows each look at the workspace, so that other requests may run in between.
+    """
+    text = request.text.encode()
+    kept = tuple(text[region.start : region.end].decode() for region in request.regions)
+    while project is not None and not project.is_read and not cancelled():
+        if deadline is not None and time.monotonic() >= deadline:
+            break
+        yield Snapshot(0, kept, ((),) * len(kept))
+        time.sleep(PAUSE_S)
+    if project is None:
+        return InfillResult("ok", request.text, kept, FillStats(), "no workspace is read for this document")
+    chosen = project.choose(request, tokenizer, request.options.snippets_only)
+    why = "" if chosen else project.why_none(request.path)
+    return InfillResult("ok", request.text, kept, FillStats(), why, snippets=chosen)

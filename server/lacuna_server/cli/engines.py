@@ -1,0 +1,101 @@
+"""The engine of a command: this user's running service, or an engine in this process."""
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from lacuna_model.core.params import InfillRequest, InfillResult, Snapshot
+from lacuna_model.hub import models
+from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_server.client import lifecycle
+from lacuna_server.console import output
+
+if TYPE_CHECKING:
+    from lacuna_server.client.blocking import ServiceEngine
+
+
+class Workspaces(Protocol):
+    """The workspaces of an engine."""
+
+    def read(self, root: str, seconds: float) -> object:
+        """Read a workspace for at most so many seconds."""
+        ...
+
+
+class FillEngine(Protocol):
+    """The part of an engine that the commands use."""
+
+    @property
+    def workspaces(self) -> Workspaces:
+        """The workspaces that it reads."""
+        ...
+
+    def fill(self, request: InfillRequest) -> InfillResult:
+        """Fill every region and return the result."""
+        ...
+
+    def stream(self, request: InfillRequest) -> Generator[Snapshot, None, InfillResult]:
+        """Fill every region, yielding the canvas after each step; the generator's value is the result."""
+        ...
+
+
+@contextmanager
+def opened(model: str | None, service: bool | None) -> Iterator[tuple[FillEngine, str]]:
+    """Yields a loaded engine and the name of its model: the service, or else an engine in this process.
+
+    ``model`` and ``service`` are the options ``--model`` and ``--service``, None where they are not given.
+    """
+    from rich.console import Console
+
+    with served(model, service) as running:
+        if running is not None:
+            yield running, running.status().model
+            return
+    name = model or DEFAULT_MODEL
+    models.require(name)  # the cheap check first: torch takes seconds to load
+    with Console(stderr=True).status("loading") as shown:
+        engine = load_engine(name, lambda what: shown.update(f"loading {what}"))
+    yield engine, name
+
+
+@contextmanager
+def served(model: str | None, service: bool | None) -> Iterator["ServiceEngine | None"]:
+    """Yields this user's service with its model loaded; None where none runs with this model, or none is wanted.
+
+    If ``service`` is true, a service is started where none runs.
+    """
+    running = lifecycle.find() if service is not False else None
+    if running is None and not service:
+        yield None
+        return
+    import asyncio  # imported here, because these take longer to load than most commands run
+
+    from rich.console import Console
+
+    from lacuna_server.client.blocking import connected
+    from lacuna_server.client.starting import Address, find_or_start
+
+    with ExitStack() as stack:
+        if running is not None:
+            address = Address(running.url, running.token)
+        else:
+            address = asyncio.run(find_or_start("--model", models.absolute(model or DEFAULT_MODEL)))
+        engine = stack.enter_context(connected(address))
+        its_model = engine.status().model
+        if model and models.absolute(model) != its_model:
+            output.say(f"the service at {address.url} has the model {its_model}, so {model} is loaded here")
+            stack.close()
+            yield None
+            return
+        with Console(stderr=True).status(f"loading {its_model}") as shown:
+            engine.wait(lambda fraction: shown.update(f"loading {its_model} {fraction:.0%}"))
+        yield engine
+
+
+def load_engine(model: str, report: Callable[[str], None]) -> FillEngine:
+    """Loads an engine with a model in this process, and reports what is loaded; tests replace this function."""
+    report("torch")
+    from lacuna_model.engine import Engine
+
+    report(model)
+    return Engine.load(model)

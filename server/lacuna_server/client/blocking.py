@@ -1,0 +1,100 @@
+"""An engine for commands: blocking calls to the service, with the methods of an engine in this process."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_server.client.client import Client
+from lacuna_server.client.starting import Address
+from lacuna_server.wire.protocol import Progress, Result, ServiceError, Status, Step, Target
+
+GIVE_UP_S = 10.0
+POLL_S = 0.1
+
+
+@contextmanager
+def connected(address: Address) -> Iterator["ServiceEngine"]:
+    """Open a session with the service until the block ends, which cancels its requests. Raises as ``Client`` does."""
+    with asyncio.Runner() as runner:
+        client = runner.run(Client.connect(address, name="lacuna", give_up_s=GIVE_UP_S))
+        try:
+            yield ServiceEngine(runner, client)
+        finally:
+            runner.run(client.aclose())
+
+
+class ServiceEngine:
+    """Fills by the service. Ctrl-C during a call cancels the request and raises KeyboardInterrupt."""
+
+    def __init__(self, runner: asyncio.Runner, client: Client) -> None:
+        self._runner = runner
+        self._client = client
+
+    @property
+    def workspaces(self) -> "ServiceEngine":
+        """The reader of workspaces."""
+        return self
+
+    def status(self) -> Status:
+        """Return the state of the service."""
+        return self._runner.run(self._client.status())
+
+    def wait(self, report: Callable[[float], None]) -> None:
+        """Wait until the model is loaded; ``report`` gets the fraction (0..1). Raises ServiceError where that fails."""
+        # The service tries again to load a model that has failed when a document is opened.
+        self._runner.run(self._client.open("lacuna:", ""))
+        self._runner.run(self._client.close("lacuna:"))
+        while (status := self.status()).state != "ready":
+            if status.state == "failed":
+                raise ServiceError("model_failed", status.detail)
+            report(status.fraction)
+            time.sleep(POLL_S)
+
+    def read(self, root: str, seconds: float) -> None:
+        """Let the service read a workspace, for at most so many seconds; from then on it keeps up with it."""
+        options = DecodeOptions(snippets_only=1, deadline_ms=round(seconds * 1e3))
+        self.fill(InfillRequest("", (Region(0, 0),), path=root, options=options, workspace=root))
+
+    def fill(self, request: InfillRequest) -> InfillResult:
+        """Fill every region and return the result. Raises ServiceError."""
+        stream = self._stream(request, snapshots=False)
+        while True:
+            try:
+                next(stream)
+            except StopIteration as end:
+                result: InfillResult = end.value
+                return result
+
+    def stream(self, request: InfillRequest) -> Generator[Snapshot, None, InfillResult]:
+        """Fill every region, yielding the canvas after each step; the generator's value is the result."""
+        return self._stream(request, snapshots=True)
+
+    def _stream(self, request: InfillRequest, *, snapshots: bool) -> Generator[Snapshot, None, InfillResult]:
+        path, workspace = (str(Path(name).absolute()) if name else "" for name in (request.path, request.workspace))
+        uri = f"lacuna:{path}"
+        self._runner.run(
+            self._client.open(uri, request.text, path=path, language=request.language, workspace=workspace)
+        )
+        answers = self._client.infill(
+            [Target(uri, 0, request.regions)],
+            options=request.options,
+            candidates=request.candidates,
+            snippets=request.snippets,
+            diagnostics=request.diagnostics,
+            snapshots=snapshots,
+        )
+        try:
+            while not isinstance(answer := self._runner.run(_next(answers)), Result):
+                if isinstance(answer, Step):
+                    yield answer.snapshot
+            return answer.results[0].result
+        finally:
+            self._runner.run(answers.aclose())
+            self._runner.run(self._client.close(uri))
+
+
+async def _next(answers: AsyncGenerator[Progress | Step | Result, None]) -> Progress | Step | Result:
+    return await anext(answers)

@@ -1,0 +1,59 @@
+"""Commands give the same answers with the service and without it; both have the real model."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lacuna_server.client import lifecycle
+
+TEXT = "from shop import Account\n\n\ndef area(width, height):\n    return <<fill>>\n\n\naccount = Account(<<fill>>)\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, coder_path: Path) -> Iterator[Path]:
+    for name in ("runtime", "state", "project"):
+        (tmp_path / name).mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "runtime"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("LACUNA_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    (tmp_path / "project" / "shop.py").write_text("class Account:\n    def __init__(self, owner):\n        pass\n")
+    (tmp_path / "project" / "code.py").write_text(TEXT)
+    yield tmp_path / "project"
+    if lifecycle.find() is not None:
+        subprocess.run([sys.executable, "-m", "lacuna_server", "stop"], check=True)
+
+
+def lacuna(project: Path, *arguments: str) -> Any:
+    command = [sys.executable, "-m", "lacuna_server", *arguments, "--json"]
+    ended = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=300, check=False)
+    answer = json.loads(ended.stdout)
+    for one in (answer, *answer.get("snippets", ())):
+        for varies in ("stats", "confidence", "score"):
+            one.pop(varies, None)
+    return ended.returncode, ended.stderr, answer
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("fill", "code.py", "--max-tokens", "8", "--workspace", "."),
+        ("complete", "shop.py", "--at", "3:8", "--max-tokens", "8", "--workspace", "."),
+        ("context", "code.py", "--at", "8:18", "--workspace", "."),
+        ("refactor", "Account($$$A)", "Account($$$A, <<fill:tokens=4>>)", "code.py", "--min-confidence", "0"),
+    ],
+    ids=["fill", "complete", "context", "refactor"],
+)
+def test_the_service_answers_as_the_process_does(project: Path, arguments: tuple[str, ...]) -> None:
+    if arguments[0] == "refactor":
+        (project / "code.py").write_text("owner = 1\naccount = Account()\n")
+    alone = lacuna(project, *arguments)
+    assert lifecycle.find() is None
+    assert lacuna(project, *arguments, "--service") == alone
+    assert lifecycle.find() is not None
+    assert lacuna(project, *arguments) == alone

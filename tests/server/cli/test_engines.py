@@ -1,0 +1,171 @@
+"""Commands with a running service, in processes of their own; the service has the scripted engine."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from tests.server.scripted.scripted_engine import expected
+
+from lacuna_model.hub import models
+from lacuna_server.client import lifecycle
+from lacuna_server.client.lifecycle import Running
+
+TIMEOUT_S = 60
+COMMAND = (sys.executable, "-m", "lacuna_server")
+TEXT = "x = <<fill>>\n"
+FILL = expected(TEXT, 4)
+Serve = Callable[[str], Running]
+
+
+@pytest.fixture
+def serve(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+    """Starts a service with a factory of the scripted engine. No weights are on the machine."""
+    runtime = scripted_engine / "runtime"
+    runtime.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    monkeypatch.setenv("XDG_STATE_HOME", str(scripted_engine / "state"))
+    monkeypatch.setenv("LACUNA_CACHE", str(scripted_engine / "cache"))
+    with ExitStack() as stack:
+
+        def start(factory: str) -> Running:
+            config = scripted_engine / "lacuna.toml"
+            config.write_text(f'engine = "scripted_engine:{factory}"\nport = 0\n')
+            command = [*COMMAND, "serve", "--config", str(config)]
+            process = stack.enter_context(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+            stack.callback(process.terminate)
+            return until(lifecycle.find)
+
+        yield start
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    file = tmp_path / "code.py"
+    file.write_text(TEXT)
+    return file
+
+
+def until(look: Callable[[], Running | None]) -> Running:
+    deadline = time.monotonic() + TIMEOUT_S
+    while (found := look()) is None:
+        assert time.monotonic() < deadline, "no service runs"
+        time.sleep(0.01)
+    return found
+
+
+def lacuna(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=TIMEOUT_S)
+
+
+def test_a_running_service_fills(serve: Serve, source: Path) -> None:
+    serve("load")
+    ended = lacuna("fill", source)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"x = {FILL}\n", "")
+    ended = lacuna("fill", source, "--json", "--write", "--max-tokens", 3)
+    answer = json.loads(ended.stdout)
+    assert (ended.returncode, answer["status"], answer["fills"]) == (0, "ok", [FILL])
+    assert (answer["stats"]["nfe"], answer["model"], answer["file"]) == (3, models.DEFAULT_MODEL, str(source))
+    names = {"status", "text", "fills", "alternatives", "confidence", "stats", "message", "file", "model"}
+    assert set(answer) == names
+    assert source.read_text() == f"x = {FILL}\n"
+
+
+def test_a_running_service_is_watched(serve: Serve, source: Path) -> None:
+    serve("load_slowly")
+    ended = lacuna("complete", source, "--at", "1:4", "--watch", "--max-tokens", 4)
+    assert (ended.returncode, ended.stdout) == (0, f"{expected(TEXT, 4)}\n")
+    assert "ok: 4 tokens in 4 passes" in ended.stderr
+
+
+def test_a_running_service_reads_the_project(serve: Serve, source: Path, tmp_path: Path) -> None:
+    serve("load")
+    source.write_text("READ <<fill>>\n")
+    (tmp_path / "private").write_text("what the project has")
+    assert lacuna("fill", source, "--workspace", tmp_path).stdout == "READ what the project has\n"
+    assert lacuna("fill", source, "--no-workspace").stdout == "READ no workspace\n"
+
+
+def test_a_refused_request_is_one_line_with_exit_code_2(serve: Serve, source: Path) -> None:
+    serve("load")
+    source.write_text("REFUSE <<fill>>\n")
+    ended = lacuna("fill", source)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", "lacuna: the regions are refused\n")
+
+
+def test_a_model_that_failed_is_one_line_with_exit_code_2(serve: Serve, source: Path) -> None:
+    serve("load_damaged")
+    ended = lacuna("fill", source)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", "lacuna: the weights are damaged\n")
+
+
+def test_ctrl_c_cancels_the_request(serve: Serve, source: Path) -> None:
+    serve("load")
+    source.write_text("SLOW <<fill>>\n")
+    with subprocess.Popen([*COMMAND, "fill", source, "--max-tokens", "1024"], stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        until(lambda: process.pid if running() == 1 else None)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(TIMEOUT_S) == 130
+        assert process.stderr.read() == b""
+    until(lambda: process.pid if running() == 0 else None)
+
+
+def running() -> int:
+    count: int = json.loads(lacuna("status", "--json").stdout)["status"]["running"]
+    return count
+
+
+def test_another_model_is_loaded_in_the_process(serve: Serve, source: Path) -> None:
+    url = serve("load").url
+    ended = lacuna("fill", source, "--model", "qwen2.5-coder-1.5b")
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines() == [
+        f"lacuna: the service at {url} has the model qwen2.5-coder-0.5b, so qwen2.5-coder-1.5b is loaded here",
+        "lacuna: model qwen2.5-coder-1.5b is not on this machine; run: lacuna models pull qwen2.5-coder-1.5b",
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("fill",), ("complete", "--at", "1:4"), ("context", "--at", "1:4"), ("refactor", "x", "<<fill>>", "--lang", "go")],
+    ids=["fill", "complete", "context", "refactor"],
+)
+def test_a_service_that_is_not_wanted_is_not_used(serve: Serve, source: Path, arguments: tuple[str, ...]) -> None:
+    serve("load")
+    source = source.rename(source.with_suffix(".go" if arguments[0] == "refactor" else ".py"))
+    ended = lacuna(arguments[0], *arguments[1:], source, "--no-service")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "is not on this machine" in ended.stderr
+
+
+def test_a_service_that_cannot_be_started_is_one_line_with_the_reason(serve: Serve, source: Path) -> None:
+    ended = lacuna("fill", source, "--service")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("lacuna: the service could not be started: lacuna: model qwen2.5-coder-0.5b is not")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_running_service_shows_the_context(serve: Serve, source: Path) -> None:
+    serve("load")
+    root = source.parent.resolve()
+    ended = lacuna("context", source, "--at", "1:4", "--json", "--budget", 7, "--workspace", root)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    snippet = {"path": "other.py", "reason": "a test", "score": 0.5, "tokens": 7, "text": f"from {root}\n"}
+    answer = {"workspace": str(root), "budget": 7, "tokens": 7, "snippets": [snippet], "message": ""}
+    assert json.loads(ended.stdout) == answer
+
+
+def test_a_running_service_fills_the_holes_of_a_refactor(serve: Serve, tmp_path: Path) -> None:
+    serve("load")
+    (tmp_path / "code.py").write_text("a = get()\nb = get()\n")
+    ended = lacuna("refactor", "get()", 'get("<<fill>>")', tmp_path / "code.py", "--apply", "--json")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    drafted = 'a = get("")\nb = get("")\n'
+    fills = (expected(drafted, 9), expected(drafted, 21))
+    assert (tmp_path / "code.py").read_text() == 'a = get("{}")\nb = get("{}")\n'.format(*fills)
