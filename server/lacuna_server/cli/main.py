@@ -11,7 +11,19 @@ import typer
 from typer.core import TyperArgument, TyperOption
 
 from lacuna_model.core.errors import LacunaError
-from lacuna_server.cli.commands import bench, context, doctor, evaluate, fill, models, refactor, serve, train
+from lacuna_server.cli.commands import (
+    bench,
+    config,
+    context,
+    doctor,
+    evaluate,
+    fill,
+    logs,
+    models,
+    refactor,
+    serve,
+    train,
+)
 from lacuna_server.console import output
 
 BAD_INPUT = 2
@@ -27,7 +39,7 @@ def _shown_type(self: TyperArgument | TyperOption, ctx: Any) -> str:
 
 
 # Typer has no setting for this; it would show <bool> for every flag.
-TyperArgument.display_type_rich = _shown_type  # type: ignore[method-assign]
+TyperArgument.display_type_rich = _shown_type  # type: ignore[assignment, method-assign]
 TyperOption.display_type_rich = _shown_type  # type: ignore[method-assign]
 
 app = typer.Typer(
@@ -42,6 +54,8 @@ refactor.add_to(app)
 serve.add_to(app)
 models.add_to(app)
 context.add_to(app)
+config.add_to(app)
+logs.add_to(app)
 doctor.add_to(app)
 evaluate.add_to(app)
 bench.add_to(app)

@@ -1,42 +1,13 @@
-from pathlib import Path
-
+import msgspec
 import pytest
 
-from lacuna_server.wire.config import ConfigError, ServerConfig, load
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.settings import Settings
 
 
-def test_flags_go_before_the_file(tmp_path: Path) -> None:
-    file = tmp_path / "lacuna.toml"
-    file.write_text('host = "::1"\nport = 1234\nallowed_hosts = ["box", "box.local"]\n')
-    config = load(file, {"port": 99, "log_code": True})
-    assert config == ServerConfig(host="::1", port=99, allowed_hosts=("box", "box.local"), log_code=True)
-
-
-def test_without_a_file_the_defaults_hold() -> None:
-    assert load(None, {}) == ServerConfig()
-
-
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("prot = 1", "prot"),
-        ("port = 70000", "port"),
-        ('max_active = "many"', "max_active"),
-        ("max_queued = 0", "max_queued"),
-        ("idle_exit_s = -1", "idle_exit_s"),
-        ("port = ", "Invalid value"),
-    ],
-)
-def test_what_cannot_be_is_named(tmp_path: Path, text: str, named: str) -> None:
-    file = tmp_path / "lacuna.toml"
-    file.write_text(text)
-    with pytest.raises(ConfigError, match=named) as caught:
-        load(file, {})
-    assert str(file) in str(caught.value)
-
-
-def test_a_file_that_is_no_text(tmp_path: Path) -> None:
-    file = tmp_path / "lacuna.toml"
-    file.write_bytes(b"\xff")
-    with pytest.raises(ConfigError, match=r"lacuna\.toml"):
-        load(file, {})
+@pytest.mark.parametrize("name", ["threads", "device", "port"])
+def test_a_key_of_both_structs_has_one_meaning(name: str) -> None:
+    mine, theirs = (
+        next(key for key in msgspec.structs.fields(struct) if key.name == name) for struct in (Settings, ServerConfig)
+    )
+    assert (mine.type, mine.default) == (theirs.type, theirs.default)

@@ -30,13 +30,15 @@ from lacuna_server.cli.commands.options import (
 )
 from lacuna_server.console import files, output
 from lacuna_server.console.files import Document
+from lacuna_server.wire import layers
+from lacuna_server.wire.settings import Settings
 
 if TYPE_CHECKING:
     from lacuna_model.engine import Engine
 
 FAILED = 1
 DEFAULTS = DecodeOptions()
-DEFAULT_TOKENS = 96
+DEFAULT_TOKENS = Settings().max_tokens
 # The time in which one command reads the workspace; what it has read is kept for the next command.
 WORKSPACE_SECONDS = 4.0
 
@@ -68,7 +70,7 @@ def complete(
     document = files.read(file)
     offset = files.offset_at(document, at)
     regions = (at_cursor(offset, files.line_behind(document, offset), max_tokens),)
-    root = None if no_workspace else workspace or find_root(file)
+    root = workspace or (None if no_workspace else find_root(file))
     result = run(
         document, regions, options, candidates=candidates, model=model, language=language, workspace=root, watch=watch
     )
@@ -100,7 +102,7 @@ def fill(
     options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax)
     document = files.read(file)
     regions = tuple(Region(start, end, max_tokens=max_tokens) for start, end in files.find_markers(document))
-    root = None if no_workspace else workspace or find_root(file)
+    root = workspace or (None if no_workspace else find_root(file))
     result = run(
         document, regions, options, candidates=candidates, model=model, language=language, workspace=root, watch=watch
     )
@@ -165,7 +167,8 @@ def load_engine(model: str) -> "Engine":
     """Loads the engine with a model; tests replace this function."""
     from lacuna_model.engine import Engine
 
-    return Engine.load(model)
+    held = layers.settings(layers.read(None))
+    return Engine.load(model, threads=held.threads, device=held.device)
 
 
 def conclude(result: InfillResult) -> None:

@@ -14,6 +14,7 @@ from lacuna_server.cli.commands.options import (
     ScheduleOption,
     SeedOption,
     StepsOption,
+    configure_here,
 )
 from lacuna_server.console import output
 
@@ -28,6 +29,8 @@ def refactor(
             help="PATTERN: the code to find, with metavariables such as $NAME or $$$ARGS. TEMPLATE: the new code, with "
             "the same metavariables and holes <<fill>>. PATH: a file, folder or glob; by default, the current folder.",
             show_default=False,
+            is_eager=True,
+            callback=configure_here,
         ),
     ] = None,
     lang: Annotated[

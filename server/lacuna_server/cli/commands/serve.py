@@ -13,8 +13,9 @@ from lacuna_server.cli.commands.options import MODEL_HELP, JsonOption
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import LifecycleError, Running
 from lacuna_server.console import output
-from lacuna_server.wire import config
-from lacuna_server.wire.config import DEFAULT_PORT, ConfigError
+from lacuna_server.wire import layers
+from lacuna_server.wire.config import ConfigError
+from lacuna_server.wire.settings import DEFAULT_PORT
 
 if TYPE_CHECKING:
     from lacuna_server.wire.protocol import Status
@@ -56,7 +57,7 @@ def serve(
         str | None, typer.Option(help="Write the log to this file, rotated at 1 MB; by default to stderr.")
     ] = None,
     file: Annotated[
-        Path | None, typer.Option("--config", help="Read settings from this TOML file; options override them.")
+        Path | None, typer.Option("--config", help="Read this TOML file in place of your own and the project's.")
     ] = None,
 ) -> None:
     """Load a model once, and serve all editors and tools on this machine."""
@@ -73,10 +74,11 @@ def serve(
         "log_file": log_file,
         "token": read_token(token_file) if token_file is not None else None,
     }
-    settings = config.load(file, {name: value for name, value in flags.items() if value is not None})
+    given = layers.checked("the command line", {name: value for name, value in flags.items() if value is not None})
+    files = layers.read(Path()) if file is None else layers.read(None, user=file)
     from lacuna_server.daemon import serving
 
-    serving.serve(settings)
+    serving.serve(layers.service(layers.required([*files, given])))
 
 
 def read_token(file: Path) -> str:
