@@ -15,7 +15,7 @@ from tests.lsp.service import Daemon
 from tests.lsp.suggest.test_read_ahead import places
 from tests.lsp.test_feedback import counted
 
-from lacuna_lsp.client.settings import Settings
+from lacuna_server.wire.settings import Settings
 
 from .neovim import BIN, PLUGIN, Neovim, running
 

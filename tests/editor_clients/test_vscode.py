@@ -16,8 +16,8 @@ from tests.lsp.service import Daemon
 from tests.lsp.suggest.test_read_ahead import places
 from tests.lsp.test_feedback import counted
 
-from lacuna_lsp.client.settings import Settings
 from lacuna_lsp.commands import COMMANDS
+from lacuna_server.wire.settings import Settings, properties
 
 from .vscode import CLIENT, PATIENCE_MS, SERVER, VSCode, running, server_in
 
@@ -465,6 +465,23 @@ def test_the_settings_are_the_servers() -> None:
     defaults = {name.removeprefix("lacuna."): value["default"] for name, value in properties.items()}
     assert defaults.pop("command") == ["lacuna-lsp"]
     assert defaults == msgspec.json.decode(msgspec.json.encode(Settings()))
+
+
+LIMITS = ("type", "minimum", "maximum", "pattern", "enum")
+
+
+@pytest.mark.parametrize("field", msgspec.structs.fields(Settings), ids=lambda field: field.encode_name)
+def test_a_setting_has_the_servers_limits(field: msgspec.structs.FieldInfo) -> None:
+    ours = MANIFEST["contributes"]["configuration"]["properties"][f"lacuna.{field.encode_name}"]
+    about = properties(Settings)[field.name]
+    either = about.get("anyOf", [about])
+    wanted = {name: value for kind in either for name, value in kind.items() if name in LIMITS}
+    if len(either) > 1:
+        wanted["type"] = [kind["type"] for kind in either]
+    found = {name: value for name, value in ours.items() if name in wanted or name in LIMITS[1:]}
+    if "enum" in wanted:
+        found["enum"].sort()
+    assert found == wanted
 
 
 def test_the_readme_names_every_command_key_and_setting() -> None:

@@ -170,7 +170,7 @@ def model_files() -> Check:
 def configuration() -> Check:
     """Check the files with settings that hold in the current folder."""
     found = layers.read(Path())
-    problems = [problem for layer in found for problem in layer.problems]
+    problems = layers.problems(found)
     if problems:
         return Check("config", "fail", "; ".join(problems), "see server/CONFIGURATION.md")
     return Check("config", "ok", ", ".join(layer.source for layer in found) or "no file with settings")

@@ -143,22 +143,27 @@ def checked(source: str, given: Any, allowed: Callable[[str, Any], Any] = lambda
 def valid(name: str, value: Any) -> Any:
     """Returns the value of a key in its own type; raises ConfigError that names the key."""
     if name not in KEYS:
-        raise ConfigError(unknown(name, KEYS))
+        raise ConfigError(f"unknown key {name!r}{near(name, KEYS)}")
     try:
         return msgspec.convert(value, KEYS[name].type)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{name}: {error}") from None
 
 
-def unknown(name: str, known: Iterable[str]) -> str:
-    """Returns the line about an unknown key, with those that are spelled almost like it."""
-    near = difflib.get_close_matches(name, list(known), cutoff=NEAR)
-    return f"unknown key {name!r}" + (f", did you mean {' or '.join(near)}?" if near else "")
+def near(name: str, known: Iterable[str]) -> str:
+    """Returns the question about an unknown name: whether one that is spelled almost like it is meant."""
+    found = difflib.get_close_matches(name, list(known), cutoff=NEAR)
+    return f", did you mean {' or '.join(found)}?" if found else ""
+
+
+def problems(layers: Iterable[Layer]) -> list[str]:
+    """Returns one line for each value that is not valid."""
+    return [problem for layer in layers for problem in layer.problems]
 
 
 def required(layers: Sequence[Layer]) -> Sequence[Layer]:
     """Returns the layers; raises ConfigError with the first problem."""
-    for problem in (problem for layer in layers for problem in layer.problems):
+    for problem in problems(layers):
         raise ConfigError(problem)
     return layers
 

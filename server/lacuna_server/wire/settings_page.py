@@ -31,8 +31,8 @@ disabled_languages = ["markdown", "plaintext"]
 
 An option of the command line or a setting of the editor goes before the variable `LACUNA_MODEL`, which goes before the
 project's file, which goes before yours, which goes before the default. `lacuna config [FILE]` prints the value of every
-key and where it comes from. Lacuna reports an unknown key and a wrong value in one line. The command line then stops;
-the language server ignores the value and goes on. Changes hold from the next start of a program.
+key and where it comes from. Lacuna reports an unknown key and a wrong value in one line. The command line and the
+service then stop; the language server ignores the value and goes on. Changes hold from the next start of a program.
 
 The language server reads the project's file of the first folder that the editor opens. It starts the service with
 `model`, `threads`, `device` and `port`; a service that runs already keeps its own.

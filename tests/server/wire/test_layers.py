@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lacuna_model.hub import models
 from lacuna_server.wire import layers
 from lacuna_server.wire.config import ConfigError, ServerConfig
-from lacuna_server.wire.layers import Layer
+from lacuna_server.wire.layers import Layer, problems
 from lacuna_server.wire.settings import Settings
 
 
@@ -28,10 +28,6 @@ def project(tmp_path: Path) -> Path:
     (folder / "src" / "deep").mkdir(parents=True)
     (folder / ".git").mkdir()
     return folder
-
-
-def problems(found: list[Layer]) -> list[str]:
-    return [problem for layer in found for problem in layer.problems]
 
 
 VALUES = st.fixed_dictionaries(
@@ -127,7 +123,7 @@ def test_a_wrong_line_is_named_with_its_file(own: Path, line: str, problem: str)
     found = layers.read(None)
     assert problems(found) == [f"{own}: {problem}"]
     assert layers.settings(found).automatic is False
-    with pytest.raises(ConfigError, match="lacuna.toml"):
+    with pytest.raises(ConfigError, match=r"lacuna\.toml"):
         layers.required(found)
 
 

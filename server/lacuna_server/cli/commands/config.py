@@ -28,7 +28,7 @@ def config(
     place = file or Path()
     folder = place if place.is_dir() else place.parent
     found = layers.read(folder)
-    problems = [problem for layer in found for problem in layer.problems]
+    problems = layers.problems(found)
     keys = layers.held(found)
     keys["model"] = layers.Held(layers.model(found).name, keys["model"].source)
     for name in SECRET:
