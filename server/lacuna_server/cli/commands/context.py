@@ -1,7 +1,5 @@
 """``lacuna context``: shows the snippets of other files that the model would read, and why."""
 
-import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -46,7 +44,7 @@ def context(
     language: LanguageOption = "",
 ) -> None:
     """Show the snippets of other files that the model would read for a fill at LINE:COL of FILE, and why."""
-    document = files.read(file) if not stdin else _unsaved(file)
+    document = files.read(file) if not stdin else files.read_stdin(file)
     offset = files.offset_at(document, at)
     path = file.resolve()
     root = workspace.resolve() if workspace else find_root(path) or path.parent
@@ -69,10 +67,6 @@ def context(
         output.print_json(_report(chosen, tokens, workspace=root, budget=budget))
     else:
         Console().print(_shown(chosen, tokens), f"{sum(tokens)} of {budget} tokens, from {root}", sep="\n")
-
-
-def _unsaved(file: Path) -> files.Document:
-    return files.Document(file, files.decoded(file, sys.stdin.buffer.read()), os.fstat(sys.stdin.fileno()))
 
 
 def _report(chosen: Sequence[Snippet], tokens: Sequence[int], *, workspace: Path, budget: int) -> dict[str, object]:

@@ -17,16 +17,19 @@ def configure(ctx: typer.Context, folder: Path) -> None:
     """Makes the settings that hold in a folder the defaults of a command; raises ConfigError for a wrong one."""
     found = layers.required(layers.read(folder))
     held = layers.settings(found)
-    ctx.default_map = {
-        "model": layers.model(found).name,
-        "max_tokens": held.max_tokens,
-        "no_workspace": not held.workspace,
-    }
+    ctx.default_map = {"max_tokens": held.max_tokens, "no_workspace": not held.workspace}
+    if held.model:
+        ctx.default_map["model"] = held.model
 
 
 def _configure_for(ctx: typer.Context, file: Path) -> Path:
     configure(ctx, file.parent)
     return file
+
+
+def _configure_for_first(ctx: typer.Context, files: list[Path]) -> list[Path]:
+    configure(ctx, files[0].parent)
+    return files
 
 
 def configure_here(ctx: typer.Context, words: list[str] | None) -> list[str] | None:
@@ -44,6 +47,16 @@ FileArgument = Annotated[
         show_default=False,
         is_eager=True,
         callback=_configure_for,
+    ),
+]
+FilesArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE...",
+        help="The source files, encoded in UTF-8; - is stdin, which needs --language.",
+        show_default=False,
+        is_eager=True,
+        callback=_configure_for_first,
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on stdout.")]
