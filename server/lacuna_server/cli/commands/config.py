@@ -33,7 +33,8 @@ def config(
     keys["model"] = layers.Held(layers.model(found).name, keys["model"].source)
     for name in SECRET:
         keys[name] = keys[name]._replace(value="(set)" if keys[name].value else "")
-    files = {"user": layers.user_file(), "project": layers.project_file(folder)}
+    project = layers.project_file(folder)
+    files = {"user": str(layers.user_file()), "project": str(project) if project is not None else None}
     if json_output:
         shown = {name: {"value": held.value, "from": held.source} for name, held in keys.items()}
         output.print_json({"files": files, "settings": shown, "problems": problems})
@@ -45,7 +46,7 @@ def config(
         raise typer.Exit(FAILED)
 
 
-def _print(files: dict[str, Path | None], keys: dict[str, layers.Held]) -> None:
+def _print(files: dict[str, str | None], keys: dict[str, layers.Held]) -> None:
     import msgspec
     from rich.table import Table
 
@@ -57,8 +58,8 @@ def _print(files: dict[str, Path | None], keys: dict[str, layers.Held]) -> None:
         table.add_row(name, value, held.source, style=None if held.source == layers.DEFAULT else "bold")
     output.print_table(table)
     for whose, file in files.items():
-        absent = "" if file is not None and file.is_file() else ", which does not exist" if file else "none"
-        output.print_exact(f"{whose}: {file or ''}{absent}\n")
+        absent = "" if file is None or Path(file).is_file() else ", which does not exist"
+        output.print_exact(f"{whose}: {file or 'none'}{absent}\n")
 
 
 def add_to(app: typer.Typer) -> None:
