@@ -447,6 +447,20 @@ async def test_settings_are_passed_on_and_wrong_ones_are_named(daemon: Daemon, t
         assert daemon.requests[0]["regions"][0]["max_tokens"] == 7
 
 
+async def test_settings_for_the_start_of_the_service_are_there_from_the_beginning(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    settings = "{ lacuna = { debounce = false, model = 'qwen2.5-coder-1.5b' } }"
+    (tmp_path / "lacuna.toml").write_text("max_tokens = 9\n")
+    (tmp_path / ".git").mkdir()
+    async with running(daemon.environment, tmp_path, f"vim.lsp.config('lacuna', {{ settings = {settings} }})") as nvim:
+        await nvim.start("code.py", "value = \n")
+        await nvim.wait("Lacuna: the running service has the model qwen2.5-coder-0.5b")
+        await nvim.keys("A")
+        await nvim.wait_ghost("filled")
+        assert daemon.requests[0]["regions"][0]["max_tokens"] == 9
+
+
 async def test_suggestions_are_turned_off_and_made_on_request_only(nvim: Neovim) -> None:
     await nvim.start("code.py", "value = \n")
     await nvim.command("Lacuna toggle automatic")
