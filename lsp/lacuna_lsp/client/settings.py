@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from lacuna_server.wire.config import ConfigError
-from lacuna_server.wire.layers import Layer, near
+from lacuna_server.wire.layers import Layer, converted, near
 from lacuna_server.wire.settings import Settings
 
 EDITOR = "the editor"
@@ -34,10 +34,7 @@ def parse(values: object) -> Layer:
 def _checked(name: str, value: object) -> dict[str, Any]:
     if name not in _FIELDS:
         raise ConfigError(f"unknown setting lacuna.{name}{near(name, _FIELDS)}")
-    try:
-        return {_FIELDS[name].name: msgspec.convert(value, _FIELDS[name].type)}
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"lacuna.{name}: {error}; it is ignored") from None
+    return {_FIELDS[name].name: converted(_FIELDS[name].type, value, f"lacuna.{name}")}
 
 
 def section(values: Mapping[str, Any]) -> Mapping[str, Any]:

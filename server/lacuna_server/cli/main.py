@@ -92,7 +92,7 @@ def _run(arguments: list[str] | None) -> int:
         code = app(arguments, prog_name="lacuna", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):  # Abort: Ctrl-C or Ctrl-D at a question
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of the output has gone: flushing the buffered rest must not fail again at exit.

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import platformdirs
+from msgspec import inspect
 
 from lacuna_model.files.root import find_root
 from lacuna_model.hub import models
@@ -127,27 +128,59 @@ def _of_project(file: Path, name: str, value: Any) -> Any:
     return value
 
 
-def checked(source: str, given: Any, allowed: Callable[[str, Any], Any] = lambda name, value: value) -> Layer:
-    """Returns the layer of some values; ``allowed`` returns a valid value, or raises ConfigError."""
+def checked(
+    source: str,
+    given: Any,
+    allowed: Callable[[str, Any], Any] = lambda name, value: value,
+    called: Callable[[str], str] = str,
+) -> Layer:
+    """Returns the layer of some values.
+
+    ``allowed`` returns a valid value, or raises ConfigError. ``called`` returns the name of a key for the user.
+    """
     if not isinstance(given, Mapping):
         return Layer(source, problems=(f"{source}: the settings are no table",))
     values, problems = {}, []
     for name, value in given.items():
         try:
-            values[name] = allowed(name, valid(name, value))
+            if name not in KEYS:
+                raise ConfigError(f"unknown key {name!r}{near(name, KEYS)}")
+            values[name] = allowed(name, converted(KEYS[name].type, value, called(name)))
         except ConfigError as error:
-            problems.append(f"{source}: {error}")
+            problems.append(f"{source}: {error}" if source else str(error))
     return Layer(source, values, tuple(problems))
 
 
-def valid(name: str, value: Any) -> Any:
-    """Returns the value of a key in its own type; raises ConfigError that names the key."""
-    if name not in KEYS:
-        raise ConfigError(f"unknown key {name!r}{near(name, KEYS)}")
+def options(given: Mapping[str, Any]) -> Layer:
+    """Returns the layer of options of the command line, which have the names of their keys."""
+    return checked("", given, called=lambda name: f"--{name.removesuffix('_s').replace('_', '-')}")
+
+
+def converted(kind: Any, value: Any, called: str) -> Any:
+    """Returns a value in its own type; raises ConfigError that says what it must be."""
     try:
-        return msgspec.convert(value, KEYS[name].type)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"{name}: {error}") from None
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        raise ConfigError(f"{called} must be {_words(inspect.type_info(kind))}") from None
+
+
+def _words(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.Metadata(extra_json_schema={"title": str(title)}):
+            return title
+        case inspect.Metadata(type=inner) | inspect.UnionType(types=(inner, _)):
+            return _words(inner)
+        case inspect.LiteralType(values=values):
+            return " or ".join(f'"{value}"' for value in values)
+        case inspect.IntType(ge=least, le=None) | inspect.FloatType(ge=least, le=None):
+            return f"a number of at least {least:g}"
+        case inspect.IntType(ge=least, le=most) | inspect.FloatType(ge=least, le=most):
+            return f"{least:g} to {most:g}"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.VarTupleType():
+            return "a list of texts"
+    return "a text"
 
 
 def near(name: str, known: Iterable[str]) -> str:

@@ -24,7 +24,12 @@ ModelKey = Annotated[
 ]
 ThreadsKey = Annotated[int, Meta(ge=0, le=256, description="CPU threads of the engine; 0: one per core, at most 8")]
 DeviceKey = Annotated[
-    str, Meta(pattern=r"^(|cpu|cuda(:\d+)?)$", description="`cpu`, `cuda` or `cuda:N`; empty: a GPU if there is one")
+    str,
+    Meta(
+        pattern=r"^(|cpu|cuda(:\d+)?)$",
+        title="cpu, cuda, cuda:N or empty",
+        description="`cpu`, `cuda` or `cuda:N`; empty: a GPU if there is one",
+    ),
 ]
 PortKey = Annotated[
     Port | None,

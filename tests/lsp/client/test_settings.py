@@ -28,9 +28,9 @@ def test_names_are_camel_case_and_may_stand_under_lacuna() -> None:
     [
         ({"maxTokns": 3}, "unknown setting lacuna.maxTokns, did you mean maxTokens?"),
         ({"host": "0.0.0.0"}, "unknown setting lacuna.host"),
-        ({"maxTokens": "many"}, "lacuna.maxTokens: Expected `int`, got `str`; it is ignored"),
-        ({"maxTokens": 0}, "lacuna.maxTokens: Expected `int` >= 1; it is ignored"),
-        ({"multiline": "often"}, "lacuna.multiline: Invalid enum value 'often'; it is ignored"),
+        ({"maxTokens": "many"}, "lacuna.maxTokens must be 1 to 512"),
+        ({"maxTokens": 0}, "lacuna.maxTokens must be 1 to 512"),
+        ({"multiline": "often"}, 'lacuna.multiline must be "always" or "auto" or "never"'),
         ([1], "the settings are not an object: [1]"),
     ],
 )
@@ -51,7 +51,7 @@ async def test_what_is_wrong_is_shown_once(editor: Editor, daemon: Daemon) -> No
     await until(lambda: len(editor.messages) > 1)
     assert editor.messages == [
         "Lacuna: unknown setting lacuna.colour",
-        "Lacuna: lacuna.automatic: Expected `bool`, got `int`; it is ignored",
+        "Lacuna: lacuna.automatic must be true or false",
     ]
 
 

@@ -69,7 +69,7 @@ def test_a_wrong_file_stops_the_service(own: Path) -> None:
 
 def test_a_wrong_option_stops_the_service(folder: Path) -> None:
     ended = run("serve", "--port", "70000")
-    assert (ended.returncode, ended.stderr) == (2, "lacuna: the command line: port: Expected `int` <= 65535\n")
+    assert (ended.returncode, ended.stderr) == (2, "lacuna: --port must be 0 to 65535\n")
 
 
 def test_the_model_of_a_file_is_the_default(own: Path) -> None:

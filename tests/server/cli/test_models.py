@@ -1,5 +1,9 @@
 """``lacuna models rm``, in a process of its own."""
 
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,6 +45,22 @@ def test_without_a_terminal_it_needs_yes(weights: Path) -> None:
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "lacuna: this removes 3 MB; without a terminal to ask in, it needs --yes\n"
     assert weights.exists()
+
+
+@pytest.mark.parametrize(("typed", "code", "there"), [(b"y\n", 0, False), (b"n\n", 1, True), (b"\x04", 130, True)])
+def test_it_asks_on_a_terminal(weights: Path, typed: bytes, code: int, there: bool) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "lacuna_server", "models", "rm", NAME]
+    with subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        asked = process.stderr.read(20)
+        os.write(ours, typed)
+        said = asked + process.stderr.read()
+    os.close(ours)
+    os.close(theirs)
+    assert said.startswith(f"Remove 3 MB of {NAME}? [y/N]:".encode())
+    assert b"Traceback" not in said
+    assert (process.returncode, weights.exists()) == (code, there)
 
 
 def test_an_unknown_name_is_one_line(weights: Path) -> None:

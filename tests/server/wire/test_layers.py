@@ -111,11 +111,17 @@ def test_the_users_file_is_no_project_file(own: Path) -> None:
     [
         ("max_tokns = 3", "unknown key 'max_tokns', did you mean max_tokens?"),
         ("zzz = 3", "unknown key 'zzz'"),
-        ('max_tokens = "many"', "max_tokens: Expected `int`, got `str`"),
-        ("max_tokens = 0", "max_tokens: Expected `int` >= 1"),
-        ("port = 70000", "port: Expected `int` <= 65535"),
-        ("max_queued = 0", "max_queued: Expected `int` >= 1"),
-        ('multiline = "often"', "multiline: Invalid enum value 'often'"),
+        ('max_tokens = "many"', "max_tokens must be 1 to 512"),
+        ("max_tokens = 0", "max_tokens must be 1 to 512"),
+        ("port = 70000", "port must be 0 to 65535"),
+        ("max_queued = 0", "max_queued must be a number of at least 1"),
+        ("min_confidence = 1.5", "min_confidence must be 0 to 1"),
+        ("idle_exit_s = -1", "idle_exit_s must be a number of at least 0"),
+        ("log_code = 1", "log_code must be true or false"),
+        ('allowed_hosts = "box"', "allowed_hosts must be a list of texts"),
+        ("host = 1", "host must be a text"),
+        ('device = "gpu"', "device must be cpu, cuda, cuda:N or empty"),
+        ('multiline = "often"', 'multiline must be "always" or "auto" or "never"'),
     ],
 )
 def test_a_wrong_line_is_named_with_its_file(own: Path, line: str, problem: str) -> None:
@@ -125,6 +131,12 @@ def test_a_wrong_line_is_named_with_its_file(own: Path, line: str, problem: str)
     assert layers.settings(found).automatic is False
     with pytest.raises(ConfigError, match=r"lacuna\.toml"):
         layers.required(found)
+
+
+def test_a_wrong_option_is_named_as_it_is_typed() -> None:
+    found = layers.options({"port": 65536, "idle_exit_s": -0.5, "model": "any"})
+    assert found.values == {"model": "any"}
+    assert problems([found]) == ["--port must be 0 to 65535", "--idle-exit must be a number of at least 0"]
 
 
 @pytest.mark.parametrize(

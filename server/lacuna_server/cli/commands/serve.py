@@ -74,7 +74,7 @@ def serve(
         "log_file": log_file,
         "token": read_token(token_file) if token_file is not None else None,
     }
-    given = layers.checked("the command line", {name: value for name, value in flags.items() if value is not None})
+    given = layers.options({name: value for name, value in flags.items() if value is not None})
     files = layers.read(Path()) if file is None else layers.read(None, user=file)
     from lacuna_server.daemon import serving
 
