@@ -59,7 +59,7 @@ def project_file(folder: Path) -> Path | None:
     root = find_root(folder / FILE_NAME) or folder
     for above in (folder, *folder.parents):
         for name in (FILE_NAME, PROJECT_TABLE_FILE):
-            if (file := above / name) != user_file() and file.is_file() and _has_settings(file):
+            if (file := above / name) != user_file() and os.path.isfile(file) and _has_settings(file):
                 return file
         if above == root:
             return None
@@ -84,7 +84,7 @@ def read(folder: Path | None, *, user: Path | None = None) -> list[Layer]:
     """
     layers = []
     own = user or user_file()
-    if user is not None or own.is_file():
+    if user is not None or os.path.isfile(own):
         layers.append(_of_file(own, _own))
     if folder is not None and (project := project_file(folder)) is not None:
         layers.append(_of_file(project, _of_project))
@@ -98,7 +98,7 @@ def _of_file(file: Path, allowed: Callable[[Path, str, Any], Any]) -> Layer:
         given = _parsed(file)
     except ConfigError as error:
         return Layer(str(file), problems=(str(error),))
-    if file.name == PROJECT_TABLE_FILE:
+    if file.name == PROJECT_TABLE_FILE and _has_settings(file):
         given = given["tool"]["lacuna"]
     return checked(str(file), given, lambda name, value: allowed(file, name, value))
 
@@ -114,9 +114,8 @@ def _parsed(file: Path) -> dict[str, Any]:
 
 def _own(file: Path, name: str, value: Any) -> Any:
     """A path of a model may begin with ~, and is relative to the folder of the user's file."""
-    if name == "model" and (path := file.parent / Path(value).expanduser()).exists():
-        return str(path)
-    return value
+    path = file.parent / os.path.expanduser(value) if name == "model" and value else None
+    return str(path) if path is not None and path.exists() else value
 
 
 def _of_project(file: Path, name: str, value: Any) -> Any:

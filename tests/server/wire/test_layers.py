@@ -174,8 +174,9 @@ def test_a_model_in_the_users_file_is_relative_to_it(own: Path) -> None:
     (own.parent / "tiny.gguf").write_bytes(b"GGUF")
     own.write_text('model = "tiny.gguf"\n')
     assert layers.settings(layers.read(None)).model == str(own.parent / "tiny.gguf")
-    own.write_text('model = "qwen2.5-coder-0.5b"\n')
-    assert layers.settings(layers.read(None)).model == "qwen2.5-coder-0.5b"
+    for model in ("qwen2.5-coder-0.5b", "", "~nobody-of-this-name/x.gguf"):
+        own.write_text(f'model = "{model}"\n')
+        assert layers.settings(layers.read(None)).model == model
 
 
 def test_a_file_in_place_of_the_users(own: Path, tmp_path: Path) -> None:
@@ -184,6 +185,9 @@ def test_a_file_in_place_of_the_users(own: Path, tmp_path: Path) -> None:
     other.write_text('host = "::1"\nallowed_hosts = ["box", "box.local"]\n')
     service = layers.service([*layers.read(None, user=other), Layer("", {"port": 99, "log_code": True})])
     assert service == ServerConfig(host="::1", port=99, allowed_hosts=("box", "box.local"), log_code=True)
+    table = tmp_path / "pyproject.toml"
+    table.write_text("[project]\n")
+    assert problems(layers.read(None, user=table)) == [f"{table}: unknown key 'project'"]
     missing = tmp_path / "none.toml"
     assert problems(layers.read(None, user=missing)) == [f"{missing}: No such file or directory"]
     for data in (b"\xff", b"threads = "):
