@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo test check vscode screencast clean
 
-demo: $(VENV)/.installed
+demo: .said $(VENV)/.installed
 	$(BIN)/lacuna models pull
 	$(BIN)/lacuna fill $(DEMO_FILE) --watch --no-workspace
 
@@ -42,6 +42,11 @@ check: $(VENV)/.installed-test $(VENV)/.stylua $(VSCODE)/node_modules
 
 clean:
 	rm -rf $(VENV) dist $(VSCODE)/dist $(VSCODE)/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+.PHONY: .said
+.said:
+	@echo "Lacuna: installs itself into $(VENV) (1.1 GB; several GB where pip takes torch with CUDA), downloads a model"
+	@echo "of 1,117 MB (491 MB on a small machine) and prepares it once, in about 20 s and 1.2 GB (0.6 GB)."
 
 # A stamp file for each state of the environment: a second make installs nothing.
 $(VENV)/.created:

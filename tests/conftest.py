@@ -1,5 +1,6 @@
 import os
 import resource
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -10,6 +11,8 @@ from hypothesis import settings
 
 # All tests, and the programs that they start, use this model on every machine.
 os.environ["LACUNA_MODEL"] = "qwen2.5-coder-0.5b"
+# No test reads the settings of who runs it.
+os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="lacuna-config-")
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.hub import models

@@ -71,12 +71,12 @@ def _url(text: str) -> str:
     return text
 
 
-def _engine_at(url: str | None) -> Callable[[], Awaitable[Address]]:
+def _engine_at(url: str | None) -> Callable[..., Awaitable[Address]]:
     """Returns a function for the engine's address: the given one, else the user's own engine, started if needed."""
     if url is None:
         return find_or_start
 
-    async def given() -> Address:
+    async def given(*arguments: str) -> Address:
         token = os.environ.get(TOKEN_VARIABLE, "")
         return Address(url, token) if token else address_at(url)
 

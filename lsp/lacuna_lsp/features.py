@@ -23,6 +23,7 @@ from lacuna_lsp.suggest import items
 def initialize(ls: Server, params: types.InitializeParams) -> None:
     """Stores encoding, settings and folders; adds plain completion for clients without inline completion."""
     ls.session.encoding = types.PositionEncodingKind(ls.workspace.position_encoding).value
+    ls.session.read_files(ls.folders)
     ls.session.configure(params.initialization_options)
     ls.session.engine.folders = ls.folders
     if not completes_inline(params.capabilities):

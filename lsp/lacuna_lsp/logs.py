@@ -5,14 +5,14 @@ import logging
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from platformdirs import user_log_path
+from lacuna_server.client.starting import log_path as log_path_of
 
 TURN_OVER_BYTES = 1_000_000
 
 
 def log_path() -> Path:
     """Returns the path of the log file."""
-    return user_log_path("lacuna", appauthor=False) / "lacuna-lsp.log"
+    return log_path_of("lsp")
 
 
 def configure(level: str) -> None:

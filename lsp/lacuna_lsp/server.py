@@ -8,7 +8,7 @@ from lacuna_lsp.session.server_connection import Server
 from lacuna_server.client.client import Address
 
 
-def build(locate: Callable[[], Awaitable[Address]]) -> Server:
+def build(locate: Callable[..., Awaitable[Address]]) -> Server:
     """Returns a server for one client; ``locate`` returns the engine's address."""
     server = Server(locate)
     for method, handler in FEATURES.items():

@@ -21,7 +21,7 @@ from lacuna_server.client.client import Address
 
 log = logging.getLogger(__name__)
 
-Locate = Callable[[], Awaitable[Address]]
+Locate = Callable[..., Awaitable[Address]]
 FAILED = 1
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 

@@ -15,7 +15,7 @@ from tests.lsp.service import Daemon
 from tests.lsp.suggest.test_read_ahead import places
 from tests.lsp.test_feedback import counted
 
-from lacuna_lsp.client.settings import Settings
+from lacuna_server.wire.settings import Settings
 
 from .neovim import BIN, PLUGIN, Neovim, running
 
@@ -445,6 +445,20 @@ async def test_settings_reach_the_server_and_unknown_ones_are_reported(daemon: D
         await nvim.keys("A")
         await nvim.wait_ghost("filled")
         assert daemon.requests[0]["regions"][0]["max_tokens"] == 7
+
+
+async def test_settings_for_the_start_of_the_service_are_there_from_the_beginning(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    settings = "{ lacuna = { debounce = false, model = 'qwen2.5-coder-1.5b' } }"
+    (tmp_path / "lacuna.toml").write_text("max_tokens = 9\n")
+    (tmp_path / ".git").mkdir()
+    async with running(daemon.environment, tmp_path, f"vim.lsp.config('lacuna', {{ settings = {settings} }})") as nvim:
+        await nvim.start("code.py", "value = \n")
+        await nvim.wait("Lacuna: the running service has the model qwen2.5-coder-0.5b")
+        await nvim.keys("A")
+        await nvim.wait_ghost("filled")
+        assert daemon.requests[0]["regions"][0]["max_tokens"] == 9
 
 
 async def test_suggestions_can_be_turned_off_or_limited_to_requests(nvim: Neovim) -> None:

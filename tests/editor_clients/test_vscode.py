@@ -16,8 +16,8 @@ from tests.lsp.service import Daemon
 from tests.lsp.suggest.test_read_ahead import places
 from tests.lsp.test_feedback import counted
 
-from lacuna_lsp.client.settings import Settings
 from lacuna_lsp.commands import COMMANDS
+from lacuna_server.wire.settings import Settings, properties
 
 from .vscode import CLIENT, PATIENCE_MS, SERVER, VSCode, running, server_in
 
@@ -356,6 +356,24 @@ async def test_settings_reach_the_server(code: VSCode, daemon: Daemon) -> None:
 
 
 @in_one_window
+async def test_a_projects_file_holds_where_the_user_has_set_nothing(code: VSCode, daemon: Daemon) -> None:
+    project = code.folder / "lacuna.toml"
+    project.write_text("max_tokens = 9\ncandidates = 4\n")
+    code.configure(candidates=2)
+    async with code.restart():
+        await code.run("Lacuna: Restart Language Server")
+    project.unlink()
+    await code.status("ready")
+    await code.open("project.py", "a = ¦\n")
+    await code.press("Alt+\\")
+    await code.shows("a = «filled»")
+    (request,) = daemon.requests
+    assert (request["candidates"], request["regions"][0]["max_tokens"]) == (2, 9)
+    async with code.restart():
+        await code.run("Lacuna: Restart Language Server")
+
+
+@in_one_window
 async def test_a_server_that_is_not_found_is_reported(code: VSCode, daemon: Daemon) -> None:
     code.configure(command=["lacuna-lsp-of-nowhere"])
     await code.shows_message("lacuna-lsp-of-nowhere was not found. Install it with")
@@ -465,6 +483,23 @@ def test_the_settings_and_their_defaults_are_those_of_the_server() -> None:
     defaults = {name.removeprefix("lacuna."): value["default"] for name, value in properties.items()}
     assert defaults.pop("command") == ["lacuna-lsp"]
     assert defaults == msgspec.json.decode(msgspec.json.encode(Settings()))
+
+
+LIMITS = ("type", "minimum", "maximum", "pattern", "enum")
+
+
+@pytest.mark.parametrize("field", msgspec.structs.fields(Settings), ids=lambda field: field.encode_name)
+def test_a_setting_has_the_servers_limits(field: msgspec.structs.FieldInfo) -> None:
+    ours = MANIFEST["contributes"]["configuration"]["properties"][f"lacuna.{field.encode_name}"]
+    about = properties(Settings)[field.name]
+    either = about.get("anyOf", [about])
+    wanted = {name: value for kind in either for name, value in kind.items() if name in LIMITS}
+    if len(either) > 1:
+        wanted["type"] = [kind["type"] for kind in either]
+    found = {name: value for name, value in ours.items() if name in wanted or name in LIMITS[1:]}
+    if "enum" in wanted:
+        found["enum"].sort()
+    assert found == wanted
 
 
 def test_the_readme_names_every_command_key_and_setting() -> None:

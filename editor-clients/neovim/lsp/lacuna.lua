@@ -7,6 +7,13 @@ vim.schedule(require('lacuna.server').check)
 return {
   cmd = { 'lacuna-lsp' },
   root_markers = { '.git', '.lacunaignore' },
+  -- Neovim sends settings only after the server may have started the engine, and some are for its start.
+  before_init = function(params, config)
+    local settings = vim.tbl_get(config, 'settings', 'lacuna')
+    if settings and next(settings) then
+      params.initializationOptions = settings
+    end
+  end,
   capabilities = {
     textDocument = { inlineCompletion = { dynamicRegistration = false } },
     workspace = {

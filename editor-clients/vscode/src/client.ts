@@ -50,8 +50,13 @@ export class Client extends LanguageClient {
   }
 }
 
-/** All settings but the command that starts the server, which the server does not need. */
+/** What the user has set, so that everything else comes from the files with settings; but not the server's command. */
 function settings(): Record<string, unknown> {
-  const { command, ...rest } = vscode.workspace.getConfiguration().get<Record<string, unknown>>("lacuna", {});
-  return rest;
+  const lacuna = vscode.workspace.getConfiguration("lacuna");
+  const names = Object.keys(vscode.workspace.getConfiguration().get<object>("lacuna", {}));
+  const set = names.filter((name) => {
+    const { globalValue, workspaceValue, workspaceFolderValue } = lacuna.inspect(name) ?? {};
+    return name !== "command" && (globalValue ?? workspaceValue ?? workspaceFolderValue) !== undefined;
+  });
+  return Object.fromEntries(set.map((name) => [name, lacuna.get(name)]));
 }

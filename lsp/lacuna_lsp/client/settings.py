@@ -1,61 +1,40 @@
-"""A client's settings: one frozen struct with defaults, and validation that reports each wrong value."""
+"""The settings that a client sends, checked: each unknown or wrong one is reported."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import msgspec
-from msgspec import Meta
 
-Count = Annotated[int, Meta(ge=1, le=8)]
-Milliseconds = Annotated[int, Meta(ge=0, le=60_000)]
-Share = Annotated[float, Meta(ge=0, le=1)]
+from lacuna_server.wire.config import ConfigError
+from lacuna_server.wire.layers import Layer, converted, near
+from lacuna_server.wire.settings import Settings
 
-
-class Settings(msgspec.Struct, frozen=True, rename="camel"):
-    """The settings of a user, under ``lacuna`` and in camel case: ``maxTokens`` for ``max_tokens``.
-
-    ``enabled`` turns suggestions on. ``automatic`` shows them while the user types; without it, only on request.
-    ``multiline`` says when a suggestion may have several lines: where a block begins, always or never. ``debounce``
-    waits for a pause in the typing before it requests a suggestion; the length follows the typing speed. ``read_ahead``
-    lets the engine encode a document's context while the cursor rests. ``min_confidence`` is the least confidence in
-    the first line of a suggestion that is shown without a request. ``candidates`` is the number of suggestions on
-    request. ``max_tokens`` and ``max_lines`` limit the length of a suggestion. ``deadline_ms`` limits the time for a
-    suggestion in milliseconds; at the limit it ends with the longest valid part (0: no limit). In
-    ``disabled_languages``, which are LSP language ids, nothing is suggested.
-    """
-
-    enabled: bool = True
-    automatic: bool = True
-    multiline: Literal["auto", "always", "never"] = "auto"
-    debounce: bool = True
-    read_ahead: bool = True
-    min_confidence: Share = 0.3
-    candidates: Count = 3
-    max_tokens: Annotated[int, Meta(ge=1, le=512)] = 96
-    max_lines: Annotated[int, Meta(ge=1, le=100)] = 12
-    deadline_ms: Milliseconds = 5000
-    disabled_languages: tuple[str, ...] = ()
-
-
+EDITOR = "the editor"
 _FIELDS = {field.encode_name: field for field in msgspec.structs.fields(Settings)}
 
 
-def parse(values: object) -> tuple[Settings, list[str]]:
-    """Returns the settings in ``values``, and one line for each unknown or invalid one, which gets its default."""
+def parse(values: object) -> Layer:
+    """Returns the settings in ``values`` by their names in Python; one that is null counts as not sent."""
     if values is None:
-        return Settings(), []
+        return Layer(EDITOR)
     if not isinstance(values, Mapping):
-        return Settings(), [f"the settings are not an object: {values!r}"]
-    problems, good = [], {}
+        return Layer(EDITOR, problems=(f"the settings are not an object: {values!r}",))
+    problems: list[str] = []
+    good: dict[str, Any] = {}
     for name, value in section(values).items():
-        if name not in _FIELDS:
-            problems.append(f"unknown setting lacuna.{name}")
+        if value is None:
             continue
         try:
-            good[name] = msgspec.to_builtins(msgspec.convert(value, _FIELDS[name].type))
-        except msgspec.ValidationError as error:
-            problems.append(f"lacuna.{name}: {error}; the default is {_FIELDS[name].default!r}")
-    return msgspec.convert(good, Settings), problems
+            good |= _checked(name, value)
+        except ConfigError as error:
+            problems.append(str(error))
+    return Layer(EDITOR, good, tuple(problems))
+
+
+def _checked(name: str, value: object) -> dict[str, Any]:
+    if name not in _FIELDS:
+        raise ConfigError(f"unknown setting lacuna.{name}{near(name, _FIELDS)}")
+    return {_FIELDS[name].name: converted(_FIELDS[name].type, value, f"lacuna.{name}")}
 
 
 def section(values: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,7 +10,9 @@ from pathlib import PurePath
 from lacuna_lsp.client.news import News, State
 from lacuna_lsp.documents.document import Document
 from lacuna_model.core.params import DecodeOptions, Diagnostic, InfillRequest, InfillResult, Region, Snippet
+from lacuna_model.hub import models
 from lacuna_server.client.client import Address, Client
+from lacuna_server.client.starting import arguments
 from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import (
     Edit,
@@ -23,6 +25,7 @@ from lacuna_server.wire.protocol import (
     Step,
     Target,
 )
+from lacuna_server.wire.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -40,22 +43,24 @@ Send = Callable[[Client], Awaitable[None]]
 class Engine:
     """One session with the service, from the client's first message to its last.
 
-    ``locate`` returns the service's address at every attempt. ``documents`` returns the client's open documents.
-    ``tell`` is called at every change of state, ``warn`` with messages for the user. ``folders`` are the client's
-    folders.
+    ``locate`` returns the service's address at every attempt; it takes the arguments with which to start a service.
+    ``documents`` returns the client's open documents, ``settings`` its settings. ``tell`` is called at every change of
+    state, ``warn`` with messages for the user. ``folders`` are the client's folders.
     """
 
     def __init__(
         self,
-        locate: Callable[[], Awaitable[Address]],
+        locate: Callable[..., Awaitable[Address]],
         documents: Callable[[], Sequence[Document]],
         tell: Callable[[News], None],
         warn: Callable[[str], None] = log.warning,
+        settings: Callable[[], Settings] = Settings,
     ) -> None:
         self._locate = locate
         self._warn = warn
         self._documents = documents
         self._tell = tell
+        self._settings = settings
         self._client: Client | None = None
         self._outbox: asyncio.Queue[Send] = asyncio.Queue()
         self._versions: dict[str, int] = {}
@@ -84,7 +89,7 @@ class Engine:
             pause = min(2 * pause, MAX_PAUSE_S)
 
     async def _located(self) -> Address:
-        address = await self._locate()
+        address = await self._locate(*arguments(self._settings()))
         if address.unencrypted:
             self._warn(
                 f"the token and every text go to {address.url} unencrypted, so that others on the way can read them: "
@@ -133,9 +138,20 @@ class Engine:
             self._awake.clear()  # an event from here on may be newer than the answer
             status = await client.status()
             self._now(_news(status))
+            self._compare(status.model)
             pause = {"loading": POLL_S, "ready": None}.get(self.news.state, MAX_PAUSE_S)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._awake.wait(), pause)
+
+    def check(self) -> None:
+        """Looks at the service's state again, because the settings have changed."""
+        self._awake.set()
+
+    def _compare(self, model: str) -> None:
+        """Warns of a service that was started with another model than the settings name."""
+        wanted = self._settings().model
+        if wanted and models.absolute(wanted) != models.absolute(model):
+            self._warn(f"the running service has the model {model}, not {wanted}; lacuna stop ends it")
 
     def _now(self, news: News) -> None:
         if news != self.news:
@@ -143,7 +159,9 @@ class Engine:
             self._tell(news)
 
     def workspace(self, path: str) -> str:
-        """Returns the innermost of the client's folders that contains a file, or ""."""
+        """Returns the innermost of the client's folders that contains a file; "" if there is none, or none is read."""
+        if not self._settings().workspace:
+            return ""
         around = [folder for folder in self.folders if PurePath(path).is_relative_to(folder)]
         return max(around, key=len, default="")
 

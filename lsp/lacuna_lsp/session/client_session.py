@@ -11,7 +11,6 @@ from lsprotocol import types
 from lacuna_lsp.client import settings as settings_of_client
 from lacuna_lsp.client.errors import StaleError
 from lacuna_lsp.client.news import News
-from lacuna_lsp.client.settings import Settings
 from lacuna_lsp.documents.document import Document
 from lacuna_lsp.documents.notebooks import Notebooks
 from lacuna_lsp.documents.positions import Encoding, to_utf8
@@ -26,7 +25,10 @@ from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import Diagnostic, InfillResult, Region
 from lacuna_server.client.client import Address
 from lacuna_server.console.files import BOM
+from lacuna_server.wire import layers
+from lacuna_server.wire.layers import Layer
 from lacuna_server.wire.protocol import Edit, FeedbackKind, ServiceError
+from lacuna_server.wire.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -38,14 +40,17 @@ class Session:
     """
 
     def __init__(
-        self, locate: Callable[[], Awaitable[Address]], tell: Callable[[News], None], say: Callable[[str], None]
+        self, locate: Callable[..., Awaitable[Address]], tell: Callable[[News], None], say: Callable[[str], None]
     ) -> None:
         self.encoding: Encoding = "utf-16"
         self.settings = Settings()
         self.documents: dict[str, Document] = {}
         self.notebooks = Notebooks()
         self.suggestions = Suggestions()
-        self.engine = Engine(locate, lambda: list(self.documents.values()), self._hear, self.say_once)
+        self.engine = Engine(
+            locate, lambda: list(self.documents.values()), self._hear, self.say_once, lambda: self.settings
+        )
+        self._files: list[Layer] = []
         self._tell = tell
         self._say = say
         self._said: set[str] = set()
@@ -66,11 +71,17 @@ class Session:
             self._running.cancel()
             await asyncio.wait([self._running])
 
+    def read_files(self, folders: Sequence[str]) -> None:
+        """Reads the settings of the user's file, of the project in the first folder, and of the environment."""
+        self._files = layers.read(Path(folders[0]) if folders else None)
+
     def configure(self, values: object) -> None:
-        """Applies a client's settings; shows each problem with them once."""
-        self.settings, problems = settings_of_client.parse(values)
-        for problem in problems:
+        """Applies a client's settings over those of the files; shows each problem with them once."""
+        found = [*self._files, settings_of_client.parse(values)]
+        self.settings = layers.settings(found)
+        for problem in layers.problems(found):
             self.say_once(problem)
+        self.engine.check()
 
     def _hear(self, news: News) -> None:
         self._tell(news)

@@ -30,7 +30,7 @@ class Server(LanguageServer):
 
     protocol: Protocol
 
-    def __init__(self, locate: Callable[[], Awaitable[Address]]) -> None:
+    def __init__(self, locate: Callable[..., Awaitable[Address]]) -> None:
         super().__init__(
             "lacuna-lsp",
             version("lacuna-code"),

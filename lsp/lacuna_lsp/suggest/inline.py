@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lacuna_lsp.client.settings import Settings
 from lacuna_lsp.documents.document import Document
 from lacuna_lsp.engine.connection import Engine
 from lacuna_lsp.suggest import polish, triggers
@@ -18,6 +17,7 @@ from lacuna_lsp.suggest.triggers import Cursor
 from lacuna_model.core.params import DecodeOptions, Snippet
 from lacuna_model.core.regions import at_cursor
 from lacuna_server.wire.protocol import Edit
+from lacuna_server.wire.settings import Settings
 
 AROUND = 6000  # bytes on each side of the cursor, used to identify a place and to trim suggestions
 USABLE = ("ok", "deadline")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-_PROJECT_FILES = ("pyproject.toml", "package.json")
+_PROJECT_FILES = ("pyproject.toml", "package.json", "lacuna.toml")
 
 
 def find_root(file: Path) -> Path | None:

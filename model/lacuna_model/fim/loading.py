@@ -101,6 +101,12 @@ def load_fim(
     )
 
 
+def prepared_forms(path: Path) -> list[Path]:
+    """The prepared files of the GGUF file at ``path``, for whatever instructions they were made."""
+    kinds = ["int8", *(f"int8 {instructions.name}" for instructions in native.INSTRUCTION_SETS)]
+    return [file for kind in kinds if (file := prepared_path([path], kind)).is_file()]
+
+
 def _tensors(
     path: Path,
     folder: Checkpoint | None,

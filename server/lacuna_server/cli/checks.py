@@ -15,6 +15,7 @@ import msgspec
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.hub import models
+from lacuna_server.wire import layers
 
 OLDEST_PYTHON = (3, 11)
 CPU_INFO = Path("/proc/cpuinfo")
@@ -156,13 +157,23 @@ def threads() -> Check:
 
 def model_files() -> Check:
     """Check that the default model's weights are on this machine and intact."""
-    info = models.find(models.DEFAULT_MODEL)
+    chosen = layers.model(layers.read(Path()))
     try:
-        path = models.path(info)
+        models.require(chosen.name)
     except LacunaError as error:
         detail, _, mend = str(error).partition("; ")
         return Check("model", "fail", detail, mend)
-    return Check("model", "ok", f"{info.name} ({models.DEFAULT.why}): {path}, intact")
+    path = models.folder(chosen.name) or models.weights(chosen.name)
+    return Check("model", "ok", f"{chosen.name} ({chosen.why}): {path}, intact")
+
+
+def configuration() -> Check:
+    """Check the files with settings that hold in the current folder."""
+    found = layers.read(Path())
+    problems = layers.problems(found)
+    if problems:
+        return Check("config", "fail", "; ".join(problems), "see server/CONFIGURATION.md")
+    return Check("config", "ok", ", ".join(layer.source for layer in found) or "no file with settings")
 
 
 def registry() -> Check:
@@ -225,6 +236,7 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     instructions,
     kernels,
     threads,
+    configuration,
     model_files,
     registry,
     cache,

@@ -9,6 +9,7 @@ from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_server.client import lifecycle
 from lacuna_server.console import output
+from lacuna_server.wire import layers
 
 if TYPE_CHECKING:
     from lacuna_server.client.blocking import ServiceEngine
@@ -98,4 +99,5 @@ def load_engine(model: str, report: Callable[[str], None]) -> FillEngine:
     from lacuna_model.engine import Engine
 
     report(model)
-    return Engine.load(model)
+    held = layers.settings(layers.read(None))
+    return Engine.load(model, threads=held.threads, device=held.device)

@@ -11,7 +11,19 @@ import typer
 from typer.core import TyperArgument, TyperOption
 
 from lacuna_model.core.errors import LacunaError
-from lacuna_server.cli.commands import bench, context, doctor, evaluate, fill, models, refactor, serve, train
+from lacuna_server.cli.commands import (
+    bench,
+    config,
+    context,
+    doctor,
+    evaluate,
+    fill,
+    logs,
+    models,
+    refactor,
+    serve,
+    train,
+)
 from lacuna_server.console import output
 
 BAD_INPUT = 2
@@ -27,7 +39,7 @@ def _shown_type(self: TyperArgument | TyperOption, ctx: Any) -> str:
 
 
 # Typer has no setting for this; it would show <bool> for every flag.
-TyperArgument.display_type_rich = _shown_type  # type: ignore[assignment]
+TyperArgument.display_type_rich = _shown_type  # type: ignore[assignment, method-assign]
 TyperOption.display_type_rich = _shown_type  # type: ignore[method-assign]
 
 app = typer.Typer(
@@ -42,6 +54,8 @@ refactor.add_to(app)
 serve.add_to(app)
 models.add_to(app)
 context.add_to(app)
+config.add_to(app)
+logs.add_to(app)
 doctor.add_to(app)
 evaluate.add_to(app)
 bench.add_to(app)
@@ -78,7 +92,7 @@ def _run(arguments: list[str] | None) -> int:
         code = app(arguments, prog_name="lacuna", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):  # Abort: Ctrl-C or Ctrl-D at a question
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of the output has gone: flushing the buffered rest must not fail again at exit.

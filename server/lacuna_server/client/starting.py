@@ -8,19 +8,22 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 import platformdirs
 
+from lacuna_model.hub import models
 from lacuna_server.client import lifecycle
 from lacuna_server.wire.protocol import ServiceError
 from lacuna_server.wire.security import is_loopback
+from lacuna_server.wire.settings import Settings
 
 IDLE_EXIT_S = 30 * 60
 START_TIMEOUT_S = 20.0
 POLL_S = 0.05
+LOG_FILES = {"service": "service.log", "lsp": "lacuna-lsp.log"}
 COMMAND = (sys.executable, "-I", "-m", "lacuna_server", "serve")
 ROOT = Path(sys.executable).anchor
 # Detaches the service: an editor kills a language server with all its children, but other clients use the service.
@@ -92,6 +95,21 @@ def _ended(lives: BinaryIO) -> bool:
     return bool(select.select([lives], [], [], 0)[0])
 
 
+def log_path(program: Literal["service", "lsp"]) -> Path:
+    """Return the path of the log of services that clients start, or of the language server."""
+    return platformdirs.user_log_path("lacuna", appauthor=False) / LOG_FILES[program]
+
+
+def arguments(settings: Settings) -> tuple[str, ...]:
+    """Return the arguments of ``lacuna serve`` for those settings that are not the default."""
+    default = Settings()
+    settings = msgspec.structs.replace(settings, model=models.absolute(settings.model))
+    names = [
+        name for name in ("model", "threads", "device", "port") if getattr(settings, name) != getattr(default, name)
+    ]
+    return tuple(word for name in names for word in (f"--{name}", str(getattr(settings, name))))
+
+
 def address_at(url: str) -> Address:
     """Return the address ``url``, with the token where it is that of this user's own service."""
     running = lifecycle.find()
@@ -103,7 +121,8 @@ def address_at(url: str) -> Address:
 def _opened_log() -> BinaryIO:
     """Open the log of services that are started here; the null device where there can be no log."""
     try:
-        file = platformdirs.user_log_path("lacuna", ensure_exists=True) / "service.log"
+        file = log_path("service")
+        file.parent.mkdir(parents=True, exist_ok=True)
         return open(file, "ab", opener=lambda name, flags: os.open(name, flags, stat.S_IRUSR | stat.S_IWUSR))
     except OSError:
         return open(os.devnull, "ab")

@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import stat
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,11 @@ def read(path: Path) -> Document:
         raise RequestError(f"{path} is {'a directory' if stat.S_ISDIR(mode) else 'not a regular file'}")
     with path.open("rb") as stream:
         return Document(path, decoded(path, stream.read()), os.fstat(stream.fileno()))
+
+
+def read_stdin(path: Path = Path("-")) -> Document:
+    """Reads stdin to its end, as the text of ``path``. Raises RequestError where it is not UTF-8 text."""
+    return Document(path, decoded(path, sys.stdin.buffer.read()), os.fstat(sys.stdin.fileno()))
 
 
 def decoded(path: Path, data: bytes) -> str:

@@ -12,7 +12,8 @@ from typing import NoReturn
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import LifecycleError, Running
 from lacuna_server.wire import security
-from lacuna_server.wire.config import DEFAULT_PORT, ServerConfig
+from lacuna_server.wire.config import ServerConfig
+from lacuna_server.wire.settings import DEFAULT_PORT
 
 BACKLOG = 1024
 

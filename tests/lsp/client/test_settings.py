@@ -1,50 +1,47 @@
+from collections.abc import Mapping
 from pathlib import Path
 
-import msgspec
 import pytest
 from lsprotocol import types
-from tests.lsp.editor import Editor, until
+from tests.lsp.editor import Editor, launched, until
 from tests.lsp.service import Daemon
 
-from lacuna_lsp.client.settings import Settings, parse
+from lacuna_lsp.client.settings import EDITOR, parse
 from lacuna_lsp.commands import COMMANDS
+from lacuna_server.wire.layers import Layer
 
 
 def test_without_settings_the_defaults_apply() -> None:
-    assert parse(None) == (Settings(), [])
-    assert parse({}) == (Settings(), [])
+    assert parse(None) == Layer(EDITOR)
+    assert parse({}) == Layer(EDITOR)
+    assert parse({"port": None}) == Layer(EDITOR)
 
 
 def test_names_are_camel_case_and_may_be_nested_under_lacuna() -> None:
-    wanted = Settings(max_tokens=7, disabled_languages=("text",))
-    assert parse({"maxTokens": 7, "disabledLanguages": ["text"]}) == (wanted, [])
-    assert parse({"lacuna": {"maxTokens": 7, "disabledLanguages": ["text"]}, "other": {}}) == (wanted, [])
+    wanted = Layer(EDITOR, {"max_tokens": 7, "disabled_languages": ("text",)})
+    assert parse({"maxTokens": 7, "disabledLanguages": ["text"]}) == wanted
+    assert parse({"lacuna": {"maxTokens": 7, "disabledLanguages": ["text"]}, "other": {}}) == wanted
 
 
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ({"maxTokns": 3}, "unknown setting lacuna.maxTokns"),
-        ({"maxTokens": "many"}, "lacuna.maxTokens: Expected `int`, got `str`; the default is 96"),
-        ({"maxTokens": 0}, "lacuna.maxTokens: Expected `int` >= 1; the default is 96"),
-        ({"multiline": "often"}, "lacuna.multiline: Invalid enum value 'often'; the default is 'auto'"),
+        ({"maxTokns": 3}, "unknown setting lacuna.maxTokns, did you mean maxTokens?"),
+        ({"host": "0.0.0.0"}, "unknown setting lacuna.host"),
+        ({"maxTokens": "many"}, "lacuna.maxTokens must be 1 to 512"),
+        ({"maxTokens": 0}, "lacuna.maxTokens must be 1 to 512"),
+        ({"multiline": "often"}, 'lacuna.multiline must be "always" or "auto" or "never"'),
         ([1], "the settings are not an object: [1]"),
     ],
 )
 def test_an_invalid_setting_is_reported_and_its_default_applies(values: object, problem: str) -> None:
-    assert parse(values) == (Settings(), [problem])
+    assert parse(values) == Layer(EDITOR, problems=(problem,))
 
 
 def test_an_invalid_setting_does_not_affect_the_others() -> None:
-    found, problems = parse({"candidates": 2, "colour": "red", "debounce": "no"})
-    assert found == Settings(candidates=2)
-    assert len(problems) == 2
-
-
-def test_settings_are_immutable_and_have_defaults() -> None:
-    with pytest.raises(AttributeError):
-        Settings().enabled = False  # type: ignore[misc]
-    assert all(field.default is not msgspec.NODEFAULT for field in msgspec.structs.fields(Settings))
+    found = parse({"candidates": 2, "colour": "red", "debounce": "no"})
+    assert found.values == {"candidates": 2}
+    assert len(found.problems) == 2
 
 
 async def test_each_problem_of_the_settings_is_shown_once(editor: Editor, daemon: Daemon) -> None:
@@ -54,7 +51,7 @@ async def test_each_problem_of_the_settings_is_shown_once(editor: Editor, daemon
     await until(lambda: len(editor.messages) > 1)
     assert editor.messages == [
         "Lacuna: unknown setting lacuna.colour",
-        "Lacuna: lacuna.automatic: Expected `bool`, got `int`; the default is True",
+        "Lacuna: lacuna.automatic must be true or false",
     ]
 
 
@@ -70,7 +67,71 @@ async def test_settings_are_requested_if_a_change_notification_contains_none(edi
     raise AssertionError("the setting did not arrive")
 
 
-def test_the_readme_names_every_setting_and_command() -> None:
+def test_the_readme_names_every_command_and_where_the_settings_are() -> None:
     text = (Path(__file__).parents[3] / "lsp/README.md").read_text()
-    names = [field.encode_name for field in msgspec.structs.fields(Settings)]
-    assert [name for name in (*names, *COMMANDS) if f"`{name}`" not in text] == []
+    assert [name for name in COMMANDS if f"`{name}`" not in text] == []
+    assert "(../server/CONFIGURATION.md)" in text
+
+
+@pytest.fixture
+def configured(tmp_path: Path, daemon: Daemon) -> tuple[Mapping[str, str], Path, Path]:
+    """An environment for the language server, the user's file and a project's."""
+    own, project = tmp_path / "config" / "lacuna" / "lacuna.toml", tmp_path / "project" / "lacuna.toml"
+    for file in (own, project):
+        file.parent.mkdir(parents=True)
+    return daemon.environment | {"XDG_CONFIG_HOME": str(tmp_path / "config")}, own, project
+
+
+async def test_the_files_are_read_and_the_editor_goes_before_them(
+    configured: tuple[Mapping[str, str], Path, Path], daemon: Daemon
+) -> None:
+    environment, own, project = configured
+    own.write_text("debounce = false\nmax_tokens = 7\ncandidates = 2\n")
+    project.write_text("max_tokens = 8\ncandidates = 4\n")
+    async with launched(environment) as editor:
+        await editor.initialize({"candidates": 1}, folder=project.parent)
+        editor.open("value = ¦\n")
+        assert await editor.suggest(invoked=True) == ["filled"]
+        assert (daemon.requests[0]["regions"][0]["max_tokens"], daemon.requests[0]["candidates"]) == (8, 1)
+        assert editor.messages == []
+
+
+async def test_what_is_wrong_in_a_file_is_shown_and_the_rest_holds(
+    configured: tuple[Mapping[str, str], Path, Path], daemon: Daemon
+) -> None:
+    environment, own, project = configured
+    own.write_text("debounce = false\nmax_tokns = 7\n")
+    project.write_text('max_tokens = 8\nengine = "evil:load"\n')
+    async with launched(environment) as editor:
+        await editor.initialize(folder=project.parent)
+        editor.open("value = ¦\n")
+        assert await editor.suggest() == ["filled"]
+        assert daemon.requests[0]["regions"][0]["max_tokens"] == 8
+        assert editor.messages == [
+            f"Lacuna: {own}: unknown key 'max_tokns', did you mean max_tokens?",
+            f"Lacuna: {project}: engine cannot be set by a project, only in your own {own}",
+        ]
+
+
+async def test_a_workspace_that_is_not_to_be_read(
+    configured: tuple[Mapping[str, str], Path, Path], daemon: Daemon
+) -> None:
+    environment, own, project = configured
+    own.write_text("debounce = false\nworkspace = false\n")
+    async with launched(environment) as editor:
+        await editor.initialize(folder=project.parent)
+        editor.open("value = ¦\n", uri=(project.parent / "code.py").as_uri())
+        assert await editor.suggest() == ["filled"]
+        assert daemon.requests[0]["workspace"] == ""
+
+
+async def test_a_service_with_another_model_is_told_once(editor: Editor, daemon: Daemon) -> None:
+    await editor.initialize({"model": "qwen2.5-coder-1.5b"})
+    editor.client.workspace_did_change_configuration(
+        types.DidChangeConfigurationParams({"model": "qwen2.5-coder-1.5b", "candidates": 2})
+    )
+    await until(lambda: editor.messages)
+    assert (await editor.command("lacuna.status"))["state"] == "ready"
+    assert editor.messages == [
+        "Lacuna: the running service has the model qwen2.5-coder-0.5b, not qwen2.5-coder-1.5b; lacuna stop ends it"
+    ]

@@ -170,7 +170,7 @@ def test_a_followed_project_is_read_in_the_background(
     workspaces.close()
 
 
-@pytest.mark.parametrize("mark", [".git", "pyproject.toml", "package.json"])
+@pytest.mark.parametrize("mark", [".git", "pyproject.toml", "package.json", "lacuna.toml"])
 def test_the_workspace_of_a_file_is_found_by_its_mark(tmp_path: Path, mark: str) -> None:
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)

@@ -34,7 +34,7 @@ def serve(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Se
     with ExitStack() as stack:
 
         def start(factory: str) -> Running:
-            config = scripted_engine / "lacuna.toml"
+            config = scripted_engine / "service.toml"
             config.write_text(f'engine = "scripted_engine:{factory}"\nport = 0\n')
             command = [*COMMAND, "serve", "--config", str(config)]
             process = stack.enter_context(subprocess.Popen(command, stderr=subprocess.DEVNULL))

@@ -10,7 +10,8 @@ import pytest
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES, InfillRequest, InfillResult
-from lacuna_server.refactor.asking import HELP, Questions
+from lacuna_server.console.questions import HELP
+from lacuna_server.refactor.asking import Questions
 from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.plan import Plan

@@ -1,7 +1,5 @@
 """``lacuna context``: shows the snippets of other files that the model would read, and why."""
 
-import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -54,7 +52,7 @@ def context(
     language: LanguageOption = "",
 ) -> None:
     """Show the snippets of other files that the model would read for a fill at LINE:COL of FILE, and why."""
-    document = files.read(file) if not stdin else _unsaved(file)
+    document = files.read(file) if not stdin else files.read_stdin(file)
     offset = files.offset_at(document, at)
     path = file.resolve()
     root = workspace.resolve() if workspace else find_root(path) or path.parent
@@ -101,10 +99,6 @@ def choose(request: InfillRequest, model: str) -> tuple[tuple[Snippet, ...], str
         at, budget = request.regions[0].start, request.options.snippets_only
         chosen = chooser.choose(request.text, at, request.path, request.language, tokenizer=tokenizer, budget=budget)
         return chosen, "" if chosen else chooser.why_none(request.path)
-
-
-def _unsaved(file: Path) -> files.Document:
-    return files.Document(file, files.decoded(file, sys.stdin.buffer.read()), os.fstat(sys.stdin.fileno()))
 
 
 def _report(chosen: Sequence[Snippet], why: str, *, workspace: Path, budget: int) -> dict[str, object]:

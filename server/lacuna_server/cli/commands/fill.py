@@ -1,6 +1,7 @@
-"""``lacuna complete`` and ``lacuna fill``: fill gaps of one file."""
+"""``lacuna complete`` and ``lacuna fill``: fill gaps of files."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from lacuna_server.cli.commands.options import (
     CandidatesOption,
     DeadlineOption,
     FileArgument,
+    FilesArgument,
     JsonOption,
     LanguageOption,
     NoSyntaxOption,
@@ -28,14 +30,18 @@ from lacuna_server.cli.commands.options import (
     WatchOption,
     WorkspaceOption,
 )
+from lacuna_server.cli.engines import FillEngine
 from lacuna_server.console import files, output
 from lacuna_server.console.files import Document
+from lacuna_server.wire.settings import Settings
 
 FAILED = 1
+STDIN = Path("-")
 DEFAULTS = DecodeOptions()
-DEFAULT_TOKENS = 96
+DEFAULT_TOKENS = Settings().max_tokens
 # The time in which one command reads the workspace; what it has read is kept for the next command.
 WORKSPACE_SECONDS = 4.0
+Pair = tuple[Document, InfillRequest]
 
 
 def complete(
@@ -66,18 +72,10 @@ def complete(
     document = files.read(file)
     offset = files.offset_at(document, at)
     regions = (at_cursor(offset, files.line_behind(document, offset), max_tokens),)
-    root = None if no_workspace else workspace or find_root(file)
-    result, name = run(
-        document,
-        regions,
-        options,
-        candidates=candidates,
-        model=model,
-        service=service,
-        language=language,
-        workspace=root,
-        watch=watch,
-    )
+    root = workspace or (None if no_workspace else find_root(file))
+    request = _request(document, regions, options, candidates=candidates, language=language, workspace=root)
+    with engines.opened(model, service) as (engine, name):
+        result = run(engine, document, request, watch=watch)
     if json_output:
         output.print_json(output.report(result, file, name))
     elif result.status != "no_valid_fill":
@@ -86,8 +84,11 @@ def complete(
 
 
 def fill(
-    file: FileArgument,
+    paths: FilesArgument,
     write: Annotated[bool, typer.Option("--write", help="Write the result to FILE atomically.")] = False,
+    interactive: Annotated[
+        bool, typer.Option("--interactive", "-i", help="Ask at every gap, and write what you take.")
+    ] = False,
     json_output: JsonOption = False,
     watch: WatchOption = False,
     steps: StepsOption = DEFAULTS.steps,
@@ -103,56 +104,119 @@ def fill(
     workspace: WorkspaceOption = None,
     no_workspace: NoWorkspaceOption = False,
 ) -> None:
-    """Fill all <<fill>> markers in FILE together, and print the filled file; with --write, print the diff."""
+    """Fill all <<fill>> markers of each FILE together, and print the filled file; with --write, print the diff.
+
+    With --json, each file is one line with one object. Several files need --write, --json or --interactive.
+    """
     options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax)
-    document = files.read(file)
-    regions = tuple(Region(start, end, max_tokens=max_tokens) for start, end in files.find_markers(document))
-    root = None if no_workspace else workspace or find_root(file)
-    result, name = run(
-        document,
-        regions,
-        options,
-        candidates=candidates,
-        model=model,
-        service=service,
-        language=language,
-        workspace=root,
-        watch=watch,
-    )
-    usable = result.status != "no_valid_fill"
-    if write and usable:
+    _check(paths, language, changes=write or interactive, json_output=json_output, interactive=interactive)
+    documents = [files.read(path) if path != STDIN else files.read_stdin() for path in paths]
+    requests = [
+        _request(
+            document,
+            [Region(start, end, max_tokens=max_tokens) for start, end in files.find_markers(document)],
+            options,
+            candidates=candidates,
+            language=language,
+            workspace=workspace or (None if no_workspace else find_root(document.path)),
+        )
+        for document in documents
+    ]
+    pairs = list(zip(documents, requests, strict=True))
+    with engines.opened(model, service) as (engine, name):
+        if interactive:
+            usable = _ask(engine, pairs, watch=watch)
+        else:
+            usable = True
+            for document, request in pairs:
+                result = run(engine, document, request, watch=watch)
+                explain(result, _whose(document, pairs))
+                if json_output:
+                    output.print_json(output.report(result, document.path, name))
+                if result.status == "no_valid_fill":
+                    usable = False
+                else:
+                    _deliver(document, request.regions, result, write=write, json_output=json_output)
+    if not usable:
+        raise typer.Exit(FAILED)
+
+
+def _check(paths: Sequence[Path], language: str, *, changes: bool, json_output: bool, interactive: bool) -> None:
+    """Raises RequestError for files and options that do not fit together."""
+    if interactive and json_output:
+        raise RequestError("--interactive asks at every gap; it cannot be combined with --json")
+    if len(paths) > 1 and not (changes or json_output):
+        raise RequestError("several files need --write, --json or --interactive")
+    if STDIN in paths and (len(paths) > 1 or changes):
+        raise RequestError(
+            "- reads stdin and writes stdout; it cannot be combined with files, --write or --interactive"
+        )
+    if STDIN in paths and not language:
+        raise RequestError("- needs --language, because stdin has no file name")
+
+
+def _deliver(
+    document: Document, regions: Sequence[Region], result: InfillResult, *, write: bool, json_output: bool
+) -> None:
+    """Writes or prints the filled file."""
+    if write:
         files.write(document, result.text)
     if json_output:
-        output.print_json(output.report(result, file, name))
-    elif usable and write:
+        return
+    if write:
         output.print_diff(document, result.text)
-    elif usable:
+    elif document.path == STDIN:
+        output.print_exact(result.text)
+    else:
         output.print_document(document, regions, result)
-    conclude(result)
 
 
-def run(
+def _whose(document: Document, pairs: Sequence[Pair]) -> str:
+    """Returns how a line about a document begins: with its path, if there are several."""
+    return f"{document.path}: " if len(pairs) > 1 else ""
+
+
+def _ask(engine: FillEngine, pairs: Sequence[Pair], *, watch: bool) -> bool:
+    """Asks for each gap, and writes the taken fills at the end; returns whether every document has a valid fill."""
+    from lacuna_server.cli.commands.fill_interactive import Review
+
+    review, usable = Review(), True
+    texts: list[tuple[Document, str]] = []
+    for document, request in pairs:
+        if review.ended:
+            break
+        result = run(engine, document, request, watch=watch)
+        explain(result, _whose(document, pairs))
+        if result.status == "no_valid_fill":
+            usable = False
+            continue
+
+        def again(other: InfillRequest, document: Document = document) -> InfillResult:
+            return run(engine, replace(document, text=other.text), other)
+
+        texts.append((document, review.text(document, request, result.fills, again)))
+    for document, text in texts:
+        if text != document.text:
+            files.write(document, text)
+    return usable
+
+
+def _request(
     document: Document,
     regions: Sequence[Region],
     options: DecodeOptions,
     *,
     candidates: int,
-    model: str | None,
-    service: bool | None,
     language: str,
     workspace: Path | None,
-    watch: bool,
-) -> tuple[InfillResult, str]:
-    """Fills the regions; returns the result with the document's line endings, and the name of the model.
+) -> InfillRequest:
+    """Returns the request; ``workspace`` is the project's folder, whose files are read as context.
 
-    ``workspace`` is the project's folder, whose files are read as context. Raises RequestError if it is not a folder.
+    Raises RequestError if it is not a folder.
     """
     if workspace is not None and not workspace.is_dir():
         raise RequestError(f"{workspace} is not a folder")
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    request = InfillRequest(
+    return InfillRequest(
         text=document.text,
         regions=tuple(regions),
         candidates=candidates,
@@ -161,29 +225,41 @@ def run(
         options=options,
         workspace=str(workspace or ""),
     )
-    with engines.opened(model, service) as (engine, name):
-        if workspace is not None:
-            with console.status(f"reading {workspace}"):
-                engine.workspaces.read(str(workspace), WORKSPACE_SECONDS)
-        if watch:
-            from lacuna_server.console.live import LiveView
 
-            with LiveView(console, document, regions) as view:
-                result = view.follow(engine.stream(request))
-        else:
-            result = engine.fill(request)
-    return output.in_document(document, regions, result), name
+
+def run(engine: FillEngine, document: Document, request: InfillRequest, *, watch: bool = False) -> InfillResult:
+    """Fills the regions and returns the result with the document's line endings."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if request.workspace:
+        with console.status(f"reading {request.workspace}"):
+            engine.workspaces.read(request.workspace, WORKSPACE_SECONDS)
+    if watch:
+        from lacuna_server.console.live import LiveView
+
+        with LiveView(console, document, request.regions) as view:
+            result = view.follow(engine.stream(request))
+    else:
+        result = engine.fill(request)
+    return output.in_document(document, request.regions, result)
+
+
+def explain(result: InfillResult, whose: str = "") -> None:
+    """Explains the status on stderr; ``whose`` begins the line."""
+    if result.status == "no_valid_fill":
+        output.say(whose + (result.message or "no valid fill found"))
+    elif result.status == "deadline":
+        output.say(f"{whose}the deadline ran out: this is the longest valid part")
+    elif result.message:
+        output.say(whose + result.message)
 
 
 def conclude(result: InfillResult) -> None:
     """Explains the status on stderr. Raises typer.Exit where the fill failed."""
+    explain(result)
     if result.status == "no_valid_fill":
-        output.say(result.message or "no valid fill found")
         raise typer.Exit(FAILED)
-    if result.status == "deadline":
-        output.say("the deadline ran out: this is the longest valid part")
-    elif result.message:
-        output.say(result.message)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -1,6 +1,8 @@
 """``lacuna models``: lists the models and gets their weights."""
 
-from collections.abc import Iterator
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,14 +11,15 @@ import typer
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import models
-from lacuna_model.hub.models import DEFAULT_MODEL, ModelInfo, SourceName
+from lacuna_model.hub.models import Choice, ModelInfo, SourceName
 from lacuna_server.cli.commands.options import JsonOption
 from lacuna_server.console import output
+from lacuna_server.wire import layers
 
 if TYPE_CHECKING:
     from lacuna_model.hub.sources import Progress
 
-app = typer.Typer(name="models", help="List the models, and download their weights.", no_args_is_help=True)
+app = typer.Typer(name="models", help="List the models, download their weights, and remove them.", no_args_is_help=True)
 STAGES = {
     "wait": "waiting for another download",
     "download": "fetching",
@@ -24,7 +27,29 @@ STAGES = {
     "unpack": "unpacking",
     "prepare": "preparing for this machine",
 }
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of the model.")]
+DECLINED = 1
+# The prepared form of a model is at most so many times as large as its weight file.
+PREPARED = 1.3
+
+
+def default() -> Choice:
+    """Returns the model that is used in the current folder where none is named, and why."""
+    return layers.model(layers.required(layers.read(Path())))
+
+
+def _default_name() -> str:
+    return default().name
+
+
+NameArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="The name of the model; by default, the one that is used here.",
+        default_factory=_default_name,
+        show_default=False,
+    ),
+]
 
 
 @app.command("list")
@@ -41,14 +66,15 @@ def list_models(json_output: JsonOption = False) -> None:
     for heading in ("NAME", "MODEL", "SIZE", "STATE"):
         table.add_column(heading, no_wrap=True)
     for info in models.known():
-        table.add_row(info.name, info.title, f"{info.size / 1e6:.0f} MB", models.state(info)[0])
-    table.caption = f"The default is {models.DEFAULT_MODEL}: {models.DEFAULT.why}."
+        table.add_row(info.name, info.title, _size(info.size), models.state(info)[0])
+    chosen = default()
+    table.caption = f"The default is {chosen.name}: {chosen.why}."
     table.caption_justify = "left"
     Console().print(table)
 
 
 @app.command()
-def show(name: NameArgument = DEFAULT_MODEL, json_output: JsonOption = False) -> None:
+def show(name: NameArgument, json_output: JsonOption = False) -> None:
     """Show the origin of a model and the path of its weights."""
     described = describe(models.find(name))
     if json_output:
@@ -60,7 +86,7 @@ def show(name: NameArgument = DEFAULT_MODEL, json_output: JsonOption = False) ->
 
 @app.command()
 def pull(
-    name: NameArgument = DEFAULT_MODEL,
+    name: NameArgument,
     force: Annotated[
         bool, typer.Option("--force", help="Download the weights again, even if they are already here.")
     ] = False,
@@ -79,13 +105,55 @@ def pull(
     """Download the weights of a model with pip or from the Hugging Face hub, or take them from a file."""
     if file is not None and not file.exists():
         raise RequestError(f"{file}: no such file or folder")
+    info = models.find(name)
+    if file is None and (force or models.state(info)[0] != "ready"):
+        output.say(
+            f"{name} is a download of {_size(info.size)}; its prepared form takes up to {_size(info.size * PREPARED)} "
+            f"more in {models.cache_dir()}"
+        )
     from lacuna_model.hub import download  # its HTTP and locking libraries would slow down every other command
 
     tried = download.SOURCES if source is None else (source,)
     with progress_bar() as report:
         path = download.pull(name, report, force=force, tried=tried, file=file)
-        _prepare(models.find(name), path, report)
+        _prepare(info, path, report)
     output.print_exact(f"{path}\n")
+
+
+@app.command()
+def rm(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the model.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Remove the weights of a model from this machine, with their prepared form and unfinished downloads."""
+    info = models.find(name)
+    found = _kept(info)
+    size = _size(sum(file.stat().st_size for one in found for file in (one, *one.rglob("*")) if file.is_file()))
+    if not found:
+        raise RequestError(f"{name} is not on this machine")
+    if not yes:
+        if not sys.stdin.isatty():
+            raise RequestError(f"this removes {size}; without a terminal to ask in, it needs --yes")
+        if not typer.confirm(f"Remove {size} of {name}?", err=True):
+            raise typer.Exit(DECLINED)
+    for one in found:
+        shutil.rmtree(one) if one.is_dir() else one.unlink()
+    output.say(f"{name} is removed; {size} are free again")
+
+
+def _kept(info: ModelInfo) -> Sequence[Path]:
+    """Returns the files and folders that this machine keeps of a model."""
+    folders = [models.location(info).parent, models.cache_dir() / "downloads" / info.name]
+    forms: list[Path] = []
+    if models.location(info).is_file():
+        from lacuna_model.fim.loading import prepared_forms
+
+        forms = prepared_forms(models.location(info))
+    return [*(folder for folder in folders if folder.is_dir()), *forms]
+
+
+def _size(size: float) -> str:
+    return f"{size / 1e6:,.0f} MB"
 
 
 def _prepare(info: ModelInfo, path: Path, report: "Progress") -> None:
@@ -97,6 +165,7 @@ def _prepare(info: ModelInfo, path: Path, report: "Progress") -> None:
 
 def describe(info: ModelInfo) -> dict[str, object]:
     """Return the known facts about a model, for people and scripts."""
+    chosen = default()
     return {
         "name": info.name,
         "title": info.title,
@@ -107,7 +176,7 @@ def describe(info: ModelInfo) -> dict[str, object]:
         "sha256": info.sha256,
         "state": models.state(info)[0],
         "path": str(models.location(info)),
-        "default": models.DEFAULT.why if info.name == models.DEFAULT_MODEL else "",
+        "default": chosen.why if info.name == chosen.name else "",
         "wheels": " ".join(wheel.requirement for wheel in info.wheels),
         "hub": f"{info.hub.repo}@{info.hub.revision[:12]}/{info.hub.filename}",
     }

@@ -7,12 +7,57 @@ import typer
 
 from lacuna_model.core.params import MAX_CANDIDATES, ScheduleName
 from lacuna_model.hub import models
+from lacuna_server.wire import layers
 
 MAX_TOKENS = 1024
 MAX_SEED = 2**63 - 1
 
+
+def configure(ctx: typer.Context, folder: Path) -> None:
+    """Makes the settings that hold in a folder the defaults of a command; raises ConfigError for a wrong one."""
+    found = layers.required(layers.read(folder))
+    held = layers.settings(found)
+    ctx.default_map = {"max_tokens": held.max_tokens, "no_workspace": not held.workspace}
+    if held.model:
+        ctx.default_map["model"] = held.model
+
+
+def _configure_for(ctx: typer.Context, file: Path) -> Path:
+    configure(ctx, file.parent)
+    return file
+
+
+def _configure_for_first(ctx: typer.Context, files: list[Path]) -> list[Path]:
+    configure(ctx, files[0].parent)
+    return files
+
+
+def configure_here(ctx: typer.Context, words: list[str] | None) -> list[str] | None:
+    """Makes the settings that hold in the current folder the defaults of a command."""
+    configure(ctx, Path())
+    return words
+
+
+# Eager: the settings of the file's project are the defaults of the options.
 FileArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="The source file, encoded in UTF-8.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="The source file, encoded in UTF-8.",
+        show_default=False,
+        is_eager=True,
+        callback=_configure_for,
+    ),
+]
+FilesArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE...",
+        help="The source files, encoded in UTF-8; - is stdin, which needs --language.",
+        show_default=False,
+        is_eager=True,
+        callback=_configure_for_first,
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on stdout.")]
 LISTED_HELP = "Use this model: a name from `lacuna models list`."

@@ -17,6 +17,7 @@ from lacuna_server.cli.commands.options import (
     ServedModelOption,
     ServiceOption,
     StepsOption,
+    configure_here,
     known_language,
 )
 from lacuna_server.console import output
@@ -34,6 +35,8 @@ def refactor(
             help="PATTERN: the code to find, with metavariables such as $NAME or $$$ARGS. TEMPLATE: the new code, with "
             "the same metavariables and holes <<fill>>. PATH: a file, folder or glob; by default, the current folder.",
             show_default=False,
+            is_eager=True,
+            callback=configure_here,
         ),
     ] = None,
     lang: Annotated[

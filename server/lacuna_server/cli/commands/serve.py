@@ -15,8 +15,9 @@ from lacuna_server.cli.commands.options import MODEL_HELP, JsonOption
 from lacuna_server.client import lifecycle
 from lacuna_server.client.lifecycle import LifecycleError, Running
 from lacuna_server.console import output
-from lacuna_server.wire import config
-from lacuna_server.wire.config import DEFAULT_PORT, ConfigError, ServerConfig
+from lacuna_server.wire import layers
+from lacuna_server.wire.config import ConfigError, ServerConfig
+from lacuna_server.wire.settings import DEFAULT_PORT
 
 if TYPE_CHECKING:
     from lacuna_server.wire.protocol import Status
@@ -58,7 +59,7 @@ def serve(
         str | None, typer.Option(help="Write the log to this file, rotated at 1 MB; by default to stderr.")
     ] = None,
     file: Annotated[
-        Path | None, typer.Option("--config", help="Read settings from this TOML file; options override them.")
+        Path | None, typer.Option("--config", help="Read this TOML file in place of your own and the project's.")
     ] = None,
 ) -> None:
     """Load a model once, and serve all editors and tools on this machine."""
@@ -75,7 +76,9 @@ def serve(
         "log_file": log_file,
         "token": read_token(token_file) if token_file is not None else None,
     }
-    settings = config.load(file, {name: value for name, value in flags.items() if value is not None})
+    given = layers.options({name: value for name, value in flags.items() if value is not None})
+    files = layers.read(Path()) if file is None else layers.read(None, user=file)
+    settings = layers.service(layers.required([*files, given]))
     settings = msgspec.structs.replace(settings, model=models.absolute(settings.model))
     if settings.engine == ServerConfig().engine:
         models.require(settings.model)

