@@ -53,7 +53,9 @@ class WayScores(msgspec.Struct, frozen=True):
 def several(problems: Sequence[Problem], gaps: int) -> list[Several]:
     """Returns a solution with ``gaps`` gaps for every task with enough single-line problems, evenly spread.
 
-    Lines that follow each other are one gap, not two: a solution that has only such lines is left out. Raises RequestError if there is none.
+    Lines that follow each other are one gap, not two: a solution that has only such lines is left out.
+
+    Raises RequestError if there is none.
     """
     by_task: dict[str, list[Problem]] = {}
     for problem in problems:
