@@ -246,9 +246,10 @@ class SyntaxConstraint:
         return {gap for gap in settled if not self._holds(gaps[gap], self._witness[gap])}
 
     def _is_ahead(self, gaps: Sequence[GapView], gap: int) -> bool:
-        """Whether a gap has tentative tokens that the witness does not hold."""
+        """Whether a gap has tentative tokens that the witness does not hold, and that can still be taken back."""
         assert self._witness is not None
-        return gaps[gap].tentative and not self._holds(gaps[gap], self._witness[gap])
+        view, witness = gaps[gap], self._witness[gap]
+        return view.tentative and not self._holds(view, witness) and bool(self._tentative.run(view, witness))
 
     def _holds(self, view: GapView, fill: Fill) -> bool:
         return holds(fill.tokens, view, self._vocabulary.eog_id)

@@ -1,5 +1,6 @@
 """Fill-in-the-middle models from GGUF files: prepared once, then mapped; a failure is an error of one line."""
 
+import ast
 from pathlib import Path
 
 import gguf
@@ -71,7 +72,7 @@ def test_a_gguf_file_can_be_named_as_a_model_by_its_path(file: Path) -> None:
         tiny.CODE, (Region(at, at, max_tokens=8), Region(at + 20, at + 20, max_tokens=8)), path="a.py"
     )
     result = engine.fill(request)
-    assert result.status in ("ok", "no_valid_fill")
+    ast.parse(result.text)  # filled or left as it is, the file parses
     free = engine.fill(
         InfillRequest(tiny.CODE, (Region(at, at, max_tokens=8),), options=DecodeOptions(syntax=False), candidates=2)
     )

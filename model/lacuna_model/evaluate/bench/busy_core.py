@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def busy_core() -> Iterator[None]:
-    """Runs another process that keeps one core busy, as a build or a browser would."""
+def busy_core() -> Iterator[int]:
+    """Runs another process that keeps one core busy, as a build or a browser would; yields its id."""
     process = subprocess.Popen([sys.executable, "-I", "-S", "-c", "while True: pass"])
     try:
-        yield
+        yield process.pid
     finally:
         process.kill()
         process.wait()

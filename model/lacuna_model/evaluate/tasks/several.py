@@ -53,6 +53,8 @@ class WayScores(msgspec.Struct, frozen=True):
 def several(problems: Sequence[Problem], gaps: int) -> list[Several]:
     """Returns a solution with ``gaps`` gaps for every task with enough single-line problems, evenly spread.
 
+    Lines that follow each other are one gap, not two: a solution that has only such lines is left out.
+
     Raises RequestError if there is none.
     """
     by_task: dict[str, list[Problem]] = {}
@@ -64,9 +66,11 @@ def several(problems: Sequence[Problem], gaps: int) -> list[Several]:
         ordered = sorted(own, key=lambda problem: len(problem.prompt))
         if len(ordered) >= gaps:
             places = np.linspace(0, len(ordered) - 1, gaps).round().astype(int)
-            found.append(_cut(task, [ordered[place] for place in places]))
+            cut = _cut(task, [ordered[place] for place in places])
+            if len({region.start for region in cut.request.regions}) == gaps:
+                found.append(cut)
     if not found:
-        raise RequestError(f"no task has {gaps} problems of a single line")
+        raise RequestError(f"no task has {gaps} problems of a single line with text between them")
     return found
 
 

@@ -67,9 +67,10 @@ class Tentative:
         return slots.count(None) > 1 and len(self.run(view, witness)) < most
 
     def run(self, view: GapView, witness: Fill) -> range:
-        """Return the slots whose tokens are ahead of a gap's witness."""
-        committed = fill_tokens(view, self._eog_id)
-        return range(self._first(committed, witness) - len(view.done), len(committed) - len(view.done))
+        """Return the slots whose tokens are ahead of a gap's witness; none where that begins in a finished block."""
+        committed, done = fill_tokens(view, self._eog_id), len(view.done)
+        first = self._first(committed, witness)
+        return range(first - done, len(committed) - done) if first >= done else range(0)
 
     def take_back(self, gap: int, view: GapView, witness: Fill) -> Remask:
         """Return the remask of the tokens ahead of a gap's witness, and remember that they failed."""

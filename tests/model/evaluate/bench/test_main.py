@@ -1,4 +1,5 @@
 import json
+import os
 import time
 from pathlib import Path
 
@@ -88,8 +89,10 @@ def test_an_infilling_engine_gets_both_sides_and_the_exact_number_of_tokens() ->
 
 
 def test_a_core_is_kept_busy_and_let_go() -> None:
-    with busy_core():
-        pass
+    with busy_core() as pid:
+        os.kill(pid, 0)  # it runs
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 def test_llama_cpp_continues_the_same_text_by_the_requested_number_of_tokens() -> None:

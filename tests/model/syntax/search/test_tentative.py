@@ -163,3 +163,11 @@ def test_at_the_last_slot_a_search_tries_the_proposed_token_before_a_remask(
         monkeypatch.setattr(constraint._renewal, "find", lambda *asked, fill=fill: [fill])
         view = GapView((), (other, None), tentative=True)
         assert constraint.admit([view], [Commit(0, 1, last)]) == [Commit(0, 1, admitted)]
+
+
+def test_no_slot_is_ahead_where_the_witness_leaves_a_finished_block(gap: GapText, tokens: SmallTokens) -> None:
+    """A finished block cannot be taken back."""
+    ahead = Tentative([gap], tokens.eog_id)
+    assert list(ahead.run(view(8, done=(5, 6)), WITNESS)) == [0]
+    assert list(ahead.run(view(8, done=(5, 9)), WITNESS)) == []
+    assert list(ahead.run(view(done=(5, 9), open_slots=0), WITNESS)) == []

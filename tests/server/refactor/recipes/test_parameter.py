@@ -96,8 +96,9 @@ def test_callers_that_cannot_be_updated_are_reported(bench: Bench) -> None:
 )
 def test_bad_settings_are_refused_with_the_reason(bench: Bench, settings: dict[str, str], message: str) -> None:
     source = bench.source("def f(a): pass\ndef h(): pass\ndef h(): pass\n")
-    with pytest.raises(RequestError, match=message):
+    with pytest.raises(RequestError, match=message) as caught:
         bench.edits(by_recipe("parameter", settings), [source])
+    assert "\n" not in str(caught.value)
 
 
 def test_a_fill_is_one_expression() -> None:
