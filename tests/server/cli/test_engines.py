@@ -98,6 +98,14 @@ def test_a_refused_request_is_one_line_with_exit_code_2(serve: Serve, source: Pa
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", "lacuna: the regions are refused\n")
 
 
+def test_a_file_that_is_too_large_for_the_service_is_reported(serve: Serve, source: Path) -> None:
+    serve("load")
+    source.write_text(f"<<fill>>{'#' * (2 << 20)}\n")
+    ended = lacuna("fill", source, "--no-workspace")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "lacuna: the service fills files of at most 2 MiB; use --no-service\n"
+
+
 def test_a_model_that_failed_is_one_line_with_exit_code_2(serve: Serve, source: Path) -> None:
     serve("load_damaged")
     ended = lacuna("fill", source)
