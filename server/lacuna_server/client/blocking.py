@@ -9,10 +9,12 @@ from pathlib import Path
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region, Snapshot
 from lacuna_server.client.client import Client
 from lacuna_server.client.starting import Address
+from lacuna_server.wire.config import ServerConfig
 from lacuna_server.wire.protocol import Progress, Result, ServiceError, Status, Step, Target
 
 GIVE_UP_S = 10.0
 POLL_S = 0.1
+MAX_DOCUMENT_BYTES = ServerConfig().max_document_bytes
 
 
 @contextmanager
@@ -73,6 +75,9 @@ class ServiceEngine:
         return self._stream(request, snapshots=True)
 
     def _stream(self, request: InfillRequest, *, snapshots: bool) -> Generator[Snapshot, None, InfillResult]:
+        if len(request.text.encode()) > MAX_DOCUMENT_BYTES:
+            limit = f"{MAX_DOCUMENT_BYTES >> 20} MiB"
+            raise ServiceError("too_large", f"the service fills files of at most {limit}; use --no-service")
         path, workspace = (str(Path(name).absolute()) if name else "" for name in (request.path, request.workspace))
         uri = f"lacuna:{path}"
         self._runner.run(

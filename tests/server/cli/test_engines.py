@@ -4,44 +4,18 @@ import json
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.server.conftest import Serve, until
 from tests.server.scripted.scripted_engine import expected
 
 from lacuna_model.hub import models
-from lacuna_server.client import lifecycle
-from lacuna_server.client.lifecycle import Running
 
 TIMEOUT_S = 60
 COMMAND = (sys.executable, "-m", "lacuna_server")
 TEXT = "x = <<fill>>\n"
 FILL = expected(TEXT, 4)
-Serve = Callable[[str], Running]
-
-
-@pytest.fixture
-def serve(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
-    """Starts a service with a factory of the scripted engine. No weights are on the machine."""
-    runtime = scripted_engine / "runtime"
-    runtime.mkdir(mode=0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
-    monkeypatch.setenv("XDG_STATE_HOME", str(scripted_engine / "state"))
-    monkeypatch.setenv("LACUNA_CACHE", str(scripted_engine / "cache"))
-    with ExitStack() as stack:
-
-        def start(factory: str) -> Running:
-            config = scripted_engine / "service.toml"
-            config.write_text(f'engine = "scripted_engine:{factory}"\nport = 0\n')
-            command = [*COMMAND, "serve", "--config", str(config)]
-            process = stack.enter_context(subprocess.Popen(command, stderr=subprocess.DEVNULL))
-            stack.callback(process.terminate)
-            return until(lifecycle.find)
-
-        yield start
 
 
 @pytest.fixture
@@ -49,14 +23,6 @@ def source(tmp_path: Path) -> Path:
     file = tmp_path / "code.py"
     file.write_text(TEXT)
     return file
-
-
-def until(look: Callable[[], Running | None]) -> Running:
-    deadline = time.monotonic() + TIMEOUT_S
-    while (found := look()) is None:
-        assert time.monotonic() < deadline, "no service runs"
-        time.sleep(0.01)
-    return found
 
 
 def lacuna(*arguments: object) -> "subprocess.CompletedProcess[str]":
@@ -98,6 +64,14 @@ def test_a_refused_request_is_one_line_with_exit_code_2(serve: Serve, source: Pa
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", "lacuna: the regions are refused\n")
 
 
+def test_a_file_that_is_too_large_for_the_service_is_reported(serve: Serve, source: Path) -> None:
+    serve("load")
+    source.write_text(f"<<fill>>{'#' * (2 << 20)}\n")
+    ended = lacuna("fill", source, "--no-workspace")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "lacuna: the service fills files of at most 2 MiB; use --no-service\n"
+
+
 def test_a_model_that_failed_is_one_line_with_exit_code_2(serve: Serve, source: Path) -> None:
     serve("load_damaged")
     ended = lacuna("fill", source)
@@ -109,11 +83,11 @@ def test_ctrl_c_cancels_the_request(serve: Serve, source: Path) -> None:
     source.write_text("SLOW <<fill>>\n")
     with subprocess.Popen([*COMMAND, "fill", source, "--max-tokens", "1024"], stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
-        until(lambda: process.pid if running() == 1 else None)
+        until(lambda: running() == 1)
         process.send_signal(signal.SIGINT)
         assert process.wait(TIMEOUT_S) == 130
         assert process.stderr.read() == b""
-    until(lambda: process.pid if running() == 0 else None)
+    until(lambda: running() == 0)
 
 
 def running() -> int:

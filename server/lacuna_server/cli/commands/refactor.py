@@ -69,7 +69,9 @@ def refactor(
     list_recipes: Annotated[
         bool, typer.Option("--list-recipes", help="List the recipes with their languages and settings, and exit.")
     ] = False,
-    interactive: Annotated[bool, typer.Option("--interactive", "-i", help="Ask at every place.")] = False,
+    interactive: Annotated[
+        bool, typer.Option("--interactive", "-i", help="Ask at every place: apply, leave, edit or fill it again.")
+    ] = False,
     apply: Annotated[
         bool, typer.Option("--apply", help="Write the changes without asking, to all files or to none.")
     ] = False,
