@@ -53,7 +53,7 @@ async def test_a_lost_engine_is_told_once_and_found_again(own_daemon: Daemon) ->
             editor.type(character)
             assert await editor.suggest() == []
         assert (await editor.command("lacuna.status"))["state"] == "lost"
-        assert (editor.statuses[-1].state, editor.statuses[-1].health) == ("lost", "warning")
+        assert (editor.statuses[-1].state, editor.statuses[-1].health) == ("lost", "error")
         assert editor.messages == ["Lacuna: The connection to the engine broke; it is tried again (1)."]
         own_daemon.start(int(port))
         await editor.ready()

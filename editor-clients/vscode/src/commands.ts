@@ -12,9 +12,12 @@ import { choose } from "./regenerate";
 interface Outcome {
   status: "applied" | "nothing" | "declined" | "stale" | "offered";
   alternatives?: string[];
+  edits?: number;
   left?: number;
   failed?: number;
 }
+
+const MENTIONED_MS = 6_000;
 
 type Argument = Record<string, unknown>;
 type Command = (editor: vscode.TextEditor | undefined, given?: Argument) => Promise<void>;
@@ -53,17 +56,20 @@ export class Commands {
     try {
       await own(vscode.window.activeTextEditor, given[0] as Argument | undefined);
     } catch (error) {
-      if (!cancelled(error)) say(error instanceof Error ? error.message : `${error}`);
+      if (cancelled(error)) mention("cancelled, nothing was edited");
+      else say(error instanceof Error ? error.message : `${error}`);
     }
     return undefined;
   }
 
   private async edit(title: string, command: string, argument: Argument): Promise<void> {
-    const { status, left = 0, failed = 0 } = await this.run<Outcome>(title, command, argument);
+    const { status, edits = 0, left = 0, failed = 0 } = await this.run<Outcome>(title, command, argument);
     const without = left + failed;
     if (status === "nothing") say("nothing was found to put in");
-    else if (status === "applied" && without)
-      say(`${without} place${without > 1 ? "s" : ""} left without a valid fill`);
+    else if (status === "applied") {
+      mention(`${places(edits)} changed`);
+      if (without) say(`${places(without)} left without a valid fill`);
+    }
   }
 
   private async regenerate(editor: vscode.TextEditor, given?: Argument): Promise<void> {
@@ -110,7 +116,7 @@ function identifier(document: vscode.TextDocument): { uri: string; version: numb
   return { uri: document.uri.toString(), version: document.version };
 }
 
-/** Whether the user cancelled the command, which needs no message. */
+/** Whether the user cancelled the command, which needs no box. */
 function cancelled(error: unknown): boolean {
   const answered = error instanceof ResponseError && error.code === LSPErrorCodes.RequestCancelled;
   return answered || error instanceof vscode.CancellationError;
@@ -119,6 +125,15 @@ function cancelled(error: unknown): boolean {
 /** Shows the user one line. */
 function say(line: string): void {
   void vscode.window.showWarningMessage(`Lacuna: ${line}`);
+}
+
+/** Shows the user one line in the status bar for a while: a good end needs no box. */
+function mention(line: string): void {
+  vscode.window.setStatusBarMessage(`Lacuna: ${line}`, MENTIONED_MS);
+}
+
+function places(count: number): string {
+  return `${count} place${count === 1 ? "" : "s"}`;
 }
 
 function opened(editor: vscode.TextEditor | undefined): vscode.TextEditor {

@@ -2,11 +2,16 @@
 
 local M = {}
 
---- For 'statusline': Lacuna's state, or nothing if it does not serve the current file.
+--- For 'statusline': Lacuna's state as an item, red for an error, or nothing if it does not serve the current file.
 ---@return string
 function M.statusline()
   local client = require('lacuna.server').client()
-  return client and require('lacuna.status').line(client) or ''
+  if not client then
+    return ''
+  end
+  local status = require('lacuna.status')
+  local line = status.line(client):gsub('%%', '%%%%')
+  return status.news(client).health == 'error' and ('%%#LacunaError#%s%%*'):format(line) or line
 end
 
 return M

@@ -9,6 +9,14 @@ function M.client(buf)
   return vim.lsp.get_clients({ name = 'lacuna', bufnr = buf or 0 })[1]
 end
 
+--- Show a line in normal mode until the next one, or until something is typed; it is not kept in :messages.
+---@param line string
+function M.pass(line)
+  if vim.api.nvim_get_mode().mode == 'n' then
+    vim.api.nvim_echo({ { vim.fn.printf(('%%.%dS'):format(vim.v.echospace), line) } }, false, {})
+  end
+end
+
 --- Show a line, after insert mode if that is active, because the mode message would overwrite it. A line wider than the
 --- screen would make Neovim wait for a key, so only its beginning is shown; :messages has all of it.
 ---@param line string
