@@ -35,13 +35,14 @@ local function outcome(answer)
   end
 end
 
---- Show text in a window at the cursor; if it is shown already and has an `id`, go there.
+--- Show text in a window at the cursor, and return its buffer; if it is shown already and has an `id`, go there.
+---@param title string
 ---@param lines string[]
 ---@param syntax string
 ---@param id? string
----@return integer buf
-local function window(lines, syntax, id)
-  local look = { title = ' Lacuna ', border = 'rounded', focus_id = id }
+---@return integer
+local function window(title, lines, syntax, id)
+  local look = { title = (' %s '):format(title), border = 'rounded', focus_id = id }
   return (vim.lsp.util.open_floating_preview(lines, syntax, look))
 end
 
@@ -205,7 +206,7 @@ commands.context = {
         vim.list_extend(lines, vim.split(vim.trim(snippet.text), '\n'))
         table.insert(lines, '```')
       end
-      window(lines, 'markdown', 'lacuna.context')
+      window('Lacuna: read of other files', lines, 'markdown', 'lacuna.context')
     end)
   end,
 }
@@ -222,7 +223,7 @@ commands.status = {
       if answer.health == 'error' then
         table.insert(lines, 2, answer.advice)
       end
-      local buf = window(lines, '')
+      local buf = window('Lacuna', lines, '')
       local look = answer.health == 'error' and 'LacunaError' or 'Title'
       vim.api.nvim_buf_set_extmark(buf, namespace, 0, 0, { line_hl_group = look })
     end)
