@@ -82,7 +82,7 @@ async def test_in_neovim(own_daemon: Daemon, tmp_path: Path) -> None:
         await nvim.wait("Lacuna: ready")
         await nvim.command("Lacuna fill")
         await nvim.wait("width * height")
-        await nvim.wait("Lacuna: 1 place changed")
+        await nvim.wait("Lacuna: 1 change made")
         keep("2-fill")
         assert nvim.drawn("LacunaError") == ""
         await nvim.command("Lacuna status")
@@ -120,7 +120,7 @@ async def test_in_vs_code(own_daemon: Daemon, tmp_path: Path) -> None:
         await code.status("ready")
         await expect(status).not_to_contain_class("error-kind")
         await code.press("Control+Alt+l", "f")
-        await expect(code.page.get_by_text("Lacuna: 1 place changed")).to_be_visible()
+        await expect(code.page.get_by_text("Lacuna: 1 place filled")).to_be_visible()
         await keep("2-filled")
         own_daemon.kill()
         await code.status("lost")

@@ -205,7 +205,7 @@ async def test_markers_are_filled_together(nvim: Neovim, daemon: Daemon) -> None
     file = await nvim.start("code.py", "a = <<fill>>\nb = f(<<fill>>)\n")
     await nvim.command("Lacuna fill")
     await nvim.wait("b = f(two)")
-    await nvim.wait("Lacuna: 2 places changed")
+    await nvim.wait("Lacuna: 2 changes made")
     assert await nvim.saved(file) == "a = one\nb = f(two)\n"
     assert len(daemon.requests) == 1
 
@@ -268,7 +268,7 @@ async def test_a_refactor_is_previewed_and_changes_can_be_left_out(nvim: Neovim,
     assert other.read_text() == "def f():\n    get(c)\n"
     await nvim.keys("/@@<CR>ndduggndd")  # the second one is put back, the first one left out
     await nvim.command("w")
-    await nvim.wait("Lacuna: 2 places changed")
+    await nvim.wait("Lacuna: 2 changes made")
     assert not nvim.shows("@@")
     await nvim.request("nvim_command", "wall")
     assert file.read_text() == "get(a)\n\n\nget(b, 1)\n"

@@ -18,6 +18,7 @@ interface Outcome {
 }
 
 const MENTIONED_MS = 6_000;
+const TICKED = "the ticked changes are made";
 
 type Argument = Record<string, unknown>;
 type Command = (editor: vscode.TextEditor | undefined, given?: Argument) => Promise<void>;
@@ -34,10 +35,10 @@ export class Commands {
     "lacuna.fillRegions": async (editor, given) =>
       this.edit("Filling", "lacuna.fillRegions", given ?? this.regions(opened(editor))),
     "lacuna.propagate": async (editor, given) =>
-      this.edit("Making the change everywhere", "lacuna.propagate", given ?? this.place(opened(editor))),
+      this.edit("Making the change everywhere", "lacuna.propagate", given ?? this.place(opened(editor)), TICKED),
     "lacuna.refactor": async (editor, given) => {
       const asked = given ?? (await askForRefactor(this.client(), editor));
-      if (asked) await this.edit("Refactoring", "lacuna.refactor", asked);
+      if (asked) await this.edit("Refactoring", "lacuna.refactor", asked, TICKED);
     },
     "lacuna.regenerate": async (editor, given) => this.regenerate(opened(editor), given),
     "lacuna.showContext": async (editor, given) => {
@@ -62,12 +63,13 @@ export class Commands {
     return undefined;
   }
 
-  private async edit(title: string, command: string, argument: Argument): Promise<void> {
+  /** Runs a command that edits; `ended` is the message at the end if the server does not know what was ticked. */
+  private async edit(title: string, command: string, argument: Argument, ended?: string): Promise<void> {
     const { status, edits = 0, left = 0, failed = 0 } = await this.run<Outcome>(title, command, argument);
     const without = left + failed;
     if (status === "nothing") say("nothing was found to put in");
     else if (status === "applied") {
-      mention(`${places(edits)} changed`);
+      mention(ended ?? `${places(edits)} filled`);
       if (without) say(`${places(without)} left without a valid fill`);
     }
   }

@@ -20,18 +20,13 @@ local function position()
   return vim.lsp.util.make_position_params(0, encoding()).position
 end
 
-local function places(count)
-  return ('%d place%s'):format(count, count == 1 and '' or 's')
-end
-
---- Report the result of edits, unless the user has declined them or the server has reported a reason.
+--- Report what was not edited, and why if nobody has said it yet.
 local function outcome(answer)
   local left = answer.left or answer.failed or 0
   if answer.status == 'nothing' then
     server.say('nothing was found that fits')
-  elseif answer.status == 'applied' then
-    local rest = left > 0 and (', %s left as before'):format(places(left)) or ''
-    server.say(places(answer.edits) .. ' changed' .. rest)
+  elseif left > 0 then
+    server.say(('%d places are left as they were'):format(left))
   end
 end
 
