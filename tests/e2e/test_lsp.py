@@ -81,6 +81,8 @@ async def test_the_context_of_a_place_is_that_of_the_command_line(
         report = await editor.command("lacuna.showContext", {"textDocument": {"uri": editor.uri}, "position": place})
         assert report["workspace"] == str(tmp_path)
         assert ["shapes.py" in snippet["path"] for snippet in report["snippets"]] == [True]
+        titles = {seen[0].title for seen in editor.client.progress_reports.values() if seen}
+        assert "Choose the context" in titles
         # What is not saved yet counts as it is in the editor.
         editor.open((tmp_path / "main.py").read_text(), uri=(tmp_path / "unsaved.py").as_uri())
         report = await editor.command("lacuna.showContext", {"textDocument": {"uri": editor.uri}, "position": place})
