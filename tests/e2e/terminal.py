@@ -19,7 +19,7 @@ from tests.server.playground.browser import ARTIFACTS, CHROMIUM
 
 BIN = Path(sys.executable).parent
 THEMES = {"white": DEFAULT_TERMINAL_THEME, "black": SVG_EXPORT_THEME}
-PATIENCE_S = 180.0  # a busy machine takes its time
+PATIENCE_S = 60.0  # a busy machine takes its time
 PROMPT = "hour$ "
 
 
@@ -42,11 +42,11 @@ class Terminal:
         return self.tmux("capture-pane", "-p")
 
     @property
-    def colours(self) -> set[str]:
-        """The names of the terminal's own colours that are seen as text."""
+    def colours(self) -> set[int]:
+        """The numbers of the terminal's own colours that are seen as text."""
         text = Text.from_ansi(self.tmux("capture-pane", "-ep"))
         styles = (span.style for span in text.spans if not isinstance(span.style, str))
-        return {style.color.name for style in styles if style.color}
+        return {style.color.number for style in styles if style.color and style.color.number is not None}
 
     @property
     def raw(self) -> str:
@@ -116,4 +116,4 @@ async def running(
         yield terminal
     finally:
         terminal.tmux("kill-server")
-    await terminal.develop()
+        await terminal.develop()

@@ -32,7 +32,7 @@ def run(config: ServerConfig, listener: socket.socket, url: str, token: str, lef
     if left_behind is not None:
         log.warning("stale_file", pid=left_behind.pid, url=left_behind.url)
     log.info("serving", url=url, pid=os.getpid(), model=config.model)
-    if sys.stderr.isatty() and not config.log_file:
+    if sys.stderr.isatty():
         greet(url, config)
     if not config.cert and not is_loopback(config.host):
         log.warning("unencrypted", host=config.host, mend="set --cert and --key, or use a TLS proxy")
@@ -44,8 +44,8 @@ def greet(url: str, config: ServerConfig) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    token = ", followed by ?token= and the token" if config.token else ""
-    line = Text.assemble("Playground: ", (f"{url}/", f"bold link {url}/"), f"{token}. Ctrl-C stops the service.")
+    token = "?token=…" if config.token else ""
+    line = Text.assemble("Playground: ", (f"{url}/", f"bold link {url}/"), f"{token} (Ctrl-C stops)")
     Console(stderr=True).print(line, soft_wrap=True)
 
 

@@ -13,7 +13,7 @@ def test_a_terminal_is_given_a_link_and_the_way_to_end(
     shown = capsys.readouterr().err
     assert "\x1b]8;" in shown
     assert ";http://127.0.0.1:8377/\x1b\\" in shown
-    assert "Ctrl-C stops the service." in shown
+    assert "(Ctrl-C stops)" in shown
     running.greet("http://127.0.0.1:8377", ServerConfig(token="secret"))
     shown = capsys.readouterr().err
     assert "?token=" in shown

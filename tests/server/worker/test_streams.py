@@ -42,3 +42,12 @@ def test_what_waits_is_bounded() -> None:
     assert MAX_WAITING - 1 <= stream.num_lost <= MAX_WAITING
     os.close(reading)  # which ends the thread's wait
     os.close(writing)
+
+
+def test_it_knows_a_terminal() -> None:
+    ours, theirs = os.openpty()
+    reading, writing = os.pipe()
+    assert Unhurried(theirs).isatty()
+    assert not Unhurried(writing).isatty()
+    for descriptor in (ours, theirs, reading, writing):
+        os.close(descriptor)
