@@ -261,7 +261,7 @@ async def test_a_refactor_is_previewed_and_changes_can_be_left_out(nvim: Neovim,
     await nvim.command("Lacuna refactor")
     await nvim.wait("Rewrite places like:")
     await nvim.keys("get($A)<CR>")
-    await nvim.wait("to (the model fills <<fill>>): ")
+    await nvim.wait("to (the model fills <<fill>>):")
     await nvim.keys("get($A, 1)<CR>")
     await nvim.wait("+    get(c, 1)")
     assert nvim.shows("+get(a, 1)")
@@ -533,7 +533,7 @@ async def test_work_is_cancelled(nvim: Neovim, daemon: Daemon) -> None:
     await until(lambda: daemon.requests)
     await nvim.command("Lacuna cancel")
     await nvim.wait("Lacuna: ready")
-    await nvim.wait("Fill 1 place: cancelled, nothing was edited")
+    await nvim.wait("Lacuna: cancelled, nothing was edited")
     assert await nvim.saved(file) == "a = <<fill>>\n"
 
 

@@ -241,9 +241,11 @@ commands.toggle = {
 commands.cancel = {
   run = function()
     local client = server.client()
-    for token in pairs(client and client.progress.pending or {}) do
+    local running = client and vim.tbl_keys(client.progress.pending) or {}
+    for _, token in ipairs(running) do
       client:notify('window/workDoneProgress/cancel', { token = token })
     end
+    server.say(#running > 0 and 'cancelled, nothing was edited' or 'nothing is running')
   end,
 }
 

@@ -9,10 +9,13 @@ function M.client(buf)
   return vim.lsp.get_clients({ name = 'lacuna', bufnr = buf or 0 })[1]
 end
 
---- Show a line in normal mode until the next one, or until something is typed; it is not kept in :messages.
+local passing = false -- whether the last line that was shown is one of `pass`
+
+--- Show a line in normal mode until the next one; an empty one removes it. It is not kept in :messages.
 ---@param line string
 function M.pass(line)
-  if vim.api.nvim_get_mode().mode == 'n' then
+  if vim.api.nvim_get_mode().mode == 'n' and (passing or line ~= '') then
+    passing = line ~= ''
     vim.api.nvim_echo({ { vim.fn.printf(('%%.%dS'):format(vim.v.echospace), line) } }, false, {})
   end
 end
@@ -23,6 +26,7 @@ end
 ---@param level integer
 function M.show(line, level)
   local function show()
+    passing = false
     local room, how = vim.v.echospace, vim.o.messagesopt
     if vim.fn.strdisplaywidth(line) <= room then
       return vim.notify(line, level)
