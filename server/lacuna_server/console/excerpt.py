@@ -2,34 +2,25 @@
 
 from collections.abc import Sequence
 
-from pygments.token import Comment, Error, Generic, Keyword, Literal, Name
 from rich.style import Style
-from rich.syntax import ANSISyntaxTheme, Syntax
+from rich.syntax import ANSI_LIGHT, ANSISyntaxTheme, Syntax
 from rich.text import Text
 
 from lacuna_model.core.params import Region
 from lacuna_server.console.files import BOM, Document
 
 TAB_SIZE = 4
-# Only the terminal's own colours that can be read on black and on white: nothing bright, no white, no yellow.
-THEME = ANSISyntaxTheme(
-    {
-        Comment: Style(dim=True),
-        Keyword: Style(color="magenta"),
-        Literal.String: Style(color="green"),
-        Literal.Number: Style(color="cyan"),
-        Name.Builtin: Style(color="cyan"),
-        Name.Class: Style(bold=True),
-        Name.Decorator: Style(color="magenta"),
-        Name.Function: Style(bold=True),
-        Name.Tag: Style(color="magenta"),
-        Generic.Deleted: Style(color="red"),
-        Generic.Inserted: Style(color="green"),
-        Generic.Heading: Style(bold=True),
-        Generic.Subheading: Style(color="magenta"),
-        Error: Style(color="red", underline=True),
-    }
-)
+# The terminal's own colours; those that cannot be read on black or on white are replaced.
+REPLACED = {"blue": "magenta", "bright_blue": "magenta", "bright_red": "red", "white": "default", "yellow": "green"}
+
+
+def readable(style: Style) -> Style:
+    """Returns a style whose colour can be read on black and on white."""
+    name = style.color.name if style.color else ""
+    return style + Style(color=REPLACED[name]) if name in REPLACED else style
+
+
+THEME = ANSISyntaxTheme({token: readable(style) for token, style in ANSI_LIGHT.items()})
 # Escape sequences in a file must not reach the terminal: control characters are shown as symbols.
 CONTROLS = (
     {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t"}

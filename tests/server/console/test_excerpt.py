@@ -35,7 +35,7 @@ def test_highlighting_changes_no_character() -> None:
 
 def test_every_colour_can_be_read_on_white_and_on_black() -> None:
     styles = THEME.style_map.values()
-    assert {style.color.name for style in styles if style.color} == {"red", "green", "magenta", "cyan"}
+    assert {style.color.name for style in styles if style.color} == {"red", "green", "magenta", "cyan", "default"}
 
 
 def test_control_characters_never_reach_the_terminal() -> None:
