@@ -21,7 +21,7 @@ demo: .said $(VENV)/.installed
 	$(BIN)/lacuna models pull
 	$(BIN)/lacuna fill $(DEMO_FILE) --watch --no-workspace
 
-test: $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.vscode $(VSIX)
+test: $(VENV)/.installed-test $(VENV)/.browser $(VENV)/.terminal $(VENV)/.vscode $(VSIX)
 	for model in $(TEST_MODELS); do $(BIN)/lacuna models pull $$model || exit; done
 	$(MAKE) --no-print-directory check
 	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
@@ -66,6 +66,11 @@ $(VENV)/.browser: $(VENV)/.installed-test
 	command -v chromium || command -v chromium-browser || command -v google-chrome \
 	  || { apt-get update && apt-get install -y --no-install-recommends chromium fonts-dejavu-core; } \
 	  || $(BIN)/playwright install chromium
+	touch $@
+
+# The terminal of the tests; where it may not be installed, they skip it.
+$(VENV)/.terminal: $(VENV)/.created
+	command -v tmux || { apt-get update && apt-get install -y --no-install-recommends tmux; } || true
 	touch $@
 
 $(VENV)/.npm: $(VENV)/.created

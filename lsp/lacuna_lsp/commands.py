@@ -20,7 +20,7 @@ from lacuna_lsp.suggest.parts import first_part
 
 if TYPE_CHECKING:
     from lacuna_server.refactor.places.source import Source
-    from lacuna_server.refactor.rewriting.refactoring import Refactoring
+    from lacuna_server.refactor.plan import Plan
 
 
 @refusing
@@ -97,8 +97,10 @@ async def refactor(ls: Server, *arguments: Any) -> dict[str, Any]:
 
     wanted = read(Refactor, arguments)
     asked = bulk.refactoring(ls.session, wanted)
-    looked_at = await bulk.sources(ls.session, wanted, asked.languages)
-    return await carry_out(ls, asked, looked_at)
+    async with working(ls, asked.title) as report:
+        looked_at = await bulk.sources(ls.session, wanted, asked.languages)
+        plan = await bulk.plan(ls.session, asked, looked_at, report)
+    return await offer(ls, plan, looked_at)
 
 
 @refusing
@@ -106,20 +108,20 @@ async def propagate(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Makes the user's last change at every similar place."""
     from lacuna_lsp.edit import bulk
 
-    asked, looked_at = await bulk.alike(ls.session, read(Propagate, arguments))
-    return await carry_out(ls, asked, looked_at)
+    async with working(ls, "Make the change everywhere") as report:
+        asked, looked_at = await bulk.alike(ls.session, read(Propagate, arguments))
+        plan = await bulk.plan(ls.session, asked, looked_at, report)
+    return await offer(ls, plan, looked_at)
 
 
-async def carry_out(ls: Server, asked: "Refactoring", looked_at: "Sequence[Source]") -> dict[str, Any]:
-    """Plans a refactor under a progress bar and proposes its edits."""
+async def offer(ls: Server, plan: "Plan", looked_at: "Sequence[Source]") -> dict[str, Any]:
+    """Proposes the edits of a plan, and reports the places that they leave out."""
     from lacuna_lsp.edit import bulk
 
-    async with working(ls, asked.title) as report:
-        plan = await bulk.plan(ls.session, asked, looked_at, report)
     if plan.left_out:
         others = f", and {len(plan.left_out) - 1} more" if len(plan.left_out) > 1 else ""
-        ls.say(f"{asked.title}: {plan.left_out[0]}{others}")
-    outcome = await propose(ls, asked.title, bulk.changes(ls.session, plan, looked_at), confirm=True)
+        ls.say(f"{plan.title}: {plan.left_out[0]}{others}")
+    outcome = await propose(ls, plan.title, bulk.changes(ls.session, plan, looked_at), confirm=True)
     return outcome | {"ready": plan.num_ready, "failed": plan.num_failed, "leftOut": plan.left_out}
 
 
@@ -128,7 +130,8 @@ async def show_context(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Returns the snippets of other files that a fill at a place would read, with reasons."""
     wanted = read(Where, arguments)
     document = ls.session.document(wanted.text_document.uri)
-    return await context.report(document, wanted.position.lsp, ls.session.engine.workspace(document.path))
+    async with working(ls, "Choose the context"):
+        return await context.report(document, wanted.position.lsp, ls.session.engine.workspace(document.path))
 
 
 @refusing

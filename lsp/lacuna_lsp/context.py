@@ -13,7 +13,7 @@ from lacuna_model.core.errors import RequestError
 
 
 async def report(document: Document, position: types.Position, workspace: str) -> dict[str, Any]:
-    """Returns the snippets for a place, with reasons and scores; raises RequestError if ``lacuna context`` fails.
+    """Returns the snippets for a place, the most relevant first; raises RequestError if ``lacuna context`` fails.
 
     A subprocess selects them, because the selection needs the tokenizer and therefore torch.
     """
@@ -37,6 +37,7 @@ async def report(document: Document, position: types.Position, workspace: str) -
         line = errors.decode(errors="replace").strip().rpartition("\n")[2].removeprefix("lacuna: ")
         raise RequestError(line or "lacuna context failed")
     answer: dict[str, Any] = msgspec.json.decode(out)
+    answer["snippets"].sort(key=lambda snippet: snippet["score"], reverse=True)
     return answer
 
 

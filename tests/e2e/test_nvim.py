@@ -24,3 +24,4 @@ async def test_a_marker_is_filled_and_the_context_shown(environment: Mapping[str
         await nvim.keys("G$hh")
         await nvim.command("Lacuna context")
         await nvim.wait("return 3.14 * radius**2")
+        await nvim.wait("─ Lacuna: read of other files ─")

@@ -14,7 +14,7 @@ from tests.lsp.editor import until
 
 PLUGIN = Path(__file__).parents[2] / "editor-clients/neovim"
 BIN = Path(sys.executable).parent
-GROUPS = ("LacunaSuggestion", "LacunaCount", "LacunaMark")
+GROUPS = ("LacunaSuggestion", "LacunaCount", "LacunaMark", "LacunaError")
 COLUMNS, ROWS = 80, 24
 
 
@@ -183,7 +183,7 @@ async def running(environment: Mapping[str, str], folder: Path, init: str = "") 
     )
     (home / "init.lua").write_text(
         f"{colours}{init}\nvim.opt.runtimepath:append({str(PLUGIN)!r})\nvim.lsp.enable('lacuna')\n"
-        "vim.o.statusline = '%f %= %{v:lua.require(\"lacuna\").statusline()}'\n"
+        "vim.o.statusline = '%f %= %{%v:lua.require(\"lacuna\").statusline()%}'\n"
     )
     own = {"XDG_CONFIG_HOME": str(home), "XDG_DATA_HOME": str(home)}
     process = await asyncio.create_subprocess_exec(

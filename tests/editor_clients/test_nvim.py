@@ -205,6 +205,7 @@ async def test_markers_are_filled_together(nvim: Neovim, daemon: Daemon) -> None
     file = await nvim.start("code.py", "a = <<fill>>\nb = f(<<fill>>)\n")
     await nvim.command("Lacuna fill")
     await nvim.wait("b = f(two)")
+    await nvim.wait("Lacuna: 2 changes made")
     assert await nvim.saved(file) == "a = one\nb = f(two)\n"
     assert len(daemon.requests) == 1
 
@@ -260,14 +261,15 @@ async def test_a_refactor_is_previewed_and_changes_can_be_left_out(nvim: Neovim,
     await nvim.command("Lacuna refactor")
     await nvim.wait("Rewrite places like:")
     await nvim.keys("get($A)<CR>")
-    await nvim.wait("to: get($A)")
-    await nvim.keys("<BS>, 1)<CR>")
+    await nvim.wait("to (the model fills <<fill>>):")
+    await nvim.keys("get($A, 1)<CR>")
     await nvim.wait("+    get(c, 1)")
     assert nvim.shows("+get(a, 1)")
     assert other.read_text() == "def f():\n    get(c)\n"
     await nvim.keys("/@@<CR>ndduggndd")  # delete the second hunk, undo this, and delete the first hunk
     await nvim.command("w")
-    await nvim.gone("@@")
+    await nvim.wait("Lacuna: 2 changes made")
+    assert not nvim.shows("@@")
     await nvim.request("nvim_command", "wall")
     assert file.read_text() == "get(a)\n\n\nget(b, 1)\n"
     assert other.read_text() == "def f():\n    get(c, 1)\n"
@@ -281,8 +283,8 @@ async def test_a_declined_refactor_shows_no_message(nvim: Neovim) -> None:
     await nvim.gone("@@")
     await nvim.command("messages clear")
     await nvim.command("Lacuna status")  # a message of the refactor would arrive before the answer to this
-    await nvim.wait("suggestions wanted")
-    assert len((await nvim.lua("return vim.fn.execute('messages')")).strip().splitlines()) == 1
+    await nvim.wait("held back as unsure")
+    assert await nvim.lua("return vim.fn.execute('messages')") == ""
     assert await nvim.saved(file) == "print('a')\n"
 
 
@@ -388,6 +390,13 @@ async def test_an_unreachable_engine_is_reported_once(daemon: Daemon, tmp_path: 
         assert await nvim.lua("return vim.fn.execute('messages')") == ""
         await nvim.command("Lacuna fill")
         await nvim.wait("Lacuna: no engine yet: http://127.0.0.1:9 does not answer")
+        await nvim.command("Lacuna status")
+        await nvim.wait("start the engine with")
+        await until(lambda: "Lacuna: unreachable, http://127.0.0.1:9 does not answer" in nvim.drawn("LacunaError"))
+        assert nvim.drawn("LacunaError").endswith("Lacuna: unreachable")  # in the status line
+        await nvim.command("checkhealth lacuna")
+        await nvim.wait("ERROR running in")
+        await nvim.wait("start the engine with")
 
 
 async def test_a_failed_engine_is_reported_once(own_daemon: Daemon, tmp_path: Path) -> None:
@@ -473,6 +482,8 @@ async def test_suggestions_can_be_turned_off_or_limited_to_requests(nvim: Neovim
     await nvim.keys("<BS><Esc>")
     await nvim.command("Lacuna toggle")
     await nvim.wait("Lacuna: off")
+    await nvim.command("Lacuna status")
+    await nvim.wait("Lacuna: off, qwen2.5-coder-0.5b")
     await nvim.keys("A<M-\\>")
     await nvim.wait("nothing to suggest here (Lacuna: off)")
     await nvim.keys("<Esc>")
@@ -513,14 +524,30 @@ async def test_the_readme_installs_the_plugin_in_an_empty_home_folder(daemon: Da
     assert await ended.wait() == 0
 
 
+async def test_what_is_held_back_as_unsure_is_counted(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(confidence=0.1)
+    await nvim.start("code.py", "value = \n", keys="A")
+    await until(lambda: daemon.requests)
+    await nvim.keys("<Esc>")
+    for _ in range(100):
+        await nvim.command("Lacuna status")
+        await nvim.wait("held back as unsure")
+        if nvim.shows("1 held back as unsure"):
+            return
+        await nvim.keys("h<C-l>")
+        await nvim.gone("held back as unsure")
+    raise AssertionError(nvim.screen)
+
+
 async def test_a_running_command_can_be_cancelled(nvim: Neovim, daemon: Daemon) -> None:
     daemon.plan(steps=500, pause=0.02)
     file = await nvim.start("code.py", "a = <<fill>>\n")
     await nvim.command("Lacuna fill")
-    await nvim.wait("Fill 1 place")
+    await until(lambda: nvim.screen.count("Fill 1 place") == 2)  # in the status line and in the command line
     await until(lambda: daemon.requests)
     await nvim.command("Lacuna cancel")
     await nvim.wait("Lacuna: ready")
+    await nvim.wait("Lacuna: cancelled, nothing was edited")
     assert await nvim.saved(file) == "a = <<fill>>\n"
 
 
@@ -528,8 +555,10 @@ async def test_the_status_log_health_check_and_completion_of_commands_work(nvim:
     await nvim.start("code.py", "value = \n")
     for line in ("Lacuna status", "Lacuna"):
         await nvim.command(line)
-        await nvim.wait("Lacuna: ready, qwen2.5-coder-0.5b; suggestions wanted 0, cached 0")
-        await nvim.keys("<C-l>")
+        await nvim.wait("Lacuna: ready, qwen2.5-coder-0.5b")
+        await nvim.wait("suggestions: 0 wanted, 0 held back as unsure")
+        await nvim.keys("l")
+        await nvim.gone("held back")
     await nvim.command("Lacuna nonsense")
     await nvim.wait("Lacuna: there is no command nonsense")
     await nvim.command("checkhealth lacuna")

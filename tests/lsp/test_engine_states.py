@@ -33,6 +33,7 @@ async def test_the_server_works_while_the_model_loads_and_shows_its_progress(own
         ]
         half = next(status for status in editor.statuses if status.fraction == 0.5)
         assert (half.health, half.quiescent, half.message) == ("ok", False, "half of it is there")
+        assert half.advice == ""
         assert editor.statuses[-1].quiescent
         assert isinstance(seen[0], types.WorkDoneProgressBegin)
         assert seen[0].title == "Lacuna"
@@ -53,7 +54,8 @@ async def test_a_lost_engine_is_reported_once_and_reconnected(own_daemon: Daemon
             editor.type(character)
             assert await editor.suggest() == []
         assert (await editor.command("lacuna.status"))["state"] == "lost"
-        assert (editor.statuses[-1].state, editor.statuses[-1].health) == ("lost", "warning")
+        assert (editor.statuses[-1].state, editor.statuses[-1].health) == ("lost", "error")
+        assert "`lacuna status`" in editor.statuses[-1].advice
         assert editor.messages == ["Lacuna: The connection to the engine broke; it is tried again (1)."]
         own_daemon.start(int(port))
         await editor.ready()
@@ -93,6 +95,7 @@ async def test_a_model_that_cannot_be_loaded_is_reported_once(own_daemon: Daemon
         assert editor.messages == ["Lacuna: No engine: the weights are damaged"]
         last = editor.statuses[-1]
         assert (last.state, last.health, last.quiescent) == ("failed", "error", True)
+        assert "`lacuna doctor`" in last.advice
         place = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 5}}
         with pytest.raises(JsonRpcException, match="the weights are damaged") as refused:
             await editor.command("lacuna.regenerate", {"textDocument": {"uri": editor.uri}, "range": place})
@@ -119,6 +122,7 @@ async def test_an_unreachable_engine_is_reported_once(own_daemon: Daemon) -> Non
         assert editor.messages == [f"Lacuna: No engine: {url} does not answer"]
         status = await editor.command("lacuna.status")
         assert (status["state"], status["health"]) == ("unreachable", "error")
+        assert "`lacuna serve`" in status["advice"]
         assert url in status["message"]
         own_daemon.start(int(url.rpartition(":")[2]))
         await editor.ready()

@@ -10,6 +10,7 @@ end
 vim.api.nvim_set_hl(0, 'LacunaSuggestion', { link = 'Comment', default = true })
 vim.api.nvim_set_hl(0, 'LacunaCount', { link = 'NonText', default = true })
 vim.api.nvim_set_hl(0, 'LacunaMark', { link = 'Visual', default = true })
+vim.api.nvim_set_hl(0, 'LacunaError', { link = 'ErrorMsg', default = true })
 
 vim.keymap.set('i', '<Plug>(lacuna-accept)', suggestion('accept'))
 vim.keymap.set('i', '<Plug>(lacuna-accept-word)', suggestion('accept_part', 'word'))

@@ -12,9 +12,13 @@ import { choose } from "./regenerate";
 interface Outcome {
   status: "applied" | "nothing" | "declined" | "stale" | "offered";
   alternatives?: string[];
+  edits?: number;
   left?: number;
   failed?: number;
 }
+
+const MENTIONED_MS = 6_000;
+const TICKED = "the ticked changes are made";
 
 type Argument = Record<string, unknown>;
 type Command = (editor: vscode.TextEditor | undefined, given?: Argument) => Promise<void>;
@@ -31,10 +35,10 @@ export class Commands {
     "lacuna.fillRegions": async (editor, given) =>
       this.edit("Filling", "lacuna.fillRegions", given ?? this.regions(opened(editor))),
     "lacuna.propagate": async (editor, given) =>
-      this.edit("Making the change everywhere", "lacuna.propagate", given ?? this.place(opened(editor))),
+      this.edit("Making the change everywhere", "lacuna.propagate", given ?? this.place(opened(editor)), TICKED),
     "lacuna.refactor": async (editor, given) => {
       const asked = given ?? (await askForRefactor(this.client(), editor));
-      if (asked) await this.edit("Refactoring", "lacuna.refactor", asked);
+      if (asked) await this.edit("Refactoring", "lacuna.refactor", asked, TICKED);
     },
     "lacuna.regenerate": async (editor, given) => this.regenerate(opened(editor), given),
     "lacuna.showContext": async (editor, given) => {
@@ -53,17 +57,21 @@ export class Commands {
     try {
       await own(vscode.window.activeTextEditor, given[0] as Argument | undefined);
     } catch (error) {
-      if (!cancelled(error)) say(error instanceof Error ? error.message : `${error}`);
+      if (cancelled(error)) mention("cancelled, nothing was edited");
+      else say(error instanceof Error ? error.message : `${error}`);
     }
     return undefined;
   }
 
-  private async edit(title: string, command: string, argument: Argument): Promise<void> {
-    const { status, left = 0, failed = 0 } = await this.run<Outcome>(title, command, argument);
+  /** Runs a command that edits; `ended` is the message at the end if the server does not know what was ticked. */
+  private async edit(title: string, command: string, argument: Argument, ended?: string): Promise<void> {
+    const { status, edits = 0, left = 0, failed = 0 } = await this.run<Outcome>(title, command, argument);
     const without = left + failed;
     if (status === "nothing") say("nothing was found to put in");
-    else if (status === "applied" && without)
-      say(`${without} place${without > 1 ? "s" : ""} left without a valid fill`);
+    else if (status === "applied") {
+      mention(ended ?? `${places(edits)} filled`);
+      if (without) say(`${places(without)} left without a valid fill`);
+    }
   }
 
   private async regenerate(editor: vscode.TextEditor, given?: Argument): Promise<void> {
@@ -110,7 +118,7 @@ function identifier(document: vscode.TextDocument): { uri: string; version: numb
   return { uri: document.uri.toString(), version: document.version };
 }
 
-/** Whether the user cancelled the command, which needs no message. */
+/** Whether the user cancelled the command, which needs no box. */
 function cancelled(error: unknown): boolean {
   const answered = error instanceof ResponseError && error.code === LSPErrorCodes.RequestCancelled;
   return answered || error instanceof vscode.CancellationError;
@@ -119,6 +127,15 @@ function cancelled(error: unknown): boolean {
 /** Shows one line to the user. */
 function say(line: string): void {
   void vscode.window.showWarningMessage(`Lacuna: ${line}`);
+}
+
+/** Shows the user one line in the status bar for a while: a good end needs no box. */
+function mention(line: string): void {
+  vscode.window.setStatusBarMessage(`Lacuna: ${line}`, MENTIONED_MS);
+}
+
+function places(count: number): string {
+  return `${count} place${count === 1 ? "" : "s"}`;
 }
 
 function opened(editor: vscode.TextEditor | undefined): vscode.TextEditor {

@@ -89,9 +89,14 @@ export class Lacuna implements vscode.Disposable {
   private changed(state: State): void {
     void vscode.commands.executeCommand("setContext", "lacuna.running", state === State.Running);
     this.ran ||= state === State.Running;
-    if (state === State.Starting) this.status.show({ state: "starting" });
+    if (state === State.Starting) this.status.show({ state: "starting", health: "ok" });
     else if (state !== State.Running)
-      this.status.show({ state: "stopped", message: "the language server does not run" });
+      this.status.show({
+        state: "stopped",
+        health: "error",
+        message: "the language server does not run",
+        advice: "see the output, then restart the language server",
+      });
     // The client has restarted the server, but it stopped each time. `start` reports a server that never ran.
     if (state === State.Stopped && this.ran)
       void offer("Lacuna: the language server stopped.", "Restart", "lacuna.restart");

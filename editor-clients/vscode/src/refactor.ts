@@ -20,11 +20,14 @@ type Argument = Record<string, unknown>;
 /** Returns the argument of `lacuna.refactor`: a recipe or a pattern, or undefined if the user cancels. */
 export async function askForRefactor(client: Client, editor?: vscode.TextEditor): Promise<Argument | undefined> {
   const textDocument = editor && { uri: editor.document.uri.toString() };
-  const { recipes } = textDocument
-    ? await client.execute<{ recipes: Recipe[] }>("lacuna.recipes", { textDocument })
-    : { recipes: [] };
-  const choices: Choice[] = [{ label: "$(regex) By a pattern and a template…" }, ...recipes.map(choice)];
-  const chosen = await vscode.window.showQuickPick(choices, { title: "Lacuna: refactor", matchOnDescription: true });
+  const recipes = async (): Promise<Choice[]> => {
+    const byPattern = { label: "$(regex) By a pattern and a template…" };
+    if (!textDocument) return [byPattern];
+    const found = await client.execute<{ recipes: Recipe[] }>("lacuna.recipes", { textDocument });
+    return [byPattern, ...found.recipes.map(choice)];
+  };
+  // Until there are recipes, the box shows that it waits.
+  const chosen = await vscode.window.showQuickPick(recipes(), { title: "Lacuna: refactor", matchOnDescription: true });
   if (!chosen) return undefined;
   const { recipe } = chosen;
   const asked = recipe ? await askForSettings(recipe) : await askForPattern(editor);

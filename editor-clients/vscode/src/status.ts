@@ -5,23 +5,17 @@ import * as vscode from "vscode";
 /** The engine's state, as the server reports it. `stopped` means that the server itself does not run. */
 export interface News {
   state: "starting" | "loading" | "ready" | "lost" | "unreachable" | "failed" | "stopped";
+  health: "ok" | "error";
   fraction?: number;
   message?: string;
+  /** What the user can do about an error. */
+  advice?: string;
 }
-
-const ICONS: Record<News["state"], string> = {
-  starting: "loading~spin",
-  loading: "loading~spin",
-  ready: "sparkle",
-  lost: "warning",
-  unreachable: "error",
-  failed: "error",
-  stopped: "error",
-};
 
 export class Status implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("lacuna", vscode.StatusBarAlignment.Right, 100);
-  private news: News = { state: "starting" };
+  private news: News = { state: "starting", health: "ok" };
+  private line = "";
 
   constructor() {
     this.item.name = "Lacuna";
@@ -33,13 +27,14 @@ export class Status implements vscode.Disposable {
   show(news: News): void {
     const { enabled, automatic } = vscode.workspace.getConfiguration("lacuna");
     this.news = news;
-    const icon = news.state === "ready" && !enabled ? "circle-slash" : ICONS[news.state];
+    const failing = news.health === "error";
+    const icon = failing ? "error" : news.state !== "ready" ? "loading~spin" : enabled ? "sparkle" : "circle-slash";
     const share = news.state === "loading" ? ` ${Math.round(100 * (news.fraction ?? 0))} %` : "";
     this.item.text = `$(${icon}) Lacuna${share}`;
     const how = enabled ? (automatic ? "suggesting while you type" : "suggesting on request") : "not suggesting";
-    this.item.tooltip = `Lacuna: ${[news.state, news.message, how].filter(Boolean).join(", ")}`;
-    this.item.backgroundColor =
-      ICONS[news.state] === "error" ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
+    this.line = `Lacuna: ${[news.state, news.message, how].filter(Boolean).join(", ")}`;
+    this.item.tooltip = news.advice ? `${this.line}. What to do: ${news.advice}.` : this.line;
+    this.item.backgroundColor = failing ? new vscode.ThemeColor("statusBarItem.errorBackground") : undefined;
   }
 
   /** Shows the state with the current settings. */
@@ -61,8 +56,10 @@ export class Status implements vscode.Disposable {
         : { label: "Open log", command: "lacuna.showLog" },
       { label: "Settings", command: "lacuna.openSettings" },
     ];
-    const title = `${this.item.tooltip}`;
-    const chosen = await vscode.window.showQuickPick(entries, { title });
+    const chosen = await vscode.window.showQuickPick(entries, {
+      title: this.line,
+      placeHolder: this.news.advice ?? "",
+    });
     if (chosen) await vscode.commands.executeCommand(chosen.command);
   }
 

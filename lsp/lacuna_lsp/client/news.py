@@ -5,8 +5,13 @@ from typing import Any, Literal
 import msgspec
 
 State = Literal["starting", "loading", "ready", "lost", "unreachable", "failed"]
-Health = Literal["ok", "warning", "error"]
-_HEALTH: dict[State, Health] = {"lost": "warning", "unreachable": "error", "failed": "error"}
+Health = Literal["ok", "error"]
+# What the user can do about a state that is an error.
+_ADVICE: dict[State, str] = {
+    "lost": "Lacuna connects again by itself; `lacuna status` in a terminal says whether the engine runs",
+    "unreachable": "start the engine with `lacuna serve`, or correct the address after --engine",
+    "failed": "`lacuna doctor` on the engine's machine says how to repair it; then open a file again",
+}
 
 
 class News(msgspec.Struct, frozen=True):
@@ -18,5 +23,7 @@ class News(msgspec.Struct, frozen=True):
 
     def status(self) -> dict[str, Any]:
         """Returns the parameters of ``experimental/serverStatus``: rust-analyzer's fields and Lacuna's own."""
+        health: Health = "error" if self.state in _ADVICE else "ok"
         rests = self.state in ("ready", "failed")
-        return {"health": _HEALTH.get(self.state, "ok"), "quiescent": rests, **msgspec.to_builtins(self)}
+        advice = _ADVICE.get(self.state, "")
+        return {"health": health, "quiescent": rests, "advice": advice, **msgspec.to_builtins(self)}

@@ -1,8 +1,7 @@
 """The witness: commit only tokens that agree with a complete fill that was verified.
 
-So every state of the canvas can be finished within its budget, and the end result is the witness. Keeping the last
-verified look-ahead fill is the idea of LAVE (arXiv 2602.00612). A fill between a prefix and a suffix has to satisfy
-both, as in Melcer et al. (arXiv 2402.17988). Here tree-sitter verifies a fill in the context of the whole file.
+So the canvas can always be finished within its budget, and the result is the witness. Keeping the last verified fill
+is the idea of LAVE (arXiv 2602.00612); Melcer et al. (arXiv 2402.17988) let it satisfy prefix and suffix.
 """
 
 import time
@@ -30,8 +29,7 @@ from lacuna_model.syntax.search.verified import Verified
 from lacuna_model.syntax.text.vocabulary import vocabulary_of
 
 RENEW_SECONDS_ALL = 0.06  # for all gaps together; the search of the last one is not cut short
-# A call ends after this time, since all other requests wait for it.
-CALL_SECONDS = 1.0
+CALL_SECONDS = 1.0  # a call ends after this time, since all other requests wait for it
 GRACE_SECONDS = 0.3  # for ``finish`` after the deadline
 
 
@@ -248,8 +246,8 @@ class SyntaxConstraint:
     def _is_ahead(self, gaps: Sequence[GapView], gap: int) -> bool:
         """Whether a gap has tentative tokens that the witness does not hold, and that can still be taken back."""
         assert self._witness is not None
-        view, witness = gaps[gap], self._witness[gap]
-        return view.tentative and not self._holds(view, witness) and bool(self._tentative.run(view, witness))
+        view, fill = gaps[gap], self._witness[gap]
+        return view.tentative and not self._holds(view, fill) and bool(self._tentative.run(view, fill))
 
     def _holds(self, view: GapView, fill: Fill) -> bool:
         return holds(fill.tokens, view, self._vocabulary.eog_id)

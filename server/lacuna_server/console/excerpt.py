@@ -2,14 +2,25 @@
 
 from collections.abc import Sequence
 
-from rich.syntax import Syntax
+from rich.style import Style
+from rich.syntax import ANSI_LIGHT, ANSISyntaxTheme, Syntax
 from rich.text import Text
 
 from lacuna_model.core.params import Region
 from lacuna_server.console.files import BOM, Document
 
 TAB_SIZE = 4
-THEME = "ansi_dark"
+# The terminal's own colours; those that cannot be read on black or on white are replaced.
+REPLACED = {"blue": "magenta", "bright_blue": "magenta", "bright_red": "red", "white": "default", "yellow": "green"}
+
+
+def readable(style: Style) -> Style:
+    """Returns a style whose colour can be read on black and on white."""
+    name = style.color.name if style.color else ""
+    return style + Style(color=REPLACED[name]) if name in REPLACED else style
+
+
+THEME = ANSISyntaxTheme({token: readable(style) for token, style in ANSI_LIGHT.items()})
 # Escape sequences in a file must not reach the terminal: control characters are shown as symbols.
 CONTROLS = (
     {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t"}

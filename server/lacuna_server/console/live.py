@@ -1,6 +1,7 @@
 """The live view of a fill in the terminal: the file around each gap, with slots coloured by state and confidence."""
 
 import itertools
+import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from types import TracebackType
@@ -20,6 +21,8 @@ FRAMES_PER_SECOND = 12
 PLAIN_SECONDS = 0.5
 CONTEXT_LINES = 4
 DONE_STYLE = "bold green"
+# The colours of confidence 0, 0.5 and 1, as bright as each other, so that all can be read on black and on white.
+UNSURE, HALF_SURE, SURE = (206, 62, 62), (150, 110, 0), (22, 136, 62)
 
 
 class LiveView:
@@ -77,6 +80,9 @@ class LiveView:
         if not self._console.is_terminal:
             self._console.print(summary, soft_wrap=True)
             return
+        if sys.stdout.isatty() and result.status != "no_valid_fill":  # the filled file is printed there next
+            self._live.update(summary, refresh=True)
+            return
         style = "dim" if result.status == "no_valid_fill" else DONE_STYLE
         fills = [Text(printable(fill), style=style) for fill in result.fills]
         self._live.update(self._excerpt.render(fills).append(summary), refresh=True)
@@ -96,7 +102,7 @@ def gap_text(slots: Sequence[SlotView], fill: str) -> Text:
 
 
 def slots_text(slots: Sequence[SlotView]) -> Text:
-    """Returns the slots of one gap up to its committed end: red to green by confidence, drafts faint."""
+    """Returns the slots of one gap up to its committed end: red to green by confidence, drafts in italics."""
     text = Text()
     for slot in up_to_end(slots):
         if slot.state == "mask":
@@ -112,11 +118,13 @@ def up_to_end(slots: Sequence[SlotView]) -> Iterator[SlotView]:
 
 
 def slot_style(slot: SlotView) -> Style:
-    """Returns the style of a slot: red at confidence 0, yellow at 0.5, green at 1; bold once committed, else faint."""
+    """Returns the style of a slot: from red over ochre to green by confidence; bold once committed, else italic."""
     confidence = min(1.0, max(0.0, slot.confidence))
-    colour = Color.from_rgb(220 * min(1.0, 2 - 2 * confidence), 200 * min(1.0, 2 * confidence), 60)
+    low, high = (UNSURE, HALF_SURE) if confidence < 0.5 else (HALF_SURE, SURE)
+    share = 2 * confidence % 1 if confidence < 1 else 1.0
+    colour = Color.from_rgb(*(start + share * (end - start) for start, end in zip(low, high, strict=True)))
     committed = slot.state == "committed"
-    return Style(color=colour, bold=committed, dim=not committed, italic=not committed)
+    return Style(color=colour, bold=committed, italic=not committed)
 
 
 def status_line(snapshot: Snapshot, seconds: float) -> Text:
@@ -125,7 +133,7 @@ def status_line(snapshot: Snapshot, seconds: float) -> Text:
     committed = sum(slot.state == "committed" for slot in slots)
     rate = committed / seconds if seconds > 0 else 0.0
     return Text(
-        f"step {snapshot.step}  {committed}/{len(slots)} slots  {seconds:.1f} s  {rate:.3g} tok/s", style="cyan"
+        f"step {snapshot.step}  {committed}/{len(slots)} slots  {seconds:.1f} s  {rate:.3g} tok/s", style="italic"
     )
 
 

@@ -41,10 +41,16 @@ def print_json(value: Any) -> None:
 
 
 def print_table(table: "Table") -> None:
-    """Prints a table as wide as the terminal, or 160 columns wide where stdout is not a terminal."""
+    """Prints a table as wide as the terminal, or 160 columns wide where stdout is not a terminal.
+
+    Long cells go on in the next line, but those of the first column: they are names to type, and stay whole.
+    """
     from rich.console import Console
 
     console = Console()
+    for column in table.columns:
+        column.no_wrap, column.overflow = False, "fold"
+    table.columns[0].min_width = console.measure("\n".join(map(str, table.columns[0].cells))).maximum
     Console(width=console.width if console.is_terminal else 160).print(table)
 
 
@@ -113,9 +119,9 @@ def print_diff(document: Document, text: str) -> None:
         return
     from rich.syntax import Syntax
 
-    from lacuna_server.console.excerpt import printable
+    from lacuna_server.console.excerpt import THEME, printable
 
-    console.print(Syntax(printable(diff), "diff", theme="ansi_dark", background_color="default"))
+    console.print(Syntax(printable(diff), "diff", theme=THEME, background_color="default"))
 
 
 def _screen() -> "Console":

@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import socket
+import sys
 from pathlib import Path
 
 import structlog
@@ -31,9 +32,21 @@ def run(config: ServerConfig, listener: socket.socket, url: str, token: str, lef
     if left_behind is not None:
         log.warning("stale_file", pid=left_behind.pid, url=left_behind.url)
     log.info("serving", url=url, pid=os.getpid(), model=config.model)
+    if sys.stderr.isatty():
+        greet(url, config)
     if not config.cert and not is_loopback(config.host):
         log.warning("unencrypted", host=config.host, mend="set --cert and --key, or use a TLS proxy")
     asyncio.run(_serve(config, listener, token))
+
+
+def greet(url: str, config: ServerConfig) -> None:
+    """Tell who started the service on a terminal where the playground is, as a link, and how the service ends."""
+    from rich.console import Console
+    from rich.text import Text
+
+    token = "?token=…" if config.token else ""
+    line = Text.assemble("Playground: ", (f"{url}/", f"bold link {url}/"), f"{token} (Ctrl-C stops)")
+    Console(stderr=True).print(line, soft_wrap=True)
 
 
 async def _serve(config: ServerConfig, listener: socket.socket, token: str) -> None:

@@ -29,12 +29,16 @@ export class Figures {
 
   draw(frame) {
     NAMES.forEach(([, show], index) => (this.values[index].textContent = frame ? show(frame) : "–"));
-    const steps = frame?.counts.steps;
-    this.insight.textContent = steps
-      ? `${tokens(frame)} tokens in ${steps} ${steps === 1 ? "step" : "steps"}: ` +
-        `${(tokens(frame) / steps).toFixed(1)} at a time. Left to right it would be one at a time.`
+    const passes = frame?.counts.nfe;
+    this.insight.textContent = passes
+      ? `${count(tokens(frame), "token")} in ${count(passes, "pass", "passes")} of the model. ` +
+        `From left to right, one token a pass, it takes ${count(tokens(frame), "pass", "passes")}.`
       : "";
   }
+}
+
+function count(number, one, many = `${one}s`) {
+  return `${number} ${number === 1 ? one : many}`;
 }
 
 function rate(count, seconds) {

@@ -160,6 +160,9 @@ function state(text, name) {
 $("scrubber").addEventListener("input", () => (pause(), draw($("scrubber").valueAsNumber)));
 $("play").addEventListener("click", () => (timer ? pause() : play()));
 lattices.addEventListener("seek", ({ detail }) => (pause(), draw(detail)));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  if (story) lattices.draw(story, lattices.shown);
+});
 
 function draw(index) {
   const frame = story.frames[Math.min(index, story.frames.length - 1)];

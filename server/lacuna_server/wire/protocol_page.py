@@ -56,7 +56,8 @@ def html() -> str:
     )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Lacuna protocol</title>'
-        '<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="/playground/page.css"></head>'
+        '<meta name="viewport" content="width=device-width"><link rel="icon" href="/playground/icon.svg">'
+        '<link rel="stylesheet" href="/playground/page.css"></head>'
         f"<body><main>{body}</main></body></html>"
     )
 

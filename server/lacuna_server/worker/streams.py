@@ -29,6 +29,10 @@ class Unhurried(io.BufferedIOBase):
         """Return True."""
         return True
 
+    def isatty(self) -> bool:
+        """Return whether the file is a terminal."""
+        return os.isatty(self._descriptor)
+
     def write(self, data: object) -> int:
         """Queue bytes to be written; return how many."""
         taken = bytes(data)  # type: ignore[call-overload]  # a buffer, a type that has no name in Python 3.11

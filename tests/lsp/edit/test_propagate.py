@@ -97,6 +97,8 @@ async def test_a_change_is_propagated_to_all_files_and_only_its_differing_part_i
     daemon.plan(fills=["'filled'"])
     answer = await editor.command("lacuna.propagate", {"textDocument": {"uri": editor.uri}, "position": place})
     assert (answer["status"], answer["edits"]) == ("applied", 2)
+    shown = [seen[0].title for seen in editor.client.progress_reports.values() if seen]
+    assert "Make the change everywhere" in shown
     (applied,) = editor.applied
     edit = applied.edit
     assert edit.document_changes is not None

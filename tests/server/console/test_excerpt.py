@@ -5,7 +5,7 @@ from rich.text import Text
 
 from lacuna_model.core.params import Region
 from lacuna_server.console import files
-from lacuna_server.console.excerpt import Excerpt, printable
+from lacuna_server.console.excerpt import THEME, Excerpt, printable
 from lacuna_server.console.files import Document
 
 CODE = "".join(f"before{i} = {i}\n" for i in range(20)) + "def f(a):\n\treturn <<fill>> + 1\n" + "after = 1\n" * 20
@@ -31,6 +31,11 @@ def test_highlighting_changes_no_character() -> None:
     read, regions = document("\n\n  x = '''\n\n<<fill>>\n\n'''\n\n\n" + CODE)
     plain = Excerpt(read, regions, colour=False).render([Text("a * 2")] * 2)
     assert Excerpt(read, regions).render([Text("a * 2")] * 2).plain == plain.plain
+
+
+def test_every_colour_can_be_read_on_white_and_on_black() -> None:
+    styles = THEME.style_map.values()
+    assert {style.color.name for style in styles if style.color} == {"red", "green", "magenta", "cyan", "default"}
 
 
 def test_control_characters_never_reach_the_terminal() -> None:

@@ -1,9 +1,12 @@
 import io
 import os
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
+import pytest
 from rich.console import Console
+from rich.style import Style
 
 from lacuna_model.core.params import FillStats, InfillResult, Region, SlotView, Snapshot
 from lacuna_server.console import files, live
@@ -39,11 +42,27 @@ def screen(*, terminal: bool) -> tuple[Console, io.StringIO]:
     return console, written
 
 
+def brightness(style: Style) -> float:
+    """The relative luminance of a style's colour, as WCAG has it."""
+    assert style.color is not None
+    assert style.color.triplet is not None
+    parts = [
+        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in style.color.triplet.normalized
+    ]
+    return float(sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True)))
+
+
+def test_every_confidence_can_be_read_on_white_and_on_black() -> None:
+    for percent in range(-10, 111, 5):
+        bright = brightness(live.slot_style(SlotView("x", "draft", percent / 100)))
+        assert min(1.05 / (bright + 0.05), (bright + 0.05) / 0.05) > 4
+
+
 def test_slots_are_coloured_by_state_and_confidence_up_to_the_end_of_the_gap() -> None:
     text = live.slots_text(SLOTS)
     assert text.plain == f"a *{live.MASK}"
     sure, draft = live.slot_style(SLOTS[0]), live.slot_style(SLOTS[1])
-    assert (sure.bold, sure.dim, draft.bold, draft.dim) == (True, False, False, True)
+    assert (sure.bold, sure.italic, draft.bold, draft.italic) == (True, False, False, True)
     assert sure.color is not None
     assert draft.color is not None
     assert sure.color.triplet is not None
@@ -69,6 +88,15 @@ def test_a_terminal_shows_the_fill_and_the_statistics() -> None:
     shown = written.getvalue()
     assert "a * 2" in shown
     assert "ok: 12 tokens in 7 passes, 0.20 s, 60 tok/s" in shown
+
+
+def test_the_file_is_left_to_who_prints_it_on_the_same_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    console, written = screen(terminal=True)
+    with LiveView(console, *document()) as view:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        view.follow(stream())
+    assert "a * 2" not in written.getvalue()
+    assert "ok: 12 tokens in 7 passes" in written.getvalue()
 
 
 def test_without_a_terminal_there_are_occasional_lines_and_no_escape_sequences() -> None:

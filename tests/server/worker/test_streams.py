@@ -58,3 +58,12 @@ time.sleep(0.1)"""
         ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
         assert ended.returncode == 0
         assert b"Fatal" not in ended.stderr
+
+
+def test_it_knows_a_terminal() -> None:
+    ours, theirs = os.openpty()
+    reading, writing = os.pipe()
+    assert Unhurried(theirs).isatty()
+    assert not Unhurried(writing).isatty()
+    for descriptor in (ours, theirs, reading, writing):
+        os.close(descriptor)

@@ -5,6 +5,8 @@ local server = require('lacuna.server')
 
 local M = {}
 
+local namespace = vim.api.nvim_create_namespace('lacuna.status')
+
 local function document()
   return { uri = vim.uri_from_bufnr(0) }
 end
@@ -18,13 +20,25 @@ local function position()
   return vim.lsp.util.make_position_params(0, encoding()).position
 end
 
---- Report the result of edits when the screen does not show it.
+--- Report what was not edited, and why if nobody has said it yet.
 local function outcome(answer)
+  local left = answer.left or answer.failed or 0
   if answer.status == 'nothing' then
     server.say('nothing was found that fits')
-  elseif (answer.left or answer.failed or 0) > 0 then
-    server.say(('%d places are left as they were'):format(answer.left or answer.failed))
+  elseif left > 0 then
+    server.say(('%d places are left as they were'):format(left))
   end
+end
+
+--- Show text in a window at the cursor, and return its buffer; if it is shown already and has an `id`, go there.
+---@param title string
+---@param lines string[]
+---@param syntax string
+---@param id? string
+---@return integer
+local function window(title, lines, syntax, id)
+  local look = { title = (' %s '):format(title), border = 'rounded', focus_id = id }
+  return (vim.lsp.util.open_floating_preview(lines, syntax, look))
 end
 
 --- Let the user choose an item, shown as `line` returns it; `done` gets the item, or nil if none was chosen.
@@ -130,8 +144,8 @@ commands.refactor = {
       if not pattern or pattern == '' then
         return
       end
-      vim.ui.input({ prompt = 'to: ', default = pattern }, function(template)
-        if template then
+      vim.ui.input({ prompt = 'to (the model fills <<fill>>): ' }, function(template)
+        if template and template ~= '' then
           go({ pattern = pattern, template = template, language = language })
         end
       end)
@@ -187,7 +201,7 @@ commands.context = {
         vim.list_extend(lines, vim.split(vim.trim(snippet.text), '\n'))
         table.insert(lines, '```')
       end
-      vim.lsp.util.open_floating_preview(lines, 'markdown', { title = 'Lacuna', focus_id = 'lacuna' })
+      window('Lacuna: read of other files', lines, 'markdown', 'lacuna.context')
     end)
   end,
 }
@@ -195,16 +209,18 @@ commands.context = {
 commands.status = {
   run = function()
     server.execute('status', nil, function(answer)
-      local counts = answer.suggestions
-      server.say(
-        ('%s, %s; suggestions wanted %d, cached %d, asked %d'):format(
-          answer.state,
-          answer.message,
-          counts.wanted,
-          counts.cached,
-          counts.asked
-        )
-      )
+      local counts, client = answer.suggestions, assert(server.client())
+      local lines = {
+        ('Lacuna: %s, %s'):format(require('lacuna.status').state(client), answer.message),
+        ('suggestions: %d wanted, %d held back as unsure'):format(counts.wanted, counts.unsure),
+        ('%d asked of the engine, %d from the cache'):format(counts.asked, counts.cached),
+      }
+      if answer.health == 'error' then
+        table.insert(lines, 2, answer.advice)
+      end
+      local buf = window('Lacuna', lines, '')
+      local look = answer.health == 'error' and 'LacunaError' or 'Title'
+      vim.api.nvim_buf_set_extmark(buf, namespace, 0, 0, { line_hl_group = look })
     end)
   end,
 }
@@ -225,9 +241,11 @@ commands.toggle = {
 commands.cancel = {
   run = function()
     local client = server.client()
-    for token in pairs(client and client.progress.pending or {}) do
+    local running = client and vim.tbl_keys(client.progress.pending) or {}
+    for _, token in ipairs(running) do
       client:notify('window/workDoneProgress/cancel', { token = token })
     end
+    server.say(#running > 0 and 'cancelled, nothing was edited' or 'nothing is running')
   end,
 }
 

@@ -127,6 +127,11 @@ function M.apply(_, params, context)
     return { applied = false, failureReason = reason }
   end
   vim.lsp.util.apply_workspace_edit(edit, client.offset_encoding)
+  local count = 0
+  for _, change in ipairs(edit.documentChanges) do
+    count = count + #change.edits
+  end
+  require('lacuna.server').say(('%d change%s made'):format(count, count == 1 and '' or 's'))
   return { applied = true }
 end
 

@@ -26,7 +26,13 @@ function M.check()
   end
   local clients = vim.lsp.get_clients({ name = 'lacuna' })
   for _, client in ipairs(clients) do
-    health.ok(('running in %s: %s'):format(client.root_dir or 'no folder', require('lacuna.status').state(client)))
+    local status = require('lacuna.status')
+    local news, where = status.news(client), ('running in %s: '):format(client.root_dir or 'no folder')
+    if news.health == 'error' then
+      health.error(('%s%s: %s'):format(where, news.state, news.message), news.advice)
+    else
+      health.ok(where .. status.state(client))
+    end
   end
   if #clients == 0 then
     health.info('it is not running; it starts with the first file that is opened')

@@ -2,11 +2,17 @@
 
 local M = {}
 
---- Return Lacuna's state for 'statusline', or an empty string if Lacuna does not serve the current file.
+--- Return Lacuna's state as an item of 'statusline', red for an error, or an empty string if Lacuna does not serve
+--- the current file.
 ---@return string
 function M.statusline()
   local client = require('lacuna.server').client()
-  return client and require('lacuna.status').line(client) or ''
+  if not client then
+    return ''
+  end
+  local status = require('lacuna.status')
+  local line = status.line(client):gsub('%%', '%%%%')
+  return status.news(client).health == 'error' and ('%%#LacunaError#%s%%*'):format(line) or line
 end
 
 return M

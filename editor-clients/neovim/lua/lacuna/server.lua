@@ -9,12 +9,24 @@ function M.client(buf)
   return vim.lsp.get_clients({ name = 'lacuna', bufnr = buf or 0 })[1]
 end
 
+local passing = false -- whether the last line that was shown is one of `pass`
+
+--- Show a line in normal mode until the next one; an empty one removes it. It is not kept in :messages.
+---@param line string
+function M.pass(line)
+  if vim.api.nvim_get_mode().mode == 'n' and (passing or line ~= '') then
+    passing = line ~= ''
+    vim.api.nvim_echo({ { vim.fn.printf(('%%.%dS'):format(vim.v.echospace), line) } }, false, {})
+  end
+end
+
 --- Show a line. In insert mode, show it later, because the mode message would overwrite it. A line that is wider than
 --- the screen would make Neovim wait for a key, so show only its beginning; :messages has the complete line.
 ---@param line string
 ---@param level integer
 function M.show(line, level)
   local function show()
+    passing = false
     local room, how = vim.v.echospace, vim.o.messagesopt
     if vim.fn.strdisplaywidth(line) <= room then
       return vim.notify(line, level)

@@ -2,19 +2,29 @@
 
 local M = {}
 
-local states = {} ---@type table<integer, string> the engine's state, by client
+local news = {} ---@type table<integer, table> what the server has told of the engine, by client
 local work = {} ---@type table<integer, string> the current work, by client
 
---- The engine's state as one word. The user's settings may replace it: with 'off', or with 'on request' if it is ready.
+--- What the server has told of the engine.
+---@param client vim.lsp.Client
+---@return { state: string, health: 'ok'|'error', message: string, advice: string }
+function M.news(client)
+  return news[client.id] or { state = 'starting', health = 'ok', message = '', advice = '' }
+end
+
+--- The engine's state as one word. Unless it is an error, the user's settings may replace it: with 'off', or with
+--- 'on request' if it is ready.
 ---@param client vim.lsp.Client
 ---@return string
 function M.state(client)
-  local state = states[client.id] or 'starting'
+  local now = M.news(client)
   local settings = vim.tbl_get(client.settings, 'lacuna') or {}
-  if settings.enabled == false then
+  if now.health == 'error' then
+    return now.state
+  elseif settings.enabled == false then
     return 'off'
   end
-  return state == 'ready' and settings.automatic == false and 'on request' or state
+  return now.state == 'ready' and settings.automatic == false and 'on request' or now.state
 end
 
 ---@param client vim.lsp.Client
@@ -25,14 +35,14 @@ end
 
 --- Handles `experimental/serverStatus`, the server's notification of the engine's state.
 function M.told(_, params, context)
-  states[context.client_id] = params.state
+  news[context.client_id] = params
   vim.cmd.redrawstatus({ bang = true })
   if params.state == 'ready' then
     require('lacuna.suggestion').again()
   end
 end
 
---- Handles progress that the server reports.
+--- Handles progress that the server reports: in the status line and, until it ends, in the command line.
 function M.working(event)
   local client = vim.lsp.get_client_by_id(event.data.client_id)
   if not client or client.name ~= 'lacuna' then
@@ -43,6 +53,7 @@ function M.working(event)
   work[client.id] = value.kind ~= 'end' and value.title .. (value.message and ': ' .. value.message or '') .. share
     or nil
   vim.cmd.redrawstatus({ bang = true })
+  require('lacuna.server').pass(work[client.id] or '')
 end
 
 --- Handles `window/showMessage`.

@@ -6,7 +6,7 @@ from lacuna_server.cli.commands.options import JsonOption
 from lacuna_server.console import output
 
 FAILED = 1
-STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+STYLES = {"ok": "green", "warn": "magenta", "fail": "bold red"}
 
 
 def doctor(json_output: JsonOption = False) -> None:

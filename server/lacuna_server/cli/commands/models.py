@@ -59,7 +59,6 @@ def list_models(json_output: JsonOption = False) -> None:
     if json_output:
         output.print_json({"models": described})
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -70,7 +69,7 @@ def list_models(json_output: JsonOption = False) -> None:
     chosen = default()
     table.caption = f"The default is {chosen.name}: {chosen.why}."
     table.caption_justify = "left"
-    Console().print(table)
+    output.print_table(table)
 
 
 @app.command()
