@@ -32,7 +32,7 @@ def serve(scripted_engine: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Se
 
         def start(factory: str, **settings: object) -> Address:
             lines = [f"{name} = {value}\n" for name, value in settings.items()]
-            config = scripted_engine / "lacuna.toml"
+            config = scripted_engine / "service.toml"  # as lacuna.toml it would be the settings of the test's project
             config.write_text("".join((f'engine = "scripted_engine:{factory}"\nport = 0\n', *lines)))
             command = [sys.executable, "-m", "lacuna_server", "serve", "--config", str(config)]
             process = stack.enter_context(subprocess.Popen(command, stderr=subprocess.DEVNULL))

@@ -38,19 +38,30 @@ def write(path: Path, config: DrafterConfig, tensors: Mapping[str, Tensor]) -> N
         stream.write(save(kept, metadata={"config": msgspec.json.encode(config).decode()}))
 
 
-def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Drafter:
-    """The drafter at a path for a ``base``; raises WeightsError where the file is damaged or for another model."""
+def stored(path: Path, hidden_size: int) -> tuple[DrafterConfig, dict[str, Tensor]]:
+    """The config and the tensors in a file, linears as codes with scales.
+
+    Raises WeightsError where the file is damaged, or for a model whose hidden states have another size.
+    """
     try:
         with safe_open(path, framework="pt") as file:
             config = msgspec.json.decode((file.metadata() or {})["config"], type=DrafterConfig)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-        if config.hidden_size != base.config.hidden_size:
-            raise WeightsError(f"{path} is the drafter of another model")
-        vocabulary = tensors["vocabulary"].long()
-        norm = tensors["norm"].float()
-        made = {name: _linear(tensors[name], tensors[name + ".scale"].float(), kernels) for name in linears(config)}
     except (OSError, SafetensorError, KeyError, msgspec.MsgspecError) as error:
         raise WeightsError(f"{path}: the drafter cannot be read: {error}") from error
+    if config.hidden_size != hidden_size:
+        raise WeightsError(f"{path} is the drafter of another model")
+    wanted = {"norm", "vocabulary", *linears(config), *(name + ".scale" for name in linears(config))}
+    if missing := wanted - tensors.keys():
+        raise WeightsError(f"{path}: the drafter cannot be read: it has no {min(missing)}")
+    return config, tensors
+
+
+def read(path: Path, base: Transformer, kernels: NativeKernels | None) -> Drafter:
+    """The drafter at a path for a ``base``; raises WeightsError as :func:`stored` does."""
+    config, tensors = stored(path, base.config.hidden_size)
+    made = {name: _linear(tensors[name], tensors[name + ".scale"].float(), kernels) for name in linears(config)}
+    vocabulary, norm = tensors["vocabulary"].long(), tensors["norm"].float()
     codes, scale = quantize_rows(head_rows(base, vocabulary))
     return assembled(config, made, norm, partial(embedded, base), _linear(codes, scale, kernels), vocabulary)
 

@@ -56,6 +56,7 @@ def train(
 ) -> Progress:
     """Trains for ``seconds`` or ``steps``, resuming what is in the folder ``out``, and writes the result there.
 
+    Where that folder is empty, training begins from the drafter that ships for the model, if there is one.
     Raises CorpusError where the corpus has no texts.
     """
     torch.set_num_threads(threads or choose_threads())
@@ -92,8 +93,12 @@ class _Run:
         self._buffer = Buffer(BUFFER_TOKENS)
         while self._buffer.tokens < FIRST_TOKENS:
             self._read()
-        vocabulary = self._frequent(model, corpus) if kept is None else kept["weights"]["vocabulary"]
-        config = DrafterConfig(model.config.hidden_size, inner_size)
+        shipped = drafter_file.shipped(model.name) if kept is None else None
+        config, begun = DrafterConfig(model.config.hidden_size, inner_size), dict[str, Tensor]()
+        if shipped is not None:
+            config, begun = drafter_file.stored(shipped, model.config.hidden_size)
+        known = begun if kept is None else kept["weights"]
+        vocabulary = known["vocabulary"].long() if known else self._frequent(model, corpus)
         self._trained = Trainable(
             config,
             model.transformer.final_norm,
@@ -104,6 +109,8 @@ class _Run:
         self._optimizer = torch.optim.AdamW(
             self._trained.parameters(), lr=RATE, betas=(0.9, 0.98), weight_decay=0.01, foreach=True
         )
+        if begun:
+            self._trained.begin_from(begun)
         if kept is not None:
             self._trained.load_state_dict(kept["state"])
             self._optimizer.load_state_dict(kept["optimizer"])

@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import torch
@@ -52,6 +52,14 @@ class Trainable(nn.Module):
         """The drafter over these weights."""
         made = {name: self._linear(name) for name in linears(self.config)}
         return assembled(self.config, made, self.norm, self._embed, self._score, self._vocabulary)
+
+    @torch.no_grad()
+    def begin_from(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take the weights of a drafter's file."""
+        for name in linears(self.config):
+            weight = tensors[name].float() * tensors[name + ".scale"].float()[:, None]
+            self.linears[name.replace(".", "_")].copy_(weight)
+        self.norm.copy_(tensors["norm"])
 
     def tensors(self) -> dict[str, Tensor]:
         """The weights by name."""

@@ -52,6 +52,15 @@ def test_training_goes_on_where_it_stopped(small: Path, tmp_path: Path) -> None:
     assert second.seconds > first.seconds
 
 
+def test_training_begins_from_the_drafter_that_ships(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = main.train(MODEL, small, tmp_path / "out", steps=150, inner_size=64, say=lambda line: None)
+    monkeypatch.setattr(drafter_file, "shipped", lambda name: tmp_path / "out" / main.ARTEFACT)
+    second = main.train(MODEL, small, tmp_path / "other", steps=1, inner_size=32, say=lambda line: None)
+    assert second.accepted[0] == pytest.approx(first.accepted[0], abs=0.1)
+
+
 @pytest.mark.usefixtures("loops")
 def test_the_result_drafts_in_the_engine_and_changes_no_fill(small: Path, tmp_path: Path) -> None:
     main.train(MODEL, small, tmp_path / "out", steps=60, inner_size=64, say=lambda line: None)
