@@ -222,7 +222,7 @@ def test_a_full_disk_is_reported_in_one_line(daemon: Daemon) -> None:
         (("--token-file", "/nonexistent"), "lacuna: /nonexistent: No such file"),
         (("--cert", "cert.pem"), "lacuna: TLS needs both"),
         (("--port", "99999"), "lacuna: --port must be 0 to 65535\n"),
-        (("--threads", "-1"), "lacuna: --threads must be a number of at least 0\n"),
+        (("--threads", "-1"), "lacuna: --threads must be 0 to 256\n"),
     ],
 )
 def test_an_invalid_option_is_reported_in_one_line(daemon: Daemon, arguments: tuple[str, ...], said: str) -> None:

@@ -50,7 +50,7 @@ async def test_applicable_actions_are_offered(editor: Editor, daemon: Daemon) ->
     editor.open(TEXT)
     found = await titles(editor, (7, 0), (8, 0))
     assert {"Fill 1 <<fill>> marker", "Regenerate the selection", "Fill 2 empty bodies in A"} <= set(found)
-    assert any(title.startswith("Document every function") for title in found)
+    assert any(title.startswith("Add a docstring") for title in found)
     assert not any("test" in title for title in found)
 
 
