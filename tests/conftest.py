@@ -1,5 +1,6 @@
 import os
 import resource
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -16,6 +17,10 @@ os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="lacuna-config-")
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.hub import models
+
+# A shell lets its background processes ignore Ctrl-C, and the programs that tests start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Without a GPU, Triton interprets its kernels. It reads this variable when it is first imported.
 if not torch.cuda.is_available():

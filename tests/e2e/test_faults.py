@@ -19,7 +19,7 @@ from lacuna_server.client.client import Address, Client, find_or_start
 from lacuna_server.daemon import logs
 from lacuna_server.wire.protocol import ServiceError, Status, Target
 
-from .test_service import ENDLESS, SCRIPTED, TIMEOUT_S, alive, fill, running, until, workers
+from .test_service import ENDLESS, SCRIPTED, TIMEOUT_S, fill, running, until, workers
 
 NUM_SESSIONS = 25
 
@@ -69,7 +69,9 @@ async def all_are_served(process: "subprocess.Popen[bytes]", address: Address) -
     await asyncio.gather(*(session(address, f"a{number}") for number in range(NUM_SESSIONS)))
     (worker,) = workers(process)
     os.kill(worker, signal.SIGKILL)
-    until(lambda: not alive(worker))
+    until(
+        lambda: bool(set(workers(process)) - {worker})
+    )  # until the service has noticed, it sends requests to the dead one
     await asyncio.gather(*(session(address, f"b{number}") for number in range(NUM_SESSIONS)))
     process.terminate()
     assert process.wait(TIMEOUT_S) == 0

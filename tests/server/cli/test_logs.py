@@ -47,4 +47,4 @@ def test_it_is_followed_also_where_it_begins_anew(log: Path) -> None:
         log.write_text("anew\n")
         assert process.stdout.readline() == "anew\n"
         process.send_signal(signal.SIGINT)
-        assert process.wait() == 130
+        assert process.wait(60) == 130
