@@ -23,13 +23,11 @@ class PassCosts:
     def saw_pass(self, rows: int, ms: float) -> None:
         """Learn from a pass."""
         width = WIDTHS[min(bisect_left(WIDTHS, rows), len(WIDTHS) - 1)]
-        # A pass that waited for other programs says nothing about widths.
-        known = self._seen.get(width, ms)
-        self._seen[width] = known + NEWEST * (min(ms, 2 * known) - known)
+        self._seen[width] = _followed(self._seen.get(width, ms), ms)
 
     def saw_step(self, ms: float) -> None:
         """Learn from a step of the drafter."""
-        self.step_ms = ms if not self.step_ms else self.step_ms + NEWEST * (min(ms, 2 * self.step_ms) - self.step_ms)
+        self.step_ms = _followed(self.step_ms or ms, ms)
 
     def ms(self, rows: int) -> float:
         """The expected milliseconds of a pass over ``rows`` rows; 0 before any pass was seen."""
@@ -59,3 +57,8 @@ class PassCosts:
         if not self._seen:
             return True
         return probability * self.ms(1) >= self.ms(rows + 1) - self.ms(rows) + steps * self.step_ms
+
+
+def _followed(known: float, ms: float) -> float:
+    """An estimate after one more measurement; one that waited for other programs counts as twice the estimate."""
+    return known + NEWEST * (min(ms, 2 * known) - known)

@@ -86,9 +86,11 @@ class FimReader:
         """Marginals of every open canvas up to the first slot that its draft does not decide."""
         self._settle(canvases)
         turns: list[Turn] = []
+        rows = self._context.num_unread
         for canvas in canvases:
             if not canvas.closed and not canvas.is_full:
-                turns.append(self._turn(canvas, canvases, sum(len(turn.draft) + 1 for turn in turns)))
+                turns.append(self._turn(canvas, canvases, rows))
+                rows += len(turns[-1].draft) + 1
         passed = zip(turns, self._pass(turns), strict=True)
         found = {turn.canvas.key: self._marginals(turn, *rows) for turn, rows in passed}
         return [found.get(canvas.key) for canvas in canvases]
@@ -151,10 +153,8 @@ class FimReader:
         drafted = [healed] if healed is not None and room else []
         guesses: list[Guess] = []
         if self._drafts is not None and (written or drafted or not canvas.gap.prefix):
-            most, unread = min(room, MOST_DRAFTED) - len(drafted), len(drafted) + 1 + rows
-            guesses = self._drafts.draft(
-                canvas.gap.index, [*written, *drafted], most, line.start(written), unread + self._context.num_unread
-            )
+            most, others = min(room, MOST_DRAFTED) - len(drafted), rows + len(drafted) + 1
+            guesses = self._drafts.draft(canvas.gap.index, [*written, *drafted], most, line.start(written), others)
         return Turn(canvas, written, [*drafted, *(guess.token for guess in guesses)], guesses=guesses)
 
     def _line(self, canvas: Canvas) -> Line:

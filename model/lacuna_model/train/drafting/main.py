@@ -68,15 +68,12 @@ def train(
     while (done := taken / steps if steps else (time.monotonic() - began) / max(seconds, 1e-6)) < 1:
         loss_seen = 0.98 * loss_seen + 0.02 * run.step(done)
         taken += 1
-        if time.monotonic() - saved > SAVE_S:
-            run.progress.seconds += time.monotonic() - saved
-            saved = time.monotonic()
-            run.measure(held_out)
-            run.save()
+        now = time.monotonic()
+        if now - saved > SAVE_S:
+            run.keep(held_out, now - saved)
+            saved = now
             say(run.line(loss_seen))
-    run.progress.seconds += time.monotonic() - saved
-    run.measure(held_out)
-    run.save()
+    run.keep(held_out, time.monotonic() - saved)
     say(run.line(loss_seen))
     return run.progress
 
@@ -97,7 +94,7 @@ class _Run:
         config, begun = DrafterConfig(model.config.hidden_size, inner_size), dict[str, Tensor]()
         if shipped is not None:
             config, begun = drafter_file.stored(shipped, model.config.hidden_size)
-        known = begun if kept is None else kept["weights"]
+        known = begun if kept is None else kept
         vocabulary = known["vocabulary"].long() if known else self._frequent(model, corpus)
         self._trained = Trainable(
             config,
@@ -136,10 +133,12 @@ class _Run:
         self.progress.anchors += len(batch.hidden)
         return float(found.detach())
 
-    def measure(self, held_out: Sequence[Examples]) -> None:
-        """Measure the acceptance on held-out prompts."""
+    def keep(self, held_out: Sequence[Examples], seconds: float) -> None:
+        """Measure the acceptance on held-out prompts and save, after so many more ``seconds`` of training."""
+        self.progress.seconds += seconds
         with torch.autocast("cpu", torch.bfloat16):
             self.progress.accepted = acceptance(self.drafter, held_out, SLOTS)
+        self._save()
 
     def line(self, loss_seen: float) -> str:
         """One line about the training so far."""
@@ -150,13 +149,13 @@ class _Run:
             f"{tokens_a_pass(accepted):.2f} tokens a pass"
         )
 
-    def save(self) -> None:
+    def _save(self) -> None:
         """Write the checkpoint, and the drafter for the engine."""
         temporary = self._out / (CHECKPOINT + ".part")
         torch.save(
             {
                 "state": self._trained.state_dict(),
-                "weights": self._trained.tensors(),
+                "vocabulary": self.drafter.vocabulary,
                 "optimizer": self._optimizer.state_dict(),
                 "progress": msgspec.to_builtins(self.progress),
             },
