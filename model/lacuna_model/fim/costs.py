@@ -3,13 +3,13 @@
 from bisect import bisect_left
 from itertools import pairwise
 
-# Passes of up to so many rows share one estimate. Beyond the last one, cost grows as between the last two.
+# Passes of up to so many rows share one estimate; so do all beyond the last.
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 # The weight of the newest pass: an estimate follows a busy machine within some ten passes.
 NEWEST = 0.15
-# Until widths were seen, a pass of up to so many rows is taken to cost as much as one of a single row ...
+# Beyond the widths seen, a pass of up to so many rows is taken to cost as much as the widest of them ...
 FLAT_ROWS = 4
-# ... and each further row this share of it.
+# ... and each further row this share of the narrowest.
 SHARE_A_ROW = 1 / 16
 
 
@@ -41,7 +41,7 @@ class PassCosts:
             return cost
         for (left, low), (right, high) in pairwise(points):
             if rows <= right:
-                return low + (high - low) * (rows - left) / (right - left)
+                return min(low + (high - low) * (rows - left) / (right - left), high)  # rounding may go over it
         last, cost = points[-1]
         return cost + max(rows - max(last, FLAT_ROWS), 0) * points[0][1] * SHARE_A_ROW
 
