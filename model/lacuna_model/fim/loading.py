@@ -1,7 +1,7 @@
 """Loads a fill-in-the-middle model from a GGUF file or a folder, in the precision that is fast on the device.
 
 The first load prepares the weights in the order in which this machine's kernels read them, and keeps them in the user's
-cache; later loads only map the file.
+cache; later loads read that file.
 """
 
 from collections.abc import Callable, Mapping
@@ -79,6 +79,8 @@ def load_fim(
     precision = precision or ("int8" if kernels else default_precision(place))
     folder = Checkpoint(path) if path.is_dir() else None
     tensors, about = _tensors(path, folder, precision, kernels, advance)
+    if kernels:
+        tensors = memory.in_huge_pages(tensors)
     memory.reuse_freed()
     transformer = build_transformer(
         about.config, {name: tensor.to(place) for name, tensor in tensors.items()}, kernels=kernels

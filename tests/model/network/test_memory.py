@@ -5,6 +5,9 @@ import weakref
 from pathlib import Path
 
 import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lacuna_model.network import memory
 
@@ -35,3 +38,29 @@ def test_free_memory_between_blocks_in_use_goes_back_to_the_system() -> None:
     del blocks[1::2], blocks[1::2]
     memory.give_back_freed()
     assert resident() < before - 50_000
+
+
+SHAPES = st.lists(st.tuples(st.sampled_from([torch.uint8, torch.float32, torch.bfloat16]), st.integers(0, 3000)))
+
+
+@given(shapes=SHAPES)
+def test_tensors_in_huge_pages_equal_the_given_ones(shapes: list[tuple[torch.dtype, int]]) -> None:
+    tensors = {f"t{at}": torch.arange(count).to(kind) for at, (kind, count) in enumerate(shapes)}
+    copies = memory.in_huge_pages(tensors)
+    assert copies.keys() == tensors.keys()
+    for name, tensor in tensors.items():
+        assert torch.equal(copies[name], tensor)
+        assert copies[name].dtype == tensor.dtype
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="huge pages on request are Linux's")
+def test_large_weights_lie_in_huge_pages_where_the_system_has_them() -> None:
+    enabled = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if not enabled.is_file() or "[never]" in enabled.read_text():
+        pytest.skip("this system has no huge pages on request")
+    copies = memory.in_huge_pages({"weight": torch.ones(32 << 20, dtype=torch.uint8)})
+    assert copies["weight"].data_ptr() % memory.HUGE_PAGE == 0
+    advised = [
+        part for part in Path("/proc/self/smaps").read_text().split("VmFlags:") if " hg" in part.splitlines()[0]
+    ]
+    assert advised
