@@ -185,6 +185,18 @@ def test_masked_keys_and_values_do_not_affect_the_result(kernels: NativeKernels,
     assert torch.equal(layers.run(mask), got)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_result_does_not_depend_on_where_the_keys_lie_among_masked_ones(kernels: NativeKernels, seed: int) -> None:
+    compact, wide = Layers(kernels, 5, 0, 301), Layers(kernels, 5, 0, 640)
+    places = torch.randperm(640, generator=torch.Generator().manual_seed(seed))[:301].sort().values
+    wide.keys[:, :, places] = compact.keys[:, :, :301]
+    wide.values[:, :, places] = compact.values[:, :, :301]
+    mask = torch.ones((5, 645), dtype=torch.bool).tril(640)
+    mask[:, :640] = False
+    mask[:, places] = True
+    assert torch.equal(wide.run(mask), compact.run(torch.ones((5, 306), dtype=torch.bool).tril(301)))
+
+
 def test_large_scores_do_not_overflow(kernels: NativeKernels) -> None:
     layers = Layers(kernels, 5, 0, 45, num_layers=1)
     layers.norms[0][0] *= 1000

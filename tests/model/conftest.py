@@ -5,7 +5,6 @@ from typing import NoReturn
 import huggingface_hub
 import pytest
 
-from lacuna_model.core import stopping
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.loading.weights import GgufFile
 from lacuna_model.tokens.tokenizer import Tokenizer
@@ -37,12 +36,6 @@ def links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setattr(huggingface_hub, "get_hf_file_metadata", no_route)
     return folder
-
-
-@pytest.fixture
-def loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets a fill repeat itself: tiny random and scripted models do so, and the stop rule would end their fills."""
-    monkeypatch.setattr(stopping, "LEAST_LOOPED", 10_000)
 
 
 @pytest.fixture(scope="session")

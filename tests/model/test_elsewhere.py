@@ -45,7 +45,6 @@ def fill(loaded: LoadedFim, options: DecodeOptions) -> list[InfillResult]:
     ]
 
 
-@pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("options", OPTIONS, ids=["greedy", "sampled"])
 def test_a_fill_mixes_no_devices_and_equals_that_of_the_cpu(options: DecodeOptions) -> None:
     with Elsewhere():
@@ -77,7 +76,6 @@ def test_a_model_in_bfloat16_fills_and_its_logits_stay_close_to_float32() -> Non
     assert (got - expected).norm() / expected.norm() < 0.02
 
 
-@pytest.mark.usefixtures("loops")
 def test_the_kernels_for_gpus_give_the_same_fill(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("triton")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -68,14 +68,17 @@ static void add_mask(float *scores, const Mask *mask, int64_t row, int64_t count
 }
 
 /* Replaces scores by shares (softmax weights before division), e^(score - highest), in place; returns one over their
- * sum. */
+ * sum. The sum is in doubles, so that it does not depend on which lane a share is in. */
 static float exponentiate(float *scores, int64_t stride) {
-    Floats peak = all(-__builtin_inff()), sum = all(0.0f);
+    Floats peak = all(-__builtin_inff());
     for (int64_t j = 0; j < stride; j += LANES) peak = larger(peak, load(scores + j));
     float highest = largest(peak);
+    Doubles sums = {0};
     for (int64_t j = 0; j < stride; j += LANES)
-        sum = store_factors((Factor *)scores + j, exponential(load(scores + j) - highest), sum);
-    return 1.0f / total(sum);
+        sums += doubles(store_factors((Factor *)scores + j, exponential(load(scores + j) - highest)));
+    double sum = 0.0;
+    for (int lane = 0; lane < LANES; lane++) sum += sums[lane];
+    return (float)(1.0 / sum);
 }
 
 /* to [rows, stride of rows] = shares V, each row divided by its sum. `stride` counts shares. */
@@ -102,7 +105,7 @@ static inline __attribute__((always_inline)) void attend_tile(const int rows, co
                                                               int64_t to_stride) {
     float over[ROWS];
     Factor factors[rows * width];
-    for (int64_t i = 0; i < rows * width; i++) factors[i] = factor(query[i]);
+    for (int64_t i = 0; i < rows * width; i++) factors[factor_place(i)] = factor(query[i]);
     score(rows, factors, width, keys, cache, scores, stride);
     for (int r = 0; r < rows; r++) {
         if (mask->added)

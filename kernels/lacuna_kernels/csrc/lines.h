@@ -1,4 +1,7 @@
-/* Products of bfloat16 lines, keys or values, with factors: LINES lines at a time, and SPAN numbers of each. */
+/* Products of bfloat16 lines, keys or values, with factors: LINES lines at a time, and SPAN numbers of each.
+ *
+ * Products are added to a sum one line after another, in the order of the lines, so that lines whose factor is zero do
+ * not change a bit of it, wherever they are. */
 
 #pragma once
 
@@ -20,16 +23,19 @@ static inline uint16_t to_bfloat16(float x) {
 enum { LINES = 2 };
 typedef uint16_t Factor;
 typedef struct {
-    Ints half[2]; /* pairs: one number of each line */
+    Ints half[2]; /* pairs: one number of each line, the second line's first */
 } Lines;
 
 static inline Factor factor(float x) { return to_bfloat16(x); }
 
-/* Stores non-negative factors, rounded; returns `sum` plus the rounded factors. */
-static inline Floats store_factors(Factor *to, Floats x, Floats sum) {
+/* Where the factor of a line is stored: as in `Lines`, that of the second line of a pair comes first. */
+static inline int64_t factor_place(int64_t line) { return line ^ 1; }
+
+/* Stores non-negative factors, rounded, each at its place; returns the rounded factors. */
+static inline Floats store_factors(Factor *to, Floats x) {
     Ints bits = ((Ints)x + 0x8000) >> 16;
-    _mm256_storeu_si256((__m256i *)to, _mm512_cvtepi32_epi16((__m512i)bits));
-    return sum + (Floats)(bits << 16);
+    _mm256_storeu_si256((__m256i *)to, _mm256_rol_epi32(_mm512_cvtepi32_epi16((__m512i)bits), 16));
+    return (Floats)(bits << 16);
 }
 
 /* Reads the first LINES of `lines`; where only one is left, the second is zeros. */
@@ -42,12 +48,13 @@ static inline Lines read_lines(const uint16_t *from, int64_t stride, int64_t lin
     Lines pairs;
     for (int half = 0; half < 2; half++) {
         __m512i places = _mm512_add_epi16(order, _mm512_set1_epi16((short)(LANES * half)));
-        pairs.half[half] = (Ints)_mm512_permutex2var_epi16(line, places, next);
+        pairs.half[half] = (Ints)_mm512_permutex2var_epi16(next, places, line);
     }
     return pairs;
 }
 
-/* Adds to each sum its numbers, one of each line, times the factors. */
+/* Adds to each sum its numbers, one of each line, times the factors. The instruction adds the second product of a pair
+ * first, each with a rounding of its own. */
 static inline Floats add_products(Floats sums, Lines lines, int half, const Factor *factors) {
     return _mm512_dpbf16_ps(sums, (__m512bh)lines.half[half], (__m512bh)repeated(factors));
 }
@@ -62,9 +69,11 @@ typedef struct {
 
 static inline Factor factor(float x) { return x; }
 
-static inline Floats store_factors(Factor *to, Floats x, Floats sum) {
+static inline int64_t factor_place(int64_t line) { return line; }
+
+static inline Floats store_factors(Factor *to, Floats x) {
     store(to, x);
-    return sum + x;
+    return x;
 }
 
 static inline Lines read_lines(const uint16_t *from, int64_t stride, int64_t lines) {

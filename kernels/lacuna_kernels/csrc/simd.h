@@ -206,6 +206,11 @@ static inline float total(Floats x) {
     return lanes[0];
 }
 
+/* Doubles for the lanes of a vector of floats. */
+typedef double Doubles __attribute__((vector_size(2 * sizeof(Floats))));
+
+static inline Doubles doubles(Floats x) { return __builtin_convertvector(x, Doubles); }
+
 static inline float largest(Floats x) {
     float most = x[0];
     for (int i = 1; i < LANES; i++) most = x[i] > most ? x[i] : most;

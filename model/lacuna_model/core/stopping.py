@@ -1,7 +1,6 @@
 """The stop rule: decides when a left-to-right model has filled a gap. Baselines use the same rule."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,7 +10,6 @@ from lacuna_model.core.params import Region
 _EDGE = ("", " ", "\t", "\r", ")", "]", "}")
 # A shorter part of a line between two gaps, a comma say, does not end the first one.
 LEAST_PART = 4
-LEAST_LOOPED, MOST_PERIOD = 16, 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,21 +115,6 @@ def _ended(text: str, newline: str) -> str:
     """A text with ``newline`` in place of the white space at its end, if that contains a newline."""
     bare = text.rstrip()
     return bare + newline if "\n" in text[len(bare) :] else text
-
-
-def looping(tokens: Sequence[int]) -> int | None:
-    """The token that would continue a loop at the end of ``tokens``; None where there is no loop.
-
-    A loop repeats its period at least twice and for at least ``LEAST_LOOPED`` tokens. Greedy decoding of a small model
-    rarely leaves a loop by itself (arXiv 1904.09751).
-    """
-    for period in range(1, min(MOST_PERIOD, len(tokens) // 3) + 1):
-        looped = 0
-        while looped + period < len(tokens) and tokens[-1 - looped] == tokens[-1 - looped - period]:
-            looped += 1
-        if looped >= max(2 * period, LEAST_LOOPED):
-            return tokens[-period]
-    return None
 
 
 def trim_overlap(fill: str, after: str) -> str:

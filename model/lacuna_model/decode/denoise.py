@@ -123,10 +123,7 @@ def _read(
     model: CanvasModel, canvases: Sequence[Canvas], options: DecodeOptions, generator: np.random.Generator
 ) -> list[Marginals | None]:
     """One forward pass: the marginals of every open canvas, drawn at random if there is a temperature."""
-    marginals = [
-        seen and schedule.without_loop(seen, canvas)
-        for canvas, seen in zip(canvases, model.read(canvases), strict=True)
-    ]
+    marginals = model.read(canvases)
     if options.temperature <= 0:
         return marginals
     return [

@@ -7,7 +7,6 @@ import numpy as np
 
 from lacuna_model.core.constraint import Commit
 from lacuna_model.core.params import DecodeOptions
-from lacuna_model.core.stopping import looping
 from lacuna_model.decode.canvas import Canvas, Marginals
 
 # As in WeDLM, positions next to committed text come first: every slot of distance costs this much entropy (nats).
@@ -26,18 +25,6 @@ def draw(seen: Marginals, frontier: int, temperature: float, generator: np.rando
     unchanged = drawn[frontier : frontier + seen.exact, 0] == seen.ids[frontier : frontier + seen.exact, 0]
     exact = min(seen.exact, int(np.cumprod(unchanged).sum()) + 1)
     return replace(seen, ids=drawn, logp=np.take_along_axis(seen.logp, order, axis=1), exact=exact)
-
-
-def without_loop(seen: Marginals, canvas: Canvas) -> Marginals:
-    """The marginals with the token that would continue a loop moved to the end of the frontier's candidates."""
-    token = looping(canvas.tokens())
-    if token is None or canvas.is_full or token not in seen.ids[canvas.frontier]:
-        return seen
-    ids, logp = seen.ids.copy(), seen.logp.copy()
-    order = np.argsort(ids[canvas.frontier] == token, kind="stable")
-    ids[canvas.frontier], logp[canvas.frontier] = ids[canvas.frontier, order], logp[canvas.frontier, order]
-    logp[canvas.frontier, -1] = logp[canvas.frontier].min()
-    return replace(seen, ids=ids, logp=logp, exact=min(seen.exact, 1))
 
 
 def propose(

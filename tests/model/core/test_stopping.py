@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lacuna_model.core.stopping import LEAST_LOOPED, LineLimit, StopRule, looping, trim_overlap
+from lacuna_model.core.stopping import LineLimit, StopRule, trim_overlap
 
 BODY = "def f(x):\n"
 
@@ -106,26 +106,6 @@ def test_trimming_removes_only_an_end_that_begins_the_suffix(fill: str, after: s
     trimmed = trim_overlap(fill, after)
     assert fill.startswith(trimmed)
     assert after.startswith(fill[len(trimmed) :])
-
-
-@pytest.mark.parametrize("period", [1, 2, 5, 20])
-def test_a_loop_is_found_with_the_token_that_would_continue_it(period: int) -> None:
-    loop = list(range(period))
-    times = 1 + max(2, -(-LEAST_LOOPED // period))
-    assert looping([90, 91, *loop * times]) == 0
-    assert looping([90, 91, *loop * times, *loop[:1]]) == loop[1 % period]
-    assert looping([90, 91, *loop * (times - 1)]) is None
-    assert looping([*loop * times, 90]) is None
-
-
-@given(st.lists(st.integers(0, 3), max_size=60))
-def test_only_tokens_that_repeat_are_a_loop(tokens: list[int]) -> None:
-    token = looping(tokens)
-    if token is not None:
-        assert any(
-            tokens[-size:] == tokens[-2 * size : -size] == tokens[-3 * size : -2 * size] for size in range(1, 21)
-        )
-        assert token in tokens
 
 
 def test_a_fill_with_many_blank_lines_does_not_hang_the_rule() -> None:

@@ -15,8 +15,6 @@ from lacuna_model.decode.denoise import Ending, denoise
 from lacuna_model.engine import never
 from lacuna_model.tokens.tokenizer import Tokenizer
 
-pytestmark = pytest.mark.usefixtures("loops")
-
 TEXTS = ("value = 1\n", "for x in name:\n    total")
 
 

@@ -8,7 +8,7 @@ from lacuna_model.core.constraint import Commit
 from lacuna_model.core.context import Gap
 from lacuna_model.core.params import DecodeOptions
 from lacuna_model.decode.canvas import Canvas, Marginals
-from lacuna_model.decode.schedule import DISTANCE_COST, corrections, draw, propose, without_loop
+from lacuna_model.decode.schedule import DISTANCE_COST, corrections, draw, propose
 
 EOG = 2
 
@@ -170,15 +170,3 @@ class TestDraw:
             expected = 4 if same.all() else int(np.argmin(same)) + 1
             assert drawn.exact == expected
         assert draw(self.seen(), 2, 1.0, np.random.default_rng(0)).exact == 0
-
-
-def test_a_loop_is_not_continued() -> None:
-    looped = opened(20, dict.fromkeys(range(18), 7))
-    ids = np.tile(np.array([[7, 8, 9]]), (20, 1))
-    logp = np.log(np.tile(np.array([[0.8, 0.15, 0.05]], dtype=np.float32), (20, 1)))
-    seen = Marginals(ids, logp, np.zeros(20, dtype=np.float32), exact=2)
-    left = without_loop(seen, looped)
-    assert left.ids[18:].tolist() == [[8, 9, 7], [7, 8, 9]]
-    assert left.logp[18].tolist() == sorted(left.logp[18].tolist(), reverse=True)
-    assert left.exact == 1
-    assert without_loop(seen, opened(20, {0: 7, 1: 7})) is seen

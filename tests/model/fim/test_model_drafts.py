@@ -1,8 +1,10 @@
 """Drafts of the drafter: they change the number of passes, never the fill; the likelier of two sources is drafted."""
 
+import bisect
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -10,6 +12,7 @@ import torch
 from tests.model import tiny, tiny_drafter
 from torch import Tensor
 
+from lacuna_model.backends.readers import load
 from lacuna_model.core.context import Layout
 from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
 from lacuna_model.engine import Engine
@@ -122,7 +125,6 @@ def request(text: str, *cuts: tuple[int, int], syntax: bool, drafter: bool) -> I
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("syntax", [False, True])
-@pytest.mark.usefixtures("loops")
 def test_fills_do_not_depend_on_the_drafter(seed: int, syntax: bool) -> None:
     model = replace(tiny_fim.loaded(seed), drafter=tiny_drafter.random(seed, MODEL))
     cuts = [(40 + 9 * seed, 60 + 9 * seed), (200 + seed, 230 + seed)]
@@ -134,7 +136,6 @@ def test_fills_do_not_depend_on_the_drafter(seed: int, syntax: bool) -> None:
         assert fills[True] == fills[False]
 
 
-@pytest.mark.usefixtures("loops")
 def test_a_drafter_that_knows_the_fill_saves_passes() -> None:
     cut = (40, 60)
     plain = Engine(MODEL).fill(request(tiny.CODE, cut, syntax=False, drafter=False))
@@ -143,3 +144,22 @@ def test_a_drafter_that_knows_the_fill_saves_passes() -> None:
     drafted = Engine(knowing).fill(request(tiny.CODE, cut, syntax=False, drafter=True))
     assert drafted.fills == plain.fills
     assert drafted.stats.nfe <= plain.stats.nfe
+
+
+@pytest.mark.usefixtures("coder_path")
+def test_the_real_model_fills_several_gaps_alike_with_and_without_drafts() -> None:
+    real = load("qwen2.5-coder-0.5b", threads=2)
+    lines = Path(bisect.__file__).read_text().splitlines(keepends=True)[:80]
+    statements = [number for number, line in enumerate(lines) if line.startswith("        ")]
+    regions = []
+    for number in statements[2::6][:3]:
+        start = len("".join(lines[:number]).encode())
+        regions.append(Region(start, start + len(lines[number].encode()) - 1, max_tokens=40))
+    text = "".join(lines)
+    plain, drafted = (
+        Engine(real).fill(InfillRequest(text, tuple(regions), path="a.py", options=options))
+        for options in (DecodeOptions(syntax=False, prior=False, drafter=False), DecodeOptions(syntax=False))
+    )
+    assert len(plain.fills) == 3
+    assert drafted.fills == plain.fills
+    assert drafted.stats.nfe < plain.stats.nfe

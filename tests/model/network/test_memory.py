@@ -60,7 +60,5 @@ def test_large_weights_lie_in_huge_pages_where_the_system_has_them() -> None:
         pytest.skip("this system has no huge pages on request")
     copies = memory.in_huge_pages({"weight": torch.ones(32 << 20, dtype=torch.uint8)})
     assert copies["weight"].data_ptr() % memory.HUGE_PAGE == 0
-    advised = [
-        part for part in Path("/proc/self/smaps").read_text().split("VmFlags:") if " hg" in part.splitlines()[0]
-    ]
+    advised = [part for part in Path("/proc/self/smaps").read_text().split("VmFlags:") if " hg" in part.splitlines()[0]]
     assert advised

@@ -1,7 +1,8 @@
 """How many tokens of a suffix have to be read again after typing: fills with few of them beside fills with all.
 
 A context is encoded before some tokens of the prefix were typed, and brought up to date with them. The greedy fill is
-then compared with the fill in a context that was encoded from nothing.
+then compared with the fill in a context that was encoded from nothing. Where all tokens are read again, what differs is
+rounding alone: it is the least that can be reached.
 """
 
 import copy
@@ -20,10 +21,11 @@ from lacuna_model.evaluate.held_out.cases import Case
 from lacuna_model.fim.context import FimContext
 from lacuna_model.fim.loading import LoadedFim
 
-NEAR = (0, 8, 24, 48)
-TYPED = (8, 48)
 PREFIX_TOKENS = 600
 LEAST_SUFFIX, MOST_SUFFIX = 200, 500
+ALL = MOST_SUFFIX + 1
+NEAR = (0, 8, 24, 48, ALL)
+TYPED = (8, 48)
 FILL_TOKENS = 16
 
 
@@ -128,5 +130,11 @@ def table(found: Sequence[NearFills]) -> Table:
         grid.add_column(name, justify="right")
     for one in found:
         share = 100 * one.differing / one.fills
-        grid.add_row(str(one.near), str(one.typed), str(one.differing), f"{share:.1f}", f"{one.ms:.0f}")
+        grid.add_row(
+            "all" if one.near == ALL else str(one.near),
+            str(one.typed),
+            str(one.differing),
+            f"{share:.1f}",
+            f"{one.ms:.0f}",
+        )
     return grid

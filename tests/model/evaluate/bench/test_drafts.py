@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
 from tests.model import tiny, tiny_drafter
 from tests.model.fim import tiny_fim
 
@@ -18,7 +17,6 @@ def case(start: int, end: int) -> Case:
     return Case("line", "p", "a.py", request, (tiny.CODE[start:end],))
 
 
-@pytest.mark.usefixtures("loops")
 def test_every_arm_fills_the_same_texts() -> None:
     model = replace(MODEL, drafter=tiny_drafter.random(1, MODEL))
     rows = list(drafts.bench_drafts(model, [case(60, 80), case(200, 220)], syntax=False))
@@ -30,7 +28,6 @@ def test_every_arm_fills_the_same_texts() -> None:
     assert plain.tokens <= sum(number * count for number, count in plain.commits.items()) + 2 * plain.fills
 
 
-@pytest.mark.usefixtures("loops")
 def test_a_model_without_a_drafter_has_two_arms() -> None:
     rows = list(drafts.bench_drafts(MODEL, [case(60, 80)], syntax=False))
     assert [row.arm for row in rows] == ["no drafts", "project"]

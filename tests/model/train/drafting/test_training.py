@@ -61,7 +61,6 @@ def test_training_begins_from_the_drafter_that_ships(
     assert second.accepted[0] == pytest.approx(first.accepted[0], abs=0.1)
 
 
-@pytest.mark.usefixtures("loops")
 def test_the_result_drafts_in_the_engine_and_changes_no_fill(small: Path, tmp_path: Path) -> None:
     main.train(MODEL, small, tmp_path / "out", steps=60, inner_size=64, say=lambda line: None)
     drafter = drafter_file.read(tmp_path / "out" / main.ARTEFACT, MODEL.transformer, None)
