@@ -1,6 +1,7 @@
 """``lacuna evaluate --data FILE --gaps N``: fills several lines of one solution together, and one by one."""
 
 import time
+from itertools import pairwise
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -67,7 +68,7 @@ def several(problems: Sequence[Problem], gaps: int) -> list[Several]:
         if len(ordered) >= gaps:
             places = np.linspace(0, len(ordered) - 1, gaps).round().astype(int)
             cut = _cut(task, [ordered[place] for place in places])
-            if len({region.start for region in cut.request.regions}) == gaps:
+            if all(one.start < other.start for one, other in pairwise(cut.request.regions)):
                 found.append(cut)
     if not found:
         raise RequestError(f"no task has {gaps} problems of a single line with text between them")
