@@ -1,7 +1,7 @@
 """``lacuna bench drafts``: what drafting is worth: tokens a pass, and the time of a fill, by where drafts come from.
 
-Gaps of one and of several lines are cut into held-out files. Each is filled without drafts, with those of the project,
-with the drafter's, and with both. Greedy fills do not depend on drafts; a fill that differs is counted.
+Each request is filled without drafts, with those of the project, with the drafter's, and with both. Greedy fills do not
+depend on drafts; a fill that differs is counted.
 """
 
 import time
@@ -15,7 +15,6 @@ from rich.table import Table
 
 from lacuna_model.core.params import DecodeOptions, InfillRequest
 from lacuna_model.engine import Engine
-from lacuna_model.evaluate.held_out.cases import Case
 from lacuna_model.fim.loading import LoadedFim
 
 Arm = Literal["no drafts", "project", "drafter", "both"]
@@ -57,23 +56,23 @@ class _One(msgspec.Struct):
 
 def bench_drafts(
     model: LoadedFim,
-    cases: Sequence[Case],
+    requests: Sequence[InfillRequest],
     *,
     syntax: bool = False,
     advance: Callable[[], None] = lambda: None,
 ) -> Iterator[Drafted]:
-    """Fills every case in every arm, and yields the arms' figures; calls ``advance`` after each fill.
+    """Fills every request in every arm, and yields the arms' figures; calls ``advance`` after each fill.
 
     With ``syntax`` the constraint commits ahead of its witness, and shows such tokens as drafts until it has found one:
     then passes seem to commit fewer tokens, and some of them many.
     """
     arms = [arm for arm in ARMS if model.drafter is not None or arm in ("no drafts", "project")]
-    engine = Engine(model)
+    engines = {arm: Engine(model) for arm in arms}  # each with the contexts of its own requests
     found: dict[Arm, list[_One]] = {arm: [] for arm in arms}
-    for number, case in enumerate(cases):
+    for number, request in enumerate(requests):
         for arm in _turned(arms, number):  # no arm always comes first
             options = DecodeOptions(prior=arm in ("project", "both"), drafter=arm in ("drafter", "both"), syntax=syntax)
-            found[arm].append(_fill(engine, case.request, options))
+            found[arm].append(_fill(engines[arm], request, options))
             advance()
     plain = found["no drafts"]
     for arm in arms:

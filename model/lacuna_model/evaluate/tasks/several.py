@@ -1,8 +1,8 @@
 """``lacuna evaluate --data FILE --gaps N``: fills several lines of one solution together, and one by one."""
 
 import time
-from itertools import pairwise
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 import numpy as np

@@ -221,8 +221,15 @@ def bench_suffix(
 @bench_app.command("drafts")
 def bench_drafts(
     corpus: CorpusOption = CORPUS,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Fill the problems of this file of HumanEval-Infilling instead.", metavar="FILE"),
+    ] = None,
     languages: Annotated[str, typer.Option("--languages", help="Use these languages, as in go,rust.")] = "",
-    cases: Annotated[int, typer.Option(min=1, help="Use this many gaps in the held-out files of each language.")] = 12,
+    cases: Annotated[
+        int,
+        typer.Option(min=1, help="Use this many gaps in the held-out files of each language, or problems of --data."),
+    ] = 12,
     seed: Annotated[int, typer.Option(min=0, help="Draw the gaps with this random seed.")] = 0,
     syntax: Annotated[bool, typer.Option("--syntax", help="Check the syntax, as fills for users do.")] = False,
     threads: ThreadsOption = 0,
@@ -233,14 +240,19 @@ def bench_drafts(
     from lacuna_model.backends.readers import load
     from lacuna_model.evaluate.bench import drafts
     from lacuna_model.evaluate.held_out.texts import HeldOut, find_held_out
+    from lacuna_model.evaluate.tasks.dataset import load_problems, spread
+    from lacuna_model.evaluate.tasks.runner import request_for
     from lacuna_model.fim.loading import LoadedFim
 
+    if data is not None:
+        drawn = [request_for(problem) for problem in spread(load_problems(data), cases)]
+    else:
+        chosen = [name for name in languages.split(",") if name]
+        files = [HeldOut(path, language) for language, path in find_held_out(corpus, chosen).items()]
+        drawn = [case.request for file in files for case in file.cases(cases, seed)]
     loaded = load(model, threads=threads)
     if not isinstance(loaded, LoadedFim):
         raise RequestError("this benchmark does not apply to an open checkpoint, which verifies no drafts")
-    chosen = [name for name in languages.split(",") if name]
-    files = [HeldOut(path, language) for language, path in find_held_out(corpus, chosen).items()]
-    drawn = [case for file in files for case in file.cases(cases, seed)]
     with output.counting("fills", len(drawn) * len(drafts.ARMS)) as advance:
         rows = list(drafts.bench_drafts(loaded, drawn, syntax=syntax, advance=advance))
     if json_output:

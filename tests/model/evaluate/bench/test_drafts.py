@@ -7,19 +7,17 @@ from tests.model.fim import tiny_fim
 
 from lacuna_model.core.params import InfillRequest, Region
 from lacuna_model.evaluate.bench import drafts
-from lacuna_model.evaluate.held_out.cases import Case
 
 MODEL = tiny_fim.loaded()
 
 
-def case(start: int, end: int) -> Case:
-    request = InfillRequest(text=tiny.CODE, regions=(Region(start, end, max_tokens=10),), path="a.py")
-    return Case("line", "p", "a.py", request, (tiny.CODE[start:end],))
+def request(start: int, end: int) -> InfillRequest:
+    return InfillRequest(text=tiny.CODE, regions=(Region(start, end, max_tokens=10),), path="a.py")
 
 
 def test_every_arm_fills_the_same_texts() -> None:
     model = replace(MODEL, drafter=tiny_drafter.random(1, MODEL))
-    rows = list(drafts.bench_drafts(model, [case(60, 80), case(200, 220)], syntax=False))
+    rows = list(drafts.bench_drafts(model, [request(60, 80), request(200, 220)], syntax=False))
     assert [row.arm for row in rows] == list(drafts.ARMS)
     assert [row.differing for row in rows] == [0] * len(rows)
     assert {row.fills for row in rows} == {2}
@@ -29,7 +27,7 @@ def test_every_arm_fills_the_same_texts() -> None:
 
 
 def test_a_model_without_a_drafter_has_two_arms() -> None:
-    rows = list(drafts.bench_drafts(MODEL, [case(60, 80)], syntax=False))
+    rows = list(drafts.bench_drafts(MODEL, [request(60, 80)], syntax=False))
     assert [row.arm for row in rows] == ["no drafts", "project"]
     text = drafts.table(rows, MODEL.costs.table())
     assert text.row_count == 2
