@@ -12,9 +12,11 @@ from lacuna_model.core.context import Layout, UpdateCounts, finished, heal, lay_
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES, FillStats, InfillRequest, InfillResult, Region, SlotView, Snapshot
 from lacuna_model.core.window import Window, WindowOptions
-from lacuna_model.decode.candidates import Attempt, Begins, Candidates, SideBySide
+from lacuna_model.decode.candidates import Begins
 from lacuna_model.decode.canvas import Canvas
-from lacuna_model.decode.denoise import Ending, shown
+from lacuna_model.decode.denoise import Attempt, Candidates, Ending
+from lacuna_model.decode.side_by_side import SideBySide
+from lacuna_model.decode.snapshots import shown
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.prior.encoding import LineEncoder

@@ -1,10 +1,12 @@
 import asyncio
+import io
 
 import pytest
 
 from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_server.wire import frames
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import Done, Loading, Ready, Refused, Start, Stepped, Stop, Stopped, ToWorker
+from lacuna_server.wire.frames import Done, Loading, Ready, Refused, Start, Stepped, Stop, Stopped
 from lacuna_server.wire.protocol import ServiceError
 from lacuna_server.worker.scheduler import TELL_S, Finished, Scheduler, Ticket, Waiting
 
@@ -16,10 +18,16 @@ class FakeWorker:
         self.started: list[Start] = []
         self.stopped: list[int] = []
 
-    def send(self, message: ToWorker) -> None:
-        match message:
-            case Start():
-                self.started.append(message)
+    @property
+    def inbox(self) -> "FakeWorker":
+        return self
+
+    def write(self, data: bytes) -> None:
+        body = frames.read(io.BytesIO(data))
+        assert body is not None
+        match frames.TO_WORKER.decode(body):
+            case Start() as start:
+                self.started.append(start)
             case Stop(id=id):
                 self.stopped.append(id)
 

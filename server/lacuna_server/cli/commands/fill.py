@@ -26,6 +26,7 @@ from lacuna_server.cli.commands.options import (
     ServedModelOption,
     ServiceOption,
     StepsOption,
+    TemperatureOption,
     TokensOption,
     WatchOption,
     WorkspaceOption,
@@ -56,6 +57,7 @@ def complete(
     candidates: CandidatesOption = 1,
     model: ServedModelOption = None,
     service: ServiceOption = None,
+    temperature: TemperatureOption = DEFAULTS.temperature,
     seed: SeedOption = DEFAULTS.seed,
     schedule: ScheduleOption = DEFAULTS.schedule,
     deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
@@ -68,7 +70,14 @@ def complete(
 
     If text follows the gap on its line, the fill has one line.
     """
-    options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax)
+    options = DecodeOptions(
+        schedule=schedule,
+        steps=steps,
+        temperature=temperature,
+        seed=seed,
+        deadline_ms=deadline_ms,
+        syntax=not no_syntax,
+    )
     document = files.read(file)
     offset = files.offset_at(document, at)
     regions = (at_cursor(offset, files.line_behind(document, offset), max_tokens),)
@@ -96,6 +105,7 @@ def fill(
     candidates: CandidatesOption = 1,
     model: ServedModelOption = None,
     service: ServiceOption = None,
+    temperature: TemperatureOption = DEFAULTS.temperature,
     seed: SeedOption = DEFAULTS.seed,
     schedule: ScheduleOption = DEFAULTS.schedule,
     deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
@@ -108,7 +118,14 @@ def fill(
 
     With --json, each file is one line with one object. Several files need --write, --json or --interactive.
     """
-    options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax)
+    options = DecodeOptions(
+        schedule=schedule,
+        steps=steps,
+        temperature=temperature,
+        seed=seed,
+        deadline_ms=deadline_ms,
+        syntax=not no_syntax,
+    )
     _check(paths, language, changes=write or interactive, json_output=json_output, interactive=interactive)
     documents = [files.read(path) if path != STDIN else files.read_stdin() for path in paths]
     requests = [
