@@ -18,9 +18,8 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from lacuna_model.core.params import Snapshot
-from lacuna_server.http import refusals
+from lacuna_server.http import leniently, refusals
 from lacuna_server.http.metrics import Metrics
-from lacuna_server.http.shapes import leniently
 from lacuna_server.http.shapes.answer import Answer, settled
 from lacuna_server.http.shapes.exchange import Body, Exchange, event
 from lacuna_server.service.service import Service

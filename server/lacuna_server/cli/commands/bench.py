@@ -125,7 +125,7 @@ def bench_syntax(
 
     from lacuna_model.backends.readers import load_tokenizer
     from lacuna_model.engine import Engine
-    from lacuna_model.evaluate.bench import syntax as benchmark
+    from lacuna_model.evaluate.constraint import syntax as benchmark
 
     fill = Engine.load(model, threads=threads).stream if engine else None
     tokens = load_tokenizer(model)
@@ -306,7 +306,7 @@ def source_texts(paths: list[Path], lines: int) -> dict[str, list[bytes]]:
 
     Raises RequestError for a file of unknown language.
     """
-    from lacuna_model.evaluate.bench.syntax import grown
+    from lacuna_model.evaluate.constraint.syntax import grown
     from lacuna_model.syntax import language_for
 
     texts: dict[str, list[bytes]] = {}
