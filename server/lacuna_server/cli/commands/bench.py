@@ -8,7 +8,7 @@ import typer
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands import bench_kernels, bench_lsp, bench_serve, bench_unclean
+from lacuna_server.cli.commands import bench_confidence, bench_kernels, bench_lsp, bench_serve, bench_unclean
 from lacuna_server.cli.commands.options import (
     CORPUS,
     CorpusOption,
@@ -320,6 +320,7 @@ def source_texts(paths: list[Path], lines: int) -> dict[str, list[bytes]]:
 
 def add_to(app: typer.Typer) -> None:
     """Adds the command with its subcommands."""
+    bench_confidence.add_to(bench_app)
     bench_kernels.add_to(bench_app)
     bench_lsp.add_to(bench_app)
     bench_serve.add_to(bench_app)
