@@ -1,8 +1,8 @@
 """Installs Lacuna as a newcomer does, into a new folder, and times every step to the first suggestion.
 
 ``python -m tests.e2e.bare_machine FOLDER`` clones this repository into the folder and follows the READMEs with empty
-caches: a virtual environment, ``pip install``, ``lacuna models pull``, then a suggestion in Neovim and in VS Code. Neovim
-and VS Code themselves are those that ``make test`` installs; they are not counted.
+caches: a virtual environment, ``pip install``, ``lacuna models pull``, then a suggestion in Neovim and in VS Code.
+Neovim and VS Code themselves are those that ``make test`` installs; they are not counted.
 """
 
 import argparse
