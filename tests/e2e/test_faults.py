@@ -132,6 +132,7 @@ async def test_a_dead_worker_fails_only_its_running_request(faulty: Faulty) -> N
             await lost
         assert caught.value.code == "worker_crashed"
         await fill(client, "b")
+        assert workers(process) != [worker]
 
 
 async def test_a_worker_that_dies_when_it_is_ready_is_restarted(faulty: Faulty) -> None:

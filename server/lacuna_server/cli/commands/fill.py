@@ -9,7 +9,7 @@ import typer
 
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
-from lacuna_model.core.regions import at_cursor
+from lacuna_model.core.regions import at_cursor, one_line
 from lacuna_model.files.root import find_root
 from lacuna_server.cli import engines
 from lacuna_server.cli.commands.options import (
@@ -116,6 +116,7 @@ def fill(
 ) -> None:
     """Fill all <<fill>> markers of each FILE together, and print the filled file; with --write, print the diff.
 
+    If text follows a marker on its line, its fill has one line.
     With --json, each file is one line with one object. Several files need --write, --json or --interactive.
     """
     options = DecodeOptions(
@@ -131,7 +132,10 @@ def fill(
     requests = [
         _request(
             document,
-            [Region(start, end, max_tokens=max_tokens) for start, end in files.find_markers(document)],
+            [
+                Region(start, end, max_tokens, single_line=one_line(files.line_behind(document, end)))
+                for start, end in files.find_markers(document)
+            ],
             options,
             candidates=candidates,
             language=language,
