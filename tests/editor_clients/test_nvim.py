@@ -631,9 +631,12 @@ async def test_the_help_documents_every_command_key_and_setting(nvim: Neovim) ->
 
 
 async def test_the_readme_shows_the_real_screen(daemon: Daemon, tmp_path: Path) -> None:
-    daemon.plan(fills=["if entry.account not in totals:\n            totals[entry.account] = 0", "x = 1", "y = 1"])
+    daemon.plan(fills=["if entry.account not in totals:", "if True:", "if entry:"])
     async with running(daemon.environment, tmp_path, AT_ONCE) as nvim:
-        text = "def sums(entries):\n    totals = {}\n    for entry in entries:\n        \n    return totals\n"
+        text = (
+            "def sums(entries):\n    totals = {}\n    for entry in entries:\n        \n"
+            "            totals[entry.account] = 0\n        totals[entry.account] += entry.amount\n    return totals\n"
+        )
         await nvim.start("ledger.py", text, keys="3jA<M-\\>")
         await nvim.wait(" 1/3")
         seen = [line for line in nvim.screen.splitlines() if line != "~"]
