@@ -44,13 +44,13 @@ FILLS = {
     "Python: vectors": ("self.x - other.x, self.y - other.y", "self.x * factor, self.y * factor", "self.x, self.y"),
     "Python: an account": ("amount > self.balance", "-= amount", '"withdraw", amount', "-1"),
     "JavaScript: arithmetic": ("a - b", "a * b", "'Cannot divide by zero'", "a / b"),
-    "TypeScript: a stack": ("item", "pop()", "length", "0"),
-    "Go: a slice of numbers": ("value > largest", "value < smallest", "value == wanted"),
+    "Go: a slice of numbers": ("value > largest", "value == wanted"),
     "Rust: points": (
         "x: self.x - other.x, y: self.y - other.y",
         "x: self.x * factor, y: self.y * factor",
         "self.y * self.y",
     ),
+    "CSS: rows and columns": ("flex", "column", "none"),
 }
 DEMO = ("self.x - other.x, self.y - other.y", "self.x * factor, self.y * factor", "-self.x, -self.y")
 

@@ -82,33 +82,18 @@ export function divide(a, b) {
 `,
   },
   {
-    name: "TypeScript: a stack",
-    language: "typescript",
-    code: `class Stack<T> {
-  private items: T[] = [];
-
-  push(item: T): void {
-    this.items.push(«»);
-  }
-
-  pop(): T | undefined {
-    return this.items.«»;
-  }
-
-  get size(): number {
-    return this.items.«»;
-  }
-
-  get isEmpty(): boolean {
-    return this.items.length === «»;
-  }
-}
-`,
-  },
-  {
     name: "Go: a slice of numbers",
     language: "go",
     code: `package sums
+
+// Sum returns the sum of all values.
+func Sum(values []int) int {
+	total := 0
+	for _, value := range values {
+		total += value
+	}
+	return total
+}
 
 // Max returns the largest value.
 func Max(values []int) int {
@@ -119,17 +104,6 @@ func Max(values []int) int {
 		}
 	}
 	return largest
-}
-
-// Min returns the smallest value.
-func Min(values []int) int {
-	smallest := values[0]
-	for _, value := range values[1:] {
-		if «» {
-			smallest = value
-		}
-	}
-	return smallest
 }
 
 // Contains reports whether a value is among the values.
@@ -169,6 +143,24 @@ impl Point {
     fn length(self) -> f64 {
         (self.x * self.x + «»).sqrt()
     }
+}
+`,
+  },
+  {
+    name: "CSS: rows and columns",
+    language: "css",
+    code: `.row {
+  display: flex;
+  flex-direction: row;
+}
+
+.column {
+  display: «»;
+  flex-direction: «»;
+}
+
+.hidden {
+  display: «»;
 }
 `,
   },
