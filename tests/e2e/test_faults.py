@@ -152,7 +152,7 @@ async def test_a_hung_load_is_tried_again_before_it_fails(faulty: Faulty) -> Non
     async with await Client.connect(address) as client:
         await client.open("a", "text", 1)
         waiting = asyncio.create_task(fill(client, "a"))
-        await state(client, "restarting", detail="said nothing for 1.5 s while it loaded the model")
+        await state(client, "restarting", detail="sent nothing for 1.5 s while it loaded the model")
         assert not waiting.done()  # the service tries to load the model again
         with pytest.raises(ServiceError, match="3 times in a row") as caught:
             await waiting

@@ -98,9 +98,9 @@ class WorkerProcess:
                 last = await self._run_once()
                 detail = f"the model process ended with code {self._code()}"
             except TimeoutError:
-                detail = f"the model process said nothing for {self._load_timeout_s:g} s while it loaded the model"
+                detail = f"the model process sent nothing for {self._load_timeout_s:g} s while it loaded the model"
             except Exception as error:  # a fault on this side: without a restart no waiting request would be answered
-                detail, fault = "the model process was not understood", error
+                detail, fault = "the model process sent a message that cannot be read", error
             pause_s = self._pause()
             if isinstance(last, Failed):
                 return self._listener.failed(last.message)

@@ -189,7 +189,7 @@ async def test_a_load_that_hangs_is_killed(scripted_engine: Path, monkeypatch: p
     monkeypatch.setattr(worker_process, "FIRST_PAUSE_S", 0.01)
     async with worker("load_hanging", load_timeout_s=5.0) as (process, listener):
         await listener.until(lambda heard: heard.crashes)
-        assert "said nothing for 5 s while it loaded the model" in listener.crashes[0]
+        assert "sent nothing for 5 s while it loaded the model" in listener.crashes[0]
         hung = process.pid
         await listener.until(lambda heard: heard.failures)
     assert counted.read_text() == "L" * MAX_FAILED_STARTS
