@@ -9,12 +9,7 @@ export const EXAMPLES = [
   {
     name: "Python: vectors",
     language: "python",
-    code: `import math
-
-
-class Vector:
-    """A vector in the plane."""
-
+    code: `class Vector:
     def __init__(self, x, y):
         self.x = x
         self.y = y
@@ -28,8 +23,8 @@ class Vector:
     def __mul__(self, factor):
         return Vector(«»)
 
-    def length(self):
-        return math.hypot(«»)
+    def __neg__(self):
+        return Vector(«»)
 `,
   },
   {
