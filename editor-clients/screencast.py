@@ -168,7 +168,7 @@ async def suggested(code: VSCode, recording: Recording) -> None:
 async def filled(code: VSCode, recording: Recording) -> None:
     """Scene: fills all gaps of a file."""
     await code.open("vectors.py", "¦" + VECTORS)
-    recording.caption = "A file with four gaps"
+    recording.caption = "A file with three gaps"
     async with recording.scene(code.page):
         await asyncio.sleep(READING_S)
         recording.caption = "`Ctrl+Alt+L`    `F`   fills them together"

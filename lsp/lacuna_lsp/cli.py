@@ -23,9 +23,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     token = os.environ.get(CLIENT_TOKEN_VARIABLE, "")
     if not is_loopback(options.host):
         if options.tcp is not None:
-            parser.error("--tcp knows no token, so it listens on loopback only; use --ws, or an SSH tunnel")
+            parser.error("--tcp has no token, so it can listen on loopback only; use --ws, or an SSH tunnel")
         if options.ws is not None and not token:
-            parser.error(f"--ws at {options.host} needs a token for its clients, in ${CLIENT_TOKEN_VARIABLE}")
+            parser.error(f"--ws on {options.host} needs a token for its clients: set ${CLIENT_TOKEN_VARIABLE}")
     logs.configure(options.log_level)
     locate = _engine_at(options.engine)
     try:
@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--host",
         default="127.0.0.1",
-        help=f"address to listen on (default: %(default)s); beyond loopback, --ws needs ${CLIENT_TOKEN_VARIABLE}",
+        help=f"address to listen on (default: %(default)s); beyond loopback, set ${CLIENT_TOKEN_VARIABLE} for --ws",
     )
     parser.add_argument(
         "--origin", action="append", default=[], help="origin of web pages that may connect to --ws; may be repeated"
@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
         "--engine",
         type=_url,
         metavar="URL",
-        help=f"use the engine at this address; ${TOKEN_VARIABLE} has its token",
+        help=f"use the engine at this URL, with the token in ${TOKEN_VARIABLE}",
     )
     parser.add_argument("--log-level", default="WARNING", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
     return parser
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _url(text: str) -> str:
     if not text.startswith(("http://", "https://")):
-        raise argparse.ArgumentTypeError(f"{text!r} is no address such as http://127.0.0.1:8377")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a URL such as http://127.0.0.1:8377")
     return text
 
 

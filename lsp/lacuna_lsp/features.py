@@ -103,21 +103,21 @@ def notebook_did_close(ls: Server, params: types.DidCloseNotebookDocumentParams)
 async def inline_completion(ls: Server, params: InlineCompletionParams) -> types.InlineCompletionList:
     """Returns suggestions for a cursor."""
     document = ls.session.document(params.text_document.uri, params.text_document.version)
-    found = await ls.session.suggest(
+    request = ls.session.request(
         document,
         params.position,
         invoked=params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked,
         selected=params.context.selected_completion_info,
     )
-    return items.inline(document, found)
+    return items.inline(document, await ls.session.inline.suggest(request))
 
 
 @refusing
 async def completion(ls: Server, params: types.CompletionParams) -> types.CompletionList:
     """Returns suggestions for a cursor, for clients without inline completion."""
     document = ls.session.document(params.text_document.uri)
-    found = await ls.session.suggest(document, params.position, invoked=not ls.session.settings.automatic)
-    return items.completion(document, found)
+    request = ls.session.request(document, params.position, invoked=not ls.session.settings.automatic)
+    return items.completion(document, await ls.session.inline.suggest(request))
 
 
 @refusing

@@ -62,7 +62,7 @@ async def serve_ws(locate: Locate, host: str, port: int, origins: Sequence[str],
     def admit(connection: ServerConnection, request: Request) -> Response | None:
         if not token or hmac.compare_digest(_token_of(request).encode(), token.encode()):
             return None
-        return connection.respond(http.HTTPStatus.UNAUTHORIZED, "a token is needed, as Authorization: Bearer TOKEN\n")
+        return connection.respond(http.HTTPStatus.UNAUTHORIZED, "a token is required: Authorization: Bearer TOKEN\n")
 
     async def connected(websocket: ServerConnection) -> None:
         server = build(locate)

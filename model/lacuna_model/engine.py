@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Generator, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from lacuna_model.backends.readers import Loaded, load, opening, reader
 from lacuna_model.core import regions as region_groups
@@ -12,9 +12,11 @@ from lacuna_model.core.context import Layout, UpdateCounts, finished, heal, lay_
 from lacuna_model.core.errors import RequestError
 from lacuna_model.core.params import MAX_CANDIDATES, FillStats, InfillRequest, InfillResult, Region, SlotView, Snapshot
 from lacuna_model.core.window import Window, WindowOptions
-from lacuna_model.decode.candidates import Attempt, Begins, Candidates, SideBySide
+from lacuna_model.decode.candidates import Begins
 from lacuna_model.decode.canvas import Canvas
-from lacuna_model.decode.denoise import Ending, shown
+from lacuna_model.decode.denoise import Attempt, Candidates, Ending
+from lacuna_model.decode.side_by_side import SideBySide
+from lacuna_model.decode.snapshots import shown
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.prior.encoding import LineEncoder
@@ -80,10 +82,10 @@ class Engine:
         try:
             return (yield from self._filled(request, cancelled, document or request.path))
         except UnparsableError as error:  # the caller still gets a fill
-            free = msgspec.structs.replace(request.options, syntax=False)
-            request = msgspec.structs.replace(request, options=free)
+            free = replace(request.options, syntax=False)
+            request = replace(request, options=free)
             result = yield from self._filled(request, cancelled, document or request.path)
-            return msgspec.structs.replace(result, message=result.message or f"the syntax is not checked: {error}")
+            return replace(result, message=result.message or f"the syntax is not checked: {error}")
 
     def _filled(
         self, request: InfillRequest, cancelled: Callable[[], bool], document: str
@@ -97,15 +99,13 @@ class Engine:
         deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
         newlines = region_groups.newlines(text, request.regions)
         spaced, regions = region_groups.spaced(text, request.regions, newlines)
-        fills: list[str] = []
-        confidence: list[tuple[float, ...]] = []
+        fills, confidence = list[str](), list[tuple[float, ...]]()
         ending: Ending | None = None
         project = self.workspaces.follow(request.workspace) if request.workspace else None
         if request.options.snippets_only:
             return (yield from snippets_only(request, project, self.model.tokenizer, cancelled, deadline))
         if project is not None and self._snippet_budget and not request.snippets:
-            chosen = project.choose(request, self.model.tokenizer, self._snippet_budget)
-            request = msgspec.structs.replace(request, snippets=chosen)
+            request = replace(request, snippets=project.choose(request, self.model.tokenizer, self._snippet_budget))
         elsewhere = project.segments(request.path) if project is not None else []
         with self.sessions.running(document) as session:
             groups = list(region_groups.grouped(regions))
@@ -135,18 +135,18 @@ class Engine:
                 if ending.outcome == "deadline":
                     break
         assert ending is not None
-        stats = msgspec.structs.replace(stats, ms=(time.monotonic() - started) * 1e3)
+        stats = replace(stats, ms=(time.monotonic() - started) * 1e3)
         if ending.verdict.fills is None:
-            kept = tuple(text[region.start : region.end].decode() for region in request.regions)
+            kept = _kept(text, request.regions)
             return InfillResult(ending.outcome, request.text, kept, stats, ending.verdict.message)
         fills = list(region_groups.closed(fills, newlines))
         others = tuple(region_groups.closed(other, newlines) for other in others)
         # After a deadline, later groups keep the text that their regions hold.
         confidence += [()] * (len(request.regions) - len(fills))
-        fills += [text[region.start : region.end].decode() for region in request.regions[len(fills) :]]
+        fills += _kept(text, request.regions[len(fills) :])
         filled = region_groups.splice(text, request.regions, fills).decode()
-        told = ending.verdict.message
-        return InfillResult(ending.outcome, filled, tuple(fills), stats, told, others, tuple(confidence))
+        message, sure = ending.verdict.message, tuple(confidence)
+        return InfillResult(ending.outcome, filled, tuple(fills), stats, message, others, sure)
 
     def _stand_ins(
         self, request: InfillRequest, text: bytes, regions: Sequence[Region], deadline: float | None
@@ -166,6 +166,11 @@ class Engine:
             _, prefix = heal(piece[-HEALED_CHARS:], self.model.tokenizer)
             texts[index] = piece.removesuffix(prefix.decode())
         return {str(index): self._encoder.encode(piece) for index, piece in enumerate(texts)}
+
+
+def _kept(text: bytes, regions: Sequence[Region]) -> tuple[str, ...]:
+    """The text that regions hold."""
+    return tuple(text[region.start : region.end].decode() for region in regions)
 
 
 class _GroupFill:
@@ -247,7 +252,7 @@ class _GroupFill:
         def show(seen: Snapshot) -> Snapshot:
             fills = map(self._without_prefix, range(count), seen.fills)
             slots = map(self._slots_without_prefix, range(count), seen.slots)
-            return msgspec.structs.replace(
+            return replace(
                 seen,
                 fills=(*before, *fills, *("",) * after),
                 slots=(*((),) * first, *slots, *((),) * after),
@@ -307,7 +312,7 @@ class _GroupFill:
             text = slot.text.removeprefix(due) if len(slot.text) >= len(due) else ""
             due = due[len(slot.text) :]
             if text:
-                shown.append(msgspec.structs.replace(slot, text=text))
+                shown.append(replace(slot, text=text))
         return tuple(shown)
 
 

@@ -1,6 +1,5 @@
 import asyncio
 import json
-import os
 import resource
 import signal
 import socket
@@ -170,22 +169,6 @@ async def test_shutdown_does_not_wait_longer_than_its_grace_period(daemon: Daemo
             await endless
     assert caught.value.code == "shutting_down"
     assert ended(process)[0] == 0
-
-
-async def test_a_killed_worker_is_reported_and_restarted(daemon: Daemon) -> None:
-    process, address = daemon.serve()
-    async with await Client.connect(address) as client:
-        for uri in "ab":
-            await client.open(uri, "text", 1)
-        lost = asyncio.create_task(fill(client, "a", steps=ENDLESS, step_s=0.02))
-        await running(client, 1)
-        (worker,) = workers(process)
-        os.kill(worker, signal.SIGKILL)
-        with pytest.raises(ServiceError) as caught:
-            await lost
-        assert caught.value.code == "worker_crashed"
-        await fill(client, "a")
-        assert workers(process) != [worker]
 
 
 def test_an_idle_service_ends(daemon: Daemon) -> None:

@@ -5,10 +5,11 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import msgspec
+import pytest
 import pytest_asyncio
 from tests.lsp.editor import until
 from tests.lsp.service import Daemon
@@ -516,12 +517,55 @@ async def test_the_readme_installs_the_plugin_in_an_empty_home_folder(daemon: Da
     home = {name: value for name, value in daemon.environment.items() if not name.startswith("XDG_CONFIG")}
     home |= {"HOME": str(tmp_path), "PATH": f"{BIN}{os.pathsep}{home['PATH']}"}
     subprocess.run(["bash", "-ec", "\n".join(own)], env=home, cwd=PLUGIN.parents[1], check=True)
-    (tmp_path / "code.py").write_text("value = 1\n")
+    assert await is_ready(home, tmp_path)
+
+
+async def is_ready(environment: Mapping[str, str], home: Path) -> bool:
+    """Start Neovim on a Python file, with the configuration in a home folder; return whether the engine gets ready."""
+    (home / "code.py").write_text("value = 1\n")
     ready = "vim.wait(30000, function() return require('lacuna').statusline() == 'Lacuna: ready' end)"
     quit_well = f"if {ready} then vim.cmd.qall() else vim.cmd.cquit() end"
     command = [BIN / "nvim", "--headless", "-n", "-i", "NONE", "code.py", "-c", f"lua {quit_well}"]
-    ended = await asyncio.create_subprocess_exec(*command, env=home, cwd=tmp_path)
-    assert await ended.wait() == 0
+    ended = await asyncio.create_subprocess_exec(*command, env=environment, cwd=home)
+    return await ended.wait() == 0
+
+
+# What the plugin managers do with the snippets: lazy.nvim puts ``dir`` on the runtime path and calls ``config``;
+# vim.pack clones ``src`` into the folder of optional packages and adds it.
+LAZY = """local function setup(spec)
+  vim.opt.runtimepath:prepend(spec.dir)
+  vim.cmd.runtime({ 'plugin/lacuna.lua', bang = true })
+  spec.config()
+end
+setup(%s)
+"""
+PACK = """vim.pack = { add = function(specs)
+  local spec = specs[1]
+  local folder = vim.fn.stdpath('data') .. '/site/pack/core/opt/' .. spec.name
+  assert(vim.system({ 'git', 'clone', '--quiet', spec.src, folder }):wait().code == 0)
+  vim.cmd.packadd({ spec.name, bang = true })
+end }
+%s
+"""
+
+
+@pytest.mark.parametrize(("index", "manager"), [(0, LAZY), (1, PACK)], ids=["lazy.nvim", "vim.pack"])
+async def test_the_readme_shows_how_plugin_managers_load_the_plugin(
+    daemon: Daemon, tmp_path: Path, index: int, manager: str
+) -> None:
+    snippet = re.findall(r"```lua\n(.*?)```", (PLUGIN / "README.md").read_text(), re.DOTALL)[index]
+    clone = tmp_path / "clone"
+    shutil.copytree(PLUGIN, clone / "editor-clients/neovim")
+    for arguments in (("init",), ("add", "-A"), ("-c", "user.name=a", "-c", "user.email=a", "commit", "-m", "a")):
+        subprocess.run(["git", *arguments], cwd=clone, check=True, capture_output=True)
+    init = tmp_path / ".config/nvim/init.lua"
+    init.parent.mkdir(parents=True)
+    init.write_text(manager % snippet.replace("/path/to/lacuna", str(clone)))
+    home = {
+        name: value for name, value in daemon.environment.items() if not name.startswith(("XDG_CONFIG", "XDG_DATA"))
+    }
+    home |= {"HOME": str(tmp_path), "PATH": f"{BIN}{os.pathsep}{home['PATH']}"}
+    assert await is_ready(home, tmp_path)
 
 
 async def test_what_is_held_back_as_unsure_is_counted(nvim: Neovim, daemon: Daemon) -> None:
@@ -587,9 +631,12 @@ async def test_the_help_documents_every_command_key_and_setting(nvim: Neovim) ->
 
 
 async def test_the_readme_shows_the_real_screen(daemon: Daemon, tmp_path: Path) -> None:
-    daemon.plan(fills=["if entry.account not in totals:\n            totals[entry.account] = 0", "x = 1", "y = 1"])
+    daemon.plan(fills=["if entry.account not in totals:", "if True:", "if entry:"])
     async with running(daemon.environment, tmp_path, AT_ONCE) as nvim:
-        text = "def sums(entries):\n    totals = {}\n    for entry in entries:\n        \n    return totals\n"
+        text = (
+            "def sums(entries):\n    totals = {}\n    for entry in entries:\n        \n"
+            "            totals[entry.account] = 0\n        totals[entry.account] += entry.amount\n    return totals\n"
+        )
         await nvim.start("ledger.py", text, keys="3jA<M-\\>")
         await nvim.wait(" 1/3")
         seen = [line for line in nvim.screen.splitlines() if line != "~"]

@@ -10,7 +10,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
 
 from .service import Daemon
@@ -150,6 +152,15 @@ class Editor:
         assert isinstance(change, types.TextDocumentEdit)
         assert (change.text_document.uri, change.text_document.version) == (self.uri, self.version)
         return edited(self.text, change.edits, self.encoding)
+
+    async def cancelled(self, method: str, params: object, begun: Callable[[], object]) -> int:
+        """Send a request, cancel it once ``begun`` is true, and return the code of the error that answers it."""
+        answer = self.client.protocol.send_request(method, params, msg_id="mine")
+        await until(begun)
+        self.client.cancel_request(types.CancelParams("mine"))
+        with pytest.raises(JsonRpcException) as refused:
+            await asyncio.wrap_future(answer)
+        return refused.value.code
 
     async def items(
         self, *, invoked: bool = False, selected: types.SelectedCompletionInfo | None = None, **changed: Any

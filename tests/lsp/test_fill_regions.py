@@ -1,8 +1,5 @@
-import asyncio
-
 import pytest
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
 
 from .editor import Editor, until
 from .service import Daemon
@@ -40,12 +37,8 @@ async def test_a_request_that_the_client_cancels_edits_nothing(editor: Editor, d
     editor.open("a = <<fill>>\n")
     where = {"textDocument": {"uri": editor.uri}, "select": "markers"}
     params = types.ExecuteCommandParams("lacuna.fillRegions", [where])
-    answer = editor.client.protocol.send_request(types.WORKSPACE_EXECUTE_COMMAND, params, msg_id="mine")
-    await until(lambda: daemon.requests)
-    editor.client.cancel_request(types.CancelParams("mine"))
-    with pytest.raises(JsonRpcException) as refused:
-        await asyncio.wrap_future(answer)
-    assert refused.value.code == types.LSPErrorCodes.RequestCancelled
+    code = await editor.cancelled(types.WORKSPACE_EXECUTE_COMMAND, params, lambda: daemon.requests)
+    assert code == types.LSPErrorCodes.RequestCancelled
     await until(lambda: daemon.log[-1]["event"] == "stopped")
     assert editor.applied == []
 

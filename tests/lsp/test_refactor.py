@@ -194,7 +194,7 @@ async def test_a_place_that_would_lose_a_comment_is_left_unchanged_and_reported(
     answer = await editor.command("lacuna.refactor", wanted | {"template": "$B"})
     assert answer["ready"] == 0
     assert len(answer["leftOut"]) == 2
-    assert "the template has no place for its comment '# one'; left as it was, and 1 more" in editor.messages[-1]
+    assert "the template has no place for its comment '# one'; not changed, and 1 more" in editor.messages[-1]
 
 
 async def test_strings_in_a_moved_place_stay_unchanged(editor: Editor, daemon: Daemon) -> None:

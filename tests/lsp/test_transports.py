@@ -31,12 +31,12 @@ def test_an_engine_address_without_a_scheme_is_refused_with_an_example() -> None
     command = [sys.executable, "-m", "lacuna_lsp", "--engine", "localhost:8377"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 2
-    assert "'localhost:8377' is no address such as http://127.0.0.1:8377" in ended.stderr
+    assert "'localhost:8377' is not a URL such as http://127.0.0.1:8377" in ended.stderr
 
 
 @pytest.mark.parametrize(
     ("transport", "said"),
-    [("--tcp", "listens on loopback only"), ("--ws", "needs a token for its clients, in $LACUNA_LSP_TOKEN")],
+    [("--tcp", "can listen on loopback only"), ("--ws", "needs a token for its clients: set $LACUNA_LSP_TOKEN")],
 )
 def test_another_address_than_loopback_is_refused_without_a_token(transport: str, said: str) -> None:
     command = [sys.executable, "-m", "lacuna_lsp", transport, "0", "--host", "0.0.0.0"]

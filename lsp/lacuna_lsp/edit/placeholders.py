@@ -19,8 +19,9 @@ _TODO = re.compile(rb"\b(TODO|FIXME)\b")
 
 
 def markers(text: bytes) -> list[Region]:
-    """Returns a region for every ``<<fill>>``; a marker alone on its line may become several lines."""
-    return [Region(match.start(), match.end()) for match in re.finditer(re.escape(MARKER.encode()), text)]
+    """Returns a region for every ``<<fill>>``; one that is followed by text on its line gets a fill of one line."""
+    found = re.finditer(re.escape(MARKER.encode()) + rb"(?=([^\r\n]*))", text)
+    return [Region(one.start(), one.end(), single_line=bool(one[1].strip())) for one in found]
 
 
 def stubs(text: bytes, language: Language, start: int, end: int) -> list[Region]:

@@ -16,7 +16,7 @@ from lacuna_lsp.documents.notebooks import Notebooks
 from lacuna_lsp.documents.positions import Encoding, to_utf8
 from lacuna_lsp.engine.connection import Engine
 from lacuna_lsp.suggest.debounce import Debounce
-from lacuna_lsp.suggest.inline import Inline, Item, Request
+from lacuna_lsp.suggest.inline import Inline, Request
 from lacuna_lsp.suggest.items import Origin
 from lacuna_lsp.suggest.latest import Latest
 from lacuna_lsp.suggest.read_ahead import ReadAhead
@@ -27,7 +27,7 @@ from lacuna_server.client.client import Address
 from lacuna_server.console.files import BOM
 from lacuna_server.wire import layers
 from lacuna_server.wire.layers import Layer
-from lacuna_server.wire.protocol import Edit, FeedbackKind, ServiceError
+from lacuna_server.wire.protocol import Edit, FeedbackKind
 from lacuna_server.wire.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -55,9 +55,17 @@ class Session:
         self._say = say
         self._said: set[str] = set()
         self._debounce = Debounce()
-        self.inline = Inline(self.engine, self.suggestions, lambda: self.settings, self._debounce)
         self._latest = Latest()
         self._read_ahead = ReadAhead(self.engine)
+        self.inline = Inline(
+            self.engine,
+            self.suggestions,
+            lambda: self.settings,
+            self._debounce,
+            self._latest,
+            self._read_ahead,
+            self.say_once,
+        )
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -158,8 +166,7 @@ class Session:
 
     def _rests(self, document: Document, offset: int) -> None:
         """Reads ahead for a cursor at a byte offset, if the settings allow it."""
-        if self.settings.enabled and self.settings.automatic and self.settings.read_ahead:
-            self._read_ahead.rests(document, offset, lambda: self.notebooks.above(document.uri, self.documents.get))
+        self.inline.rests(document, offset, lambda: self.notebooks.above(document.uri, self.documents.get))
 
     def is_stale(self, document: Document, version: int | None) -> bool:
         """Whether a document is closed or in another version; for ``version`` None, whether its file differs."""
@@ -188,32 +195,18 @@ class Session:
             document, regions, candidates=candidates, snippets=above, diagnostics=diagnostics, supersede=False
         )
 
-    async def suggest(
+    def request(
         self,
         document: Document,
         position: types.Position,
         *,
         invoked: bool,
         selected: types.SelectedCompletionInfo | None = None,
-    ) -> list[Item]:
-        """Returns suggestions for a cursor.
-
-        The list is empty if the engine has none or is not ready, or a newer request replaced this one.
-        """
+    ) -> Request:
+        """Returns the request for suggestions for a cursor."""
         offset, _ = document.bounds(types.Range(position, position))
         above = self.notebooks.above(document.uri, self.documents.get)
-        request = Request(document, offset, invoked, _edit(document, selected), above)
-        turn = self._read_ahead.moved()
-        try:
-            return await self._latest.run(document.uri, self.inline.suggest(request), superseded=[])
-        except ServiceError as error:
-            log.info("no suggestion: %s", error)
-            if error.code == "too_large":
-                self.say_once(f"no suggestions in {document.path}: {error}")
-            return []
-        finally:
-            if turn == self._read_ahead.turn:  # otherwise the cursor moved or another request began
-                self._rests(document, offset)
+        return Request(document, offset, invoked, _edit(document, selected), above)
 
     def feedback(self, kind: FeedbackKind, origin: Origin | None, accepted_bytes: int = 0) -> None:
         """Reports the outcome of a suggestion to the engine; a rejected text is not suggested again."""

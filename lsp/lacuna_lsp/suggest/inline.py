@@ -1,6 +1,7 @@
 """Inline completion: gets suggestions for a cursor from the cache or, after the debounce, from the engine."""
 
 import asyncio
+import logging
 import re
 import time
 import uuid
@@ -11,13 +12,17 @@ from lacuna_lsp.documents.document import Document
 from lacuna_lsp.engine.connection import Engine
 from lacuna_lsp.suggest import polish, triggers
 from lacuna_lsp.suggest.debounce import Debounce
+from lacuna_lsp.suggest.latest import Latest
 from lacuna_lsp.suggest.polish import Habits
+from lacuna_lsp.suggest.read_ahead import Above, ReadAhead
 from lacuna_lsp.suggest.suggestions import Match, Place, Suggestion, Suggestions, distinct
 from lacuna_lsp.suggest.triggers import Cursor
 from lacuna_model.core.params import DecodeOptions, Snippet
 from lacuna_model.core.regions import at_cursor
-from lacuna_server.wire.protocol import Edit
+from lacuna_server.wire.protocol import Edit, ServiceError
 from lacuna_server.wire.settings import Settings
+
+log = logging.getLogger(__name__)
 
 AROUND = 6000  # bytes on each side of the cursor, used to identify a place and to trim suggestions
 USABLE = ("ok", "deadline")
@@ -67,16 +72,50 @@ class Inline:
     """Makes the suggestions of one client."""
 
     def __init__(
-        self, engine: Engine, suggestions: Suggestions, settings: Callable[[], Settings], debounce: Debounce
+        self,
+        engine: Engine,
+        suggestions: Suggestions,
+        settings: Callable[[], Settings],
+        debounce: Debounce,
+        latest: Latest,
+        read_ahead: ReadAhead,
+        say: Callable[[str], None],
     ) -> None:
         self._engine = engine
         self._suggestions = suggestions
         self._settings = settings
         self._debounce = debounce
+        self._latest = latest
+        self._read_ahead = read_ahead
+        self._say = say
         self.counts = Counts()
 
     async def suggest(self, request: Request) -> list[Item]:
-        """Returns suggestions for a cursor, best first; the list is empty where a suggestion would not help."""
+        """Returns suggestions for a cursor, best first.
+
+        The list is empty if a suggestion would not help, the engine has none or is not ready, or a newer request of the
+        same document replaced this one.
+        """
+        document = request.document
+        turn = self._read_ahead.moved()
+        try:
+            return await self._latest.run(document.uri, self._suggested(request), superseded=[])
+        except ServiceError as error:
+            log.info("no suggestion: %s", error)
+            if error.code == "too_large":
+                self._say(f"no suggestions in {document.path}: {error}")
+            return []
+        finally:
+            if turn == self._read_ahead.turn:  # otherwise the cursor moved or another request began
+                self.rests(document, request.offset, lambda: request.above)
+
+    def rests(self, document: Document, offset: int, above: Above) -> None:
+        """Reads ahead for a cursor at a byte offset, if the settings allow it; ``above`` as for :class:`ReadAhead`."""
+        settings = self._settings()
+        if settings.enabled and settings.automatic and settings.read_ahead:
+            self._read_ahead.rests(document, offset, above)
+
+    async def _suggested(self, request: Request) -> list[Item]:
         settings = self._settings()
         if not settings.enabled or request.document.language in settings.disabled_languages:
             return []

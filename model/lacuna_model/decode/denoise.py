@@ -1,19 +1,29 @@
-"""The denoise loop: one for every model, cache, schedule and constraint."""
+"""The denoise loop: one for every model, cache, schedule and constraint; and its runs over the candidates of a request.
+
+The loop denoises the canvases of several candidates side by side, in one batch. They read the same context and never
+each other.
+"""
 
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, Protocol
 
 import numpy as np
+from msgspec.structs import replace as replace_fields
 
-from lacuna_model.core.constraint import Commit, Constraint, GapView, Remask, TokenText, Verdict
-from lacuna_model.core.params import DecodeOptions, SlotState, SlotView, Snapshot
-from lacuna_model.decode import schedule
+from lacuna_model.core.constraint import Commit, Constraint, ConstraintStats, GapView, Remask, TokenText, Verdict
+from lacuna_model.core.params import DecodeOptions, Snapshot
+from lacuna_model.decode import confidence, schedule
+from lacuna_model.decode.candidates import Begins, Fills, forks, likeliest_first
 from lacuna_model.decode.canvas import Canvas, Marginals
+from lacuna_model.decode.side_by_side import SideBySide, total
+from lacuna_model.decode.snapshots import shown, snapshot
 
+# A fork may take any token that was not ruled out; ruled-out tokens are thousands of nats below the best.
+POSSIBLE = 50.0
 # How often a constraint that admits nothing is asked; it searches further each time.
 MAX_DEFERRALS = 16
 
@@ -29,6 +39,22 @@ class CanvasModel(Protocol):
 
     def finish_block(self, canvases: Sequence[Canvas]) -> None:
         """Take full blocks into the context before the next block is opened."""
+        ...
+
+
+class Reader(CanvasModel, Protocol):
+    """A model that reads canvases and scores complete fills."""
+
+    @property
+    def passes(self) -> int:
+        """The forward passes made so far."""
+        ...
+
+    def likelihood(self, fills: Sequence[Sequence[int]]) -> float:
+        """Score the fills of all gaps, given as tokens: their log-probability over the square root of their length.
+
+        Without the root, short and empty fills would win; divided by the length itself, long ones would.
+        """
         ...
 
 
@@ -158,19 +184,6 @@ def _ask(
     return ()
 
 
-def shown(
-    loop: Generator[Snapshot, None, Ending], show: Callable[[Snapshot], Snapshot]
-) -> Generator[Snapshot, None, Ending]:
-    """The same loop, with ``show`` applied to its snapshots."""
-    while True:
-        try:
-            seen = next(loop)
-        except StopIteration as end:
-            ending: Ending = end.value
-            return ending
-        yield show(seen)
-
-
 def _apply(
     canvases: Sequence[Canvas],
     marginals: Sequence[Marginals | None],
@@ -209,38 +222,121 @@ def _next_block(model: CanvasModel, canvases: Sequence[Canvas]) -> None:
             canvas.open_block()
 
 
-def snapshot(
-    counts: Counts, canvases: Sequence[Canvas], marginals: Sequence[Marginals | None], tokens: TokenText
-) -> Snapshot:
-    """The canvases now: committed tokens, and the best draft of every open slot up to the first that was not read.
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Candidates that are denoised together: the model that reads them, their canvases and constraints."""
 
-    The confidence of a token is the probability that the model gave it last.
+    model: Reader
+    canvases: Sequence[Canvas]
+    constraint: SideBySide
+
+
+class Candidates:
+    """Finds the fills of a request: a first one, and forks of it where several are wanted.
+
+    ``attempt`` makes the model, canvases and constraints for candidates that begin with the given tokens. ``found`` has
+    the fills, likeliest first. ``confidence`` maps each to its probability per gap and line, as
+    :mod:`lacuna_model.decode.confidence` computes it.
     """
-    fills, slots = [], []
-    for canvas, seen in zip(canvases, marginals, strict=True):
-        sure = [
-            float(np.exp(canvas.log_probs.get(place, 0.0))) for place in range(len(canvas.done) + len(canvas.slots))
-        ]
-        views = [
-            SlotView(_text(tokens, token), "committed", one) for token, one in zip(canvas.done, sure, strict=False)
-        ]
-        ids = list(canvas.done)
-        for slot, token in enumerate(canvas.slots):
-            if token is not None:
-                ids.append(token)
-                state: SlotState = "draft" if slot in canvas.tentative else "committed"
-                views.append(SlotView(_text(tokens, token), state, sure[len(canvas.done) + slot]))
-            elif seen is not None and slot < len(seen.ids) and seen.ids[slot, 0] != tokens.eog_id:
-                ids.append(int(seen.ids[slot, 0]))
-                views.append(SlotView(_text(tokens, ids[-1]), "draft", float(np.exp(seen.logp[slot, 0]))))
-            else:
-                break
-        fills.append(tokens.decode_bytes(ids).decode("utf-8", errors="replace"))
-        slots.append(tuple(views))
-    return Snapshot(
-        counts.steps, tuple(fills), tuple(slots), corrections=counts.corrections, constraint_ms=counts.constraint_ms
-    )
 
+    def __init__(
+        self,
+        attempt: Callable[[Sequence[Begins]], Attempt],
+        num_gaps: int,
+        tokens: TokenText,
+        options: DecodeOptions,
+        wanted: int,
+    ) -> None:
+        self._attempt = attempt
+        self._attempts = [attempt([[()] * num_gaps])]
+        self._tokens = tokens
+        self._options = options
+        self._wanted = wanted
+        self.found: list[Fills] = []
+        self.confidence: dict[Fills, tuple[tuple[float, ...], ...]] = {}
+        self._shown: Snapshot | None = None
 
-def _text(tokens: TokenText, token: int) -> str:
-    return tokens.token_bytes(token).decode("utf-8", errors="replace")
+    @property
+    def passes(self) -> int:
+        """The forward passes of all attempts."""
+        return sum(attempt.model.passes for attempt in self._attempts)
+
+    @property
+    def checks(self) -> ConstraintStats:
+        """The summed constraint counters of all attempts."""
+        return total(attempt.constraint.stats for attempt in self._attempts)
+
+    @property
+    def constrained(self) -> bool:
+        """Whether anything is checked at all."""
+        return self._attempts[0].constraint.active
+
+    def denoise(self, cancelled: Callable[[], bool], deadline: float | None) -> Generator[Snapshot, None, Ending]:
+        """Run the loop, then once more over the forks; if the deadline ends the second run, the first fill is kept."""
+        (first,) = self._attempts
+        ending = yield from self._turns(first, cancelled, deadline)
+        if ending.verdict.fills is not None:
+            self.found = [ending.verdict.fills]
+        if ending.outcome in ("deadline", "cancelled") or self._wanted == 1:
+            return ending
+        begins = forks(first.canvases, self._wanted - 1, POSSIBLE, self._tokens.eog_id)
+        if not begins:
+            return ending
+        others = self._attempt(begins)
+        self._attempts.append(others)
+        forked = yield from self._turns(others, cancelled, deadline)
+        ending.counts.steps += forked.counts.steps
+        ending.counts.constraint_ms += forked.counts.constraint_ms
+        if forked.outcome == "cancelled":
+            return forked
+        if forked.outcome == "ok":
+            found = likeliest_first([*self.found, *others.constraint.found], self._likelihood)
+            self.found = found[: self._wanted]
+            ending = Ending("ok", Verdict("ok", self.found[0]), ending.counts)
+        return ending
+
+    def _likelihood(self, fills: Fills) -> float:
+        first = self._attempts[0]
+        prefixes = (canvas.gap.prefix.decode() for canvas in first.canvases)
+        texts = [prefix + fill for prefix, fill in zip(prefixes, fills, strict=True)]
+        return first.model.likelihood([self._tokens.encode(text) for text in texts])
+
+    def _sure(self, fills: Fills, canvases: Sequence[Canvas], candidate: int) -> tuple[tuple[float, ...], ...]:
+        own = (canvas for canvas in canvases if canvas.candidate == candidate)
+        return tuple(
+            confidence.of_lines(fill, canvas.tokens(), canvas.log_probs, canvas.gap.prefix, self._tokens)
+            for fill, canvas in zip(fills, own, strict=True)
+        )
+
+    def _turns(
+        self, attempt: Attempt, cancelled: Callable[[], bool], deadline: float | None
+    ) -> Generator[Snapshot, None, Ending]:
+        """Run one loop; snapshots show the first candidate, in its final state while the forks are denoised."""
+        loop = denoise(
+            attempt.model,
+            attempt.canvases,
+            attempt.constraint,
+            self._tokens,
+            self._options,
+            cancelled=cancelled,
+            deadline=deadline,
+        )
+        left = self._shown
+
+        def show(seen: Snapshot) -> Snapshot:
+            waited = seen.constraint_ms + (left.constraint_ms if left else 0.0)
+            self._shown = replace_fields(left, step=left.step + seen.step) if left else seen
+            checks = self.checks
+            return replace_fields(
+                self._shown,
+                nfe=self.passes,
+                vetoes=checks.vetoes,
+                deferrals=checks.deferrals,
+                constraint_ms=waited,
+            )
+
+        with closing(attempt.constraint):
+            ending = yield from shown(loop, show)
+        for fills, candidate in attempt.constraint.found.items():
+            self.confidence.setdefault(fills, self._sure(fills, attempt.canvases, candidate))
+        return ending

@@ -50,7 +50,7 @@ def opened(model: str | None, service: bool | None) -> Iterator[tuple[FillEngine
 
     with served(model, service) as running:
         if running is not None:
-            yield running, running.status().model
+            yield running
             return
     name = model or DEFAULT_MODEL
     models.require(name)  # the cheap check first: torch takes seconds to load
@@ -60,8 +60,10 @@ def opened(model: str | None, service: bool | None) -> Iterator[tuple[FillEngine
 
 
 @contextmanager
-def served(model: str | None, service: bool | None) -> Iterator["ServiceEngine | None"]:
-    """Yields this user's service with its model loaded; None where none runs with this model, or none is wanted.
+def served(model: str | None, service: bool | None) -> Iterator["tuple[ServiceEngine, str] | None"]:
+    """Yields this user's service with its model loaded, and that model's name.
+
+    Yields None where none runs with this model, or none is wanted.
 
     If ``service`` is true, a service is started where none runs.
     """
@@ -90,7 +92,7 @@ def served(model: str | None, service: bool | None) -> Iterator["ServiceEngine |
             return
         with Console(stderr=True).status(f"loading {its_model}") as shown:
             engine.wait(lambda fraction: shown.update(f"loading {its_model} {fraction:.0%}"))
-        yield engine
+        yield engine, its_model
 
 
 def load_engine(model: str, report: Callable[[str], None]) -> FillEngine:

@@ -131,4 +131,4 @@ def _opened_log() -> BinaryIO:
 def _said(log_file: str, begin: int) -> str:
     """Return the last line that was logged after byte ``begin``."""
     lines = Path(log_file).read_bytes()[begin:].decode(errors="replace").splitlines()
-    return lines[-1] if lines else f"it said nothing (see {log_file})"
+    return lines[-1] if lines else f"it printed nothing (see {log_file})"

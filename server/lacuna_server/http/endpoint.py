@@ -18,9 +18,8 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from lacuna_model.core.params import Snapshot
-from lacuna_server.http import refusals
+from lacuna_server.http import leniently, refusals
 from lacuna_server.http.metrics import Metrics
-from lacuna_server.http.shapes import leniently
 from lacuna_server.http.shapes.answer import Answer, settled
 from lacuna_server.http.shapes.exchange import Body, Exchange, event
 from lacuna_server.service.service import Service
@@ -197,11 +196,11 @@ async def _body(request: Request, timeout_s: float) -> bytes:
         async with asyncio.timeout(timeout_s or None):
             return await request.body()
     except TimeoutError:
-        raise ServiceError("too_slow", f"the body did not come within {timeout_s:g} s") from None
+        raise ServiceError("too_slow", f"the request body did not arrive within {timeout_s:g} s") from None
     except HTTPException as error:
         raise ServiceError("too_large" if error.status_code == TOO_LARGE else "bad_request", error.detail) from None
     except ClientDisconnect:
-        raise ServiceError("cancelled", "the client has gone") from None
+        raise ServiceError("cancelled", "the client disconnected") from None
 
 
 async def _while_connected(request: Request, answer: Coroutine[None, None, Answer]) -> Answer:
@@ -210,7 +209,7 @@ async def _while_connected(request: Request, answer: Coroutine[None, None, Answe
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         if not tasks[0].done():
-            raise ServiceError("cancelled", "the client has gone")
+            raise ServiceError("cancelled", "the client disconnected")
         return tasks[0].result()
     finally:
         for task in tasks:

@@ -3,6 +3,15 @@
 const SUBPROTOCOL = "lacuna.v1.json";
 const RETRY_MS = 1500;
 
+// Returns the regions of gaps; a gap that is followed by other code on its line gets a fill of one line.
+export function regionsOf(text, gaps, region) {
+  const bytes = (end) => new TextEncoder().encode(text.slice(0, end)).length;
+  return gaps.map(({ start, end }) => {
+    const single_line = end < text.length && text[end] !== "\n";
+    return { ...region, start: bytes(start), end: bytes(end), single_line };
+  });
+}
+
 export class Connection extends EventTarget {
   #socket = null;
   #opened = false;
@@ -20,18 +29,12 @@ export class Connection extends EventTarget {
 
   // Requests fills of gaps, given as offsets into the text; returns the request's id.
   fill(text, language, gaps, region, options) {
-    const bytes = (end) => new TextEncoder().encode(text.slice(0, end)).length;
     const uri = "playground:code";
     const id = `run-${++this.#next}`;
     if (this.#opened) this.#send({ type: "close", uri });
     this.#opened = true;
     this.#send({ type: "open", uri, text, version: ++this.#version, language });
-    // A gap followed by other code on its line gets a fill of one line.
-    const regions = gaps.map(({ start, end }) => {
-      const single_line = end < text.length && text[end] !== "\n";
-      return { ...region, start: bytes(start), end: bytes(end), single_line };
-    });
-    const target = { uri, version: this.#version, regions };
+    const target = { uri, version: this.#version, regions: regionsOf(text, gaps, region) };
     this.#send({ type: "infill", id, targets: [target], options, snapshots: true });
     return id;
   }

@@ -9,24 +9,22 @@ export const EXAMPLES = [
   {
     name: "Python: vectors",
     language: "python",
-    code: `import math
-
-
-class Vector:
-    """A vector in the plane."""
-
+    code: `class Vector:
     def __init__(self, x, y):
         self.x = x
-        «»
+        self.y = y
 
     def __add__(self, other):
-        return Vector(self.x + other.x, «»)
+        return Vector(self.x + other.x, self.y + other.y)
 
     def __sub__(self, other):
         return Vector(«»)
 
-    def length(self):
-        return math.hypot(self.x, «»)
+    def __mul__(self, factor):
+        return Vector(«»)
+
+    def __neg__(self):
+        return Vector(«»)
 `,
   },
   {
@@ -37,21 +35,22 @@ class Vector:
 
     def __init__(self, owner, balance=0):
         self.owner = owner
-        self.balance = «»
+        self.balance = balance
         self.history = []
 
     def deposit(self, amount):
         self.balance += amount
-        self.history.append(amount)
+        self.history.append(("deposit", amount))
 
     def withdraw(self, amount):
-        if amount > self.balance:
+        if «»:
             raise ValueError("not enough money")
-        «»
+        self.balance «»
+        self.history.append((«»))
 
     def last(self):
         """The last movement."""
-        return «»
+        return self.history[«»]
 `,
   },
   {
@@ -62,11 +61,11 @@ class Vector:
 }
 
 export function subtract(a, b) {
-  «»
+  return «»;
 }
 
 export function multiply(a, b) {
-  «»
+  return «»;
 }
 
 export function divide(a, b) {
@@ -78,50 +77,85 @@ export function divide(a, b) {
 `,
   },
   {
-    name: "Go: shapes",
+    name: "Go: a slice of numbers",
     language: "go",
-    code: `package shapes
+    code: `package sums
 
-import "math"
-
-// Circle is given by its radius.
-type Circle struct {
-	Radius float64
+// Sum returns the sum of all values.
+func Sum(values []int) int {
+	total := 0
+	for _, value := range values {
+		total += value
+	}
+	return total
 }
 
-// Rectangle is given by its sides.
-type Rectangle struct {
-	Width, Height float64
+// Max returns the largest value.
+func Max(values []int) int {
+	largest := values[0]
+	for _, value := range values[1:] {
+		if «» {
+			largest = value
+		}
+	}
+	return largest
 }
 
-// Area of a circle.
-func (c Circle) Area() float64 {
-	return math.Pi * c.Radius * «»
-}
-
-// Area of a rectangle.
-func (r Rectangle) Area() float64 {
-	«»
-}
-
-// Perimeter of a rectangle.
-func (r Rectangle) Perimeter() float64 {
-	«»
+// Contains reports whether a value is among the values.
+func Contains(values []int, wanted int) bool {
+	for _, value := range values {
+		if «» {
+			return true
+		}
+	}
+	return false
 }
 `,
   },
   {
-    name: "JSON: a package",
-    language: "json",
-    code: `{
-  "name": "lacuna-playground",
-  "version": "0.1.0",
-  "private": true,
-  "scripts": {
-    "build": "tsc --build",
-    "test": «»,
-    "lint": «»
-  }
+    name: "Rust: points",
+    language: "rust",
+    code: `/// A point in the plane.
+#[derive(Clone, Copy)]
+struct Point {
+    x: f64,
+    y: f64,
+}
+
+impl Point {
+    fn add(self, other: Point) -> Point {
+        Point { x: self.x + other.x, y: self.y + other.y }
+    }
+
+    fn sub(self, other: Point) -> Point {
+        Point { «» }
+    }
+
+    fn scale(self, factor: f64) -> Point {
+        Point { «» }
+    }
+
+    fn length(self) -> f64 {
+        (self.x * self.x + «»).sqrt()
+    }
+}
+`,
+  },
+  {
+    name: "CSS: rows and columns",
+    language: "css",
+    code: `.row {
+  display: flex;
+  flex-direction: row;
+}
+
+.column {
+  display: «»;
+  flex-direction: «»;
+}
+
+.hidden {
+  display: «»;
 }
 `,
   },

@@ -13,7 +13,7 @@ import msgspec
 
 from lacuna_model.core.errors import LacunaError
 from lacuna_model.core.params import MAX_CANDIDATES, DecodeOptions, InfillRequest, InfillResult, Region
-from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES
+from lacuna_model.core.regions import MAX_GAPS, MAX_SPAN_BYTES, one_line
 from lacuna_server.console.files import LINE_END
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import Edit, FileEdits, sha256
@@ -190,7 +190,10 @@ class FileFill:
         )
 
     def _draft(self, batch: Sequence[int]) -> tuple[str, list[Region]]:
-        """Returns the text with the filled places and this batch's templates, and the batch's holes as regions."""
+        """Returns the text with the filled places and this batch's templates, and the batch's holes as regions.
+
+        A hole without a number of lines gets one line if text follows it on its line.
+        """
         data = self.source.data
         out, regions, position = bytearray(), list[Region](), 0
         for index in sorted({*self._texts, *batch}):
@@ -202,7 +205,14 @@ class FileFill:
                     out += part.encode()
                 else:
                     regions.append(msgspec.structs.replace(part, start=len(out), end=len(out)))
-        return (out + data[position:]).decode(), regions
+        text = bytes(out + data[position:])
+        return text.decode(), [_in_line(region, text) for region in regions]
+
+
+def _in_line(hole: Region, text: bytes) -> Region:
+    if hole.max_lines or hole.regex or not one_line(LINE_END.split(text[hole.end :].decode(), maxsplit=1)[0]):
+        return hole
+    return msgspec.structs.replace(hole, single_line=True)
 
 
 def _spans(regions: Sequence[Region], fills: Sequence[str]) -> Iterator[tuple[int, int]]:

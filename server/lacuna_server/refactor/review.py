@@ -26,8 +26,8 @@ def report(plan: Plan) -> None:
     for file in plan.files:
         for edit in file.edits:
             if edit.status != "ready":
-                output.say(f"{file.path}: {edit.label}: {edit.message}; left as it was")
+                output.say(f"{file.path}: {edit.label}: {edit.message}; not changed")
     for line in plan.left_out:
         output.say(line)
     if plan.num_unsure:
-        output.say("--min-confidence 0 shows the unsure fills too")
+        output.say("--min-confidence 0 shows these unsure fills, too")

@@ -39,7 +39,7 @@ class Guard:
             self._check_origin(headers)
             trusted = self._sent_token(headers, scope)
             if self._config.token and not trusted and not scope["path"].startswith(OPEN_PREFIX):
-                raise ServiceError("unauthorized", "a token is needed, as Authorization: Bearer TOKEN")
+                raise ServiceError("unauthorized", "a token is required: Authorization: Bearer TOKEN")
         except ServiceError as error:
             return await _refusal(error)(scope, receive, send)
         scope.setdefault("state", {})["trusted"] = trusted
@@ -58,7 +58,7 @@ class Guard:
         try:
             ipaddress.ip_address(name)
         except ValueError:
-            raise ServiceError("forbidden", "this Host is not allowed; name it in allowed_hosts") from None
+            raise ServiceError("forbidden", "this Host is not allowed; add it to allowed_hosts") from None
 
     def _check_origin(self, headers: Headers) -> None:
         """Refuse foreign pages. Browsers name the page that sends a request; other clients send no such header."""
@@ -66,11 +66,11 @@ class Guard:
         if origin is not None:
             own = _parts(origin).netloc == headers.get("host")
             if not own and origin not in self._config.allowed_origins:
-                raise ServiceError("forbidden", "this Origin is not allowed; name it in allowed_origins")
+                raise ServiceError("forbidden", "this Origin is not allowed; add it to allowed_origins")
         elif headers.get("sec-fetch-site") in ("cross-site", "same-site") and not (
             headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         ):
-            raise ServiceError("forbidden", "another page may link to this service, not use it")
+            raise ServiceError("forbidden", "a page of another site may link to this service, but not use it")
 
     def _sent_token(self, headers: Headers, scope: Scope) -> bool:
         """Return whether the request has the right token, compared in constant time.
@@ -89,7 +89,7 @@ def _parts(address: str) -> SplitResult:
     try:
         return urlsplit(address)
     except ValueError:
-        raise ServiceError("bad_request", "Host or Origin is no address") from None
+        raise ServiceError("bad_request", "the Host or Origin header is not a valid address") from None
 
 
 def _refusal(error: ServiceError) -> Response:

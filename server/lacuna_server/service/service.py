@@ -59,7 +59,7 @@ class Service:
         await self.scheduler.close(self.config.shutdown_grace_s)
         deadline = time.monotonic() + FAREWELL_S
         for connection in list(self.connections):
-            connection.leave("the service is ending", finish=True)
+            connection.leave("the service is shutting down", finish=True)
         while self.connections and time.monotonic() < deadline:
             await asyncio.sleep(0.02)
         if self._watch is not None:

@@ -144,7 +144,7 @@ class Conversation:
 
     def _greet(self, message: ClientMessage) -> None:
         if not isinstance(message, Hello):
-            return self._refuse(ServiceError("bad_message", "the first message has to be hello"), message)
+            return self._refuse(ServiceError("bad_message", "the first message must be hello"), message)
         try:
             session, resumed = self._service.sessions.attach(message.session, self, trusted=self._trusted)
         except ServiceError as error:
@@ -177,14 +177,14 @@ class Conversation:
                 self._infill(message)
             case Cancel(id=id):
                 if id not in self._fills:
-                    raise ServiceError("unknown_request", "no request of that id is waiting or running")
+                    raise ServiceError("unknown_request", "no request with this id is waiting or running")
                 self._fills.pop(id).stop()
             case Feedback():
                 self._service.count_feedback(message)
             case GetStatus():
                 self._send(self._service.status())
             case Hello():
-                raise ServiceError("bad_message", "hello was said before")
+                raise ServiceError("bad_message", "hello was already sent")
 
     @property
     def _documents(self) -> Documents:
@@ -199,7 +199,7 @@ class Conversation:
         requests = self._requests(message)
         if message.supersede:
             uris = {target.uri for target in message.targets}
-            self._stop_fills(uris, ServiceError("superseded", "a newer request for the document took its place"))
+            self._stop_fills(uris, ServiceError("superseded", "a newer request for the document replaced this one"))
         num_bytes = sum(map(_num_bytes, requests))
         self._asked.take(num_bytes)
         fill = Fill(
@@ -251,7 +251,7 @@ class Conversation:
 
     def _check_limits(self, message: Infill) -> None:
         if message.id in self._fills:
-            raise ServiceError("bad_request", "a request of that id is under way")
+            raise ServiceError("bad_request", "a request with this id is already running")
         num_regions = sum(len(target.regions) for target in message.targets)
         if num_regions > self._config.max_regions:
             raise ServiceError("too_large", f"{num_regions} regions, {self._config.max_regions} are allowed")

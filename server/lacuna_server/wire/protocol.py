@@ -21,7 +21,7 @@ MSGPACK = f"lacuna.v{VERSION}.msgpack"
 
 ErrorCode = Literal[
     "bad_message",  # the frame does not parse as a message of this protocol
-    "unauthorized",  # a token is needed, and it is missing or wrong
+    "unauthorized",  # the service needs a token, and the given one is missing or wrong
     "forbidden",  # the ``Origin`` or ``Host`` header is not allowed
     "too_slow",  # the request was not received completely before the time limit
     "too_large",  # a message, document or request exceeds its size limit
@@ -36,7 +36,7 @@ ErrorCode = Literal[
     "cancelled",  # the client cancelled the request
     "model_failed",  # the model could not be loaded; ``message`` has the reason
     "worker_crashed",  # the model process ended during the request; the service starts it again
-    "shutting_down",  # the service is ending
+    "shutting_down",  # the service is shutting down
     "internal",  # an error inside the service; its log has the details
 ]
 

@@ -10,7 +10,7 @@ from typing import Protocol
 import structlog
 
 from lacuna_server.wire import frames
-from lacuna_server.wire.frames import Failed, FromWorker, Ready, Setup, ToWorker
+from lacuna_server.wire.frames import Failed, FromWorker, Ready, Setup
 
 log = structlog.get_logger(__name__)
 
@@ -68,11 +68,12 @@ class WorkerProcess:
         """Start the process and keep one running."""
         self._task = asyncio.create_task(self._keep_running())
 
-    def send(self, message: ToWorker) -> None:
-        """Send a message to the process. If the process has just ended the message is lost, and ``crashed`` follows."""
+    @property
+    def inbox(self) -> asyncio.StreamWriter:
+        """The pipe of frames to the process. If it has just ended a frame is lost, and ``crashed`` follows."""
         assert self._process is not None
         assert self._process.stdin is not None
-        self._process.stdin.write(frames.encode(message))
+        return self._process.stdin
 
     def kill(self) -> None:
         """Kill the process; this counts as a crash."""
@@ -97,9 +98,9 @@ class WorkerProcess:
                 last = await self._run_once()
                 detail = f"the model process ended with code {self._code()}"
             except TimeoutError:
-                detail = f"the model process said nothing for {self._load_timeout_s:g} s while it loaded the model"
+                detail = f"the model process sent nothing for {self._load_timeout_s:g} s while it loaded the model"
             except Exception as error:  # a fault on this side: without a restart no waiting request would be answered
-                detail, fault = "the model process was not understood", error
+                detail, fault = "the model process sent a message that cannot be read", error
             pause_s = self._pause()
             if isinstance(last, Failed):
                 return self._listener.failed(last.message)
@@ -138,7 +139,7 @@ class WorkerProcess:
         )
         said: Ready | Failed | None = None
         try:
-            self.send(self._setup)
+            self.inbox.write(frames.encode(self._setup))
             assert process.stdout is not None
             while (body := await self._receive(process.stdout, loading=said is None)) is not None:
                 self.last_heard = time.monotonic()

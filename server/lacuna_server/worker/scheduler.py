@@ -9,8 +9,9 @@ from typing import Protocol
 import msgspec
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult
+from lacuna_server.wire import frames
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import Done, FromWorker, Loading, Ready, Refused, Start, Stepped, Stop, Stopped, ToWorker
+from lacuna_server.wire.frames import Done, FromWorker, Loading, Ready, Refused, Start, Stepped, Stop, Stopped
 from lacuna_server.wire.protocol import ModelState, ServiceError, Status
 from lacuna_server.worker.fair_queue import FairQueue
 from lacuna_server.worker.tickets import Ticket, Waiting
@@ -39,11 +40,20 @@ class Finished(msgspec.Struct, frozen=True):
     stats: FillStats | None = None
 
 
+class Inbox(Protocol):
+    """The end of a pipe for whole frames."""
+
+    def write(self, data: bytes) -> object:
+        """Write without waiting."""
+        ...
+
+
 class WorkerLink(Protocol):
     """The part of the worker that the scheduler uses. The worker calls back ``heard``, ``crashed`` and ``failed``."""
 
-    def send(self, message: ToWorker) -> None:
-        """Send a message to the worker."""
+    @property
+    def inbox(self) -> Inbox:
+        """What the worker reads. If the worker has just ended a message is lost, and ``crashed`` follows."""
         ...
 
 
@@ -126,14 +136,14 @@ class Scheduler:
         """Take no more requests. Refuse waiting ones with ``shutting_down``, running ones after ``grace_s`` seconds."""
         self._closing = True
         for ticket in list(self._queue):
-            self._drop(ticket, ServiceError("shutting_down", "the service is ending"))
+            self._drop(ticket, ServiceError("shutting_down", "the service is shutting down"))
         try:
             async with asyncio.timeout(grace_s):
                 while self._running:
                     self._empty.clear()
                     await self._empty.wait()
         except TimeoutError:
-            self._lose_running(ServiceError("shutting_down", "the service ended before the request did"))
+            self._lose_running(ServiceError("shutting_down", "the service shut down before the request was done"))
 
     # --- calls of the worker
 
@@ -155,7 +165,7 @@ class Scheduler:
     def crashed(self, detail: str) -> None:
         """Handle a crash: the running requests end with ``worker_crashed``; another worker is being started."""
         self._state, self._fraction, self._detail = "restarting", 0.0, detail
-        self._lose_running(ServiceError("worker_crashed", f"{detail}; it was working on this"))
+        self._lose_running(ServiceError("worker_crashed", f"{detail} while it worked on this request"))
         self._dispatch()
 
     def again(self) -> None:
@@ -172,7 +182,7 @@ class Scheduler:
 
     def _admit(self, wait: bool) -> None:
         if self._closing:
-            raise ServiceError("shutting_down", "the service is ending")
+            raise ServiceError("shutting_down", "the service is shutting down")
         if self._state == "failed":
             raise ServiceError("model_failed", self._detail)
         if self._state != "ready" and not wait:
@@ -186,14 +196,14 @@ class Scheduler:
             return
         # The estimated time, by the mean service time, until half of the waiting requests are served.
         retry_ms = max(SHORTEST_RETRY_MS, round(self._mean_service_s * waiting / 2 * 1e3))
-        whose = f"{own} of them of this session" if waiting < config.max_queued else "as many as may"
+        whose = f"{own} of them from this session" if waiting < config.max_queued else "which is the maximum"
         raise ServiceError("overloaded", f"{waiting} requests are waiting, {whose}", retry_ms)
 
     def _supersede(self, key: tuple[str, str]) -> None:
         older = [*self._queue.of_session(key[0]), *self._running.values()]
         for ticket in older:
             if ticket.key == key:
-                self._drop(ticket, ServiceError("superseded", "a newer request for the document took its place"))
+                self._drop(ticket, ServiceError("superseded", "a newer request for the document replaced this one"))
 
     # --- dispatch
 
@@ -223,7 +233,7 @@ class Scheduler:
             options = msgspec.structs.replace(request.options, deadline_ms=left)
             request = msgspec.structs.replace(request, options=options)
         self._running[ticket.id] = ticket
-        worker.send(Start(ticket.id, "\0".join(ticket.key), request, ticket.snapshots))
+        worker.inbox.write(frames.encode(Start(ticket.id, "\0".join(ticket.key), request, ticket.snapshots)))
         ticket.tell(Waiting("running"))
 
     # --- ends of requests
@@ -243,7 +253,7 @@ class Scheduler:
             ticket.end(why)
             self._dropped[ticket.id] = why  # its cost is known once the worker has stopped
             if self._worker is not None:
-                self._worker.send(Stop(ticket.id))
+                self._worker.inbox.write(frames.encode(Stop(ticket.id)))
 
     def _expire(self, ticket: Ticket) -> None:
         """End a ticket whose deadline ran out in the queue; its result keeps the text of its regions."""
@@ -251,7 +261,7 @@ class Scheduler:
             text = ticket.request.text.encode()
             kept = tuple(text[region.start : region.end].decode(errors="replace") for region in ticket.request.regions)
             stats = FillStats(ms=(time.monotonic() - ticket.submitted) * 1e3)
-            why = "the deadline ran out before the request had its turn"
+            why = "the deadline passed while the request waited in the queue"
             self._end(ticket, InfillResult("deadline", ticket.request.text, kept, stats, why))
             self._dispatch()
 

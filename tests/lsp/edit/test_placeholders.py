@@ -41,3 +41,8 @@ def test_the_scope_is_the_class_or_function_around_an_offset() -> None:
 def test_markers_have_byte_offsets() -> None:
     text = "ä = <<fill>>\n<<fill>>".encode()
     assert [(region.start, region.end) for region in markers(text)] == [(5, 13), (14, 22)]
+
+
+def test_a_marker_that_is_followed_by_text_on_its_line_gets_one_line() -> None:
+    text = b"f(<<fill>>, <<fill>>)\n<<fill>> \r\nx = <<fill>>"
+    assert [region.single_line for region in markers(text)] == [True, True, False, False]

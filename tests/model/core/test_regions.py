@@ -1,3 +1,5 @@
+from itertools import accumulate
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from lacuna_model.core.regions import (
     newlines,
     spaced,
     splice,
+    texts_between,
 )
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -64,17 +67,24 @@ def test_regions_between_characters_pass(document: tuple[str, list[Region]]) -> 
 
 
 @settings(deadline=None)
-@given(ANY_TEXT, st.lists(st.tuples(st.integers(-3, 60), st.integers(-3, 60)), max_size=4))
-def test_regions_that_pass_the_check_can_be_spliced(text: str, spans: list[tuple[int, int]]) -> None:
-    regions = [Region(start, end) for start, end in spans]
+@given(st.text(min_size=1, max_size=20), st.data())
+def test_exactly_the_regions_that_leave_whole_characters_pass_and_can_be_spliced(
+    text: str, drawn: st.DataObject
+) -> None:
     data = text.encode()
-    try:
-        check(regions, data)
-    except RequestError:
+    borders = sorted(drawn.draw(st.lists(st.integers(0, len(data)), min_size=2, max_size=8)))
+    pairs = list(zip(borders[::2], borders[1::2], strict=False))
+    regions = [Region(start, end) for start, end in pairs]
+    characters = set(accumulate((len(character.encode()) for character in text), initial=0))
+    if not {at for pair in pairs for at in pair} <= characters:
+        with pytest.raises(RequestError, match="lies within a character"):
+            check(regions, data)
         return
-    kept = [data[region.start : region.end].decode() for region in regions]
+    check(regions, data)
+    kept = [data[start:end].decode() for start, end in pairs]
     assert splice(data, regions, kept) == data
-    splice(data, regions, [""] * len(regions)).decode()
+    rest = b"".join(texts_between(data, regions))
+    assert splice(data, regions, [""] * len(regions)).decode() == rest.decode()
 
 
 @settings(deadline=None)

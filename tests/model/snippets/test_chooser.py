@@ -1,5 +1,7 @@
-from collections.abc import Iterator
+import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,8 @@ from hypothesis import strategies as st
 from tests.model import tiny
 
 from lacuna_model.core.params import Diagnostic, Snippet
-from lacuna_model.files.scanning import WorkspaceSettings
+from lacuna_model.files.scanning import WorkspaceSettings, read_source
+from lacuna_model.snippets import index
 from lacuna_model.snippets.chooser import SnippetChooser
 from lacuna_model.snippets.format import join
 from lacuna_model.tokens.tokenizer import Tokenizer
@@ -191,12 +194,24 @@ def test_the_definition_of_a_new_name_is_appended_to_the_other_snippets(chooser:
     assert after[-1].reason == "defines `Account`, used at line 6"
 
 
-@pytest.fixture
-def background(root: Path) -> Iterator[SnippetChooser]:
+def test_choosing_never_waits_for_the_background(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, go_on = threading.Event(), threading.Event()
+
+    def held(*arguments: Any) -> str | None:
+        reading.set()
+        go_on.wait()
+        return read_source(*arguments)
+
+    monkeypatch.setattr(index, "read_source", held)
     chooser = SnippetChooser(root)
-    yield chooser
-    chooser.close()
-
-
-def test_choosing_never_waits_for_the_background(background: SnippetChooser) -> None:
-    assert all(one.path in FILES for one in choose(background))
+    try:
+        reading.wait()
+        assert choose(chooser) == ()  # the first file is being read
+        assert not chooser.index.is_read
+        go_on.set()
+        while not chooser.index.is_read:
+            time.sleep(0.01)
+        assert choose(chooser) != ()
+    finally:
+        go_on.set()
+        chooser.close()

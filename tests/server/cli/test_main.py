@@ -127,13 +127,21 @@ def test_complete_fills_a_single_line_if_text_follows_the_cursor(
     assert (region.single_line, region.max_lines) == (one_line, int(one_line))
 
 
+def test_a_marker_that_is_followed_by_text_on_its_line_gets_one_line(
+    lacuna: Lacuna, source: Path, engine: FakeEngine
+) -> None:
+    assert lacuna("fill", source)[0] == 0
+    assert [region.single_line for region in engine.requests[0].regions] == [True, False]
+
+
 def test_every_option_reaches_the_engine(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
-    options = "--steps 4 --max-tokens 32 --seed 7 --schedule single --deadline-ms 900 --no-syntax --language python"
-    options += " --candidates 3"
+    options = "--steps 4 --max-tokens 32 --temperature 0.5 --seed 7 --schedule single --deadline-ms 900"
+    options += " --no-syntax --language python --candidates 3"
     assert lacuna("fill", source, *options.split())[0] == 0
     request = engine.requests[0]
     asked = request.options
-    assert (asked.steps, asked.seed, asked.schedule, asked.deadline_ms, asked.syntax) == (4, 7, "single", 900, False)
+    assert (asked.steps, asked.schedule, asked.deadline_ms, asked.syntax) == (4, "single", 900, False)
+    assert (asked.temperature, asked.seed) == (0.5, 7)
     assert (request.language, request.candidates) == ("python", 3)
     assert {region.max_tokens for region in request.regions} == {32}
 

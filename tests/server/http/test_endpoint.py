@@ -67,7 +67,7 @@ async def test_a_body_that_does_not_arrive_is_refused_after_a_timeout() -> None:
         assert (await client.get("/health")).status_code == 200
     head, _, body = answer.decode().partition("\r\n\r\n")
     assert head.startswith("HTTP/1.1 408 ")
-    assert json.loads(body)["error"]["message"] == "the body did not come within 0.2 s"
+    assert json.loads(body)["error"]["message"] == "the request body did not arrive within 0.2 s"
 
 
 async def test_the_event_loop_runs_between_two_events_of_a_stream() -> None:

@@ -131,7 +131,7 @@ def test_a_failed_place_is_named_and_the_rest_is_written(lacuna: Lacuna, project
     engine.answer.fill = fill_first
     code, _, err = lacuna(*ADD, "--apply")
     assert code == 1
-    assert err.splitlines()[0] == "lacuna: a.py: get(2): nothing fits; left as it was"
+    assert err.splitlines()[0] == "lacuna: a.py: get(2): nothing fits; not changed"
     assert contents(project) == [BEFORE.replace(b"1)", b"1, timeout=3)")] * 2
 
 
@@ -140,8 +140,8 @@ def test_unsure_fills_are_left_out_and_listed_at_the_end(lacuna: Lacuna, project
     code, out, err = lacuna(*ADD, "--min-confidence", "0.5", "lib")
     assert (code, out.count("+y = get(2, timeout=3)"), out.count("+x")) == (0, 1, 0)
     assert err.splitlines() == [
-        "lacuna: lib/b.py: get(1): the model is unsure: confidence 0.1 is below 0.5; left as it was",
-        "lacuna: --min-confidence 0 shows the unsure fills too",
+        "lacuna: lib/b.py: get(1): the model is unsure: confidence 0.1 is below 0.5; not changed",
+        "lacuna: --min-confidence 0 shows these unsure fills, too",
         "lacuna: 1 place in 1 file can be changed with a confidence of at least 0.8; "
         "--apply or --interactive writes the changes",
     ]

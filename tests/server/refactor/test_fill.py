@@ -45,6 +45,23 @@ def test_places_are_filled_in_batches_over_a_whole_file(bench: Bench) -> None:
     assert edits.sha256 == sha256(source.data)
 
 
+@pytest.mark.parametrize(
+    ("template", "single"),
+    [
+        ("get($A, timeout=<<fill>>)", True),
+        ("get($A, timeout=<<fill:tokens=5>>)", True),
+        ("get($A, timeout=<<fill:lines=3>>)", False),
+        ("$A + <<fill>>", False),  # nothing follows on the line
+    ],
+)
+def test_a_hole_that_is_followed_by_text_on_its_line_gets_one_line(bench: Bench, template: str, single: bool) -> None:
+    answer = Scripted()
+    source = bench.source("x = get(1)\n")
+    ((_, rewrites),) = places(by_structure("get($A)", template), [source])[0]
+    run(FileFill(source, rewrites), answer)
+    assert [region.single_line for region in answer.requests[0].regions] == [single]
+
+
 def test_a_request_has_only_places_that_fit_into_one_window(bench: Bench) -> None:
     answer = Scripted()
     run(file_fill(bench.source(calls(4, "#" * (MAX_SPAN_BYTES // 2) + "\n"))), answer)

@@ -39,10 +39,13 @@ def test_a_wrapped_statement_keeps_its_strings_and_comments(bench: Bench, name: 
     assert check(bench, by_syntax(f"{query} @place", template, language), FILES[name]) > 0
 
 
-@pytest.mark.parametrize("call", CALLS, ids=lambda call: call[1])
 @pytest.mark.parametrize("name", [name for name in FILES if Bench().language(name) in CALLING])
-def test_a_call_keeps_all_its_parts_if_its_arguments_move(bench: Bench, name: str, call: tuple[str, str]) -> None:
-    check(bench, by_structure(*call), FILES[name])
+def test_a_call_keeps_all_its_parts_if_its_arguments_move(bench: Bench, name: str) -> None:
+    swapped, wrapped, turned = (check(bench, by_structure(*call), FILES[name]) for call in CALLS)
+    assert wrapped > 0
+    if FILES[name] in LIBRARY:  # a sample file may have no call with several arguments
+        assert swapped > 0
+        assert turned > 0
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -10,6 +10,7 @@ import pytest
 from tests.server.scripted.scripted_engine import COUNT_VARIABLE, expected
 
 from lacuna_model.core.params import InfillRequest, Region
+from lacuna_server.wire import frames
 from lacuna_server.wire.frames import Done, FromWorker, Loading, Ready, Setup, Start, Stepped
 from lacuna_server.worker import process as worker_process
 from lacuna_server.worker.process import MAX_FAILED_STARTS, WorkerProcess
@@ -73,7 +74,7 @@ async def test_a_worker_loads_fills_and_is_restarted_when_killed() -> None:
         await listener.until(lambda heard: heard.count(Ready) == 2)
         assert len(listener.crashes) == 1
         assert "-9" in listener.crashes[0]
-        process.send(start("text"))
+        process.inbox.write(frames.encode(start("text")))
         await listener.until(lambda heard: heard.count(Done))
         done = listener.said[-1]
         assert isinstance(done, Done)
@@ -84,11 +85,11 @@ async def test_a_worker_is_restarted_if_the_listener_fails() -> None:
     async with worker("load") as (process, listener):
         listener.deaf_to = Stepped
         await listener.until(lambda heard: heard.count(Ready))
-        process.send(start("text"))
+        process.inbox.write(frames.encode(start("text")))
         await listener.until(lambda heard: heard.crashes)
         listener.deaf_to = None
         await listener.until(lambda heard: heard.count(Ready) == 2)
-        process.send(start("text"))
+        process.inbox.write(frames.encode(start("text")))
         await listener.until(lambda heard: heard.count(Done))
 
 
@@ -188,7 +189,7 @@ async def test_a_load_that_hangs_is_killed(scripted_engine: Path, monkeypatch: p
     monkeypatch.setattr(worker_process, "FIRST_PAUSE_S", 0.01)
     async with worker("load_hanging", load_timeout_s=5.0) as (process, listener):
         await listener.until(lambda heard: heard.crashes)
-        assert "said nothing for 5 s while it loaded the model" in listener.crashes[0]
+        assert "sent nothing for 5 s while it loaded the model" in listener.crashes[0]
         hung = process.pid
         await listener.until(lambda heard: heard.failures)
     assert counted.read_text() == "L" * MAX_FAILED_STARTS
@@ -200,6 +201,6 @@ async def test_a_load_that_hangs_is_killed(scripted_engine: Path, monkeypatch: p
 async def test_a_program_that_the_engine_starts_does_not_read_its_frames() -> None:
     async with worker("load_with_a_program") as (process, listener):
         await listener.until(lambda heard: heard.count(Ready) or heard.crashes or heard.failures)
-        process.send(start("text"))
+        process.inbox.write(frames.encode(start("text")))
         await listener.until(lambda heard: heard.count(Done) or heard.crashes or heard.failures)
         assert listener.count(Done) == 1

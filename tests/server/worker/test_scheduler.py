@@ -1,10 +1,12 @@
 import asyncio
+import io
 
 import pytest
 
 from lacuna_model.core.params import DecodeOptions, FillStats, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_server.wire import frames
 from lacuna_server.wire.config import ServerConfig
-from lacuna_server.wire.frames import Done, Loading, Ready, Refused, Start, Stepped, Stop, Stopped, ToWorker
+from lacuna_server.wire.frames import Done, Loading, Ready, Refused, Start, Stepped, Stop, Stopped
 from lacuna_server.wire.protocol import ServiceError
 from lacuna_server.worker.scheduler import TELL_S, Finished, Scheduler, Ticket, Waiting
 
@@ -16,10 +18,16 @@ class FakeWorker:
         self.started: list[Start] = []
         self.stopped: list[int] = []
 
-    def send(self, message: ToWorker) -> None:
-        match message:
-            case Start():
-                self.started.append(message)
+    @property
+    def inbox(self) -> "FakeWorker":
+        return self
+
+    def write(self, data: bytes) -> None:
+        body = frames.read(io.BytesIO(data))
+        assert body is not None
+        match frames.TO_WORKER.decode(body):
+            case Start() as start:
+                self.started.append(start)
             case Stop(id=id):
                 self.stopped.append(id)
 
@@ -155,7 +163,7 @@ async def test_one_session_cannot_fill_the_queue() -> None:
     bench = Bench(max_active=1, max_queued=10, max_queued_per_session=2)
     for i in range(3):
         bench.submit(str(i))
-    with pytest.raises(ServiceError, match="of this session") as caught:
+    with pytest.raises(ServiceError, match="2 of them from this session") as caught:
         bench.submit("more")
     assert caught.value.code == "overloaded"
     bench.submit("another's", session="b")
@@ -261,7 +269,7 @@ async def test_closing_waits_for_running_requests_and_refuses_waiting_ones() -> 
     closing = asyncio.create_task(bench.scheduler.close(grace_s=10))
     await asyncio.sleep(0)
     assert await error(waiting) == "shutting_down"
-    with pytest.raises(ServiceError, match="ending"):
+    with pytest.raises(ServiceError, match="shutting down"):
         bench.submit("late")
     bench.done(running)
     await closing

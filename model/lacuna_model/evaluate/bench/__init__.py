@@ -1,4 +1,4 @@
-"""Benchmarks of speed and of the syntax constraint: passes, kernels, llama.cpp, the index, noise and unclean files.
+"""Benchmarks of speed: passes, kernels, drafts, llama.cpp, the index, suffixes, and how typed text changes fills.
 
-It may import every package of ``evaluate`` but ``fitting``.
+It may import every package of ``evaluate`` but ``fitting`` and ``constraint``.
 """

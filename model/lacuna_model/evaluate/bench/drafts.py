@@ -13,7 +13,9 @@ import msgspec
 import numpy as np
 from rich.table import Table
 
-from lacuna_model.core.params import DecodeOptions, InfillRequest
+from lacuna_model.core.context import finished
+from lacuna_model.core.params import DecodeOptions, InfillRequest, Snapshot
+from lacuna_model.decode.snapshots import shown
 from lacuna_model.engine import Engine
 from lacuna_model.fim.loading import LoadedFim
 
@@ -88,19 +90,20 @@ def _fill(engine: Engine, request: InfillRequest, options: DecodeOptions) -> _On
     """One fill, its context encoded before; ``commits`` are the tokens that each pass committed."""
     ahead = msgspec.structs.replace(options, encode_only=True)
     engine.fill(msgspec.structs.replace(request, options=ahead))
-    stream = engine.stream(msgspec.structs.replace(request, options=options))
-    began, passes, seen, commits = time.perf_counter(), 0, 0, []
-    while True:
-        try:
-            snapshot = next(stream)
-        except StopIteration as end:
-            result = end.value
-            break
+    commits: list[int] = []
+    passes, seen = 0, 0
+
+    def count(snapshot: Snapshot) -> Snapshot:
+        nonlocal passes, seen
         if snapshot.nfe > passes:
             committed = sum(slot.state == "committed" for gap in snapshot.slots for slot in gap)
             # The end of a gap is a token, too, which shows in no slot.
             commits.append(max(committed - seen, 1))
             passes, seen = snapshot.nfe, committed
+        return snapshot
+
+    began = time.perf_counter()
+    result = finished(shown(engine.stream(msgspec.structs.replace(request, options=options)), count))
     tokens = result.stats.tokens + len(request.regions)  # the end of a gap is one, too
     return _One(result.fills, result.stats.nfe, tokens, commits, (time.perf_counter() - began) * 1e3)
 

@@ -3,7 +3,7 @@
 import gc
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,8 +14,7 @@ from lacuna_model.core.context import lay_out
 from lacuna_model.core.errors import RequestError
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.files.scanning import WorkspaceSettings
-from lacuna_model.fim.costs import PassCosts
-from lacuna_model.fim.drafts import Drafts, Holding
+from lacuna_model.fim.drafts import ProjectDrafts
 from lacuna_model.fim.reading import MOST_DRAFTED
 from lacuna_model.loading.weights import BLOCK_SIZE
 from lacuna_model.prior.index import Documents, Index, Segment
@@ -83,17 +82,26 @@ def _steps(documents: Documents, tokenizer: Tokenizer, places: int, rng: random.
         layout = lay_out(texts, tokenizer)
         here = Documents.index({str(i): tokenizer.encode(text) for i, text in enumerate(texts)}, index.kind)
         known = [*index.segments(documents.names[file]), Segment(here)]
-        drafts = Drafts(layout, known, None, PassCosts(), Holding(), tokenizer.special_ids)
         canvas = Canvas(layout.gaps[0], BLOCK_SIZE, FILL)
         canvas.open_block()
         for step in range(0, FILL, COMMITTED):
             started = time.thread_time()
-            drafts.draft(0, canvas.tokens(), MOST_DRAFTED, None, 1)
+            _draft(known, [*layout.segments[0], *canvas.tokens()])
             yield (time.thread_time() - started) * 1e3
             for token in tokens[at + step : at + step + COMMITTED]:
                 canvas.commit(canvas.frontier, token, tokenizer.eog_id)
             if canvas.is_full:
                 canvas.open_block()
+
+
+def _draft(known: Sequence[Segment], text: Sequence[int]) -> None:
+    """Looks up the longest draft that a pass may verify."""
+    drafts = ProjectDrafts(known, text)
+    for _ in range(MOST_DRAFTED):
+        proposal = drafts.proposal()
+        if proposal is None:
+            return
+        drafts.take(proposal[0])
 
 
 def table(cost: WorkspaceCost) -> Table:

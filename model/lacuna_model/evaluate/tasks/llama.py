@@ -2,6 +2,8 @@
 
 import importlib.util
 import multiprocessing
+import os
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -35,6 +37,22 @@ def require() -> None:
         raise LacunaError(f"llama.cpp is not installed; run: {INSTALL}")
 
 
+def own_process() -> ProcessPoolExecutor:
+    """A process of its own for llama.cpp, which ends with this process, even if that is killed."""
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
 class LlamaCpp:
     """A GGUF file in llama.cpp: generates greedily, and does not re-read the prefix that two prompts share.
 
@@ -45,7 +63,7 @@ class LlamaCpp:
 
     def __init__(self, gguf: Path, *, threads: int = 2, num_context: int = NUM_CONTEXT, ngrams: bool = False) -> None:
         require()
-        self._process = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+        self._process = own_process()
         self.compiled_for: str = self._process.submit(_load, str(gguf), threads, num_context, ngrams).result()
 
     def generate(self, prompt: Sequence[int], max_tokens: int, ends: frozenset[int] = frozenset()) -> list[int]:

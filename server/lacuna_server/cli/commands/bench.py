@@ -8,7 +8,7 @@ import typer
 from lacuna_model.core.errors import RequestError
 from lacuna_model.hub import models
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.cli.commands import bench_kernels, bench_lsp, bench_serve, bench_unclean
+from lacuna_server.cli.commands import bench_confidence, bench_kernels, bench_lsp, bench_serve, bench_unclean
 from lacuna_server.cli.commands.options import (
     CORPUS,
     CorpusOption,
@@ -125,7 +125,7 @@ def bench_syntax(
 
     from lacuna_model.backends.readers import load_tokenizer
     from lacuna_model.engine import Engine
-    from lacuna_model.evaluate.bench import syntax as benchmark
+    from lacuna_model.evaluate.constraint import syntax as benchmark
 
     fill = Engine.load(model, threads=threads).stream if engine else None
     tokens = load_tokenizer(model)
@@ -318,7 +318,7 @@ def source_texts(paths: list[Path], lines: int) -> dict[str, list[bytes]]:
 
     Raises RequestError for a file of unknown language.
     """
-    from lacuna_model.evaluate.bench.syntax import grown
+    from lacuna_model.evaluate.constraint.syntax import grown
     from lacuna_model.syntax import language_for
 
     texts: dict[str, list[bytes]] = {}
@@ -332,6 +332,7 @@ def source_texts(paths: list[Path], lines: int) -> dict[str, list[bytes]]:
 
 def add_to(app: typer.Typer) -> None:
     """Adds the command with its subcommands."""
+    bench_confidence.add_to(bench_app)
     bench_kernels.add_to(bench_app)
     bench_lsp.add_to(bench_app)
     bench_serve.add_to(bench_app)

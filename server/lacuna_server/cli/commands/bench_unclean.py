@@ -27,7 +27,7 @@ def bench_unclean(
 ) -> None:
     """Complete lines in files that are cut off, broken or in newer syntax, and count the fills that are refused."""
     from lacuna_model.backends.readers import load_tokenizer
-    from lacuna_model.evaluate.bench import unclean
+    from lacuna_model.evaluate.constraint import unclean
     from lacuna_model.languages.registry import require_language
 
     tokens, answers = load_tokenizer(model), []

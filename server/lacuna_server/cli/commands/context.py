@@ -68,7 +68,7 @@ def context(
     )
     with engines.served(model, service) as running:
         if running is not None:
-            result = running.fill(request)
+            result = running[0].fill(request)
             chosen, why = result.snippets, result.message
         else:
             chosen, why = choose(request, model or DEFAULT_MODEL)

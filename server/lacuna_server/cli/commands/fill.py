@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region
-from lacuna_model.core.regions import at_cursor
+from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Region, ScheduleName
+from lacuna_model.core.regions import at_cursor, one_line
 from lacuna_model.files.root import find_root
 from lacuna_server.cli import engines
 from lacuna_server.cli.commands.options import (
@@ -26,6 +26,7 @@ from lacuna_server.cli.commands.options import (
     ServedModelOption,
     ServiceOption,
     StepsOption,
+    TemperatureOption,
     TokensOption,
     WatchOption,
     WorkspaceOption,
@@ -56,6 +57,7 @@ def complete(
     candidates: CandidatesOption = 1,
     model: ServedModelOption = None,
     service: ServiceOption = None,
+    temperature: TemperatureOption = DEFAULTS.temperature,
     seed: SeedOption = DEFAULTS.seed,
     schedule: ScheduleOption = DEFAULTS.schedule,
     deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
@@ -68,7 +70,7 @@ def complete(
 
     If text follows the gap on its line, the fill has one line.
     """
-    options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax)
+    options = _options(schedule, steps, temperature, seed, deadline_ms, syntax=not no_syntax)
     document = files.read(file)
     offset = files.offset_at(document, at)
     regions = (at_cursor(offset, files.line_behind(document, offset), max_tokens),)
@@ -96,6 +98,7 @@ def fill(
     candidates: CandidatesOption = 1,
     model: ServedModelOption = None,
     service: ServiceOption = None,
+    temperature: TemperatureOption = DEFAULTS.temperature,
     seed: SeedOption = DEFAULTS.seed,
     schedule: ScheduleOption = DEFAULTS.schedule,
     deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
@@ -106,15 +109,16 @@ def fill(
 ) -> None:
     """Fill all <<fill>> markers of each FILE together, and print the filled file; with --write, print the diff.
 
+    If text follows a marker on its line, its fill has one line.
     With --json, each file is one line with one object. Several files need --write, --json or --interactive.
     """
-    options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms, syntax=not no_syntax)
+    options = _options(schedule, steps, temperature, seed, deadline_ms, syntax=not no_syntax)
     _check(paths, language, changes=write or interactive, json_output=json_output, interactive=interactive)
     documents = [files.read(path) if path != STDIN else files.read_stdin() for path in paths]
     requests = [
         _request(
             document,
-            [Region(start, end, max_tokens=max_tokens) for start, end in files.find_markers(document)],
+            marked(document, max_tokens),
             options,
             candidates=candidates,
             language=language,
@@ -139,6 +143,22 @@ def fill(
                     _deliver(document, request.regions, result, write=write, json_output=json_output)
     if not usable:
         raise typer.Exit(FAILED)
+
+
+def _options(
+    schedule: ScheduleName, steps: int, temperature: float, seed: int, deadline_ms: int, *, syntax: bool
+) -> DecodeOptions:
+    return DecodeOptions(
+        schedule=schedule, steps=steps, temperature=temperature, seed=seed, deadline_ms=deadline_ms, syntax=syntax
+    )
+
+
+def marked(document: Document, max_tokens: int) -> list[Region]:
+    """Returns the regions of all markers; one that is followed by text on its line gets a fill of one line."""
+    return [
+        Region(start, end, max_tokens, single_line=one_line(files.line_behind(document, end)))
+        for start, end in files.find_markers(document)
+    ]
 
 
 def _check(paths: Sequence[Path], language: str, *, changes: bool, json_output: bool, interactive: bool) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from lacuna_model.core import regions
 from lacuna_model.core.params import MAX_CANDIDATES, InfillRequest, InfillResult
 from lacuna_server.console import files, output, questions
 from lacuna_server.console.files import Document
@@ -28,14 +29,14 @@ class Review:
         ``fill`` answers a request for another fill. Raises RequestError if the input ends.
         """
         gaps = Gaps(document, request, fills, fill)
-        regions, data = request.regions, document.text.encode()
-        chosen = [data[region.start : region.end].decode() for region in regions]
-        for index in range(len(regions)):
+        data = document.text.encode()
+        chosen = [data[region.start : region.end].decode() for region in request.regions]
+        for index in range(len(chosen)):
             if self._key not in ("a", "q"):
                 self._key, gaps.fills[index] = questions.decided(Gap(gaps, index), gaps.fills[index])
             if self._key in ("y", "a"):
                 chosen[index] = gaps.fills[index]
-        return files.splice(document.text, regions, chosen)
+        return files.splice(document.text, request.regions, chosen)
 
 
 class Gaps:
@@ -71,16 +72,18 @@ class Gap:
 
     def other(self, fill: str) -> str | None:
         """Returns a fill that was not shown yet, with the other gaps as they are filled now."""
-        gaps, regions = self._gaps, self._gaps.request.regions
-        rest = [region for region in regions if region != regions[self._index]]
-        others = [text for index, text in enumerate(gaps.fills) if index != self._index]
-        before = zip(regions[: self._index], gaps.fills, strict=False)
-        shift = sum(len(text.encode()) - (region.end - region.start) for region, text in before)
-        gap = regions[self._index]
+        gaps, index = self._gaps, self._index
+        text, gap = regions.moved(
+            gaps.document.text.encode(),
+            gaps.request.regions,
+            gaps.fills,
+            range(index, index + 1),
+            gaps.fills[index + 1 :],
+        )
         again = msgspec.structs.replace(
             gaps.request,
-            text=files.splice(gaps.document.text, rest, others),
-            regions=(msgspec.structs.replace(gap, start=gap.start + shift, end=gap.end + shift),),
+            text=text.decode(),
+            regions=tuple(gap),
             candidates=min(len(self._seen) + 1, MAX_CANDIDATES),
         )
         result = gaps.fill(again)

@@ -11,6 +11,7 @@ from lacuna_server.wire import layers
 
 MAX_TOKENS = 1024
 MAX_SEED = 2**63 - 1
+MAX_TEMPERATURE = 2.0
 
 
 def configure(ctx: typer.Context, folder: Path) -> None:
@@ -95,7 +96,18 @@ CandidatesOption = Annotated[
         "--candidates", min=1, max=MAX_CANDIDATES, help="Find this many different fills and use the most probable one."
     ),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, max=MAX_SEED, help="Set the seed of the random numbers.")]
+TemperatureOption = Annotated[
+    float,
+    typer.Option(
+        "--temperature",
+        min=0,
+        max=MAX_TEMPERATURE,
+        help="Draw tokens at this temperature; 0: take the likeliest ones.",
+    ),
+]
+SeedOption = Annotated[
+    int, typer.Option("--seed", min=0, max=MAX_SEED, help="Draw with this random seed; needs a --temperature above 0.")
+]
 ScheduleOption = Annotated[
     ScheduleName,
     typer.Option(

@@ -17,6 +17,7 @@ from lacuna_server.cli.commands.options import (
     ServedModelOption,
     ServiceOption,
     StepsOption,
+    TemperatureOption,
     configure_here,
     known_language,
 )
@@ -27,68 +28,81 @@ DEFAULTS = DecodeOptions()
 MIN_CONFIDENCE = 0.0001
 
 
+WordsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="ARG",
+        help="PATTERN: the code to find, with metavariables such as $NAME or $$$ARGS. TEMPLATE: the new code, with "
+        "the same metavariables and holes <<fill>>. PATH: a file, folder or glob; by default, the current folder.",
+        show_default=False,
+        is_eager=True,
+        callback=configure_here,
+    ),
+]
+LangOption = Annotated[
+    str,
+    typer.Option(
+        "--lang",
+        callback=known_language,
+        help="Set the language of the pattern or query, and search only files in it.",
+    ),
+]
+QueryOption = Annotated[
+    str,
+    typer.Option(
+        "--query", help="Find places by this tree-sitter query; its capture @place is replaced. Needs --lang."
+    ),
+]
+RangeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--range",
+        metavar="FILE:LINE:COL-LINE:COL",
+        help="Rewrite this place: line from 1, column from 0. May be repeated.",
+    ),
+]
+RecipeOption = Annotated[str, typer.Option("--recipe", help="Run this ready-made refactor; see --list-recipes.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Set a setting of the recipe. May be repeated."),
+]
+ListOption = Annotated[
+    bool, typer.Option("--list-recipes", help="List the recipes with their languages and settings, and exit.")
+]
+InteractiveOption = Annotated[
+    bool, typer.Option("--interactive", "-i", help="Ask at every place: apply, leave, edit or fill it again.")
+]
+ApplyOption = Annotated[
+    bool, typer.Option("--apply", help="Write the changes without asking, to all files or to none.")
+]
+ConfidenceOption = Annotated[
+    float,
+    typer.Option(
+        "--min-confidence",
+        min=0.0,
+        max=1.0,
+        help="Leave a place as it is if the probability that its fills are right word for word is below this; "
+        "0: change all.",
+    ),
+]
+
+
 def refactor(
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="ARG",
-            help="PATTERN: the code to find, with metavariables such as $NAME or $$$ARGS. TEMPLATE: the new code, with "
-            "the same metavariables and holes <<fill>>. PATH: a file, folder or glob; by default, the current folder.",
-            show_default=False,
-            is_eager=True,
-            callback=configure_here,
-        ),
-    ] = None,
-    lang: Annotated[
-        str,
-        typer.Option(
-            "--lang",
-            callback=known_language,
-            help="Set the language of the pattern or query, and search only files in it.",
-        ),
-    ] = "",
-    query: Annotated[
-        str,
-        typer.Option(
-            "--query", help="Find places by this tree-sitter query; its capture @place is replaced. Needs --lang."
-        ),
-    ] = "",
-    ranges: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--range",
-            metavar="FILE:LINE:COL-LINE:COL",
-            help="Rewrite this place: line from 1, column from 0. May be repeated.",
-        ),
-    ] = None,
-    recipe: Annotated[str, typer.Option("--recipe", help="Run this ready-made refactor; see --list-recipes.")] = "",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Set a setting of the recipe. May be repeated."),
-    ] = None,
-    list_recipes: Annotated[
-        bool, typer.Option("--list-recipes", help="List the recipes with their languages and settings, and exit.")
-    ] = False,
-    interactive: Annotated[
-        bool, typer.Option("--interactive", "-i", help="Ask at every place: apply, leave, edit or fill it again.")
-    ] = False,
-    apply: Annotated[
-        bool, typer.Option("--apply", help="Write the changes without asking, to all files or to none.")
-    ] = False,
-    min_confidence: Annotated[
-        float,
-        typer.Option(
-            "--min-confidence",
-            min=0.0,
-            max=1.0,
-            help="Leave a place as it is if the probability that its fills are right word for word is below this; "
-            "0: change all.",
-        ),
-    ] = MIN_CONFIDENCE,
+    words: WordsArgument = None,
+    lang: LangOption = "",
+    query: QueryOption = "",
+    ranges: RangeOption = None,
+    recipe: RecipeOption = "",
+    settings: SetOption = None,
+    list_recipes: ListOption = False,
+    interactive: InteractiveOption = False,
+    apply: ApplyOption = False,
+    min_confidence: ConfidenceOption = MIN_CONFIDENCE,
     json_output: JsonOption = False,
     steps: StepsOption = DEFAULTS.steps,
     model: ServedModelOption = None,
     service: ServiceOption = None,
+    temperature: TemperatureOption = DEFAULTS.temperature,
     seed: SeedOption = DEFAULTS.seed,
     schedule: ScheduleOption = DEFAULTS.schedule,
     deadline_ms: DeadlineOption = DEFAULTS.deadline_ms,
@@ -113,7 +127,7 @@ def refactor(
         raise RequestError("--interactive asks at every place; it cannot be combined with --json or --apply")
     for line in journal.recover():
         output.say(line)
-    options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms)
+    options = DecodeOptions(schedule=schedule, steps=steps, temperature=temperature, seed=seed, deadline_ms=deadline_ms)
     refactoring, paths = refactor_run.chosen(words or [], lang, query, ranges or [], recipe, settings or [])
     with ExitStack() as stack:
         engine = cache(lambda: stack.enter_context(engines.opened(model, service))[0])

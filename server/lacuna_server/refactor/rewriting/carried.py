@@ -55,7 +55,7 @@ def carried(source: Source, match: Match, template: Template, pattern: str) -> C
         return Carried(match)
     word = _passed_over(source, match, pattern)
     if word:
-        return LeftOut(match.start, f"the pattern does not name its {word!r}, which would be lost; left as it was")
+        return LeftOut(match.start, f"the pattern does not name its {word!r}, which would be lost; not changed")
     return _Homes(source, match, template).all()
 
 
@@ -85,7 +85,7 @@ class _Homes:
             home = next((home for home in self._homes(comment) if home), None)
             if home is None:
                 said = first_line(self._source.slice(*span))
-                return LeftOut(self._match.start, f"the template has no place for its comment {said!r}; left as it was")
+                return LeftOut(self._match.start, f"the template has no place for its comment {said!r}; not changed")
             name, place = home
             self._line_end_taken = self._line_end_taken or place == "line end"
             found.setdefault(name, []).append((comment, place))

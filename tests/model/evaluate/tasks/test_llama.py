@@ -1,4 +1,5 @@
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -66,3 +67,19 @@ def test_the_real_llama_cpp_generates_the_best_tokens_of_the_model(tmp_path: Pat
         said = llama.generate(prompt, 12)
         reading = tiny_fim.plain_logits(model, [*prompt, *said])
         assert said == reading[len(prompt) - 1 : -1].argmax(-1).tolist()
+
+
+def test_its_process_ends_with_a_killed_parent() -> None:
+    start = (
+        "import os, time\nfrom lacuna_model.evaluate.tasks.llama import own_process\n"
+        "if __name__ == '__main__':\n"
+        "    process = own_process()\n"
+        "    print(process.submit(os.getpid).result(), flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", start], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    assert int(parent.stdout.readline()) != parent.pid
+    parent.kill()
+    # Both processes have the other end of the pipe: it is closed when the last of them has ended.
+    assert parent.communicate(timeout=60)[0] == ""

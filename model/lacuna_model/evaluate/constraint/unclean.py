@@ -21,8 +21,8 @@ from lacuna_model.core.context import Gap, finished
 from lacuna_model.core.params import DecodeOptions, Region
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.denoise import denoise
-from lacuna_model.evaluate.bench.newer_syntax import NEWER
-from lacuna_model.evaluate.bench.synthetic import Case, SyntheticModel
+from lacuna_model.evaluate.constraint.newer_syntax import NEWER
+from lacuna_model.evaluate.constraint.synthetic import Case, SyntheticModel
 from lacuna_model.syntax import Language, SyntaxConstraint, language_for, parses
 from lacuna_model.syntax.check.error_set import tree_faults
 from lacuna_model.syntax.check.indentation import indentation_faults

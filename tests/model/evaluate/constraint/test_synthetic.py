@@ -6,7 +6,7 @@ from tests.model import tiny
 
 from lacuna_model.core.context import Gap
 from lacuna_model.decode.canvas import Canvas, Marginals
-from lacuna_model.evaluate.bench.synthetic import UNSURE, SyntheticModel
+from lacuna_model.evaluate.constraint.synthetic import UNSURE, SyntheticModel
 from lacuna_model.tokens.tokenizer import Tokenizer
 
 TOKENS = Tokenizer(tiny.vocabulary())

@@ -17,8 +17,8 @@ from lacuna_model.core.context import Gap
 from lacuna_model.core.params import DecodeOptions, InfillRequest, InfillResult, Snapshot
 from lacuna_model.decode.canvas import Canvas
 from lacuna_model.decode.denoise import denoise
-from lacuna_model.evaluate.bench.syntax_oracles import oracle_for
-from lacuna_model.evaluate.bench.synthetic import Case, Shape, SyntheticModel, cut_case
+from lacuna_model.evaluate.constraint.syntax_oracles import oracle_for
+from lacuna_model.evaluate.constraint.synthetic import Case, Shape, SyntheticModel, cut_case
 from lacuna_model.languages.registry import language_for
 from lacuna_model.syntax import Language, SyntaxConstraint, parses
 

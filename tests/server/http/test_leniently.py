@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.http.scripted import Script, serving
 
-from lacuna_server.http.shapes import leniently
+from lacuna_server.http import leniently
 from lacuna_server.http.shapes.table import SHAPES
 
 TEXT_PATHS = ["/v1/completions", "/v1/fim/completions", "/completion"]

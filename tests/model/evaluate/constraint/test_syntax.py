@@ -6,7 +6,7 @@ import pytest
 from tests.model import tiny
 
 from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Snapshot
-from lacuna_model.evaluate.bench import syntax as bench_syntax
+from lacuna_model.evaluate.constraint import syntax as bench_syntax
 from lacuna_model.languages.registry import language_for
 from lacuna_model.syntax import parses
 from lacuna_model.tokens.tokenizer import Tokenizer

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from lacuna_model.evaluate.bench.syntax_oracles import oracle_for
+from lacuna_model.evaluate.constraint.syntax_oracles import oracle_for
 
 SAID = {
     "python": ((b"x = 1\n", True), (b"return 1\n", False), (b"x = \x00\n", False)),

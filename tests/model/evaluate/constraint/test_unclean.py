@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from tests.model import tiny
 
-from lacuna_model.evaluate.bench import unclean
+from lacuna_model.evaluate.constraint import unclean
 from lacuna_model.syntax import LANGUAGES, language_for, parses
 from lacuna_model.tokens.tokenizer import Tokenizer
 

@@ -1,0 +1,70 @@
+"""Snapshots: the canvases as a client sees them after a step."""
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from lacuna_model.core.constraint import TokenText
+from lacuna_model.core.params import SlotState, SlotView, Snapshot
+from lacuna_model.decode.canvas import Canvas, Marginals
+
+Value = TypeVar("Value")
+
+
+class Counted(Protocol):
+    """The loop's counters that a snapshot shows."""
+
+    steps: int
+    corrections: int
+    constraint_ms: float
+
+
+def snapshot(
+    counts: Counted, canvases: Sequence[Canvas], marginals: Sequence[Marginals | None], tokens: TokenText
+) -> Snapshot:
+    """The canvases now: committed tokens, and the best draft of every open slot up to the first that was not read.
+
+    The confidence of a token is the probability that the model gave it last.
+    """
+    fills, slots = [], []
+    for canvas, seen in zip(canvases, marginals, strict=True):
+        sure = [
+            float(np.exp(canvas.log_probs.get(place, 0.0))) for place in range(len(canvas.done) + len(canvas.slots))
+        ]
+        views = [
+            SlotView(_text(tokens, token), "committed", one) for token, one in zip(canvas.done, sure, strict=False)
+        ]
+        ids = list(canvas.done)
+        for slot, token in enumerate(canvas.slots):
+            if token is not None:
+                ids.append(token)
+                state: SlotState = "draft" if slot in canvas.tentative else "committed"
+                views.append(SlotView(_text(tokens, token), state, sure[len(canvas.done) + slot]))
+            elif seen is not None and slot < len(seen.ids) and seen.ids[slot, 0] != tokens.eog_id:
+                ids.append(int(seen.ids[slot, 0]))
+                views.append(SlotView(_text(tokens, ids[-1]), "draft", float(np.exp(seen.logp[slot, 0]))))
+            else:
+                break
+        fills.append(tokens.decode_bytes(ids).decode("utf-8", errors="replace"))
+        slots.append(tuple(views))
+    return Snapshot(
+        counts.steps, tuple(fills), tuple(slots), corrections=counts.corrections, constraint_ms=counts.constraint_ms
+    )
+
+
+def _text(tokens: TokenText, token: int) -> str:
+    return tokens.token_bytes(token).decode("utf-8", errors="replace")
+
+
+def shown(
+    loop: Generator[Snapshot, None, Value], show: Callable[[Snapshot], Snapshot]
+) -> Generator[Snapshot, None, Value]:
+    """The same generator, with ``show`` applied to its snapshots."""
+    while True:
+        try:
+            seen = next(loop)
+        except StopIteration as end:
+            value: Value = end.value
+            return value
+        yield show(seen)

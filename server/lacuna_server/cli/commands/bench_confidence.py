@@ -1,0 +1,42 @@
+"""``lacuna bench confidence``: how often the fills of refactors are right, by their confidence."""
+
+from typing import Annotated
+
+import typer
+
+from lacuna_model.hub.models import DEFAULT_MODEL
+from lacuna_server.cli.commands.options import CORPUS, CorpusOption, JsonOption, ListedModelOption, ThreadsOption
+from lacuna_server.console import output
+
+
+def bench_confidence(
+    corpus: CorpusOption = CORPUS,
+    places: Annotated[int, typer.Option(min=1, help="Fill this many places of each kind.")] = 60,
+    seed: Annotated[int, typer.Option(min=0, help="Draw the files and places with this random seed.")] = 0,
+    threads: ThreadsOption = 0,
+    json_output: JsonOption = False,
+    model: ListedModelOption = DEFAULT_MODEL,
+) -> None:
+    """Refill parts of held-out Python files as refactors do, and count the right fills by their confidence."""
+    from lacuna_model.engine import Engine
+    from lacuna_model.evaluate.fitting.confidence import held_out_documents
+    from lacuna_server.refactor import calibration
+
+    texts = [document.text for document in held_out_documents(corpus) if document.language == "python"]
+    engine = Engine.load(model, threads=threads)
+    found: list[calibration.Judged] = []
+    with output.counting("places", places * len(calibration.KINDS)) as advance:
+        for kind in calibration.KINDS:
+            found += calibration.judge(texts, kind, engine.fill, places, seed, advance)
+    by_kind = {kind: [one for one in found if one.kind == kind] for kind in calibration.KINDS} | {"all": found}
+    rows = {kind: calibration.calibrated(own) for kind, own in by_kind.items()}
+    if json_output:
+        output.print_json({"rows": rows, "fills": found})
+        return
+    for kind, own in rows.items():
+        output.print_table(calibration.table(kind, own))
+
+
+def add_to(bench_app: typer.Typer) -> None:
+    """Adds the command."""
+    bench_app.command("confidence")(bench_confidence)

@@ -1,0 +1,131 @@
+"""Installs Lacuna as a newcomer does, into a new folder, and times every step to the first suggestion.
+
+``python -m tests.e2e.bare_machine FOLDER`` clones this repository into the folder and follows the READMEs with empty
+caches: a virtual environment, ``pip install``, ``lacuna models pull``, then a suggestion in Neovim and in VS Code.
+Neovim and VS Code themselves are those that ``make test`` installs; they are not counted.
+"""
+
+import argparse
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.e2e.test_lsp import without_service
+from tests.editor_clients import neovim, vscode
+from tests.lsp.editor import until
+
+ROOT = Path(__file__).parents[2]
+HEAD = "def area(width, height):\n    return "
+LOADED_S = 300.0
+UNITS = {"kB": 1e-3, "MB": 1.0, "GB": 1e3}
+
+
+@contextmanager
+def timed(step: str) -> Iterator[None]:
+    """Print the seconds of a step."""
+    began = time.monotonic()
+    yield
+    print(f"{time.monotonic() - began:7.1f} s  {step}", flush=True)
+
+
+def size(step: str, *folders: Path) -> None:
+    """Print the size of folders on disk."""
+    listed = subprocess.run(["du", "-scm", *map(str, folders)], check=True, capture_output=True, text=True)
+    print(f"{listed.stdout.split()[-2]:>7} MB {step}", flush=True)
+
+
+def downloaded(log: str) -> float:
+    """Return the megabytes of the wheels that pip has fetched, from the index or from a local folder."""
+    fetched = re.findall(r"^ *Downloading \S+\.(?:whl|gz) \(([\d.]+) (kB|MB|GB)\)", log, re.MULTILINE)
+    local = re.findall(r"^Processing (/\S+\.whl)", log, re.MULTILINE)
+    return sum(float(number) * UNITS[unit] for number, unit in fetched) + sum(
+        os.stat(one).st_size / 1e6 for one in local
+    )
+
+
+def install(clone: Path, environment: Mapping[str, str]) -> None:
+    """Clone, install and fetch the default model of this machine."""
+
+    def run(*command: str) -> str:
+        done = subprocess.run(command, cwd=clone, env=environment, check=True, capture_output=True, text=True)
+        return done.stdout
+
+    with timed("git clone"):
+        subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
+    with timed("python3 -m venv .venv"):
+        run("python3.11", "-m", "venv", ".venv")
+    with timed("pip install ."):
+        log = run(".venv/bin/python", "-m", "pip", "install", "--progress-bar", "off", ".")
+    print(f"{downloaded(log):7.0f} MB fetched by pip")
+    size(".venv", clone / ".venv")
+    with timed("lacuna models pull"):
+        run(".venv/bin/lacuna", "models", "pull")
+    size("weights", Path(environment["LACUNA_CACHE"]) / "models")
+    size(
+        "their prepared form and the compiled kernels",
+        *map(Path(environment["LACUNA_CACHE"]).joinpath, ("prepared", "kernels")),
+    )
+
+
+async def in_neovim(folder: Path, command: Path, environment: Mapping[str, str]) -> None:
+    """Open a file, type in it and wait for a suggestion."""
+    folder.mkdir()
+    init = f"vim.lsp.config('lacuna', {{ cmd = {{ {str(command)!r} }} }})"
+    (folder / "area.py").write_text(f"{HEAD}\n")
+    with timed("Neovim: from its start to a suggestion, no engine running"):
+        async with neovim.running(environment, folder, init) as nvim:
+            await nvim.command("edit area.py")
+            await until(lambda: nvim.shows("Lacuna: ready"), LOADED_S)
+            await nvim.keys("jA")
+            await nvim.keys("w<BS>")
+            await until(lambda: nvim.ghost, LOADED_S)
+            print(f"           {HEAD.splitlines()[-1]}«{nvim.ghost}»")
+
+
+async def in_vs_code(folder: Path, clone: Path, command: Path, environment: Mapping[str, str]) -> None:
+    """Package the extension, install it in a new VS Code, type in a file and wait for a suggestion."""
+    folder.mkdir()
+    with timed("make vscode (npm install, package)"):
+        subprocess.run(["make", "vscode"], cwd=clone, env=environment, check=True, capture_output=True)
+    size("node_modules of the extension", clone / "editor-clients/vscode/node_modules")
+    size("lacuna.vsix", clone / "editor-clients/vscode/dist/lacuna.vsix")
+    vscode.EXTENSION = clone / "editor-clients/vscode/dist/lacuna.vsix"
+    names = ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "HOME")
+    settings = {"lacuna.command": ["env", *(f"{name}={environment[name]}" for name in names), str(command)]}
+    with timed("VS Code: from the installation of the extension to a suggestion, no engine running"):
+        async with vscode.running(folder, environment, settings=settings) as code:
+            await code.open("area.py", f"{HEAD}¦\n")
+            await code.page.wait_for_function("() => states.at(-1)?.includes('Lacuna: ready')", timeout=LOADED_S * 1000)
+            await code.insert("w")
+            await code.press("Backspace")
+            await code.page.wait_for_selector(".ghost-text, [class*=ghost-text]", timeout=LOADED_S * 1000)
+            print(f"           {(await code.screen())[1]}")
+
+
+def main() -> None:
+    """Run all steps and print their times and sizes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="a new folder; it takes about 4 GB and stays")
+    folder = parser.parse_args().folder.resolve()
+    folder.mkdir(parents=True)
+    clone, command = folder / "lacuna", folder / "lacuna/.venv/bin/lacuna-lsp"
+    own = {"PIP_NO_CACHE_DIR": "1", "npm_config_cache": str(folder / "npm"), "LACUNA_CACHE": str(folder / "cache")}
+    own |= {"XDG_CONFIG_HOME": str(folder / "config"), "LACUNA_STATE": str(folder / "state")}
+    install(clone, os.environ | own)
+    for editor in ("neovim", "vscode"):
+        with without_service() as environment:
+            if editor == "neovim":
+                asyncio.run(in_neovim(folder / editor, command, {**environment, **own}))
+            else:
+                asyncio.run(in_vs_code(folder / editor, clone, command, {**environment, **own}))
+    shutil.rmtree(folder / "npm", ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""The examples that newcomers meet first come out as they should, with the default model and with the small one.
+
+CI fetches only the small model; with the default one, the tests are skipped where it is not downloaded.
+"""
+
+import ast
+import builtins
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from lacuna_model.core import context
+from lacuna_model.core.errors import LacunaError
+from lacuna_model.core.params import InfillRequest, Region
+from lacuna_model.core.regions import at_cursor
+from lacuna_model.engine import Engine
+from lacuna_model.hub import models
+from lacuna_model.languages.registry import require_language
+from lacuna_server.cli.commands.fill import DEFAULT_TOKENS, marked
+from lacuna_server.console import files
+from lacuna_server.refactor.fill import FileFill, fill_files
+from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.rewriting.refactoring import by_structure, places
+
+ROOT = Path(__file__).parents[2]
+PLAYGROUND = ROOT / "server/lacuna_server/playground"
+LIST_EXAMPLES = f"""
+import {{ EXAMPLES, parse }} from "{PLAYGROUND}/examples.js";
+import {{ regionsOf }} from "{PLAYGROUND}/connection.js";
+const filled = EXAMPLES.map(({{ name, language, code }}) => {{
+  const {{ text, gaps }} = parse(code);
+  return {{ name, language, text, regions: regionsOf(text, gaps, {{ max_tokens: 24 }}) }};
+}});
+console.log(JSON.stringify(filled));
+"""
+# The fills of the playground's examples, by their names.
+FILLS = {
+    "Python: vectors": ("self.x - other.x, self.y - other.y", "self.x * factor, self.y * factor", "-self.x, -self.y"),
+    "Python: an account": ("amount > self.balance", "-= amount", '"withdraw", amount', "-1"),
+    "JavaScript: arithmetic": ("a - b", "a * b", "'Cannot divide by zero'", "a / b"),
+    "Go: a slice of numbers": ("value > largest", "value == wanted"),
+    "Rust: points": (
+        "x: self.x - other.x, y: self.y - other.y",
+        "x: self.x * factor, y: self.y * factor",
+        "self.y * self.y",
+    ),
+    "CSS: rows and columns": ("flex", "column", "none"),
+}
+DEMO = ("self.x - other.x, self.y - other.y", "self.x * factor, self.y * factor", "-self.x, -self.y")
+
+
+@pytest.fixture(scope="module", params=[models.SMALL_MODEL, models.LARGE_MODEL])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """An engine with one of the models."""
+    try:
+        models.require(request.param)
+    except LacunaError as error:
+        if os.environ.get("CI") and request.param == models.SMALL_MODEL:
+            pytest.fail(f"CI needs the model: {error}")
+        pytest.skip(f"the example is not filled with {request.param}: {error}")
+    return Engine.load(request.param)
+
+
+def test_the_examples_of_the_playground(engine: Engine) -> None:
+    node = shutil.which("node")
+    assert node is not None, "node reads the examples"
+    listed = subprocess.run(
+        [node, "--input-type=module", "-e", LIST_EXAMPLES], check=True, capture_output=True, text=True
+    )
+    found: dict[str, Any] = {}
+    for example in json.loads(listed.stdout):
+        regions = msgspec.convert(example["regions"], tuple[Region, ...])
+        request = InfillRequest(example["text"], regions, path="playground:code", language=example["language"])
+        result = context.finished(engine.stream(request, document=example["name"]))
+        found[example["name"]] = tuple(fill.strip() for fill in result.fills)
+    assert found == FILLS
+
+
+def test_the_demo(engine: Engine) -> None:
+    document = files.read(ROOT / "tests/data/demo/vector.py")
+    regions = tuple(marked(document, DEFAULT_TOKENS))
+    result = engine.fill(InfillRequest(document.text, regions, path=str(document.path)))
+    assert result.fills == DEMO
+
+
+def test_the_refactor_of_the_readme(engine: Engine) -> None:
+    readme = (ROOT / "README.md").read_text()
+    command = re.search(r"^lacuna refactor --lang python '(.+?)' '(.+?)' src/$", readme, re.MULTILINE)
+    assert command is not None
+    text = "import requests\n\n\ndef page(url):\n    return requests.get(url).text\n"
+    source = Source("page.py", text, require_language("python"))
+    ((_, rewrites),) = places(by_structure(*command.groups()), [source])[0]
+    fill = FileFill(source, rewrites)
+    fill_files([fill], engine.fill, lambda count: None)
+    rewritten = fill.edits().rewritten(source.data).decode()
+    assert re.sub(r"timeout=\d+\)", "timeout=10)", rewritten) == text.replace("get(url)", "get(url, timeout=10)")
+
+
+@pytest.mark.parametrize("editor", ["vscode", "neovim"])
+def test_the_pictures_of_the_editors(engine: Engine, editor: str) -> None:
+    """The suggestion in the picture is the model's; the tests of the editors check that they show it so."""
+    page = (ROOT / f"editor-clients/{editor}/README.md").read_text()
+    picture = re.search(r"```\n(def .*?)\n(?:\w+\.py .*?)?```", page, re.DOTALL)
+    assert picture is not None
+    if editor == "vscode":
+        head, suggested, tail = re.split("[«»]", picture[1].replace("»\n«", "\n"))
+    else:
+        lines = picture[1].splitlines(keepends=True)
+        (index,) = [number for number, line in enumerate(lines) if line.endswith(" 1/3\n")]
+        suggested = lines[index].removesuffix(" 1/3\n").lstrip()
+        indent = lines[index][: len(lines[index]) - len(lines[index].lstrip())]
+        head, tail = "".join(lines[:index]) + indent, "\n" + "".join(lines[index + 1 :])
+    at = len(head.encode())
+    request = InfillRequest(head + tail, (at_cursor(at, "", 64, 12),), path="area.py", language="python")
+    assert engine.fill(request).fills[0].rstrip() == suggested
+
+
+NET = '''\
+import requests
+
+
+def fetch(url, timeout):
+    """Fetch a page."""
+    return requests.get(url, timeout=timeout).text
+
+
+def status(url, timeout):
+    """The status of a page."""
+    return requests.get(url, timeout=timeout).status_code
+'''
+LEDGER = '''\
+def total(entries):
+    """The sum of all entries."""
+    if not entries:
+        return 0
+    return sum(entry.amount for entry in entries)
+
+
+def mean(entries):
+    """The mean of all entries."""
+    if not entries:
+        return 0
+    return total(entries) / len(entries)
+'''
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(a, b):\n    return ¦\n",
+        'def mean(values):\n    """The mean of all values."""\n    ¦\n    return sum(values) / len(values)\n',
+        'import urllib.request\n\n\ndef page(url, timeout):\n    """The text of a page."""\n    return ¦\n',
+    ],
+)
+def test_what_is_copied_from_other_files_has_only_names_that_are_bound(
+    engine: Engine, tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "net.py").write_text(NET)
+    (tmp_path / "ledger.py").write_text(LEDGER)
+    engine.workspaces.read(str(tmp_path), 30)
+    before, _, after = text.partition("¦")
+    region = at_cursor(len(before), "", DEFAULT_TOKENS, 12)
+    path = tmp_path / "new.py"
+    request = InfillRequest(before + after, (region,), path=str(path), language="python", workspace=str(tmp_path))
+    result = engine.fill(request)
+    assert result.fills[0].strip()
+    assert unbound(result.text) == set()
+
+
+def unbound(text: str) -> set[str]:
+    """The names that a Python file reads and that it binds nowhere."""
+    nodes = list(ast.walk(ast.parse(text)))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    bound = {name.id for name in names if not isinstance(name.ctx, ast.Load)} | set(dir(builtins))
+    for node in nodes:
+        if isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, ast.alias):
+            bound.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            bound.add(node.name)
+    return {name.id for name in names} - bound
