@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcMethodNotFound
 from pygls.lsp.client import LanguageClient
 from rich.console import Console
 
@@ -94,7 +94,9 @@ class Committer:
             await self._client.workspace_execute_command_async(
                 types.ExecuteCommandParams("lacuna.propagate", arguments=[argument])
             )
-        except JsonRpcException:  # there is no rule, which counts as no offer
+        except JsonRpcException as error:  # there is no rule, which counts as no offer
+            if error.code == JsonRpcInternalError.CODE:
+                raise
             return (time.perf_counter() - began) * 1e3
         ms = (time.perf_counter() - began) * 1e3
         edits = [edit for params in self._applied for edit in _text_edits(params)]
@@ -196,7 +198,7 @@ async def measure(
             for case in cases:
                 try:
                     found.append(await one.answer(case, way))
-                except JsonRpcException:  # a server that does not know the request
+                except JsonRpcMethodNotFound:  # a server that cannot offer one edit at a time
                     nothing = Verdict(len(case.expected), 0, 0, 0, 0)
                     found.append(Answered(way, case.id, case.kind, case.language, nothing, 0.0))
             advance(way)
