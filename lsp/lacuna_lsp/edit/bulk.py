@@ -95,7 +95,7 @@ async def alike(session: Session, wanted: Propagate) -> tuple[Refactoring, list[
     structural = by_structure(rule.pattern, rule.template)
 
     def find(among: Sequence[Source]) -> list[Found]:
-        return [*followed, *_apart(_undone(structural, rule, among), followed)]
+        return followed or _undone(structural, rule, among)
 
     return Refactoring(structural.title, find, frozenset([language])), looked_at
 
