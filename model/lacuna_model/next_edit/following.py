@@ -1,4 +1,4 @@
-"""Puts the rules together: the places of a text that would follow a change, each with its new text and a probability."""
+"""Puts the rules together: the places that would follow a change, each with its new text and a probability."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from lacuna_model.next_edit.changes import Change
 from lacuna_model.next_edit.patterns import patterns
 from lacuna_model.next_edit.places import Place, places
-from lacuna_model.next_edit.ranking import Seen, Surroundings, probability
+from lacuna_model.next_edit.ranking import Seen, Surroundings, is_unrelated, probability
 from lacuna_model.next_edit.tokens import Tokens
 
 SURE = 0.45  # what is less likely is not offered
@@ -38,6 +38,8 @@ def candidates(change: Change, tokens: Tokens, *, here: bool = True) -> list[Can
 def _rated(surroundings: Surroundings, own: Sequence[Seen]) -> Iterator[Candidate]:
     for one in own:
         features = surroundings.features(one, own)
+        if is_unrelated(one, features):
+            continue
         yield Candidate(one.place, probability(features), features)
 
 

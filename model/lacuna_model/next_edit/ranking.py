@@ -19,6 +19,7 @@ from lacuna_model.next_edit.places import Place
 from lacuna_model.next_edit.tokens import LINE_ENDS, Tokens, is_name, is_word
 
 MOST_BITS = 40.0
+SHORT = 3  # names with fewer characters mean something else in every function
 FAR = 16  # tokens on each side that are compared
 _MEMBERS = frozenset((".", "?.", "::", "->"))
 _DECLARES = re.compile(
@@ -171,9 +172,9 @@ class Surroundings:
         return low
 
     def _block_share(self, first: int, second: int) -> float:
-        """Returns how many of the headers that enclose the line ``first`` also enclose the line ``second``, 0..1."""
-        mine, others = self._enclosing(first), set(self._enclosing(second))
-        return sum(row in others for row in mine) / len(mine) if mine else 0.0
+        """Returns how many of the line ``first`` and the headers that enclose it enclose the line ``second``, 0..1."""
+        mine, others = [first, *self._enclosing(first)], {second, *self._enclosing(second)}
+        return sum(row in others for row in mine) / len(mine)
 
     def _enclosing(self, row: int) -> list[int]:
         """Returns the lines that enclose a line by their indentation, the innermost first."""
@@ -250,7 +251,7 @@ def _rename_rule(old: str, of: dict[str, float]) -> str:
         return "rename_ambiguous" if both and of["context"] >= 1.6 and of["relative"] >= 0.8 else "none"
     if of["member"] or (plain and not of["same_kind"]):
         return "none"
-    if len(old) < 3:
+    if len(old) < SHORT:
         near = both and of["context"] >= 1.6 and of["relative"] >= 0.8 and of["block"] >= 0.6
         return "rename_short" if near else "none"
     if of["rename_declared"] and not of["single"]:
@@ -281,6 +282,12 @@ def _kind(tokens: Tokens, index: int) -> str:
     if _COMMENT.match(line):
         return "comment"
     return "string" if any(line.count(quote) % 2 for quote in ('"', "`", "'")) else "code"
+
+
+def is_unrelated(one: Seen, features: dict[str, float]) -> bool:
+    """Whether a place only has the same short name as the change, in another function."""
+    short = features["rename"] and len(one.place.pattern.literals[0]) < SHORT
+    return bool(short and features["block"] < 1 and "rule_none" in features)
 
 
 def probability(features: dict[str, float]) -> float:
