@@ -142,7 +142,8 @@ async def hints(code: VSCode) -> str:
 
 async def hinted(code: VSCode, text: str) -> None:
     for _ in range(600):
-        if (text in (found := await hints(code))) if text else not found:
+        found = await hints(code)
+        if text in found if text else not found:
             return
         await code.page.wait_for_timeout(100)
     pytest.fail(f"the hints are {found!r}, not {text!r}")

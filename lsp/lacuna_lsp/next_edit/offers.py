@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lacuna_lsp.next_edit.history import Exchange
 from lacuna_model.next_edit.changes import Change, hunks
-from lacuna_model.next_edit.following import SURE, Candidate, applied, candidates, chosen
+from lacuna_model.next_edit.following import SURE, Candidate, apart, applied, candidates, chosen
 from lacuna_model.next_edit.tokens import Tokens
 
 ELSEWHERE = 0.7  # in other files only likelier places are offered
@@ -43,25 +43,15 @@ def offers(
     *,
     here: bool,
     least: float = SURE,
-    rated: Sequence[Candidate] | None = None,
 ) -> list[Offer]:
     """Returns the places of a text that follow a change, as offers in order.
 
     ``here``: the text is the change's new text. Nothing is offered that reverts one of the ``past`` changes.
     """
     tokens = change.new if here else Tokens(text)
-    found = candidates(change, tokens, here=here) if rated is None else rated
-    own = [one for one in found if not _is_origin(change, tokens, one)] if not here else found
-    picked = chosen(own, least)
+    found = candidates(change, tokens, here=here)
+    picked = chosen(found if here else apart(change, tokens, found), least)
     return [offer for offer in _lines(uri, text, picked) if _is_worth(offer) and not _reverts(offer, past)]
-
-
-def _is_origin(change: Change, tokens: Tokens, one: Candidate) -> bool:
-    """Whether a candidate stands in the lines that the change itself has written."""
-    lines = change.new.text.splitlines()[change.hunk.new_start : change.hunk.new_end]
-    begin = tokens.text.rfind("\n", 0, one.place.start) + 1
-    line = tokens.text[begin:].split("\n", 1)[0].rstrip("\r")
-    return line in lines
 
 
 def _lines(uri: str, text: str, picked: Sequence[Candidate]) -> Iterator[Offer]:

@@ -43,6 +43,17 @@ def _rated(surroundings: Surroundings, own: Sequence[Seen]) -> Iterator[Candidat
         yield Candidate(one.place, probability(features), features)
 
 
+def apart(change: Change, tokens: Tokens, found: Sequence[Candidate]) -> list[Candidate]:
+    """Returns the candidates in another text that do not stand in lines that the change itself has written."""
+    written = set(change.new.text.splitlines()[change.hunk.new_start : change.hunk.new_end])
+
+    def line(one: Candidate) -> str:
+        begin = tokens.text.rfind("\n", 0, one.place.start) + 1
+        return tokens.text[begin:].split("\n", 1)[0].rstrip("\r")
+
+    return [one for one in found if line(one) not in written]
+
+
 def chosen(found: Sequence[Candidate], least: float = SURE) -> list[Candidate]:
     """Returns the likely candidates, in order and without overlaps.
 

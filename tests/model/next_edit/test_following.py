@@ -1,6 +1,7 @@
 """What follows a change, as text before, text after, and text with all that is offered."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,8 @@ FILLER = "".join(f"def other_{n}(a{n}, b{n}):\n    return a{n} * b{n} + {n}\n\n\
     ("first", "becomes", "rest", "then"),
     [
         # An import that gets another name is used under that name.
-        ("import brotli\n", "import brotlicffi\n", "body = brotli.compress(text)\n", "body = brotlicffi.compress(text)\n"),
+        ("import brotli\n", "import brotlicffi\n", "body = brotli.compress(text)\n",
+         "body = brotlicffi.compress(text)\n"),
         # A misspelt name is misspelt elsewhere, too.
         ("    keepopen = step(w)\n", "    keep_open = step(w)\n", "    if not keepopen:\n", "    if not keep_open:\n"),
         # The words of a message.
@@ -52,7 +54,9 @@ FILLER = "".join(f"def other_{n}(a{n}, b{n}):\n    return a{n} * b{n} + {n}\n\n\
 def test_the_change_is_made_at_the_place_like_it_and_nowhere_else(
     first: str, becomes: str, rest: str, then: str
 ) -> None:
-    assert followed(first + FILLER + rest + FILLER, becomes + FILLER + rest + FILLER) == becomes + FILLER + then + FILLER
+    assert (
+        followed(first + FILLER + rest + FILLER, becomes + FILLER + rest + FILLER) == becomes + FILLER + then + FILLER
+    )
 
 
 def test_line_endings_stay_those_of_the_file() -> None:
@@ -93,6 +97,6 @@ def test_offered_places_lie_outside_the_change_and_keep_the_brackets(
     for one in picked:
         assert changed[one.place.start : one.place.end] != one.place.text
         assert one.place.last <= made.new_span[0] or one.place.first >= made.new_span[1]
-    assert all(one.place.last <= other.place.first for one, other in zip(picked, picked[1:], strict=False))
+    assert all(one.place.last <= other.place.first for one, other in pairwise(picked))
     open_before, open_after = balance(made.new.texts), balance(Tokens(applied(changed, picked)).texts)
     assert sorted(open_before) == sorted(open_after)
