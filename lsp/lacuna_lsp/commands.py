@@ -1,6 +1,7 @@
 """Handlers of Lacuna's commands for ``workspace/executeCommand``."""
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from lacuna_lsp.edit.arguments import FillRegions, NextPart, Propagate, Recipes,
 from lacuna_lsp.edit.edits import Change, Replacement
 from lacuna_lsp.edit.proposing import propose
 from lacuna_lsp.logs import log_path
+from lacuna_lsp.next_edit import edit_items
 from lacuna_lsp.session.progress import working
 from lacuna_lsp.session.server_connection import Server, refusing
 from lacuna_lsp.suggest import items
@@ -29,6 +31,10 @@ async def accepted(ls: Server, *arguments: Any) -> None:
     ls.session.feedback("accepted", items.origin_of(arguments))
 
 
+async def accepted_edit(ls: Server, *arguments: Any) -> None:
+    """Takes notice of an accepted next edit; every edit carries this command. The edit itself tells it as well."""
+
+
 async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Returns the engine's state, the counts of suggestions and the path of the log."""
     engine = await ls.session.engine.status()
@@ -37,6 +43,7 @@ async def status(ls: Server, *arguments: Any) -> dict[str, Any]:
         **ls.session.engine.news.status(),
         "engine": msgspec.to_builtins(engine),
         "suggestions": counts,
+        "nextEdits": dataclasses.asdict(ls.session.next_edits.counts),
         "log": str(log_path()),
     }
 
@@ -152,6 +159,7 @@ async def choose(ls: Server, texts: list[str]) -> str | None:
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     items.ACCEPTED: accepted,
+    edit_items.ACCEPTED: accepted_edit,
     "lacuna.status": status,
     "lacuna.showLog": show_log,
     "lacuna.fillRegions": fill_regions,

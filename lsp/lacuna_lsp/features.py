@@ -11,11 +11,17 @@ from lacuna_lsp.client.protocol import (
     DID_FOCUS,
     DID_PARTIALLY_ACCEPT,
     DID_REJECT,
+    DID_REJECT_EDIT,
     DID_SHOW,
+    DID_SHOW_EDIT,
+    INLINE_EDIT,
+    EditItemParams,
     FocusParams,
     InlineCompletionParams,
+    InlineEditParams,
     ItemParams,
 )
+from lacuna_lsp.next_edit import edit_items
 from lacuna_lsp.session.server_connection import Server, refusing
 from lacuna_lsp.suggest import items
 
@@ -113,6 +119,15 @@ async def inline_completion(ls: Server, params: InlineCompletionParams) -> types
 
 
 @refusing
+async def inline_edit(ls: Server, params: InlineEditParams) -> dict[str, Any]:
+    """Returns the next edit that would follow the last change, if there is one."""
+    session, uri = ls.session, params.text_document.uri
+    document = session.document(uri, params.text_document.version)
+    shown = await session.next_edits.offer(document, params.position.line, others=params.context.other_documents)
+    return {"edits": [] if shown is None else [edit_items.item(session.document(shown.offer.uri), shown)]}
+
+
+@refusing
 async def completion(ls: Server, params: types.CompletionParams) -> types.CompletionList:
     """Returns suggestions for a cursor, for clients without inline completion."""
     document = ls.session.document(params.text_document.uri)
@@ -145,6 +160,16 @@ def did_reject(ls: Server, params: ItemParams) -> None:
     ls.session.feedback("rejected", items.origin(params.item))
 
 
+def did_show_edit(ls: Server, params: EditItemParams) -> None:
+    """Takes notice of a next edit that the user sees; nothing depends on it."""
+
+
+def did_reject_edit(ls: Server, params: EditItemParams) -> None:
+    """Never offers a dismissed next edit again."""
+    if params.item.command is not None and (id := edit_items.id_of(params.item.command.arguments or ())):
+        ls.session.next_edits.dismiss(id)
+
+
 def did_focus(ls: Server, params: FocusParams) -> None:
     """Handles a move of the user to another document or place."""
     if params.text_document is not None:
@@ -171,6 +196,9 @@ FEATURES: dict[str, Callable[..., Any]] = {
     DID_PARTIALLY_ACCEPT: did_partially_accept,
     DID_REJECT: did_reject,
     DID_FOCUS: did_focus,
+    INLINE_EDIT: inline_edit,
+    DID_SHOW_EDIT: did_show_edit,
+    DID_REJECT_EDIT: did_reject_edit,
 }
 # Without options pygls does not advertise inline completion.
 OPTIONS = {

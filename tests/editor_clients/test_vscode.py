@@ -129,6 +129,71 @@ async def test_a_dismissed_suggestion_is_reported_and_not_made_again(code: VSCod
     assert [request["text"] for request in daemon.requests].count("value = \n") == 1
 
 
+FILLER = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(6))
+RENAMED = f"import old_name¦\n{FILLER}keep(old_name, 1)\n{FILLER}    show(old_name)\n"
+
+
+async def hints(code: VSCode) -> str:
+    """What decorations say after the lines of the editor."""
+    script = """() => [...document.querySelectorAll('.editor-instance .view-line span')]
+      .map(span => getComputedStyle(span, '::after').content).filter(text => text.includes('⇥')).join()"""
+    return str(await code.page.evaluate(script))
+
+
+async def hinted(code: VSCode, text: str) -> None:
+    for _ in range(600):
+        found = await hints(code)
+        if text in found if text else not found:
+            return
+        await code.page.wait_for_timeout(100)
+    pytest.fail(f"the hints are {found!r}, not {text!r}")
+
+
+async def rename(code: VSCode) -> None:
+    for _ in range(len("old_name")):
+        await code.press("Backspace")
+    await code.type("new_name")
+    await hinted(code, "next edit")
+
+
+@in_one_window
+async def test_tab_goes_to_the_next_edit_and_then_makes_it(code: VSCode, daemon: Daemon) -> None:
+    daemon.plan(fills=[""], status="no_valid_fill")
+    file = await code.open("renamed.py", RENAMED)
+    await rename(code)
+    assert "keep(new_name" not in await hints(code)  # collapsed until the cursor is there
+    await code.press("Tab")
+    await hinted(code, "keep(new_name, 1)")
+    await code.press("Tab")
+    await hinted(code, "next edit")
+    await code.press("Tab", "Tab")
+    await hinted(code, "")
+    await code.saved(file, RENAMED.replace("¦", "").replace("old_name", "new_name"))
+
+
+@in_one_window
+async def test_tab_indents_where_the_cursor_is_in_the_indentation(code: VSCode, daemon: Daemon) -> None:
+    """vscode#252432: a next edit does not take the key that indents."""
+    daemon.plan(fills=[""], status="no_valid_fill")
+    file = await code.open("indented.py", RENAMED)
+    await rename(code)
+    await code.press("ArrowDown", "Home", "Tab")
+    after = RENAMED.replace("¦", "").replace("old_name", "new_name", 1).replace("value_0", "    value_0", 1)
+    await code.saved(file, after)
+
+
+@in_one_window
+async def test_escape_dismisses_a_next_edit_for_good(code: VSCode, daemon: Daemon) -> None:
+    """vscode#256291: one key, and it does not come back."""
+    daemon.plan(fills=[""], status="no_valid_fill")
+    await code.open("escaped.py", RENAMED)
+    await rename(code)
+    await code.press("Escape")
+    await hinted(code, "")
+    await code.page.wait_for_timeout(1500)
+    assert not await hints(code)
+
+
 @in_one_window
 async def test_several_suggestions_are_made_on_request(code: VSCode, daemon: Daemon) -> None:
     daemon.plan(fills=["width * height", "height * width", "2 * (width + height)"])
@@ -508,4 +573,5 @@ def test_the_readme_names_every_command_key_and_setting() -> None:
     settings = [f"`{name}`" for name in contributed["configuration"]["properties"]]
     assert [name for name in (*titles, *settings) if name not in README] == []
     of_server = {command["command"] for command in contributed["commands"]} & set(COMMANDS)
-    assert set(COMMANDS) - of_server == {"lacuna.accepted", "lacuna.status", "lacuna.recipes", "lacuna.nextPart"}
+    unseen = {"lacuna.accepted", "lacuna.acceptedEdit", "lacuna.status", "lacuna.recipes", "lacuna.nextPart"}
+    assert set(COMMANDS) - of_server == unseen

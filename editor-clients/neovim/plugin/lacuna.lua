@@ -7,6 +7,12 @@ local suggestion = function(action, ...)
   end
 end
 
+local next_edit = function(action)
+  return function()
+    require('lacuna.next_edit')[action]()
+  end
+end
+
 vim.api.nvim_set_hl(0, 'LacunaSuggestion', { link = 'Comment', default = true })
 vim.api.nvim_set_hl(0, 'LacunaCount', { link = 'NonText', default = true })
 vim.api.nvim_set_hl(0, 'LacunaMark', { link = 'Visual', default = true })
@@ -19,6 +25,8 @@ vim.keymap.set('i', '<Plug>(lacuna-next)', suggestion('cycle', 1))
 vim.keymap.set('i', '<Plug>(lacuna-previous)', suggestion('cycle', -1))
 vim.keymap.set('i', '<Plug>(lacuna-dismiss)', suggestion('dismiss'))
 vim.keymap.set('i', '<Plug>(lacuna-suggest)', suggestion('request'))
+vim.keymap.set('n', '<Plug>(lacuna-edit)', next_edit('accept'))
+vim.keymap.set('n', '<Plug>(lacuna-dismiss-edit)', next_edit('dismiss'))
 vim.keymap.set({ 'n', 'i' }, '<Plug>(lacuna-mark)', '<Cmd>Lacuna mark<CR>')
 vim.keymap.set('x', '<Plug>(lacuna-mark)', ':Lacuna mark<CR>', { silent = true })
 vim.keymap.set('n', '<Plug>(lacuna-fill)', '<Cmd>Lacuna fill<CR>')
@@ -45,6 +53,9 @@ on({ 'TextChangedI', 'TextChangedP', 'CursorMovedI' }, suggestion('follow'))
 -- These events come before the client list, the mode or the menu has changed, so handle them afterwards.
 on({ 'LspAttach', 'InsertEnter', 'CompleteChanged', 'CompleteDone' }, vim.schedule_wrap(suggestion('follow')))
 on({ 'InsertLeave', 'BufLeave' }, suggestion('hide'))
+on({ 'TextChanged', 'InsertLeave' }, next_edit('changed'))
+on({ 'InsertEnter', 'BufLeave' }, next_edit('hide'))
+on('CursorMoved', next_edit('moved'))
 on(
   { 'LspAttach', 'BufEnter', 'CursorMoved' },
   vim.schedule_wrap(function()

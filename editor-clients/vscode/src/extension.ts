@@ -8,21 +8,26 @@ let lacuna: Lacuna;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   lacuna = new Lacuna();
-  const { suggestions, status, output } = lacuna;
+  const { suggestions, nextEdit, status, output } = lacuna;
   const command = vscode.commands.registerCommand;
   context.subscriptions.push(
     lacuna,
     command("lacuna.restart", () => lacuna.restart()),
     command("lacuna.dismiss", () => suggestions.dismiss()),
+    command("lacuna.nextEdit", () => nextEdit.accept()),
+    command("lacuna.dismissNextEdit", () => nextEdit.dismiss()),
     command("lacuna.toggle", () => toggle("enabled")),
     command("lacuna.toggleAutomatic", () => toggle("automatic")),
     command("lacuna.menu", () => status.menu()),
     command("lacuna.showOutput", () => output.show()),
     command("lacuna.openSettings", () => vscode.commands.executeCommand("workbench.action.openSettings", "lacuna.")),
     vscode.workspace.onDidChangeTextDocument((event) => suggestions.changed(event)),
+    vscode.workspace.onDidChangeTextDocument((event) => nextEdit.changed(event)),
     vscode.workspace.onDidChangeConfiguration((event) => lacuna.configure(event)),
     vscode.window.onDidChangeActiveTextEditor((editor) => lacuna.focus(editor)),
     vscode.window.onDidChangeTextEditorSelection((event) => lacuna.focus(event.textEditor)),
+    vscode.window.onDidChangeActiveTextEditor((editor) => nextEdit.moved(editor)),
+    vscode.window.onDidChangeTextEditorSelection((event) => nextEdit.moved(event.textEditor)),
   );
   await lacuna.restart();
 }

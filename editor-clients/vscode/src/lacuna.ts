@@ -5,6 +5,7 @@ import { ShowMessageNotification, State } from "vscode-languageclient";
 import { Client } from "./client";
 import { Commands } from "./commands";
 import { ContextPage } from "./context";
+import { NextEdit } from "./nextEdit";
 import { type News, Status } from "./status";
 import { Suggestions } from "./suggestions";
 
@@ -12,8 +13,9 @@ export class Lacuna implements vscode.Disposable {
   readonly output = vscode.window.createOutputChannel("Lacuna", { log: true });
   readonly status = new Status();
   private readonly contextPage = new ContextPage();
-  // Both use the client only to handle events of a client, so that there is one.
+  // These use the client only to handle events of a client, so that there is one.
   readonly suggestions = new Suggestions(() => this.client as Client);
+  readonly nextEdit = new NextEdit(() => this.client as Client);
   private readonly commands = new Commands(() => this.client as Client, this.contextPage);
   private client: Client | undefined;
   private watching: vscode.Disposable | undefined;
@@ -55,6 +57,7 @@ export class Lacuna implements vscode.Disposable {
   dispose(): void {
     this.status.dispose();
     this.contextPage.dispose();
+    this.nextEdit.dispose();
     this.output.dispose();
   }
 

@@ -31,6 +31,10 @@ DID_SHOW = "textDocument/didShowCompletion"
 DID_PARTIALLY_ACCEPT = "textDocument/didPartiallyAcceptCompletion"
 DID_FOCUS = "textDocument/didFocus"
 DID_REJECT = "textDocument/didRejectCompletion"
+# The next edit of Copilot's server; the last one is Lacuna's own.
+INLINE_EDIT = "textDocument/copilotInlineEdit"
+DID_SHOW_EDIT = "textDocument/didShowInlineEdit"
+DID_REJECT_EDIT = "textDocument/didRejectInlineEdit"
 # rust-analyzer's notification, with additional fields.
 STATUS = "experimental/serverStatus"
 
@@ -90,12 +94,65 @@ class FocusNotification:
     jsonrpc: str = "2.0"
 
 
+@attrs.define
+class InlineEditContext:
+    """How a next edit was requested (1: invoked, 2: automatically), and whether it may be in another open document."""
+
+    trigger_kind: int = 2
+    other_documents: bool = False
+
+
+@attrs.define
+class InlineEditParams:
+    """Parameters of ``textDocument/copilotInlineEdit``."""
+
+    text_document: types.OptionalVersionedTextDocumentIdentifier
+    position: types.Position
+    context: InlineEditContext = attrs.field(factory=InlineEditContext)
+
+
+@attrs.define
+class InlineEditRequest:
+    """The request ``textDocument/copilotInlineEdit``."""
+
+    id: int | str
+    params: InlineEditParams
+    method: str = INLINE_EDIT
+    jsonrpc: str = "2.0"
+
+
+@attrs.define
+class EditItem:
+    """A next edit, of which only the command identifies it."""
+
+    command: types.Command | None = None
+
+
+@attrs.define
+class EditItemParams:
+    """A next edit that was shown or dismissed."""
+
+    item: EditItem
+
+
+@attrs.define
+class EditItemNotification:
+    """A notification about a next edit."""
+
+    params: EditItemParams
+    method: str
+    jsonrpc: str = "2.0"
+
+
 OWN_TYPES: dict[str, type[Any]] = {
     types.TEXT_DOCUMENT_INLINE_COMPLETION: InlineCompletionRequest,
     DID_SHOW: ItemNotification,
     DID_PARTIALLY_ACCEPT: ItemNotification,
     DID_REJECT: ItemNotification,
     DID_FOCUS: FocusNotification,
+    INLINE_EDIT: InlineEditRequest,
+    DID_SHOW_EDIT: EditItemNotification,
+    DID_REJECT_EDIT: EditItemNotification,
 }
 
 
@@ -164,7 +221,7 @@ class Protocol(LanguageServerProtocol):
 def converter() -> cattrs.Converter:
     """Returns pygls's converter, extended by Lacuna's types and their camel-case field names."""
     made: cattrs.Converter = default_converter()  # type: ignore[no-untyped-call]
-    for own in (InlineCompletionParams, ItemParams, FocusParams):
+    for own in (InlineCompletionParams, ItemParams, FocusParams, InlineEditContext, InlineEditParams):
         names = {field.name: override(rename=_camel(field.name)) for field in attrs.fields(own)}
         made.register_structure_hook(own, make_dict_structure_fn(own, made, **names))  # type: ignore[arg-type]
     return made

@@ -8,11 +8,13 @@ from pathlib import Path
 from lacuna_lsp.documents.document import Document
 from lacuna_lsp.edit.arguments import Propagate, Refactor
 from lacuna_lsp.edit.edits import Change, Replacement
-from lacuna_lsp.edit.propagate import infer
+from lacuna_lsp.edit.following import change_at, rewrites
+from lacuna_lsp.edit.propagate import HOLE, Rule, infer
 from lacuna_lsp.session.client_session import Session
 from lacuna_model.core.errors import RequestError
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.languages.registry import require_language
+from lacuna_model.next_edit import changes as made
 from lacuna_model.syntax import language_for
 from lacuna_server.console.files import BOM
 from lacuna_server.refactor.fill import FileFill, fill_concurrently
@@ -22,7 +24,7 @@ from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import Plan
 from lacuna_server.refactor.recipes import by_recipe
 from lacuna_server.refactor.rewriting.refactoring import Found, Refactoring, by_place, by_structure, by_syntax, places
-from lacuna_server.refactor.rewriting.rewrite import Rewrite
+from lacuna_server.refactor.rewriting.rewrite import LeftOut, Rewrite
 
 Report = Callable[[str, float], None]
 
@@ -65,30 +67,65 @@ async def sources(session: Session, wanted: Refactor, languages: frozenset[str])
 
 
 async def alike(session: Session, wanted: Propagate) -> tuple[Refactoring, list[Source]]:
-    """Returns the user's last change as a refactor, and the texts to search for similar places."""
+    """Returns the user's last change as a refactor, and the texts to search for places that follow it.
+
+    The rules over tokens find most of them. A structural rule finds places whose operands differ, and leaves to the
+    model what the user wrote only for one place.
+    """
     document = session.document(wanted.text_document.uri, wanted.text_document.version)
     new, at = source_of(document), document.offset(wanted.position.lsp)
     old = Source(new.path, document.saved.decode(), new.language)
-    rule = await asyncio.to_thread(infer, old, new, at)
-    found = by_structure(rule.pattern, rule.template)
-
-    def find(looked_at: Sequence[Source]) -> list[Found]:
-        done: set[tuple[str, int]] = set()
-        for source in looked_at:
-            with suppress(UnparsableError):  # ``places`` leaves such files out and reports them
-                done |= {(source.path, match.start) for match in by_pattern(source, rule.done)}
-        return [
-            (source, item)
-            for source, item in found.find(looked_at)
-            if (source.path, item.start if isinstance(item, Rewrite) else item.at) not in done
-        ]
-
+    change = await asyncio.to_thread(change_at, old, new, at)
+    try:
+        rule: Rule | RequestError = await asyncio.to_thread(infer, old, new, at)
+    except RequestError as error:
+        rule = error
     language = new.language.name
     where = Refactor(text_document=wanted.text_document if wanted.scope == "file" else None, language=language)
     looked_at = await sources(session, where, frozenset([language]))
     if all(source.path != new.path for source in looked_at):
         looked_at.append(new)
-    return Refactoring(found.title, find, frozenset([language])), looked_at
+    followed: list[Found] = []
+    if change is not None and (isinstance(rule, RequestError) or HOLE not in rule.template):
+        followed = await asyncio.to_thread(_followed, change, new, looked_at)
+    if isinstance(rule, RequestError):
+        if not followed:
+            raise rule
+        return Refactoring("Make the change everywhere", lambda _: followed, frozenset([language])), looked_at
+    structural = by_structure(rule.pattern, rule.template)
+
+    def find(among: Sequence[Source]) -> list[Found]:
+        return followed or _undone(structural, rule, among)
+
+    return Refactoring(structural.title, find, frozenset([language])), looked_at
+
+
+def _followed(change: made.Change, new: Source, looked_at: Sequence[Source]) -> list[Found]:
+    return [(one, item) for one in looked_at for item in rewrites(change, one, here=one.path == new.path)]
+
+
+def _undone(structural: Refactoring, rule: Rule, looked_at: Sequence[Source]) -> list[Found]:
+    """Returns the places of a structural rule, except those that have the change already."""
+    done: set[tuple[str, int]] = set()
+    for source in looked_at:
+        with suppress(UnparsableError):  # ``places`` leaves such files out and reports them
+            done |= {(source.path, match.start) for match in by_pattern(source, rule.done)}
+    return [(source, item) for source, item in structural.find(looked_at) if (source.path, _start(item)) not in done]
+
+
+def _apart(found: Sequence[Found], others: Sequence[Found]) -> list[Found]:
+    """Returns what is found at none of the other places."""
+    taken = [(source.path, item.start, item.end) for source, item in others if isinstance(item, Rewrite)]
+
+    def free(source: Source, item: Rewrite | LeftOut) -> bool:
+        start, end = (item.start, item.end) if isinstance(item, Rewrite) else (item.at, item.at)
+        return not any(path == source.path and start <= last and first <= end for path, first, last in taken)
+
+    return [(source, item) for source, item in found if free(source, item)]
+
+
+def _start(item: Rewrite | LeftOut) -> int:
+    return item.start if isinstance(item, Rewrite) else item.at
 
 
 async def plan(session: Session, wanted: Refactoring, looked_at: Sequence[Source], report: Report) -> Plan:

@@ -15,6 +15,7 @@ from lacuna_lsp.documents.document import Document
 from lacuna_lsp.documents.notebooks import Notebooks
 from lacuna_lsp.documents.positions import Encoding, to_utf8
 from lacuna_lsp.engine.connection import Engine
+from lacuna_lsp.next_edit.next_edits import NextEdits
 from lacuna_lsp.suggest.debounce import Debounce
 from lacuna_lsp.suggest.inline import Inline, Request
 from lacuna_lsp.suggest.items import Origin
@@ -55,6 +56,7 @@ class Session:
         self._say = say
         self._said: set[str] = set()
         self._debounce = Debounce()
+        self.next_edits = NextEdits(lambda: list(self.documents.values()), lambda: self.settings)
         self._latest = Latest()
         self._read_ahead = ReadAhead(self.engine)
         self.inline = Inline(
@@ -129,7 +131,9 @@ class Session:
         document = self.document(identifier.uri)
         self._latest.cancel(identifier.uri)
         self._debounce.typed(time.monotonic() * 1e3)
+        before = document.snapshot()
         edits = document.apply(changes, identifier.version)
+        self.next_edits.edited(before, document, edits)
         self.engine.change(document, edits)
         if edits:
             self._rests(document, edits[-1].start + len(edits[-1].text.encode()))
@@ -140,6 +144,7 @@ class Session:
         self._latest.cancel(uri)
         self._read_ahead.moved()
         self.suggestions.forget(uri)
+        self.next_edits.forget(uri)
         del self.documents[uri]
         self.engine.close(document)
 

@@ -49,6 +49,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
     max_lines: Annotated[int, Meta(ge=1, le=100, description="maximum length of a suggestion, in lines")] = 12
     enabled: Annotated[bool, meaning("show suggestions")] = True
     automatic: Annotated[bool, meaning("show suggestions while typing, not only on request")] = True
+    next_edit: Annotated[bool, meaning("after a change, offer the next place that would follow it")] = True
     multiline: Annotated[
         Literal["auto", "always", "never"],
         meaning("allow suggestions of several lines: where a block begins, always or never"),

@@ -26,7 +26,7 @@ function M.setup()
     return
   end
   for name, key in pairs(vim.tbl_extend('force', DEFAULTS, wanted or {})) do
-    if key then
+    if key and DEFAULTS[name] then -- the others are keys of normal mode
       keys[name] = key
     end
   end

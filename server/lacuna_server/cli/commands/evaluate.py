@@ -1,5 +1,7 @@
 """``lacuna evaluate``: measures quality, compared with llama.cpp."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -36,6 +38,18 @@ HeldOutOption = Annotated[
         help="Fill gaps in the held-out files of this corpus instead (see `lacuna train corpus`).",
     ),
 ]
+EditsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--edits",
+        metavar="FILE",
+        help="Make the first change of the commits in this file (.jsonl.gz) in a real language server instead, and "
+        "count which of their other changes it offers.",
+    ),
+]
+WithoutModelOption = Annotated[
+    bool, typer.Option("--without-model", help="With --edits: let no model run, so that the rules alone offer edits.")
+]
 LanguagesOption = Annotated[
     str, typer.Option("--languages", help="With --held-out: use only these languages, such as go,rust.")
 ]
@@ -70,6 +84,8 @@ def evaluate(
     data: DataOption = None,
     workspaces: WorkspacesOption = False,
     held_out: HeldOutOption = None,
+    edits: EditsOption = None,
+    without_model: WithoutModelOption = False,
     languages: LanguagesOption = "",
     plots: PlotsOption = None,
     engines: EnginesOption = "",
@@ -97,6 +113,9 @@ def evaluate(
     if workspaces:
         _evaluate_workspaces(engines, limit, seed, records, json_output, model)
         return
+    if edits:
+        _evaluate_edits(edits, limit, records, json_output, model, without_model)
+        return
     wanted = [name for name in engines.split(",") if name]
     if held_out:
         chosen = [name for name in languages.split(",") if name]
@@ -104,7 +123,9 @@ def evaluate(
         return
     if data is None or not data.is_file():
         raise RequestError(
-            f"{data}: no such file" if data else "give one of --data FILE, --held-out CORPUS or --workspaces"
+            f"{data}: no such file"
+            if data
+            else "give one of --data FILE, --held-out CORPUS, --workspaces or --edits FILE"
         )
     if gaps > 1:
         _evaluate_several(data, gaps, limit, json_output, model)
@@ -114,6 +135,19 @@ def evaluate(
 
     wanted = wanted or compared_by_default(model)
     evaluate_main(data, compared_engines(model), engines=wanted, limit=limit, records=records, as_json=json_output)
+
+
+def _evaluate_edits(
+    edits: Path, limit: int, records: Path | None, json_output: bool, model: str, without_model: bool
+) -> None:
+    """Runs the evaluation as a process, because this package may not import the language server."""
+    if not edits.is_file():
+        raise RequestError(f"{edits}: no such file")
+    arguments = [str(edits), "--limit", str(limit), "--model", model]
+    arguments += ["--without-model"] * without_model + ["--json"] * json_output
+    arguments += ["--records", str(records)] if records else []
+    ended = subprocess.run([sys.executable, "-I", "-m", "lacuna_lsp.bench.edits", *arguments], check=False)
+    raise typer.Exit(ended.returncode)
 
 
 def _evaluate_held_out(

@@ -1,11 +1,12 @@
-"""The shape of OpenAI's ``/v1/completions``, with a suffix or FIM sentinels (for Zed, Continue and minuet)."""
+"""The shape of OpenAI's ``/v1/completions``, with a suffix, FIM sentinels or the prompt of a next-edit model."""
 
 from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 
-from lacuna_model.core.params import Snapshot
+from lacuna_model.core.params import FillStats, Snapshot
+from lacuna_server.http.shapes import windows
 from lacuna_server.http.shapes.answer import NOTHING, Answer, Deltas, Finish
 from lacuna_server.http.shapes.exchange import DONE, Body, Stamp, Usage
 from lacuna_server.http.shapes.fields import (
@@ -20,8 +21,9 @@ from lacuna_server.http.shapes.fields import (
     seed,
     stops,
 )
-from lacuna_server.http.shapes.question import Question
+from lacuna_server.http.shapes.question import DEFAULT_TOKENS, Question
 from lacuna_server.http.shapes.sentinels import parse
+from lacuna_server.http.shapes.windows import Window
 
 
 class StreamOptions(msgspec.Struct, frozen=True):
@@ -45,6 +47,22 @@ class TextRequest(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     diffusing: bool | None = None
+
+    def window(self) -> Window | None:
+        """Return the window that the prompt of a next-edit model asks to write anew; None for other prompts."""
+        return windows.parse(only(self.prompt)) if self.suffix is None else None
+
+    def at_cursor(self, window: Window) -> Question:
+        """Return the question for the text at the cursor of a window."""
+        return Question(
+            before=window.before + window.current[: window.cursor],
+            after=window.current[window.cursor :] + window.after,
+            max_tokens=min(limit(self.max_tokens) or DEFAULT_TOKENS, DEFAULT_TOKENS),
+            temperature=self.temperature or 0.0,
+            seed=seed(self.seed),
+            path=window.path,
+            snippets=window.snippets,
+        )
 
     def question(self) -> Question:
         """Return the question: the gap between prompt and suffix, or between the sentinels in the prompt."""
@@ -89,26 +107,41 @@ class TextExchange:
     end = DONE
 
     def __init__(self, body: TextRequest, model: str) -> None:
-        self.question = body.question()
-        self.ready = NOTHING if self.question.is_warm_up else None
+        self._window = body.window()
+        self.question = body.question() if self._window is None else body.at_cursor(self._window)
+        self.ready = NOTHING if self.question.is_warm_up else self._followed()
         self.stream = bool(body.stream)
         self._with_usage = bool(body.stream_options and body.stream_options.include_usage)
         self._stamp = Stamp.new("cmpl", model)
         self._deltas = Deltas(self.question.stop)
 
+    def _followed(self) -> Answer | None:
+        """Return the window with what follows from the last changes; None where the model has to write."""
+        if self._window is None or (new := self._window.followed()) == self._window.current:
+            return None
+        return Answer((new,), "stop", FillStats())
+
+    def _texts(self, answer: Answer) -> list[str]:
+        """Return the texts for the client: fills, or the window anew in the format of its prompt."""
+        if self._window is None:
+            return list(answer.texts)
+        new = answer.texts[0] if answer is self.ready else self._window.filled(answer.texts[0])
+        return [self._window.show(new)]
+
     def reply(self, answer: Answer) -> Body:
         """Return all fills, best first."""
-        choices = [TextChoice(index, text, answer.finish) for index, text in enumerate(answer.texts)]
+        choices = [TextChoice(index, text, answer.finish) for index, text in enumerate(self._texts(answer))]
         return self._reply(choices, Usage.of(answer))
 
     def chunks(self, snapshot: Snapshot) -> Iterable[Body]:
         """Yield the text of the first fill that has become final."""
-        if text := self._deltas.after(snapshot):
+        if self._window is None and (text := self._deltas.after(snapshot)):
             yield self._reply([TextChoice(0, text)])
 
     def last(self, answer: Answer) -> Iterable[Body]:
         """Yield the rest of the first fill, the other fills, and, if asked for, the usage."""
-        for index, text in enumerate([self._deltas.last(answer.texts[0]), *answer.texts[1:]]):
+        first, *others = self._texts(answer)
+        for index, text in enumerate([self._deltas.last(first), *others]):
             yield self._reply([TextChoice(index, text, answer.finish)])
         if self._with_usage:
             yield self._reply([], Usage.of(answer))

@@ -35,7 +35,8 @@ SHAPES: tuple[Shape[Any], ...] = (
     Shape(
         "completions",
         ("/v1/completions",),
-        "Fill the gap between prompt and suffix, or between the FIM sentinels of the prompt, as OpenAI does.",
+        "Fill the gap between prompt and suffix, or between the FIM sentinels of the prompt, as OpenAI does. A prompt "
+        "in the format of Sweep's or Zed's next-edit models gets its window as it would become.",
         TextRequest,
         TextExchange,
         "openai",

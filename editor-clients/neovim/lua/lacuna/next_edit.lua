@@ -1,0 +1,196 @@
+-- Next edits, in normal mode: a hint shows the one place that would follow the last change. A key goes there, where the
+-- edit is drawn, and then makes it; another key dismisses it for good.
+
+local server = require('lacuna.server')
+
+local M = {}
+
+local namespace = vim.api.nvim_create_namespace('lacuna.next_edit')
+local WAIT_MS = 300 -- without an edit, before the server is asked
+local DEFAULTS = { edit = '<Tab>', ['dismiss-edit'] = '<Esc>' }
+
+---@class lacuna.NextEdit
+---@field client vim.lsp.Client
+---@field buf integer
+---@field tick integer the buffer's changedtick that the edit is for
+---@field edit table an edit of textDocument/copilotInlineEdit
+---@field first integer its first row, from 0
+---@field last integer its last row
+
+local shown ---@type lacuna.NextEdit?
+local turn = 0 -- counts the requests and everything that makes an answer outdated
+local replaced = {} ---@type table<string, table> the buffer's own mappings, by key
+
+local function keys()
+  if vim.g.lacuna_keys == false then
+    return {}
+  end
+  local chosen = {}
+  for name, key in pairs(vim.tbl_extend('force', DEFAULTS, vim.g.lacuna_keys or {})) do
+    if DEFAULTS[name] and key then
+      chosen[name] = key
+    end
+  end
+  return chosen
+end
+
+--- Map the keys in a buffer. A key that the user has mapped for all buffers keeps its meaning.
+local function map(buf)
+  vim.api.nvim_buf_call(buf, function()
+    for name, key in pairs(keys()) do
+      local before = vim.fn.maparg(key, 'n', false, true)
+      if vim.tbl_isempty(before) or before.buffer == 1 then
+        replaced[key] = before.buffer == 1 and before or nil
+        vim.keymap.set('n', key, ('<Plug>(lacuna-%s)'):format(name), { buffer = true })
+      end
+    end
+  end)
+end
+
+local function unmap(buf)
+  vim.api.nvim_buf_call(buf, function()
+    for name, key in pairs(keys()) do
+      if vim.fn.maparg(key, 'n') == ('<Plug>(lacuna-%s)'):format(name) then
+        vim.keymap.del('n', key, { buffer = true })
+        if replaced[key] then
+          vim.fn.mapset(replaced[key])
+        end
+      end
+    end
+  end)
+end
+
+--- Remove the hint, and ignore answers that are still to come.
+function M.hide()
+  turn = turn + 1
+  if shown then
+    local buf = shown.buf
+    shown = nil
+    if vim.api.nvim_buf_is_valid(buf) then
+      vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
+      unmap(buf)
+    end
+  end
+end
+
+local function at_edit()
+  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+  return row >= shown.first and row <= shown.last
+end
+
+--- Draw the hint at the place, and at the cursor if the place is out of sight; at the place itself, draw the edit.
+local function draw()
+  local buf, last = shown.buf, math.min(shown.last, vim.api.nvim_buf_line_count(shown.buf) - 1)
+  vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
+  if not at_edit() then
+    local hint = { { '⇥ next edit', 'LacunaCount' } }
+    vim.api.nvim_buf_set_extmark(buf, namespace, shown.first, 0, { virt_text = hint })
+    if shown.first < vim.fn.line('w0') - 1 or shown.first >= vim.fn.line('w$') then
+      local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+      hint = { { ('⇥ next edit in line %d'):format(shown.first + 1), 'LacunaCount' } }
+      vim.api.nvim_buf_set_extmark(buf, namespace, row, 0, { virt_text = hint })
+    end
+    return
+  end
+  local lines = vim.split(shown.edit.text, '\r?\n')
+  for row = shown.first, last do
+    vim.api.nvim_buf_set_extmark(buf, namespace, row, 0, { end_row = row + 1, hl_group = 'LacunaMark' })
+  end
+  vim.api.nvim_buf_set_extmark(buf, namespace, last, 0, {
+    virt_lines = vim.tbl_map(function(line)
+      return { { (line:gsub('\t', (' '):rep(vim.bo[buf].tabstop))), 'LacunaSuggestion' } }
+    end, lines),
+  })
+end
+
+---@param client vim.lsp.Client
+local function show(client, buf, edit)
+  M.hide()
+  local range = edit.range
+  shown = {
+    client = client,
+    buf = buf,
+    tick = vim.b[buf].changedtick,
+    edit = edit,
+    first = range.start.line,
+    last = math.max(range.start.line, range['end'].line - (range['end'].character == 0 and 1 or 0)),
+  }
+  map(buf)
+  draw()
+  client:notify('textDocument/didShowInlineEdit', { item = { command = edit.command } })
+end
+
+local function idle()
+  return vim.api.nvim_get_mode().mode == 'n'
+end
+
+--- Ask for the next edit.
+function M.request()
+  local client, buf = server.client(), vim.api.nvim_get_current_buf()
+  if not client or not idle() then
+    return
+  end
+  turn = turn + 1
+  local mine, tick = turn, vim.b[buf].changedtick
+  local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
+  params.context = { triggerKind = 2 }
+  client:request('textDocument/copilotInlineEdit', params, function(_, answer)
+    local edit = answer and answer.edits and answer.edits[1]
+    if mine == turn and edit and idle() and buf == vim.api.nvim_get_current_buf() and tick == vim.b[buf].changedtick then
+      show(client, buf, edit)
+    end
+  end, buf)
+end
+
+--- Handle a change of the text: ask once the user pauses.
+function M.changed()
+  M.hide()
+  local mine = turn
+  vim.defer_fn(function()
+    if mine == turn then
+      M.request()
+    end
+  end, WAIT_MS)
+end
+
+--- Handle a move of the cursor.
+function M.moved()
+  if not shown then
+    return
+  end
+  if vim.api.nvim_get_current_buf() ~= shown.buf or vim.b[shown.buf].changedtick ~= shown.tick then
+    M.hide()
+  else
+    draw()
+  end
+end
+
+--- Go to the edit; there, make it, and ask for the one after it.
+function M.accept()
+  if not shown then
+    return
+  end
+  if not at_edit() then
+    vim.cmd.normal({ "m'", bang = true })
+    vim.api.nvim_win_set_cursor(0, { shown.first + 1, 0 })
+    vim.cmd.normal({ '^', bang = true })
+    return draw()
+  end
+  local client, buf, edit, first = shown.client, shown.buf, shown.edit, shown.first
+  M.hide()
+  vim.lsp.util.apply_text_edits({ { range = edit.range, newText = edit.text } }, buf, client.offset_encoding)
+  local row = math.min(first + #vim.split(edit.text, '\n'), vim.api.nvim_buf_line_count(buf))
+  vim.api.nvim_win_set_cursor(0, { row, 0 })
+  client:exec_cmd(edit.command, { bufnr = buf })
+  M.request()
+end
+
+--- Dismiss the edit: it is not offered again.
+function M.dismiss()
+  if shown then
+    shown.client:notify('textDocument/didRejectInlineEdit', { item = { command = shown.edit.command } })
+    M.hide()
+  end
+end
+
+return M

@@ -1,0 +1,194 @@
+/** Shows the one place that would follow the last change: as a hint, and as an edit once the cursor is there. */
+
+import * as vscode from "vscode";
+import type { Range } from "vscode-languageclient";
+import type { Client } from "./client";
+
+const WAIT_MS = 300; // without an edit, before the server is asked
+const SHOWN_CHARACTERS = 120;
+
+/** An edit of `textDocument/copilotInlineEdit`. */
+interface Offered {
+  text: string;
+  range: Range;
+  textDocument: { uri: string };
+  command: { command: string; arguments: unknown[] };
+}
+
+interface Shown {
+  offered: Offered;
+  uri: vscode.Uri;
+  range: vscode.Range;
+  version: number;
+}
+
+export class NextEdit implements vscode.Disposable {
+  private readonly hint = vscode.window.createTextEditorDecorationType({
+    after: { color: new vscode.ThemeColor("editorGhostText.foreground"), margin: "0 0 0 2ch" },
+  });
+  private readonly old = vscode.window.createTextEditorDecorationType({
+    backgroundColor: new vscode.ThemeColor("diffEditor.removedTextBackground"),
+  });
+  private shown: Shown | undefined;
+  private waiting: NodeJS.Timeout | undefined;
+  private turn = 0;
+
+  constructor(private readonly client: () => Client) {}
+
+  /** Handles a change of the text: asks once the user pauses. What undo and redo bring back is no change of theirs. */
+  changed({ document, contentChanges, reason }: vscode.TextDocumentChangeEvent): void {
+    if (contentChanges.length === 0 || document !== vscode.window.activeTextEditor?.document) return;
+    this.clear();
+    if (reason === undefined) this.waiting = setTimeout(() => void this.request(), WAIT_MS);
+  }
+
+  /** Handles a move of the cursor, or to another editor. */
+  moved(editor: vscode.TextEditor | undefined): void {
+    if (this.shown && editor) this.draw(editor);
+  }
+
+  /** Goes to the edit; there, makes it, and asks for the one after it. */
+  async accept(): Promise<void> {
+    const { shown } = this;
+    const editor = vscode.window.activeTextEditor;
+    if (!shown || !editor) return;
+    if (!isAt(editor, shown)) return this.goTo(shown);
+    this.clear();
+    if (editor.document.version !== shown.version) return;
+    const made = await editor.edit((edit) => edit.replace(shown.range, shown.offered.text));
+    if (!made) return;
+    const lines = shown.offered.text.split("\n");
+    const end = new vscode.Position(shown.range.start.line + lines.length - 1, lines.at(-1)?.length ?? 0);
+    editor.selection = new vscode.Selection(end, end);
+    clearTimeout(this.waiting); // the server has begun to look for the next one
+    await this.request();
+  }
+
+  /** Dismisses the edit: it is not offered again. */
+  dismiss(): void {
+    if (!this.shown) return;
+    void this.client().sendNotification("textDocument/didRejectInlineEdit", { item: this.item(this.shown) });
+    this.clear();
+  }
+
+  dispose(): void {
+    this.clear();
+    this.hint.dispose();
+    this.old.dispose();
+  }
+
+  private async request(): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    const client = this.client();
+    if (!editor || !client?.isRunning()) return;
+    const { document, selection } = editor;
+    this.turn += 1;
+    const mine = this.turn;
+    const answer = await client
+      .sendRequest<{ edits: Offered[] }>("textDocument/copilotInlineEdit", {
+        textDocument: { uri: document.uri.toString(), version: document.version },
+        position: client.code2ProtocolConverter.asPosition(selection.active),
+        context: { triggerKind: 2, otherDocuments: true },
+      })
+      .catch(() => undefined); // the document has changed meanwhile
+    const offered = answer?.edits[0];
+    if (mine !== this.turn || !offered || editor !== vscode.window.activeTextEditor) return;
+    await this.show(editor, offered);
+  }
+
+  private async show(editor: vscode.TextEditor, offered: Offered): Promise<void> {
+    const uri = vscode.Uri.parse(offered.textDocument.uri);
+    const document = await vscode.workspace.openTextDocument(uri);
+    const range = this.client().protocol2CodeConverter.asRange(offered.range);
+    this.shown = { offered, uri, range, version: document.version };
+    this.draw(editor);
+    void this.client().sendNotification("textDocument/didShowInlineEdit", { item: this.item(this.shown) });
+  }
+
+  private item({ offered }: Shown): object {
+    return { command: { title: "", ...offered.command } };
+  }
+
+  private async goTo({ uri, range }: Shown): Promise<void> {
+    const editor = await vscode.window.showTextDocument(uri);
+    const line = editor.document.lineAt(range.start.line);
+    const start = line.range.start.translate(0, line.firstNonWhitespaceCharacterIndex);
+    editor.selection = new vscode.Selection(start, start);
+    editor.revealRange(range, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+    this.draw(editor);
+  }
+
+  private draw(editor: vscode.TextEditor): void {
+    const { shown } = this;
+    if (!shown) return;
+    const { line } = editor.selection.active;
+    const here = editor.document.uri.toString() === shown.uri.toString();
+    if (here && editor.document.version !== shown.version) {
+      this.clear();
+      return;
+    }
+    const there = isAt(editor, shown);
+    const hints: vscode.DecorationOptions[] = [];
+    if (there) hints.push(after(editor, shown.range.end.line, preview(shown.offered.text), hover(shown)));
+    else {
+      if (here) hints.push(after(editor, shown.range.start.line, "⇥ next edit"));
+      if (!here) hints.push(after(editor, line, `⇥ next edit in ${vscode.workspace.asRelativePath(shown.uri)}`));
+      else if (!editor.visibleRanges.some((range) => range.contains(shown.range.start)))
+        hints.push(after(editor, line, `⇥ next edit in line ${shown.range.start.line + 1}`));
+    }
+    editor.setDecorations(this.hint, hints);
+    editor.setDecorations(this.old, there ? [shown.range] : []);
+    // In the indentation of another line, Tab indents.
+    const indents = editor.document.lineAt(line).firstNonWhitespaceCharacterIndex >= editor.selection.active.character;
+    this.context(true, there || !indents);
+  }
+
+  private clear(): void {
+    clearTimeout(this.waiting);
+    this.turn += 1;
+    if (!this.shown) return;
+    this.shown = undefined;
+    this.context(false, false);
+    for (const editor of vscode.window.visibleTextEditors) {
+      editor.setDecorations(this.hint, []);
+      editor.setDecorations(this.old, []);
+    }
+  }
+
+  private context(visible: boolean, tab: boolean): void {
+    void vscode.commands.executeCommand("setContext", "lacuna.nextEditVisible", visible);
+    void vscode.commands.executeCommand("setContext", "lacuna.nextEditTakesTab", tab);
+  }
+}
+
+/** Whether the cursor is in the lines of an edit. */
+function isAt(editor: vscode.TextEditor, { uri, range }: Shown): boolean {
+  const { line } = editor.selection.active;
+  const here = editor.document.uri.toString() === uri.toString();
+  return here && line >= range.start.line && line <= range.end.line;
+}
+
+function after(
+  editor: vscode.TextEditor,
+  line: number,
+  contentText: string,
+  hoverMessage?: vscode.MarkdownString,
+): vscode.DecorationOptions {
+  const { end } = editor.document.lineAt(Math.min(line, editor.document.lineCount - 1)).range;
+  return {
+    range: new vscode.Range(end, end),
+    renderOptions: { after: { contentText } },
+    ...(hoverMessage && { hoverMessage }),
+  };
+}
+
+/** One line about the new text, which a decoration cannot show in several. */
+function preview(text: string): string {
+  const [first = "", ...more] = text.split("\n");
+  const line = first.trim().slice(0, SHOWN_CHARACTERS);
+  return `⇥ ${line || "(deleted)"}${more.length > 0 ? ` … ${more.length} more` : ""}`;
+}
+
+function hover({ offered }: Shown): vscode.MarkdownString {
+  return new vscode.MarkdownString().appendCodeblock(offered.text);
+}

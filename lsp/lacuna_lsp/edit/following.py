@@ -1,0 +1,28 @@
+"""The places that follow a change by the rules over tokens, as rewrites of a refactor."""
+
+from collections.abc import Iterator
+
+from lacuna_model.next_edit.changes import Change, hunks, nearest
+from lacuna_model.next_edit.following import candidates, chosen
+from lacuna_model.next_edit.tokens import Tokens
+from lacuna_server.refactor.places.source import Source
+from lacuna_server.refactor.rewriting.rewrite import Rewrite, first_line
+
+
+def change_at(old: Source, new: Source, at: int) -> Change | None:
+    """Returns the change nearest to byte ``at`` of the new text; None if the texts are equal."""
+    row = new.data[:at].count(b"\n")
+    hunk = nearest(hunks(old.text, new.text), row)
+    return Change(Tokens(old.text), Tokens(new.text), hunk) if hunk is not None else None
+
+
+def rewrites(change: Change, source: Source, *, here: bool) -> Iterator[Rewrite]:
+    """Yields the places of a source that follow a change; ``here``: the change was made in this source."""
+    tokens = change.new if here else Tokens(source.text)
+    for one in chosen(candidates(change, tokens, here=here)):
+        place = one.place
+        yield Rewrite(source.offset(place.start), source.offset(place.end), (place.text,), _label(tokens, place.start))
+
+
+def _label(tokens: Tokens, offset: int) -> str:
+    return first_line(tokens.text[tokens.text.rfind("\n", 0, offset) + 1 :].split("\n", 1)[0])

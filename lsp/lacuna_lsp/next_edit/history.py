@@ -1,0 +1,88 @@
+"""Follows the edits of a document: edits of neighbouring lines are one change, an edit elsewhere begins another."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lacuna_lsp.documents.document import Document
+from lacuna_model.next_edit.changes import Change, hunks, nearest
+from lacuna_model.next_edit.tokens import Tokens
+from lacuna_server.wire.protocol import Edit
+
+NEAR_ROWS = 2  # an edit so many lines away from the last one belongs to the same change
+REMEMBERED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Lines that became other lines, without blanks at their ends."""
+
+    old: str
+    new: str
+
+
+class History:
+    """The changes of one document, the newest last."""
+
+    def __init__(self) -> None:
+        self._before: Document | None = None
+        self._rows = (0, 0)
+        self._past: deque[Exchange] = deque(maxlen=REMEMBERED)
+        self.erasing = False
+
+    def edited(self, before: Document, after: Document, edits: Sequence[Edit]) -> None:
+        """Records edits, each to the result of the previous one, that led from one text to another."""
+        for edit in edits:
+            removed = before.text[edit.start : edit.end] if len(edits) == 1 else b""
+            self.erasing = not edit.text and _is_backspace(removed)
+            end = min(edit.start + len(edit.text.encode()), after.size)
+            rows = after.position(min(edit.start, after.size)).line, after.position(end).line
+            if self._before is None or self._is_elsewhere(rows):
+                self._close(before)
+                self._before, self._rows = before, rows
+            else:
+                self._rows = min(self._rows[0], rows[0]), max(self._rows[1], rows[1])
+
+    def _is_elsewhere(self, rows: tuple[int, int]) -> bool:
+        first, last = self._rows
+        return rows[0] > last + NEAR_ROWS or rows[1] < first - NEAR_ROWS
+
+    def _close(self, text: Document) -> None:
+        """Remembers the change that ends here; ``text`` is the document behind it."""
+        change = self.change(text)
+        if change is not None:
+            self._past.append(_exchange(change))
+
+    def change(self, current: Document) -> Change | None:
+        """Returns the change that the user makes now, or None."""
+        if self._before is None:
+            return None
+        old, new = self._before.text.decode(), current.text.decode()
+        hunk = nearest(hunks(old, new), self._rows[1])
+        return Change(Tokens(old), Tokens(new), hunk) if hunk is not None else None
+
+    def restart(self) -> None:
+        """Forgets the running change; what is typed from now on is another."""
+        self._before = None
+
+    def remember(self, old: str, new: str) -> None:
+        """Adds a change of lines that was made at once, such as an accepted offer."""
+        self._past.append(Exchange(old.strip(), new.strip()))
+
+    @property
+    def past(self) -> tuple[Exchange, ...]:
+        """The finished changes."""
+        return tuple(self._past)
+
+
+def _exchange(change: Change) -> Exchange:
+    hunk = change.hunk
+    old, new = change.old.text.splitlines(keepends=True), change.new.text.splitlines(keepends=True)
+    before, after = old[hunk.start : hunk.end], new[hunk.new_start : hunk.new_end]
+    return Exchange("".join(before).strip(), "".join(after).strip())
+
+
+def _is_backspace(removed: bytes) -> bool:
+    """Whether a deletion is that of a character or a word, as by the keys that erase while one types."""
+    text = removed.decode(errors="ignore")
+    return "\n" not in text and (len(text) <= 1 or text.strip().isalnum() or not text.strip())

@@ -1,0 +1,177 @@
+"""The next edit suggestions of one client: at most one at a time, computed ahead after an acceptance."""
+
+import asyncio
+import logging
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lacuna_lsp.documents.document import Document
+from lacuna_lsp.next_edit.history import History
+from lacuna_lsp.next_edit.offers import ELSEWHERE, Offer, offers, ordered
+from lacuna_model.languages.parsing import UnparsableError
+from lacuna_model.next_edit.changes import Change
+from lacuna_server.wire.protocol import Edit
+from lacuna_server.wire.settings import Settings
+
+log = logging.getLogger(__name__)
+
+MAX_BYTES = 1_000_000  # larger documents are not searched
+MOST_OTHERS = 8  # other open documents that are searched
+DISMISSED = 256
+
+
+@dataclass(slots=True)
+class Counts:
+    """Counts of next edits: requested, offered, accepted and dismissed."""
+
+    wanted: int = 0
+    offered: int = 0
+    accepted: int = 0
+    dismissed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An offer that the client has: its id, and the version of its document."""
+
+    id: str
+    offer: Offer
+    version: int
+
+
+class NextEdits:
+    """What follows the user's changes, in all documents of a client."""
+
+    def __init__(self, documents: Callable[[], Sequence[Document]], settings: Callable[[], Settings]) -> None:
+        self._documents = documents
+        self._settings = settings
+        self._histories: dict[str, History] = {}
+        self._origins: dict[str, Change] = {}  # by document: the change whose places are offered one after the other
+        self._silent: set[str] = set()  # documents in which nothing is offered until the next edit
+        self._shown: OrderedDict[str, Shown] = OrderedDict()
+        self._dismissed: OrderedDict[tuple[str, str, str], None] = OrderedDict()
+        self._ahead: dict[tuple[str, int], asyncio.Task[list[Offer]]] = {}
+        self.counts = Counts()
+
+    def edited(self, before: Document, after: Document, edits: Sequence[Edit]) -> None:
+        """Records an edit of the user; one that makes an offer's change is its acceptance."""
+        uri = after.uri
+        history = self._histories.setdefault(uri, History())
+        self._silent.discard(uri)
+        self._stop(uri)
+        taken = next((shown for shown in self._shown.values() if _is_taken(shown.offer, before, after)), None)
+        if taken is not None:
+            self._accept(taken, after)
+            return
+        self._origins.pop(uri, None)
+        history.edited(before, after, edits)
+
+    def _accept(self, taken: Shown, document: Document) -> None:
+        """Goes on with the change that the accepted offer came from, and looks for its next place at once."""
+        uri = document.uri
+        origin = self._origins.get(uri) or self._histories[uri].change(document)
+        self._shown.pop(taken.id, None)
+        self.counts.accepted += 1
+        history = self._histories[uri]
+        history.remember(taken.offer.old, taken.offer.new)
+        if origin is not None:
+            self._origins[uri] = origin
+            self._ahead[uri, document.version] = asyncio.create_task(self._find(document.snapshot(), origin))
+
+    def forget(self, uri: str) -> None:
+        """Drops what is known of a closed document."""
+        self._stop(uri)
+        for kept in (self._histories, self._origins):
+            kept.pop(uri, None)  # type: ignore[attr-defined]
+        self._silent.discard(uri)
+
+    def _stop(self, uri: str) -> None:
+        for key in [key for key in self._ahead if key[0] == uri]:
+            self._ahead.pop(key).cancel()
+
+    async def offer(self, document: Document, row: int, *, others: bool = False) -> Shown | None:
+        """Returns the next edit for a cursor in a line of a document, or None.
+
+        ``others``: it may be one of another open document of the language.
+        """
+        self.counts.wanted += 1
+        settings, uri = self._settings(), document.uri
+        history = self._histories.get(uri)
+        if not settings.enabled or not settings.next_edit or document.language in settings.disabled_languages:
+            return None
+        if history is None or history.erasing or uri in self._silent or document.size > MAX_BYTES:
+            return None
+        origin = self._origins.get(uri)
+        change = origin or history.change(document)
+        if change is None:
+            return None
+        began, version = time.monotonic(), document.version
+        ahead = self._ahead.get((uri, version))
+        found = await (asyncio.shield(ahead) if ahead is not None else self._find(document.snapshot(), origin))
+        if document.version != version:
+            return None
+        kept = ordered([one for one in found if one.key not in self._dismissed], row)
+        if not kept and others:
+            kept = [one for one in await self._elsewhere(document, change) if one.key not in self._dismissed]
+        log.debug("next edit: %d places in %.0f ms", len(kept), (time.monotonic() - began) * 1e3)
+        return self._show(kept[0]) if kept else None
+
+    async def _find(self, document: Document, origin: Change | None) -> list[Offer]:
+        """Returns what follows the change of a document, or the change ``origin`` that its places were offered for."""
+        history = self._histories[document.uri]
+        text = document.text.decode()
+
+        def look() -> list[Offer]:
+            change = origin or history.change(document)
+            if change is None:
+                return []
+            return offers(change, document.uri, text, history.past, here=origin is None)
+
+        try:
+            return await asyncio.to_thread(look)
+        except UnparsableError as error:
+            log.info("no next edit: %s", error)
+            return []
+
+    async def _elsewhere(self, document: Document, change: Change) -> list[Offer]:
+        """Returns what follows a change in the other open documents of its language."""
+        found: list[Offer] = []
+        alike = [one for one in self._documents() if one.uri != document.uri and one.language == document.language]
+        for other in alike[:MOST_OTHERS]:
+            if other.size <= MAX_BYTES:
+                text = other.text.decode()
+                found += await asyncio.to_thread(offers, change, other.uri, text, (), here=False, least=ELSEWHERE)
+        return found
+
+    def _show(self, offer: Offer) -> Shown:
+        document = next(one for one in self._documents() if one.uri == offer.uri)
+        shown = Shown(uuid.uuid4().hex, offer, document.version)
+        self._shown[shown.id] = shown
+        while len(self._shown) > MOST_OTHERS:
+            self._shown.popitem(last=False)
+        self.counts.offered += 1
+        return shown
+
+    def dismiss(self, id: str) -> None:
+        """Never offers an edit again, and nothing else until the next edit."""
+        if (shown := self._shown.pop(id, None)) is None:
+            return
+        self.counts.dismissed += 1
+        self._dismissed[shown.offer.key] = None
+        while len(self._dismissed) > DISMISSED:
+            self._dismissed.popitem(last=False)
+        self._silent.update(document.uri for document in self._documents())
+
+
+def _is_taken(offer: Offer, before: Document, after: Document) -> bool:
+    """Whether a document became what an offer would make of it."""
+    if offer.uri != after.uri:
+        return False
+    lines = before.text.decode().splitlines(keepends=True)
+    if "".join(lines[offer.row : offer.end_row]) != offer.old:
+        return False
+    made = "".join([*lines[: offer.row], offer.new, *lines[offer.end_row :]])
+    return made == after.text.decode()

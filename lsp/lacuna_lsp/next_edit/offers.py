@@ -1,0 +1,89 @@
+"""Finds the next edit: where a change would be followed, what would stand there, and whether that may be offered."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lacuna_lsp.next_edit.history import Exchange
+from lacuna_model.next_edit.changes import Change, hunks
+from lacuna_model.next_edit.following import SURE, Candidate, apart, applied, candidates, chosen
+from lacuna_model.next_edit.tokens import Tokens
+
+ELSEWHERE = 0.7  # in other files only likelier places are offered
+# A suggestion of closing brackets alone is noise.
+_TINY = re.compile(r"[\s)\]}>;,'\"`]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Whole lines of a document that would become other lines.
+
+    ``row`` and ``end_row`` are the lines (``end_row`` not included), ``old`` their text and ``new`` what would stand
+    there. ``probability`` (0..1) is that of its least likely place.
+    """
+
+    uri: str
+    row: int
+    end_row: int
+    old: str
+    new: str
+    probability: float
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What identifies the offer when the text around it changes."""
+        return self.uri, self.old.strip(), self.new.strip()
+
+
+def offers(
+    change: Change,
+    uri: str,
+    text: str,
+    past: Sequence[Exchange],
+    *,
+    here: bool,
+    least: float = SURE,
+) -> list[Offer]:
+    """Returns the places of a text that follow a change, as offers in order.
+
+    ``here``: the text is the change's new text. Nothing is offered that reverts one of the ``past`` changes.
+    """
+    tokens = change.new if here else Tokens(text)
+    found = candidates(change, tokens, here=here)
+    picked = chosen(found if here else apart(change, tokens, found), least)
+    return [offer for offer in _lines(uri, text, picked) if _is_worth(offer) and not _reverts(offer, past)]
+
+
+def _lines(uri: str, text: str, picked: Sequence[Candidate]) -> Iterator[Offer]:
+    """Yields the lines that the candidates change; those of neighbouring lines are one offer."""
+    before, after = text.splitlines(keepends=True), applied(text, picked).splitlines(keepends=True)
+    starts = [0]
+    for line in before:
+        starts.append(starts[-1] + len(line))
+    for hunk in hunks(text, "".join(after)):
+        low, high = starts[hunk.start], starts[hunk.end]
+        inside = [one.probability for one in picked if low <= one.place.end and one.place.start <= high]
+        old, new = "".join(before[hunk.start : hunk.end]), "".join(after[hunk.new_start : hunk.new_end])
+        yield Offer(uri, hunk.start, hunk.end, old, new, min(inside, default=0.0))
+
+
+def _is_worth(offer: Offer) -> bool:
+    """Whether an offer is more than closing brackets."""
+    old, new = offer.old.strip(), offer.new.strip()
+    lead = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    most = min(len(old), len(new)) - lead
+    tail = next((i for i in range(most) if old[-1 - i] != new[-1 - i]), most)
+    removed, written = old[lead : len(old) - tail], new[lead : len(new) - tail]
+    brackets = any(bracket in removed + written for bracket in ")]}")
+    return not (brackets and _TINY.fullmatch(removed) and _TINY.fullmatch(written))
+
+
+def _reverts(offer: Offer, past: Sequence[Exchange]) -> bool:
+    """Whether an offer would make the lines of a change what they were before it."""
+    old, new = offer.old.strip(), offer.new.strip()
+    return any(new == one.old and old == one.new for one in past)
+
+
+def ordered(found: Sequence[Offer], row: int) -> list[Offer]:
+    """Returns the offers of a text by their way from the cursor's line: those below first, then those above."""
+    return sorted(found, key=lambda offer: (offer.row < row, abs(offer.row - row)))

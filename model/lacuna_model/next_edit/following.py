@@ -1,0 +1,97 @@
+"""Puts the rules together: the places that would follow a change, each with its new text and a probability."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lacuna_model.next_edit.changes import Change
+from lacuna_model.next_edit.patterns import patterns
+from lacuna_model.next_edit.places import Place, places
+from lacuna_model.next_edit.ranking import Seen, Surroundings, is_unrelated, probability
+from lacuna_model.next_edit.tokens import Tokens
+
+SURE = 0.45  # what is less likely is not offered
+MOST_CANDIDATES = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A place that may want the change, with the ``probability`` (0..1) that it does, by the rules."""
+
+    place: Place
+    probability: float
+    features: dict[str, float]
+
+
+def candidates(change: Change, tokens: Tokens, *, here: bool = True) -> list[Candidate]:
+    """Returns the places of a text that may follow a change; ``here``: the text is the change's own new text."""
+    surroundings = Surroundings(change, tokens)
+    avoided = [change.new_span] if here else []
+    found: list[Candidate] = []
+    for pattern in patterns(change):
+        own = [surroundings.seen(place) for place in places(pattern, tokens, avoided)]
+        found += _rated(surroundings, own)
+        if len(found) > MOST_CANDIDATES:
+            break
+    return found
+
+
+def _rated(surroundings: Surroundings, own: Sequence[Seen]) -> Iterator[Candidate]:
+    for one in own:
+        features = surroundings.features(one, own)
+        if is_unrelated(one, features):
+            continue
+        yield Candidate(one.place, probability(features), features)
+
+
+def apart(change: Change, tokens: Tokens, found: Sequence[Candidate]) -> list[Candidate]:
+    """Returns the candidates in another text that do not stand in lines that the change itself has written."""
+    written = set(change.new.text.splitlines()[change.hunk.new_start : change.hunk.new_end])
+
+    def line(one: Candidate) -> str:
+        begin = tokens.text.rfind("\n", 0, one.place.start) + 1
+        return tokens.text[begin:].split("\n", 1)[0].rstrip("\r")
+
+    return [one for one in found if line(one) not in written]
+
+
+def chosen(found: Sequence[Candidate], least: float = SURE) -> list[Candidate]:
+    """Returns the likely candidates, in order and without overlaps.
+
+    Where a more specific pattern covers a likely candidate, its place is taken.
+    """
+    taken: list[Candidate] = []
+    for one in sorted(found, key=lambda one: -one.probability):
+        if one.probability < least:
+            break
+        if any(_overlap(one.place, other.place) for other in taken):
+            continue
+        wider = [
+            other
+            for other in found
+            if _covers(other.place, one.place) and not any(_overlap(other.place, third.place) for third in taken)
+        ]
+        best = max(wider, key=lambda other: len(other.place.pattern.old), default=one)
+        taken.append(Candidate(best.place, max(one.probability, best.probability), best.features))
+    return sorted(taken, key=lambda one: one.place.start)
+
+
+def _overlap(one: Place, other: Place) -> bool:
+    return one.first < other.last and other.first < one.last
+
+
+def _covers(wide: Place, one: Place) -> bool:
+    """Whether a place of an exact pattern with more tokens contains another."""
+    return (
+        wide.start <= one.start
+        and one.end <= wide.end
+        and len(wide.pattern.old) > len(one.pattern.old)
+        and not wide.pattern.variables
+        and bool(wide.pattern.written)
+    )
+
+
+def applied(text: str, found: Sequence[Candidate]) -> str:
+    """Returns a text with the changes of all candidates, which must be in order and disjoint."""
+    for one in reversed(found):
+        text = text[: one.place.start] + one.place.text + text[one.place.end :]
+    return text

@@ -1,0 +1,115 @@
+"""Splits text of any language into tokens: words, operators, and line endings; blanks only lie between them."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+# Operators of several characters that belong together in most languages.
+_TOKEN = re.compile(r"\r\n|\n|\r|\w+|===|!==|=>|->|:=|==|!=|<=|>=|&&|\|\||\.\.\.|::|\?\.|\?\?|//|/\*|\*/|[^\w\s]")
+_WORD = re.compile(r"\w")
+LINE_ENDS = frozenset(("\n", "\r\n", "\r"))
+OPENERS = {"(": ")", "[": "]", "{": "}"}
+QUOTES = ('"', "'", "`")
+CLOSERS = frozenset(OPENERS.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token and its character offsets in the text."""
+
+    text: str
+    start: int
+    end: int
+
+    @property
+    def ends_line(self) -> bool:
+        """Whether it is a line ending."""
+        return self.text in LINE_ENDS
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A text and its tokens."""
+
+    text: str
+
+    @cached_property
+    def all(self) -> list[Token]:
+        """The tokens in order."""
+        return [Token(match[0], match.start(), match.end()) for match in _TOKEN.finditer(self.text)]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The texts of the tokens."""
+        return [token.text for token in self.all]
+
+    @cached_property
+    def places(self) -> dict[str, list[int]]:
+        """The indexes of the tokens of each text."""
+        found: dict[str, list[int]] = {}
+        for index, text in enumerate(self.texts):
+            found.setdefault(text, []).append(index)
+        return found
+
+    @cached_property
+    def _counts(self) -> Counter[str]:
+        return Counter(self.texts)
+
+    def bits(self, text: str) -> float:
+        """Returns how much a token says about its place, in bits: rare ones say more."""
+        return math.log2((len(self.all) + 2) / (self._counts[text] + 1))
+
+    def blank(self, index: int) -> str:
+        """Returns the blanks before the token of an index; that after the last token is the end of the text."""
+        start = self.all[index - 1].end if index else 0
+        return self.text[start : self.all[index].start if index < len(self.all) else len(self.text)]
+
+    def indent(self, index: int) -> str:
+        """Returns the indentation of the line of a token."""
+        start = self.all[index].start if index < len(self.all) else len(self.text)
+        begin = max(self.text.rfind("\n", 0, start), self.text.rfind("\r", 0, start)) + 1
+        line = self.text[begin:]
+        return line[: len(line) - len(line.lstrip(" \t"))]
+
+    def index_at(self, offset: int) -> int:
+        """Returns the index of the first token that ends behind a character offset."""
+        low, high = 0, len(self.all)
+        while low < high:
+            middle = (low + high) // 2
+            if self.all[middle].end > offset:
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+
+def is_word(text: str) -> bool:
+    """Whether a token is a name, a keyword or a number."""
+    return bool(_WORD.match(text))
+
+
+def is_name(text: str) -> bool:
+    """Whether a token is a name or a keyword."""
+    return is_word(text) and not text[0].isdigit()
+
+
+def balance(texts: Sequence[str]) -> tuple[str, ...]:
+    """Returns the brackets that stay open or close nothing."""
+    left: list[str] = []
+    for text in texts:
+        if text in CLOSERS and left and OPENERS.get(left[-1]) == text:
+            left.pop()
+        elif text in OPENERS or text in CLOSERS:
+            left.append(text)
+    return tuple(left)
+
+
+def net(texts: Sequence[str]) -> Counter[str]:
+    """Returns how many more brackets of each kind open than close, and which quotes are open."""
+    found = Counter(text for text in texts if text in OPENERS)
+    found.subtract(opener for opener, closer in OPENERS.items() for text in texts if text == closer)
+    quotes = {quote: texts.count(quote) % 2 for quote in QUOTES}
+    return Counter({text: count for text, count in (found | quotes).items() if count})

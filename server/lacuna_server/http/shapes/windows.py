@@ -1,0 +1,178 @@
+"""Reads the prompts of next-edit models: the last changes, and a window of a file that is to be written anew.
+
+Sweep's prompts have the window before and after the last change (``original/``, ``current/``); the answer is the window
+as it would become. Zed's Zeta prompts have a history of diffs and a region with the cursor in it. Here the window
+becomes what follows from the changes by the rules of :mod:`lacuna_model.next_edit`. Where nothing does, the model
+writes at the cursor. Nothing else of the window changes.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lacuna_model.core.params import Snippet
+from lacuna_model.next_edit.changes import Change, hunks, nearest
+from lacuna_model.next_edit.following import apart, applied, candidates, chosen
+from lacuna_model.next_edit.tokens import Tokens
+
+SEPARATOR = "<|file_sep|>"
+# Zeta 2 in its orders of prefix, suffix and region; Zeta 1 in markdown.
+CURSOR, OLD_CURSOR = "<|user_cursor|>", "<|user_cursor_is_here|>"
+_SWEEP_CURSOR = "<|cursor|>"
+_START, _END = "<|editable_region_start|>", "<|editable_region_end|>"
+_MERGE_START, _MERGE_MIDDLE, _MERGE_END = "<<<<<<< CURRENT\n", "=======\n", ">>>>>>> UPDATED\n"
+_FIM = re.compile(r"<\|fim_(prefix|suffix|middle)\|>\n?")
+_RANGE = re.compile(r":\d+:\d+$")
+_HUNK = re.compile(r"^@@.*\n?", re.MULTILINE)
+_FILE_LINES = re.compile(r"^(?:--- a?/?(?P<old>.*)|\+\+\+ b?/?.*|// User accepted prediction:)\n?", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A part of a file, ``current``, with a cursor at a character offset, between ``before`` and ``after``.
+
+    ``changes`` are the texts that the last changes exchanged, old and new, the latest last. ``show`` puts the new text
+    of the window into the format of the answer.
+    """
+
+    path: str
+    before: str
+    current: str
+    after: str
+    cursor: int
+    changes: tuple[tuple[str, str], ...]
+    snippets: tuple[Snippet, ...]
+    show: Callable[[str], str]
+
+    def followed(self) -> str:
+        """Returns the window with what follows from the latest change that is followed anywhere; else as it is."""
+        tokens = Tokens(self.current)
+        for old, new in reversed(self.changes):
+            hunk = nearest(hunks(old, new), new.count("\n"))
+            if hunk is None:
+                continue
+            change = Change(Tokens(old), Tokens(new), hunk)
+            found = chosen(apart(change, tokens, candidates(change, tokens, here=False)))
+            if found:
+                return applied(self.current, found)
+        return self.current
+
+    def filled(self, fill: str) -> str:
+        """Returns the window with a text at the cursor."""
+        return self.current[: self.cursor] + fill + self.current[self.cursor :]
+
+
+def parse(prompt: str) -> Window | None:
+    """Returns the window that a prompt asks for; None if it is not a prompt of a next-edit model."""
+    if f"{SEPARATOR}current/" in prompt and f"{SEPARATOR}updated/" in prompt:
+        return _sweep(prompt)
+    if CURSOR in prompt and "<|fim_middle|>" in prompt:
+        return _zeta(prompt)
+    if OLD_CURSOR in prompt and _START in prompt and _END in prompt:
+        return _zeta_in_markdown(prompt)
+    return None
+
+
+def _sweep(prompt: str) -> Window | None:
+    snippets: list[Snippet] = []
+    changes: list[tuple[str, str]] = []
+    texts: dict[str, str] = {}
+    path = ""
+    for section in prompt.split(SEPARATOR)[1:]:
+        head, _, text = section.partition("\n")
+        name = _RANGE.sub("", head.strip())
+        kind, _, rest = name.partition("/")
+        if kind in ("original", "current", "updated") and rest:
+            texts[kind], path = text if kind == "updated" else text.removesuffix("\n"), rest
+        elif name.endswith(".diff"):
+            old, marked, new = text.removeprefix("original:\n").partition("\nupdated:\n")
+            if marked:
+                changes.append((f"{old}\n", new if new.endswith("\n") else f"{new}\n"))
+        else:
+            snippets.append(Snippet(name, text, reason="prompt"))
+    if "current" not in texts or "updated" not in texts:
+        return None
+    head, marked, tail = texts["current"].partition(_SWEEP_CURSOR)
+    current, original = head + tail, texts.get("original", "")
+    if original and original != current:
+        changes.append((f"{original}\n", f"{current}\n"))
+    begun = texts["updated"]  # some clients write the first lines of the answer themselves
+
+    def show(new: str) -> str:
+        return new.removeprefix(begun)
+
+    cursor = len(head) if marked else _changed_end(original, current)
+    return Window(path, "", current, "", cursor, tuple(changes), tuple(snippets), show)
+
+
+def _changed_end(original: str, current: str) -> int:
+    """Returns where the text that differs from the original ends, or the end of both."""
+    if not original or original == current:
+        return len(current)
+    most = min(len(original), len(current))
+    tail = next((size for size in range(most) if original[-1 - size] != current[-1 - size]), most)
+    return len(current) - tail
+
+
+def _zeta(prompt: str) -> Window | None:
+    header, _, rest = prompt.partition("<|fim_")
+    sections = _FIM.split(f"<|fim_{rest}")[1:]
+    parts = dict(zip(sections[::2], sections[1::2], strict=True))
+    # The region is the section with the cursor; an empty section after it only opens the answer.
+    region = next((text for text in sections[1::2] if CURSOR in text), None)
+    if region is None or "prefix" not in parts:
+        return None
+    merging = region.startswith(_MERGE_START)
+    region = region.removeprefix(_MERGE_START).removesuffix(_MERGE_MIDDLE).removeprefix("current\n")
+    head, _, tail = region.partition(CURSOR)
+    *files, last = header.split(SEPARATOR)
+    path = last.strip()
+    changes, snippets = _history(files)
+
+    def show(new: str) -> str:
+        return f"{new}{_MERGE_END}" if merging else new
+
+    before, after = parts["prefix"], parts.get("suffix", "")
+    return Window(path, before, head + tail, after, len(head), changes, snippets, show)
+
+
+def _history(files: list[str]) -> tuple[tuple[tuple[str, str], ...], tuple[Snippet, ...]]:
+    changes: list[tuple[str, str]] = []
+    snippets: list[Snippet] = []
+    for file in files:
+        name, _, text = file.partition("\n")
+        if name.strip() in ("edit history", "edit_history"):
+            changes += _diffs(text)
+        elif text.strip():
+            snippets.append(Snippet(name.strip(), text, reason="prompt"))
+    return tuple(changes), tuple(snippets)
+
+
+def _diffs(text: str) -> list[tuple[str, str]]:
+    """Returns the old and the new text of every hunk of unified diffs."""
+    found = []
+    for hunk in _HUNK.split(_FILE_LINES.sub("", text)):
+        lines = hunk.splitlines(keepends=True)
+        old = "".join(line[1:] for line in lines if line[:1] in ("-", " "))
+        new = "".join(line[1:] for line in lines if line[:1] in ("+", " "))
+        if old != new:
+            found.append((old, new))
+    return found
+
+
+def _zeta_in_markdown(prompt: str) -> Window | None:
+    edits, _, excerpt = prompt.partition("### User Excerpt:")
+    fenced = excerpt.partition("```")[2]
+    path, _, text = fenced.partition("\n")
+    before, _, rest = text.removeprefix("<|start_of_file|>\n").partition(f"{_START}\n")
+    region, marked, after = rest.partition(_END)
+    head, cursor, tail = region.partition(OLD_CURSOR)
+    if not (marked and cursor):
+        return None
+    changes = [pair for part in edits.split("```diff\n")[1:] for pair in _diffs(part.partition("```")[0])]
+    after = after.removeprefix("\n").rpartition("```")[0]
+
+    def show(new: str) -> str:
+        return f"{_START}\n{new}{_END}\n```\n"
+
+    return Window(path.strip(), before, head + tail, after, len(head), tuple(changes), (), show)

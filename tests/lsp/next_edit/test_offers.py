@@ -1,0 +1,46 @@
+import pytest
+
+from lacuna_lsp.next_edit.history import Exchange
+from lacuna_lsp.next_edit.offers import Offer, offers, ordered
+from lacuna_model.next_edit.changes import Change, Hunk
+from lacuna_model.next_edit.tokens import Tokens
+
+FILLER = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(12))
+
+
+def offered(old: str, new: str, past: tuple[Exchange, ...] = ()) -> list[Offer]:
+    rows = old.splitlines(), new.splitlines()
+    row = next(row for row, (a, b) in enumerate(zip(*rows, strict=False)) if a != b)
+    return offers(Change(Tokens(old), Tokens(new), Hunk(row, row + 1, row, row + 1)), "file:///a", new, past, here=True)
+
+
+def test_neighbouring_lines_are_one_offer_of_whole_lines() -> None:
+    uses = "keep(old_name, 1)\ndrop(old_name, 2)\n"
+    old = "import old_name\n" + FILLER + uses + FILLER + "show(old_name)\n"
+    found = offered(old, old.replace("import old_name", "import new_name", 1))
+    assert [(one.row, one.end_row, one.new) for one in found] == [
+        (13, 15, uses.replace("old_name", "new_name")),
+        (27, 28, "show(new_name)\n"),
+    ]
+
+
+def test_what_was_just_done_is_not_undone() -> None:
+    """vscode-copilot-release#8763: the user turns a change back, and its other places are not offered the old text."""
+    old = "import new_name\n" + FILLER + "show(new_name)\n"
+    new = old.replace("import new_name", "import old_name", 1)
+    assert [one.new for one in offered(old, new)] == ["show(old_name)\n"]
+    accepted = Exchange("show(old_name)", "show(new_name)")
+    assert offered(old, new, (accepted,)) == []
+
+
+@pytest.mark.parametrize("closers", ["})", "]", "))"])
+def test_closing_brackets_alone_are_not_offered(closers: str) -> None:
+    """tabby#2674."""
+    block = "items.forEach(function (item) {{ render(item); {}\n"
+    old = block.format("") + FILLER + block.format("")
+    assert offered(old, block.format(closers) + old.split("\n", 1)[1]) == []
+
+
+def test_the_next_place_below_the_cursor_comes_first() -> None:
+    found = [Offer("u", row, row + 1, "a", "b", 1.0) for row in (2, 9, 30, 14)]
+    assert [one.row for one in ordered(found, 10)] == [14, 30, 9, 2]

@@ -1,0 +1,102 @@
+"""What follows a change, as text before, text after, and text with all that is offered."""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lacuna_model.next_edit.changes import Change, hunks, nearest
+from lacuna_model.next_edit.following import applied, candidates, chosen
+from lacuna_model.next_edit.tokens import Tokens, balance
+
+LEDGER = (Path(__file__).parents[2] / "data/syntax/ledger.py").read_text()
+
+
+def change(old: str, new: str, row: int = 0) -> Change:
+    hunk = nearest(hunks(old, new), row)
+    assert hunk is not None
+    return Change(Tokens(old), Tokens(new), hunk)
+
+
+def followed(old: str, new: str, row: int = 0) -> str:
+    made = change(old, new, row)
+    return applied(new, chosen(candidates(made, made.new)))
+
+
+FILLER = "".join(f"def other_{n}(a{n}, b{n}):\n    return a{n} * b{n} + {n}\n\n\n" for n in range(8))
+
+
+@pytest.mark.parametrize(
+    ("first", "becomes", "rest", "then"),
+    [
+        # An import that gets another name is used under that name.
+        ("import brotli\n", "import brotlicffi\n", "body = brotli.compress(text)\n",
+         "body = brotlicffi.compress(text)\n"),
+        # A misspelt name is misspelt elsewhere, too.
+        ("    keepopen = step(w)\n", "    keep_open = step(w)\n", "    if not keepopen:\n", "    if not keep_open:\n"),
+        # The words of a message.
+        ('raises("Invalid value given")\n', 'raises("Invalid input given")\n', 'check(1, "Invalid value given")\n',
+         'check(1, "Invalid input given")\n'),
+        # Several lines, at another depth.
+        ("for i in range(bench.count):\n    run(i)\n", "while bench.loop():\n    run(i)\n",
+         "    for i in range(bench.count):\n        walk(i)\n", "    while bench.loop():\n        walk(i)\n"),
+        # An argument more.
+        ("send(reader, writer, on_release=done)\n", "send(reader, writer, backend, on_release=done)\n",
+         "keep(reader, writer, on_release=done)\n", "keep(reader, writer, backend, on_release=done)\n"),
+        # Two parts of a comparison change their places, whatever they are.
+        ('assert "" != person.name\n', 'assert person.name != ""\n', 'assert "" != company.address\n',
+         'assert company.address != ""\n'),
+    ],
+)  # fmt: skip
+def test_the_change_is_made_at_the_place_like_it_and_nowhere_else(
+    first: str, becomes: str, rest: str, then: str
+) -> None:
+    assert (
+        followed(first + FILLER + rest + FILLER, becomes + FILLER + rest + FILLER) == becomes + FILLER + then + FILLER
+    )
+
+
+def test_line_endings_stay_those_of_the_file() -> None:
+    old = ("f(a)  # slow path\n" + FILLER + "f(b)  # slow path\n").replace("\n", "\r\n")
+    new = old.replace("# slow path", "# fast\r\n# and rare", 1)
+    assert "\n" not in followed(old, new).replace("\r\n", "")
+
+
+def test_a_single_letter_is_not_renamed_in_other_functions() -> None:
+    old = "def f(w):\n    return w + 1\n\n\n" + FILLER + "def g(w):\n    return w * 2\n"
+    new = old.replace("def f(w)", "def f(x)", 1)
+    assert "def g(w)" in followed(old, new)
+
+
+def test_a_change_of_blanks_alone_is_followed_nowhere() -> None:
+    old = "if a:\n  b()\n" + FILLER
+    assert followed(old, old.replace("  b()", "    b()", 1), 1) == old.replace("  b()", "    b()", 1)
+
+
+TOKENS = [match.span() for match in re.finditer(r"\w+|[^\w\s]|\s+", LEDGER)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    token=st.sampled_from(TOKENS),
+    text=st.sampled_from(["", "x", "foo(1)", "'s'", "==", "(", ", 1", "await ", "total", "\n\n    pass\n"]),
+    insert=st.booleans(),
+)
+def test_offered_places_lie_outside_the_change_and_keep_the_brackets(
+    token: tuple[int, int], text: str, insert: bool
+) -> None:
+    start, end = token
+    changed = LEDGER[:start] + text + LEDGER[start if insert else end :]
+    if changed == LEDGER:
+        return
+    made = change(LEDGER, changed, LEDGER.count("\n", 0, start))
+    picked = chosen(candidates(made, made.new), 0.0)
+    for one in picked:
+        assert changed[one.place.start : one.place.end] != one.place.text
+        assert one.place.last <= made.new_span[0] or one.place.first >= made.new_span[1]
+    assert all(one.place.last <= other.place.first for one, other in pairwise(picked))
+    open_before, open_after = balance(made.new.texts), balance(Tokens(applied(changed, picked)).texts)
+    assert sorted(open_before) == sorted(open_after)

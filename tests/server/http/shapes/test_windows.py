@@ -1,0 +1,93 @@
+"""Prompts of next-edit models, as their clients write them."""
+
+import msgspec
+import pytest
+
+from lacuna_model.core.params import FillStats
+from lacuna_server.http.shapes.answer import Answer
+from lacuna_server.http.shapes.openai import TextExchange, TextReply, TextRequest
+from lacuna_server.http.shapes.windows import parse
+
+OTHERS = "".join(f"value_{n} = compute_{n}(source_{n})\n" for n in range(5))
+CURRENT = f"import new_name\n{OTHERS}show(old_name)\n"
+FOLLOWED = CURRENT.replace("old_name", "new_name")
+SWEEP = (
+    "<|file_sep|>lib/other.py\nhelp = 1\n"
+    "<|file_sep|>app/main.py.diff\noriginal:\nimport old_name\nupdated:\nimport new_name\n"
+    f"<|file_sep|>original/app/main.py:1:7\n{CURRENT.replace('new_name', 'old_name')}"
+    f"<|file_sep|>current/app/main.py:1:7\n{CURRENT}"
+    "<|file_sep|>updated/app/main.py:1:7\n"
+)
+HISTORY = "--- a/app/main.py\n+++ b/app/main.py\n@@ -1,1 +1,1 @@\n-import old_name\n+import new_name\n"
+BEFORE, REGION = f"import new_name\n{OTHERS}", "show(old_name)\nkeep(1)<|user_cursor|>\n"
+ZETA = f"<|file_sep|>lib/other.py\nhelp = 1\n<|file_sep|>edit history\n{HISTORY}<|file_sep|>app/main.py\n"
+MERGE = f"{ZETA}<|fim_prefix|>{BEFORE}<|fim_suffix|>end()\n<|fim_middle|><<<<<<< CURRENT\n{REGION}=======\n"
+MIDDLE = f"{ZETA}<|fim_prefix|>\n{BEFORE}<|fim_suffix|>\nend()\n<|fim_middle|>current\n{REGION}<|fim_middle|>updated\n"
+ORDERED = f"{ZETA}<|fim_prefix|>\n{BEFORE}<|fim_middle|>current\n{REGION}<|fim_suffix|>\nend()\n<|fim_middle|>updated\n"
+MARKDOWN = (
+    '### Instruction:\nYou are a code completion assistant.\n\n### User Edits:\n\nUser edited "app/main.py":\n'
+    f"```diff\n@@ -1,1 +1,1 @@\n-import old_name\n+import new_name\n```\n\n### User Excerpt:\n\n```app/main.py\n"
+    f"<|start_of_file|>\n{BEFORE}<|editable_region_start|>\n"
+    "show(old_name)\nkeep(1)<|user_cursor_is_here|>\n<|editable_region_end|>\nend()\n```\n\n### Response:\n"
+)
+REWRITTEN = "show(new_name)\nkeep(1)\n"
+
+
+def exchange(prompt: str, **more: object) -> TextExchange:
+    return TextExchange(msgspec.convert({"prompt": prompt, **more}, TextRequest), "model")
+
+
+def text(reply: object) -> str:
+    assert isinstance(reply, TextReply)
+    return reply.choices[0].text
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    [
+        (SWEEP, FOLLOWED.removesuffix("\n")),
+        (SWEEP + "import new_name\n", FOLLOWED.removeprefix("import new_name\n").removesuffix("\n")),
+        (MERGE, f"{REWRITTEN}>>>>>>> UPDATED\n"),
+        (MIDDLE, REWRITTEN),
+        (ORDERED, REWRITTEN),
+        (MARKDOWN, f"<|editable_region_start|>\n{REWRITTEN}<|editable_region_end|>\n```\n"),
+    ],
+    ids=["sweep", "sweep, begun", "merge markers", "region at the end", "region in its place", "markdown"],
+)
+def test_the_window_becomes_what_follows_from_the_last_change(prompt: str, answer: str) -> None:
+    run = exchange(prompt)
+    assert run.ready is not None
+    assert text(run.reply(run.ready)) == answer
+    (chunk,) = run.last(run.ready)
+    assert text(chunk) == answer
+
+
+@pytest.mark.parametrize("prompt", [MERGE, MIDDLE, ORDERED, MARKDOWN])
+def test_where_nothing_follows_the_model_writes_at_the_cursor_and_nothing_else_changes(prompt: str) -> None:
+    run = exchange(prompt.replace("old_name)", "another)"))
+    assert run.ready is None
+    assert (run.question.before, run.question.after) == (f"{BEFORE}show(another)\nkeep(1)", "\nend()\n")
+    assert run.question.path == "app/main.py"
+    assert "show(another)\nkeep(1) + 2\n" in text(run.reply(Answer((" + 2",), "stop", FillStats())))
+
+
+def test_an_empty_fill_leaves_the_window_as_it_is() -> None:
+    """zed#52770: no code is deleted, and no word of the format is part of the answer."""
+    run = exchange(MERGE.replace("old_name)", "another)"))
+    assert text(run.reply(Answer(("",), "stop", FillStats()))) == "show(another)\nkeep(1)\n>>>>>>> UPDATED\n"
+
+
+def test_the_cursor_of_a_sweep_prompt_is_where_its_texts_differ() -> None:
+    prompt = SWEEP.replace("show(old_name)", "show(another)")
+    window = parse(prompt)
+    assert window is not None
+    assert window.current[: window.cursor].endswith("import new")
+    assert [snippet.path for snippet in window.snippets] == ["lib/other.py"]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["x = 1", "<|fim_prefix|>a<|fim_suffix|>b<|fim_middle|>", "<|file_sep|>current/a.py\n", "<|user_cursor|>", ""],
+)
+def test_other_prompts_are_no_windows(prompt: str) -> None:
+    assert parse(prompt) is None
