@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from lacuna_model.core.constraint import EMPTY_IDS, EMPTY_LOGP, GapView, TokenText
 from lacuna_model.core.context import Gap
-from lacuna_model.core.stopping import StopRule
+from lacuna_model.core.stopping import LEAST_LOOPED, StopRule, looping
 from lacuna_model.decode.confidence import UNKNOWN_LOG_PROB
 
 Key = tuple[int, int]
@@ -38,6 +38,7 @@ class Canvas:
 
     ``done`` are the tokens of finished blocks, ``slots`` the current block (None: open). ``budget`` is how many tokens
     may follow this block. Each candidate for a gap has a canvas of its own, which begins with the tokens of ``begin``.
+    ``old`` are the tokens of the text that the fill is a new version of.
     The ``tentative`` slots may be opened again. ``rivals`` and ``log_probs`` are keyed by place, counted over all
     blocks: the next best token and how many nats it was below the committed one; and the log-probability that the model
     gave the committed token.
@@ -50,6 +51,7 @@ class Canvas:
     stop: StopRule | None = None
     candidate: int = 0
     begin: Sequence[int] = ()
+    old: Sequence[int] = ()
     done: list[int] = field(default_factory=list)
     slots: list[int | None] = field(default_factory=list)
     tentative: set[int] = field(default_factory=set)
@@ -152,6 +154,16 @@ class Canvas:
             self.slots = []
             self.budget = 0
             self.closed = True
+
+    def loop(self) -> int | None:
+        """The token that would continue a loop at the end of the fill; None without one, or where the old text has it."""
+        written = self.tokens()
+        token = looping(written)
+        if token is None or not self.old:
+            return token
+        last = tuple(written[-LEAST_LOOPED:])
+        olds = (tuple(self.old[i : i + len(last)]) for i in range(len(self.old) - len(last)))
+        return None if last in olds else token
 
     def tokens(self) -> list[int]:
         """All tokens up to the first open slot."""

@@ -7,7 +7,6 @@ import numpy as np
 
 from lacuna_model.core.constraint import Commit
 from lacuna_model.core.params import DecodeOptions
-from lacuna_model.core.stopping import looping
 from lacuna_model.decode.canvas import Canvas, Marginals
 
 # As in WeDLM, positions next to committed text come first: every slot of distance costs this much entropy (nats).
@@ -30,7 +29,7 @@ def draw(seen: Marginals, frontier: int, temperature: float, generator: np.rando
 
 def without_loop(seen: Marginals, canvas: Canvas) -> Marginals:
     """The marginals with the token that would continue a loop moved to the end of the frontier's candidates."""
-    token = looping(canvas.tokens())
+    token = canvas.loop()
     if token is None or canvas.is_full or token not in seen.ids[canvas.frontier]:
         return seen
     ids, logp = seen.ids.copy(), seen.logp.copy()

@@ -66,6 +66,14 @@ def refactor(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Set a setting of the recipe. May be repeated."),
     ] = None,
+    instruction: Annotated[
+        str | None,
+        typer.Option(
+            "--instruction",
+            metavar="TEXT",
+            help="Rewrite the lines of every place as this sentence says; then there is no TEMPLATE.",
+        ),
+    ] = None,
     list_recipes: Annotated[
         bool, typer.Option("--list-recipes", help="List the recipes with their languages and settings, and exit.")
     ] = False,
@@ -99,6 +107,7 @@ def refactor(
     lacuna refactor --query QUERY --lang LANG TEMPLATE [PATH]...
     lacuna refactor --range FILE:LINE:COL-LINE:COL [TEMPLATE]
     lacuna refactor --recipe NAME [PATH]...
+    lacuna refactor --instruction TEXT PATTERN [PATH]...
 
     Files change only with --apply, with --interactive, or after you confirm the diff.
     """
@@ -114,7 +123,9 @@ def refactor(
     for line in journal.recover():
         output.say(line)
     options = DecodeOptions(schedule=schedule, steps=steps, seed=seed, deadline_ms=deadline_ms)
-    refactoring, paths = refactor_run.chosen(words or [], lang, query, ranges or [], recipe, settings or [])
+    refactoring, paths = refactor_run.chosen(
+        words or [], lang, query, ranges or [], recipe, settings or [], instruction
+    )
     with ExitStack() as stack:
         engine = cache(lambda: stack.enter_context(engines.opened(model, service))[0])
         plan, questions = refactor_run.propose(
