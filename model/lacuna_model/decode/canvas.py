@@ -156,7 +156,7 @@ class Canvas:
             self.closed = True
 
     def loop(self) -> int | None:
-        """The token that would continue a loop at the end of the fill; None without one, or where the old text has it."""
+        """The token that would continue a loop at the fill's end; None without one, or where the old text has it."""
         written = self.tokens()
         token = looping(written)
         if token is None or not self.old:

@@ -32,7 +32,7 @@ class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def text(self) -> str:
         """The whole file."""
-        return (FOLDER / "sources" / self.file).read_text(encoding="utf-8")
+        return (FOLDER / "sources" / f"{self.file}.txt").read_text(encoding="utf-8")
 
     @property
     def span(self) -> tuple[int, int]:

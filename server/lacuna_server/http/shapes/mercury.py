@@ -23,7 +23,7 @@ _SNIPPET_PATH, _FILE_PATH = "code_snippet_file_path: ", "current_file_path: "
 
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of a chat. Where its last message holds a next edit, an update or FIM sentinels, only that one counts."""
+    """The body of a chat. Of one whose last message is an edit, an update or FIM sentinels, only that one counts."""
 
     messages: list[Message]
     model: str | None = None
