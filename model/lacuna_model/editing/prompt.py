@@ -40,8 +40,7 @@ def edit_layout(model: Loaded, part: Part, text: bytes, region: Region, path: st
     asked = _asked(model, part, text, region, path, opened, fence)
     prompt = _prompt(model, [ChatMessage("system", SYSTEM), ChatMessage("user", asked)])
     prompt += model.tokenizer.encode(opened + part.indentation[:-1])
-    fences = frozenset(model.prefixes.starting_with(fence.encode()).tolist())
-    answering = Answering(prompt[-1], fences)
+    answering = Answering(prompt[-1], _closing(model, fence))
     return Layout((), (tuple(prompt[:-1]), ()), (Gap(0, due.encode()),), (tuple(old),), answering)
 
 
@@ -66,11 +65,15 @@ def _asked(model: Loaded, part: Part, text: bytes, region: Region, path: str, op
 
 
 def _fence(text: str) -> str:
-    """A fence that does not occur in a text."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return fence
+    """A fence that does not occur in a text; of Markdown's two, models know backticks best."""
+    fences = ("`" * 3, *("~" * length for length in range(3, 9)))
+    return next((fence for fence in fences if fence not in text), fences[-1])
+
+
+def _closing(model: Loaded, fence: str) -> frozenset[int]:
+    """The tokens that begin a closing fence."""
+    whole = model.prefixes.starting_with(fence.encode()).tolist()
+    return frozenset(whole or model.tokenizer.encode(fence)[:1])
 
 
 def _prompt(model: Loaded, messages: Sequence[ChatMessage]) -> list[int]:
