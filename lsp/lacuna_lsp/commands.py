@@ -10,7 +10,7 @@ from lsprotocol import types
 
 from lacuna_lsp import context
 from lacuna_lsp.client.capabilities import shows_documents
-from lacuna_lsp.edit.arguments import FillRegions, NextPart, Propagate, Recipes, Refactor, Regenerate, Where, read
+from lacuna_lsp.edit.arguments import Edit, FillRegions, NextPart, Propagate, Recipes, Refactor, Regenerate, Where, read
 from lacuna_lsp.edit.edits import Change, Replacement
 from lacuna_lsp.edit.proposing import propose
 from lacuna_lsp.logs import log_path
@@ -89,6 +89,20 @@ async def regenerate(ls: Server, *arguments: Any) -> dict[str, Any]:
 
 
 @refusing
+async def edit(ls: Server, *arguments: Any) -> dict[str, Any]:
+    """Rewrites the lines of a range by an instruction, and proposes the new text for confirmation."""
+    from lacuna_lsp.edit import instructed
+
+    wanted = read(Edit, arguments)
+    document = ls.session.document(wanted.text_document.uri, wanted.text_document.version)
+    version, label = document.version, first_line(wanted.instruction)
+    async with working(ls, "Edit"):
+        found, message = await instructed.rewritten(ls.session, document, wanted)
+    outcome = await propose(ls, f"Edit: {label}", [Change(document, version, tuple(found))], confirm=True)
+    return outcome | {"message": message}
+
+
+@refusing
 async def recipes(ls: Server, *arguments: Any) -> dict[str, Any]:
     """Returns the ready-made refactors for a document."""
     from lacuna_lsp.edit.recipes import offered
@@ -148,6 +162,12 @@ async def next_part(ls: Server, *arguments: Any) -> dict[str, Any]:
     return {"text": first_part(wanted.text, wanted.unit)}
 
 
+def first_line(text: str, width: int = 60) -> str:
+    """Returns the first line of a text, shortened to ``width`` characters."""
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
 async def choose(ls: Server, texts: list[str]) -> str | None:
     """Lets the user choose one of several texts; returns None if the user chooses none."""
     titles = {f"{number}: {' '.join(text.split())[:60]}": text for number, text in enumerate(texts, start=1)}
@@ -164,6 +184,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "lacuna.showLog": show_log,
     "lacuna.fillRegions": fill_regions,
     "lacuna.regenerate": regenerate,
+    "lacuna.edit": edit,
     "lacuna.recipes": recipes,
     "lacuna.refactor": refactor,
     "lacuna.propagate": propagate,

@@ -6,7 +6,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from lacuna_lsp.client.capabilities import completes_inline, has_configuration
+from lacuna_lsp.client.capabilities import asks_for_instructions, completes_inline, has_configuration
 from lacuna_lsp.client.protocol import (
     DID_FOCUS,
     DID_PARTIALLY_ACCEPT,
@@ -141,7 +141,8 @@ async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.
     from lacuna_lsp.edit import actions
 
     document = ls.session.document(params.text_document.uri).snapshot()
-    return await asyncio.to_thread(actions.offered, document, params.range, params.context)
+    asks = asks_for_instructions(ls.client_capabilities)
+    return await asyncio.to_thread(actions.offered, document, params.range, params.context, asks=asks)
 
 
 def did_show(ls: Server, params: ItemParams) -> None:

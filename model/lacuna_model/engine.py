@@ -2,27 +2,25 @@
 
 import time
 from collections.abc import Callable, Generator, Sequence
+from functools import reduce
 
 from msgspec.structs import replace
 
-from lacuna_model.backends.readers import Loaded, load, opening, reader
+from lacuna_model.backends.readers import Loaded, load
 from lacuna_model.core import regions as region_groups
-from lacuna_model.core.constraint import Verdict
-from lacuna_model.core.context import Layout, UpdateCounts, finished, heal, lay_out
+from lacuna_model.core.context import finished, heal
 from lacuna_model.core.errors import RequestError
-from lacuna_model.core.params import MAX_CANDIDATES, FillStats, InfillRequest, InfillResult, Region, SlotView, Snapshot
-from lacuna_model.core.window import Window, WindowOptions
-from lacuna_model.decode.candidates import Begins
-from lacuna_model.decode.canvas import Canvas
-from lacuna_model.decode.denoise import Attempt, Candidates, Ending
-from lacuna_model.decode.side_by_side import SideBySide
-from lacuna_model.decode.snapshots import shown
+from lacuna_model.core.params import MAX_CANDIDATES, FillStats, InfillRequest, InfillResult, Region, Snapshot
+from lacuna_model.core.window import WindowOptions
+from lacuna_model.decode.denoise import Ending
+from lacuna_model.editing.editor import Editor, answered, as_edited, with_deleted
+from lacuna_model.group_fill import GroupFill
 from lacuna_model.hub.models import DEFAULT_MODEL
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.prior.encoding import LineEncoder
 from lacuna_model.prior.index import Documents, Segment, Tokens
-from lacuna_model.sessions import CACHE_BYTES, Session, Sessions
-from lacuna_model.syntax import constraint_for, language_for, stand_ins
+from lacuna_model.sessions import CACHE_BYTES, Sessions
+from lacuna_model.syntax import language_for, stand_ins
 from lacuna_model.workspace.snippets_only import snippets_only
 from lacuna_model.workspace.workspaces import Workspaces
 
@@ -97,6 +95,8 @@ class Engine:
         if not 1 <= request.candidates <= MAX_CANDIDATES:
             raise RequestError(f"{request.candidates} candidates were asked for; 1 to {MAX_CANDIDATES} are possible")
         deadline = started + request.options.deadline_ms / 1e3 if request.options.deadline_ms else None
+        if request.chat or any(region.instruction for region in request.regions):
+            return (yield from self._instructed(request, cancelled, document, deadline))
         newlines = region_groups.newlines(text, request.regions)
         spaced, regions = region_groups.spaced(text, request.regions, newlines)
         fills, confidence = list[str](), list[tuple[float, ...]]()
@@ -122,15 +122,14 @@ class Engine:
                 )
                 known: list[Segment] = []
                 if not request.options.encode_only:
-                    here = Documents.index(self._encoded(current, moved), self._encoder.kind)
-                    known = [*elsewhere, Segment(here)]
-                fill = _GroupFill(self.model, session, request, current, checked, moved, known, candidates, deadline)
+                    known = [*elsewhere, self._segment(current, moved)]
+                fill = GroupFill(self.model, session, request, current, checked, moved, known, candidates, deadline)
                 ending = yield from fill.run(len(fills), len(regions), tuple(fills), cancelled)
                 stats = _add(stats, fill.stats(ending))
                 others = tuple(found for found in fill.others if found != ending.verdict.fills)
                 if ending.verdict.fills is None:
                     break
-                fills += ending.verdict.fills
+                fills += as_edited(fill, current, moved, ending.verdict.fills)
                 confidence += fill.confidence(ending.verdict.fills)
                 if ending.outcome == "deadline":
                     break
@@ -139,7 +138,7 @@ class Engine:
         if ending.verdict.fills is None:
             kept = _kept(text, request.regions)
             return InfillResult(ending.outcome, request.text, kept, stats, ending.verdict.message)
-        fills = list(region_groups.closed(fills, newlines))
+        fills = with_deleted(self.model, request, text, region_groups.closed(fills, newlines))
         others = tuple(region_groups.closed(other, newlines) for other in others)
         # After a deadline, later groups keep the text that their regions hold.
         confidence += [()] * (len(request.regions) - len(fills))
@@ -147,6 +146,37 @@ class Engine:
         filled = region_groups.splice(text, request.regions, fills).decode()
         message, sure = ending.verdict.message, tuple(confidence)
         return InfillResult(ending.outcome, filled, tuple(fills), stats, message, others, sure)
+
+    def _instructed(
+        self, request: InfillRequest, cancelled: Callable[[], bool], document: str, deadline: float | None
+    ) -> Generator[Snapshot, None, InfillResult]:
+        """Rewrite the regions by their instructions, or answer a chat.
+
+        Their context is kept apart from that of the fills of the document.
+        """
+        started = time.monotonic()
+        with self.sessions.running(f"{document}\0instructed") as session:
+            if request.chat:
+                result = yield from answered(self.model, session, request, deadline, cancelled)
+                stats = result.stats
+            else:
+                project = self.workspaces.follow(request.workspace) if request.workspace else None
+                elsewhere = project.segments(request.path) if project is not None else []
+                editor = Editor(
+                    self.model,
+                    session,
+                    request,
+                    lambda text, regions: [*elsewhere, self._segment(text, regions)],
+                    deadline,
+                )
+                result = yield from editor.edited(cancelled)
+                stats = reduce(_add, editor.stats, FillStats())
+        stats = replace(stats, ms=(time.monotonic() - started) * 1e3)
+        return replace(result, stats=stats)
+
+    def _segment(self, text: bytes, regions: Sequence[Region]) -> Segment:
+        """The open document as the prior searches it."""
+        return Segment(Documents.index(self._encoded(text, regions), self._encoder.kind))
 
     def _stand_ins(
         self, request: InfillRequest, text: bytes, regions: Sequence[Region], deadline: float | None
@@ -171,167 +201,6 @@ class Engine:
 def _kept(text: bytes, regions: Sequence[Region]) -> tuple[str, ...]:
     """The text that regions hold."""
     return tuple(text[region.start : region.end].decode() for region in regions)
-
-
-class _GroupFill:
-    """Fills one group of regions that share a window: lays out the context and runs the loop over its canvases.
-
-    ``checked`` is the text that the constraint sees; the prior searches the segments in ``known``.
-    """
-
-    def __init__(
-        self,
-        model: Loaded,
-        session: Session,
-        request: InfillRequest,
-        text: bytes,
-        checked: bytes,
-        regions: Sequence[Region],
-        known: Sequence[Segment],
-        candidates: int,
-        deadline: float | None,
-    ) -> None:
-        self._deadline = deadline
-        self._request = request
-        options = request.options
-        segments = _segments(text, regions, session.window, model)
-        block = model.config.block_size
-        layout = lay_out(segments, model.tokenizer, opening(model, request))
-        _check_room(layout, sum(region.max_tokens + block for region in regions), model.config.max_positions)
-        self._encoding = session.cache.updating(layout, ahead=options.encode_only)
-        self._counts = UpdateCounts(total=0, encoded=0)
-        self._encode_ms = 0.0
-        self._prefixes = [gap.prefix for gap in layout.gaps]
-        rules = list(region_groups.stop_rules(text, regions))
-
-        def attempt(begins: Sequence[Begins]) -> Attempt:
-            constraints = [
-                constraint_for(
-                    checked,
-                    regions,
-                    request.path,
-                    request.language,
-                    model.tokenizer,
-                    syntax=options.syntax,
-                    deadline=deadline,
-                    prefixes=self._prefixes,
-                )
-                for _ in begins
-            ]
-            canvases = [
-                Canvas(gap, block, region.max_tokens, region.min_tokens, rule, candidate, begin)
-                for candidate, beginning in enumerate(begins)
-                for gap, region, rule, begin in zip(layout.gaps, regions, rules, beginning, strict=True)
-            ]
-            reads = reader(model, session.cache, layout, known, options)
-            return Attempt(reads, canvases, SideBySide(constraints, len(regions)))
-
-        self._candidates = Candidates(attempt, len(regions), model.tokenizer, options, candidates)
-        self._tokenizer = model.tokenizer
-
-    def run(
-        self,
-        first: int,
-        total: int,
-        before: tuple[str, ...],
-        cancelled: Callable[[], bool],
-    ) -> Generator[Snapshot, None, Ending]:
-        """Run the loop; snapshots show all ``total`` regions of the request, and this group's begin at index ``first``.
-
-        A long context is encoded in pieces. A snapshot follows each, so that other requests may run in between.
-        """
-        deadline = self._deadline
-        while self._encode() and not cancelled() and (deadline is None or time.monotonic() < deadline):
-            yield Snapshot(0, (*before, *("",) * (total - first)), ((),) * total)
-        if self._request.options.encode_only:
-            return Ending("cancelled" if cancelled() else "ok", Verdict("ok", None))
-        loop = self._candidates.denoise(cancelled, deadline)
-        count = len(self._prefixes)
-        after = total - first - count
-
-        def show(seen: Snapshot) -> Snapshot:
-            fills = map(self._without_prefix, range(count), seen.fills)
-            slots = map(self._slots_without_prefix, range(count), seen.slots)
-            return replace(
-                seen,
-                fills=(*before, *fills, *("",) * after),
-                slots=(*((),) * first, *slots, *((),) * after),
-            )
-
-        return (yield from shown(loop, show))
-
-    def _encode(self) -> bool:
-        """Encode a piece of the context; return whether another is left."""
-        began = time.monotonic()
-        try:
-            next(self._encoding)
-            return True
-        except StopIteration as end:
-            self._counts = end.value
-            return False
-        finally:
-            self._encode_ms += (time.monotonic() - began) * 1e3
-
-    @property
-    def others(self) -> tuple[tuple[str, ...], ...]:
-        """The fills of the further candidates, once the loop has ended."""
-        return tuple(self._candidates.found[1:])
-
-    def confidence(self, fills: tuple[str, ...]) -> tuple[tuple[float, ...], ...]:
-        """For every line of each fill, the probability that the fill is right up to the end of that line."""
-        return self._candidates.confidence[fills]
-
-    def stats(self, ending: Ending) -> FillStats:
-        """The counts and times of this group."""
-        checks = self._candidates.checks
-        return FillStats(
-            nfe=self._candidates.passes,
-            steps=ending.counts.steps,
-            tokens=sum(len(self._tokenizer.encode(fill)) for fill in ending.verdict.fills or ()),
-            context_tokens=self._counts.total,
-            cached_tokens=self._counts.total - self._counts.encoded,
-            corrections=ending.counts.corrections,
-            vetoes=checks.vetoes,
-            deferrals=checks.deferrals,
-            encode_ms=self._encode_ms,
-            constraint_ms=ending.counts.constraint_ms,
-            constrained=self._candidates.constrained,
-        )
-
-    def _without_prefix(self, gap: int, fill: str) -> str:
-        """A fill without the healed text at its start, which the document already has."""
-        data = fill.encode()
-        prefix = self._prefixes[gap]
-        return data[len(prefix) :].decode("utf-8", errors="ignore") if data.startswith(prefix) else ""
-
-    def _slots_without_prefix(self, gap: int, slots: tuple[SlotView, ...]) -> tuple[SlotView, ...]:
-        """Slots without the healed text, so that their texts add up to the fill that is shown."""
-        due = self._prefixes[gap].decode()
-        shown = []
-        for slot in slots:
-            text = slot.text.removeprefix(due) if len(slot.text) >= len(due) else ""
-            due = due[len(slot.text) :]
-            if text:
-                shown.append(replace(slot, text=text))
-        return tuple(shown)
-
-
-def _check_room(layout: Layout, needed: int, max_positions: int) -> None:
-    """Raise RequestError where context and fills together need more than ``max_positions`` positions."""
-    total = len(layout.opening) + sum(map(len, layout.segments)) + needed
-    if total > max_positions:
-        raise RequestError(
-            f"{len(layout.gaps)} gap(s) of so many tokens need {total} positions, the model has {max_positions}; "
-            "lower max_tokens"
-        )
-
-
-def _segments(text: bytes, regions: Sequence[Region], window: Window, model: Loaded) -> list[str]:
-    """The texts between the gaps; the first and the last are cut to the window."""
-    texts = region_groups.texts_between(text, regions)
-    texts[0] = window.before(texts[0], model.tokenizer)
-    texts[-1] = window.after(texts[-1], model.tokenizer)
-    return [text.decode() for text in texts]
 
 
 def _add(total: FillStats, part: FillStats) -> FillStats:

@@ -317,6 +317,21 @@ async def test_a_selection_is_replaced_by_a_chosen_alternative(nvim: Neovim, dae
     assert (request["regions"][0]["start"], request["regions"][0]["end"]) == (4, 7)
 
 
+async def test_lines_are_edited_by_an_instruction_after_a_preview(nvim: Neovim, daemon: Daemon) -> None:
+    daemon.plan(fills=["b = 20\n"])
+    file = await nvim.start("code.py", "a = 1\nb = 2\nc = 3\n", keys="jV")
+    await nvim.command("Lacuna edit")
+    await nvim.wait("Change these lines:")
+    await nvim.keys("ten times<CR>")
+    await nvim.wait("+b = 20")
+    assert nvim.shows("-b = 2")
+    await nvim.command("w")
+    await nvim.wait("Lacuna: 1 change made")
+    assert await nvim.saved(file) == "a = 1\nb = 20\nc = 3\n"
+    (region,) = daemon.requests[0]["regions"]
+    assert (region["start"], region["end"], region["instruction"]) == (6, 12, "ten times")
+
+
 async def test_a_refactor_is_previewed_and_changes_can_be_left_out(nvim: Neovim, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     other = tmp_path / "other.py"

@@ -22,7 +22,12 @@ return {
         changeAnnotationSupport = { groupsOnLabel = false },
       },
     },
-    experimental = { serverStatusNotification = true },
+    experimental = { serverStatusNotification = true, lacunaInstructions = true },
+  },
+  commands = {
+    ['lacuna.edit'] = function(command)
+      require('lacuna.commands').edit(command.arguments[1])
+    end,
   },
   handlers = {
     ['experimental/serverStatus'] = require('lacuna.status').told,

@@ -32,6 +32,7 @@ vim.keymap.set('x', '<Plug>(lacuna-mark)', ':Lacuna mark<CR>', { silent = true }
 vim.keymap.set('n', '<Plug>(lacuna-fill)', '<Cmd>Lacuna fill<CR>')
 vim.keymap.set('x', '<Plug>(lacuna-fill)', ':Lacuna fill<CR>', { silent = true })
 vim.keymap.set({ 'n', 'x' }, '<Plug>(lacuna-regenerate)', ':Lacuna regenerate<CR>', { silent = true })
+vim.keymap.set({ 'n', 'x' }, '<Plug>(lacuna-edit)', ':Lacuna edit<CR>', { silent = true })
 require('lacuna.keys').setup()
 
 vim.api.nvim_create_user_command('Lacuna', function(command)

@@ -35,7 +35,7 @@ export class Client extends LanguageClient {
   /** Declares that we show the engine's state. LSP has no capability for this, so we use that of rust-analyzer. */
   protected override fillInitializeParams(params: InitializeParams): void {
     super.fillInitializeParams(params);
-    params.capabilities.experimental = { serverStatusNotification: true };
+    params.capabilities.experimental = { serverStatusNotification: true, lacunaInstructions: true };
   }
 
   /** Runs one of the server's commands. */

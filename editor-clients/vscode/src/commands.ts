@@ -41,6 +41,7 @@ export class Commands {
       if (asked) await this.edit("Refactoring", "lacuna.refactor", asked, TICKED);
     },
     "lacuna.regenerate": async (editor, given) => this.regenerate(opened(editor), given),
+    "lacuna.edit": async (editor, given) => this.instruct(opened(editor), given),
     "lacuna.showContext": async (editor, given) => {
       await this.contextPage.show(await this.run("Looking", "lacuna.showContext", given ?? this.place(opened(editor))));
     },
@@ -86,6 +87,18 @@ export class Commands {
     else say("nothing else was found for this place");
   }
 
+  /** Rewrites the selection or the line by an instruction, which the user types if `given` has none. */
+  private async instruct(editor: vscode.TextEditor, given?: Argument): Promise<void> {
+    const { document, selection } = editor;
+    const argument = given ?? { textDocument: identifier(document), range: this.plain(selection) };
+    const instruction = argument.instruction ?? (await askForInstruction());
+    if (!instruction) return;
+    const asked = { ...argument, instruction };
+    const { status } = await this.run<Outcome>("Editing", "lacuna.edit", asked);
+    if (status === "nothing") mention("there is nothing to change");
+    else if (status === "applied") mention(TICKED);
+  }
+
   private run<T>(title: string, command: string, argument: Argument): Promise<T> {
     return this.progress.around(title, (token) => this.client().execute<T>(command, argument, token));
   }
@@ -116,6 +129,15 @@ export class Commands {
 
 function identifier(document: vscode.TextDocument): { uri: string; version: number } {
   return { uri: document.uri.toString(), version: document.version };
+}
+
+/** Asks the user what to change; returns undefined if the user cancels. */
+function askForInstruction(): Thenable<string | undefined> {
+  return vscode.window.showInputBox({
+    title: "Lacuna: edit the selection",
+    prompt: "What to change, such as: make it async. Nothing outside the selected lines changes.",
+    validateInput: (text) => (text.trim() ? undefined : "Say what to change"),
+  });
 }
 
 /** Whether the user cancelled the command, which needs no box. */

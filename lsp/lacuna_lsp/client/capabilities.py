@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from lsprotocol.types import ClientCapabilities
 
 STATUS_CAPABILITY = "serverStatusNotification"
+INSTRUCTION_CAPABILITY = "lacunaInstructions"
 
 
 def shows_progress(client: ClientCapabilities) -> bool:
@@ -15,6 +16,11 @@ def shows_progress(client: ClientCapabilities) -> bool:
 def hears_status(client: ClientCapabilities) -> bool:
     """Whether the client accepts ``experimental/serverStatus``, declared as rust-analyzer's clients do."""
     return isinstance(client.experimental, Mapping) and bool(client.experimental.get(STATUS_CAPABILITY))
+
+
+def asks_for_instructions(client: ClientCapabilities) -> bool:
+    """Whether the client asks the user for the instruction of an edit that has none."""
+    return isinstance(client.experimental, Mapping) and bool(client.experimental.get(INSTRUCTION_CAPABILITY))
 
 
 def shows_documents(client: ClientCapabilities) -> bool:

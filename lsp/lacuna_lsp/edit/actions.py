@@ -6,7 +6,7 @@ from typing import Any
 from lsprotocol import types
 
 from lacuna_lsp.documents.document import Document
-from lacuna_lsp.edit import placeholders, recipes
+from lacuna_lsp.edit import instructed, placeholders, recipes
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_model.syntax import language_for
 from lacuna_server.console.files import MARKER
@@ -14,11 +14,18 @@ from lacuna_server.console.files import MARKER
 KIND = types.CodeActionKind.RefactorRewrite
 
 
-def offered(document: Document, span: types.Range, context: types.CodeActionContext) -> list[types.CodeAction]:
-    """Returns the code actions for a range; skips costly searches when the editor requests actions automatically."""
+def offered(
+    document: Document, span: types.Range, context: types.CodeActionContext, *, asks: bool = False
+) -> list[types.CodeAction]:
+    """Returns the code actions for a range; skips costly searches when the editor requests actions automatically.
+
+    A client that ``asks`` asks the user for the instruction of ``lacuna.edit`` where a code action has none.
+    """
     if context.only is not None and not any(KIND.value.startswith(kind) for kind in context.only):
         return []
     found = [*_markers(document), *_selection(document, span, context)]
+    if asks and span.start != span.end:
+        found.append(_action("Edit the selection by an instruction…", "lacuna.edit", document, range=_plain(span)))
     if context.trigger_kind != types.CodeActionTriggerKind.Automatic and document.size <= recipes.MAX_BYTES:
         found += [*_change(document, span), *_bodies(document, span), *_recipes(document)]
     return found
@@ -36,6 +43,8 @@ def _selection(document: Document, span: types.Range, context: types.CodeActionC
         yield _action(
             "Regenerate the selection", "lacuna.regenerate", document, range=_plain(span), diagnostics=messages
         )
+    for title, instruction, place in instructed.problems(context):
+        yield _action(title, "lacuna.edit", document, range=_plain(place), instruction=instruction)
 
 
 def _change(document: Document, span: types.Range) -> Iterator[types.CodeAction]:

@@ -69,6 +69,15 @@ class Regenerate(Arguments, frozen=True):
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
+class Edit(Arguments, frozen=True):
+    """``lacuna.edit``: rewrites the lines of a range as the ``instruction`` says."""
+
+    text_document: TextDocument
+    range: Span
+    instruction: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
 class Propagate(Arguments, frozen=True):
     """``lacuna.propagate``: makes the change nearest to a position at all similar places of the file or workspace."""
 
@@ -85,7 +94,9 @@ class PlacesOf(Arguments, frozen=True):
 
 
 class Refactor(Arguments, frozen=True):
-    """``lacuna.refactor``: rewrites the places of a pattern, a query or ranges by a template, or applies a recipe.
+    """``lacuna.refactor``: rewrites the places of a pattern, a query or ranges, or applies a recipe.
+
+    The places become what the template says, or their lines are rewritten by the instruction.
 
     ``paths`` are files and folders, ``text_document`` is one open document; without either, the whole workspace is
     searched.
@@ -95,6 +106,7 @@ class Refactor(Arguments, frozen=True):
     query: str = ""
     ranges: tuple[PlacesOf, ...] = ()
     template: str = ""
+    instruction: str = ""
     recipe: str = ""
     settings: dict[str, str] = {}
     language: str = ""

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
 from lacuna_lsp.documents.document import Document
 from lacuna_lsp.edit.arguments import Propagate, Refactor
 from lacuna_lsp.edit.edits import Change, Replacement
@@ -23,7 +25,15 @@ from lacuna_server.refactor.places.select import by_pattern
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.plan import Plan
 from lacuna_server.refactor.recipes import by_recipe
-from lacuna_server.refactor.rewriting.refactoring import Found, Refactoring, by_place, by_structure, by_syntax, places
+from lacuna_server.refactor.rewriting.refactoring import (
+    Found,
+    Refactoring,
+    by_instruction,
+    by_place,
+    by_structure,
+    by_syntax,
+    places,
+)
 from lacuna_server.refactor.rewriting.rewrite import LeftOut, Rewrite
 
 Report = Callable[[str, float], None]
@@ -31,6 +41,11 @@ Report = Callable[[str, float], None]
 
 def refactoring(session: Session, wanted: Refactor) -> Refactoring:
     """Returns the requested refactor; raises RequestError unless exactly one kind is given."""
+    if wanted.instruction:
+        if wanted.recipe or wanted.template:
+            raise RequestError("an instruction takes the place of a template and of a recipe; give one of them")
+        plain = msgspec.structs.replace(wanted, instruction="", template="<<fill>>")
+        return by_instruction(refactoring(session, plain), wanted.instruction)
     given = [name for name in ("pattern", "query", "ranges", "recipe") if getattr(wanted, name)]
     if len(given) != 1:
         raise RequestError(

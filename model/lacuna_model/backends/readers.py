@@ -89,4 +89,4 @@ def reader(model: Loaded, cache: Cache, layout: Layout, known: Sequence[Segment]
         cache.holding,
         model.tokenizer.special_ids,
     )
-    return FimReader(model, cache, drafts, len(layout.gaps))
+    return FimReader(model, cache, drafts, layout)

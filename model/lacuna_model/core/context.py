@@ -41,16 +41,34 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
+class Answering:
+    """How the only gap of a chat's prompt is written: as the assistant's message after the token ``after``.
+
+    A token of ``fences`` at the start of a line ends it: the code block in which the text stands is closed there.
+    """
+
+    after: int
+    fences: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """The tokens of the text around n gaps: n + 1 ``segments``, without the healed bytes at the end of each.
 
     ``opening`` are the tokens before the first segment: snippets of other files, and the first tokens of the prompt
-    format.
+    format. ``olds`` has the tokens of the text that stands in each gap where they are drafts of its fill. With
+    ``answering``, the prompt is a chat.
     """
 
     opening: tuple[int, ...]
     segments: tuple[tuple[int, ...], ...]
     gaps: tuple[Gap, ...]
+    olds: tuple[tuple[int, ...], ...] = ()
+    answering: Answering | None = None
+
+    def old(self, gap: int) -> tuple[int, ...]:
+        """The tokens that stand in a gap and are drafts of its fill."""
+        return self.olds[gap] if self.olds else ()
 
 
 @dataclass(frozen=True, slots=True)

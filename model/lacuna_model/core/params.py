@@ -29,6 +29,10 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     the file. The regular expression ``regex`` must match the whole fill; it may use neither look-around nor
     back-references. ``json_schema`` is a JSON schema that the fill must satisfy. The fill must contain every word in
     ``must_contain`` and no word in ``must_not_contain``.
+
+    With ``rewrite``, the text that stands in the region is the first draft of the fill, and what of it would only be
+    left out stays. With an ``instruction``, the region, which must be whole lines, is rewritten as the instruction
+    says. In both cases ``max_tokens`` limits the tokens by which the new text may exceed the old one.
     """
 
     start: Int64
@@ -41,6 +45,20 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     json_schema: str = ""
     must_contain: tuple[str, ...] = ()
     must_not_contain: tuple[str, ...] = ()
+    instruction: str = ""
+    rewrite: bool = False
+
+    @property
+    def edits(self) -> bool:
+        """Whether the fill is a new version of the text that stands in the region."""
+        return bool(self.instruction) or self.rewrite
+
+
+class ChatMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One message of a chat; ``role`` is ``system``, ``user`` or ``assistant``."""
+
+    role: str
+    content: str
 
 
 class Snippet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,6 +124,7 @@ class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``candidates`` is the number of different sets of fills to find, best first. ``workspace`` is the root folder of the
     project that the document belongs to ("": no other file is read). ``diagnostics`` are problems that a compiler or
     linter reports in the document. Both help to choose snippets of other files, unless the request has ``snippets``.
+    With a ``chat``, there is no document: ``text`` is empty, and the fill of its only region answers the messages.
     """
 
     text: str
@@ -117,6 +136,7 @@ class InfillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     options: DecodeOptions = DecodeOptions()
     workspace: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
+    chat: tuple[ChatMessage, ...] = ()
 
 
 class SlotView(msgspec.Struct, frozen=True):

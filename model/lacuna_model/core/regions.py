@@ -52,7 +52,7 @@ def newlines(text: bytes, regions: Sequence[Region]) -> list[str]:
     found = []
     for region, end in zip(regions, texts_between(text, regions)[1:], strict=True):
         words = region.must_contain or region.must_not_contain
-        ruled = region.single_line or region.regex or region.json_schema or words
+        ruled = region.edits or region.single_line or region.regex or region.json_schema or words
         indented = end[:1] in (b" ", b"\t") and end.partition(b"\n")[0].strip()
         whole = text.endswith(b"\n", 0, region.start) and indented and not ruled
         line = "\r\n" if text.endswith(b"\r\n", 0, region.start) else "\n"
@@ -78,12 +78,14 @@ def _shifted(region: Region, by: int) -> Region:
 
 
 def grouped(regions: Sequence[Region]) -> Iterator[range]:
-    """Indices of regions that are filled together, in order."""
+    """Indices of regions that are filled together, in order; a region with an instruction is filled alone."""
     first = 0
     for index in range(1, len(regions) + 1):
         if (
             index == len(regions)
             or index - first == MAX_GAPS
+            or regions[first].instruction
+            or regions[index].instruction
             or regions[index].start - regions[first].end > MAX_SPAN_BYTES
         ):
             yield range(first, index)

@@ -36,7 +36,7 @@ class Prompts:
     """The tokens of a request's prompts.
 
     ``head`` is the text before the first gap, ``between`` [n - 1] are the texts between neighbouring gaps, and
-    ``suffixes`` [n] the texts after each gap, each with the suffix token first.
+    ``suffixes`` [n] the texts after each gap, each with the suffix token first. A chat's prompt is all ``head``.
     """
 
     head: list[int]
@@ -46,6 +46,8 @@ class Prompts:
     @classmethod
     def of(cls, layout: Layout, tokenizer: TextTokenizer, opening: int) -> "Prompts":
         """The prompts of a layout; ``opening`` is the suffix token, which every suffix begins with."""
+        if layout.answering is not None:
+            return cls([*layout.opening, *layout.segments[0]], [], [[]])
         head, *between = layout.segments
         healed = [tokenizer.encode(gap.prefix.decode()) for gap in layout.gaps[1:]]
         suffixes: list[list[int]] = []

@@ -1,7 +1,8 @@
-"""Drafts for a gap, which the model verifies in its next pass: from the project, and from the model's drafter.
+"""Drafts for a gap, which the model verifies in its next pass.
 
-Both propose a token for the next slot, with a probability. The likelier one is drafted, and both go on from there. A
-draft ends where the next slot would not pay for its row of the pass.
+They come from the project, from the model's drafter and, where a text is rewritten, from that text. Each source
+proposes a token for the next slot, with a probability. The likeliest one is drafted, and all go on from there. A draft
+ends where the next slot would not pay for its row of the pass.
 """
 
 import time
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 
 from lacuna_model.core.context import Layout
+from lacuna_model.fim.alignment import Alignment
 from lacuna_model.fim.costs import PassCosts
 from lacuna_model.network.drafter import Drafter
 from lacuna_model.prior.index import Segment
@@ -28,7 +30,8 @@ LEAST_PROBABILITY = 0.02
 # How many drafts of a source are believed to have held as expected before any was verified.
 BELIEVED = 8.0
 
-Source = Literal["project", "drafter"]
+Source = Literal["project", "drafter", "old"]
+SOURCES: tuple[Source, ...] = ("project", "drafter", "old")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,8 @@ class Guess:
 class Holding:
     """How well the drafts of each source have been holding in one document."""
 
-    expected: dict[Source, float] = field(default_factory=lambda: {"project": BELIEVED, "drafter": BELIEVED})
-    held: dict[Source, float] = field(default_factory=lambda: {"project": BELIEVED, "drafter": BELIEVED})
+    expected: dict[Source, float] = field(default_factory=lambda: dict.fromkeys(SOURCES, BELIEVED))
+    held: dict[Source, float] = field(default_factory=lambda: dict.fromkeys(SOURCES, BELIEVED))
 
     def saw(self, guess: Guess, held: bool) -> None:
         """Learn from a draft that was verified."""
@@ -129,6 +132,23 @@ class ModelDrafts:
         self._waiting.append(token)
 
 
+class OldTextDrafts:
+    """Continues a fill as the text that stood in its gap goes on."""
+
+    source: Source = "old"
+
+    def __init__(self, aligned: Alignment) -> None:
+        self._aligned = aligned
+
+    def proposal(self) -> tuple[int, float] | None:
+        """The next token of the old text; the longer both texts have agreed, the more certain."""
+        return self._aligned.proposal()
+
+    def take(self, token: int) -> None:
+        """Go on after ``token``."""
+        self._aligned.take(token)
+
+
 class Drafts:
     """Drafts the next tokens of every gap of a layout."""
 
@@ -148,10 +168,15 @@ class Drafts:
         self._costs = costs
         self._holding = holding
         self._specials = specials
+        self._aligned: dict[int, Alignment] = {}
 
     def draft(self, gap: int, written: Sequence[int], most: int, start: Start | None, rows: int) -> list[Guess]:
         """Up to ``most`` tokens that may follow those ``written`` in a gap, in a pass that has ``rows`` rows so far."""
         sources: list[Proposes] = []
+        if old := self._layout.old(gap):
+            aligned = self._aligned.setdefault(gap, Alignment(old))
+            aligned.follow(written)
+            sources.append(OldTextDrafts(aligned.copy()))
         if self._known:
             sources.append(ProjectDrafts(self._known, [*self._layout.segments[gap], *written]))
         if self._drafter is not None and start is not None:

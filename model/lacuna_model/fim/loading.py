@@ -6,7 +6,7 @@ cache; later loads read that file.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from importlib import resources
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from lacuna_model.fim.costs import PassCosts
 from lacuna_model.fim.preparing import prepared
 from lacuna_model.hub import models
 from lacuna_model.hub.keeping import keep
+from lacuna_model.loading.chat import ChatTemplate, read_chat_template
 from lacuna_model.loading.checkpoint import Checkpoint, Tensors
 from lacuna_model.loading.prepared import PREPARED_KEPT, Preparation, prepared_path, read_prepared, write_prepared
 from lacuna_model.loading.weights import GgufFile, GgufTensors
@@ -37,11 +38,12 @@ from lacuna_model.tokens.tokenizer import FimTokens, Tokenizer
 CALIBRATION_TOKENS = 256
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LoadedFim:
     """A fill-in-the-middle model, ready to run; keys and values are kept in ``cache_dtype``.
 
-    ``drafter`` is None where none was trained for the model. ``costs`` learns what passes cost here.
+    ``drafter`` is None where none was trained for the model. ``costs`` learns what passes cost here. ``path`` is the
+    model's file or folder.
     """
 
     name: str
@@ -53,6 +55,12 @@ class LoadedFim:
     cache_dtype: torch.dtype = torch.float32
     drafter: Drafter | None = None
     costs: PassCosts = field(default_factory=PassCosts)
+    path: Path | None = None
+
+    @cached_property
+    def chat(self) -> ChatTemplate | None:
+        """The model's own chat template, read when a chat first needs it; None where it has none."""
+        return read_chat_template(self.path, self.tokenizer) if self.path is not None else None
 
 
 def load_fim(
@@ -100,6 +108,7 @@ def load_fim(
         tokenizer.fim,
         kept,
         None if drafter is None else drafter_file.read(drafter, transformer, kernels),
+        path=path,
     )
 
 

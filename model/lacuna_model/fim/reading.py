@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from lacuna_kernels import unmask
+from lacuna_model.core.context import Layout
 from lacuna_model.decode.canvas import Canvas, Key, Marginals
 from lacuna_model.decode.open_slots import NUM_CANDIDATES, RULED_OUT, only
 from lacuna_model.fim.context import FimContext
@@ -24,8 +25,9 @@ from lacuna_model.fim.drafts import Drafts, Guess, Start
 from lacuna_model.fim.loading import LoadedFim
 from lacuna_model.fim.tracks import Track
 
-# Tokens drafted for one pass, at most; how many pay is for `costs.PassCosts` to say.
+# Tokens drafted for one pass, at most, and where a text is rewritten; how many pay is for `costs.PassCosts` to say.
 MOST_DRAFTED = 15
+MOST_OF_OLD = 63
 # The drafter's step is repeated for so many tokens that were committed without it, at most.
 MOST_CAUGHT_UP = 4
 
@@ -71,15 +73,19 @@ class Turn:
 class FimReader:
     """Reads one request's canvases after a document's prompts."""
 
-    def __init__(self, model: LoadedFim, context: FimContext, drafts: Drafts | None, num_gaps: int) -> None:
+    def __init__(self, model: LoadedFim, context: FimContext, drafts: Drafts | None, layout: Layout) -> None:
         self.passes = 0
+        answering = layout.answering
+        self._begin = model.fim.middle if answering is None else answering.after
+        self._fences = sorted(answering.fences) if answering is not None else []
+        self._layout = layout
         self._model = model
         self._context = context
         self._drafts = drafts
         self._eog_id = model.tokenizer.eog_id
         self._ends = torch.tensor(sorted(model.fim.ends), device=model.transformer.final_norm.device)
         self._lines: dict[Key, Line] = {}
-        self._settled: list[list[int]] = [[] for _ in range(num_gaps - 1)]
+        self._settled: list[list[int]] = [[] for _ in layout.gaps[1:]]
 
     @torch.inference_mode()
     def read(self, canvases: Sequence[Canvas]) -> list[Marginals | None]:
@@ -110,7 +116,7 @@ class FimReader:
         for gap, fill in enumerate(fills):
             chain = self._context.chain(gap)
             track = reader.new()
-            track.become([self._model.fim.middle, *fill], sum(len(one.ids) for one in chain))
+            track.become([self._begin, *fill], sum(len(one.ids) for one in chain))
             rows = self._with_end(reader.logits(reader.read([[*chain, track]])[track])).log_softmax(-1)
             reader.drop(track)
             self.passes += 1
@@ -148,12 +154,14 @@ class FimReader:
         if line.ahead[: len(written)] == written and len(line.ahead) > len(written):
             return Turn(canvas, written, line.ahead[len(written) :][:room])
         line.ahead = []
-        healed = None if written else self._model.prefixes.token(canvas.gap.prefix)
+        old = self._layout.old(canvas.gap.index)
+        healed = None if written or old else self._model.prefixes.token(canvas.gap.prefix)
         # The healed text is likely to be the token that it is.
         drafted = [healed] if healed is not None and room else []
         guesses: list[Guess] = []
-        if self._drafts is not None and (written or drafted or not canvas.gap.prefix):
-            most, others = min(room, MOST_DRAFTED) - len(drafted), rows + len(drafted) + 1
+        if self._drafts is not None and (written or drafted or old or not canvas.gap.prefix):
+            most = min(room, MOST_OF_OLD if old else MOST_DRAFTED) - len(drafted)
+            others = rows + len(drafted) + 1
             guesses = self._drafts.draft(canvas.gap.index, [*written, *drafted], most, line.start(written), others)
         return Turn(canvas, written, [*drafted, *(guess.token for guess in guesses)], guesses=guesses)
 
@@ -169,7 +177,7 @@ class FimReader:
         reader, chains = self._context.reader, []
         for turn in turns:
             chain, track = self._context.chain(turn.canvas.gap.index), self._line(turn.canvas).track
-            track.become([self._model.fim.middle, *turn.known, *turn.draft], sum(len(one.ids) for one in chain))
+            track.become([self._begin, *turn.known, *turn.draft], sum(len(one.ids) for one in chain))
             track.forget_from(len(turn.known))  # the last known token is read again, for its output
             chains.append([*chain, track])
         began = time.perf_counter()
@@ -226,7 +234,14 @@ class FimReader:
             row[self._eog_id] = RULED_OUT
         if due := self._model.prefixes.due(canvas.gap.prefix, written):
             only(row, self._model.prefixes.starting_with(due))
+        elif self._fences and self._begins_line(written):
+            row[self._eog_id] = row[[self._eog_id, *self._fences]].logsumexp(-1)
+            row[self._fences] = RULED_OUT
         return row
+
+    def _begins_line(self, written: Sequence[int]) -> bool:
+        """Whether the next token begins a line."""
+        return bool(written) and self._model.tokenizer.token_bytes(written[-1]).endswith(b"\n")
 
 
 def _put_first(found: Marginals, slot: int, token: int) -> None:

@@ -16,9 +16,11 @@ from lacuna_server.cli.commands import (
     config,
     context,
     doctor,
+    edit,
     evaluate,
     fill,
     logs,
+    mcp,
     models,
     refactor,
     serve,
@@ -50,10 +52,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 fill.add_to(app)
+edit.add_to(app)
 refactor.add_to(app)
 serve.add_to(app)
 models.add_to(app)
 context.add_to(app)
+mcp.add_to(app)
 config.add_to(app)
 logs.add_to(app)
 doctor.add_to(app)

@@ -105,7 +105,7 @@ class FileFill:
         """
         index = self._index(edit)
         rewrite = self.rewrites[index]
-        if not rewrite.holes:
+        if not rewrite.holes or rewrite.holes[0].edits:
             return []
         text, regions = self._draft([index])
         result = yield msgspec.structs.replace(self._request(text, regions), candidates=MAX_CANDIDATES)
@@ -168,7 +168,8 @@ class FileFill:
         for index in batch:
             rewrite = self.rewrites[index]
             texts[index] = rewrite.filled(fills[: len(rewrite.holes)])
-            self._confidence[index] = min(confidence[: len(rewrite.holes)], default=None)
+            known = confidence[: len(rewrite.holes)] if not any(hole.edits for hole in rewrite.holes) else []
+            self._confidence[index] = min(known, default=None)
             del fills[: len(rewrite.holes)], confidence[: len(rewrite.holes)]
         edits = [(self.rewrites[index].start, self.rewrites[index].end, texts[index]) for index in sorted(texts)]
         if not self._soundness.holds(edits, spans):
@@ -204,7 +205,9 @@ class FileFill:
                 if isinstance(part, str):
                     out += part.encode()
                 else:
-                    regions.append(msgspec.structs.replace(part, start=len(out), end=len(out)))
+                    standing = data[rewrite.start : rewrite.end] if part.edits else b""
+                    regions.append(msgspec.structs.replace(part, start=len(out), end=len(out) + len(standing)))
+                    out += standing
         text = bytes(out + data[position:])
         return text.decode(), [_in_line(region, text) for region in regions]
 
@@ -221,7 +224,7 @@ def _spans(regions: Sequence[Region], fills: Sequence[str]) -> Iterator[tuple[in
     for region, fill in zip(regions, fills, strict=True):
         length = len(fill.encode())
         yield region.start + moved, region.start + moved + length
-        moved += length
+        moved += length - (region.end - region.start)
 
 
 def finished(requests: Generator[InfillRequest, InfillResult, T], answer: Callable[[InfillRequest], InfillResult]) -> T:

@@ -44,7 +44,7 @@ def run(layout: Layout, drafts: Guesses | None, candidate_begin: Sequence[int] =
     """The tokens that fill every gap of a layout, and the number of passes."""
     context = FimContext(MODEL.transformer, MODEL.tokenizer, MODEL.fim.suffix, torch.float32, near=10_000)
     context.update(layout)
-    reader = FimReader(MODEL, context, cast(Drafts, drafts), len(layout.gaps))
+    reader = FimReader(MODEL, context, cast(Drafts, drafts), layout)
     canvases = [Canvas(gap, 6, BUDGET, begin=candidate_begin) for gap in layout.gaps]
     loop = denoise(
         reader,
@@ -131,7 +131,7 @@ def test_the_likelihood_of_fills_is_that_of_a_plain_pass() -> None:
     context = FimContext(MODEL.transformer, MODEL.tokenizer, MODEL.fim.suffix, torch.float32, near=10_000)
     context.update(layout)
     fills = [MODEL.tokenizer.encode(" value"), MODEL.tokenizer.encode("x = 1")]
-    found = FimReader(MODEL, context, None, len(layout.gaps)).likelihood(fills)
+    found = FimReader(MODEL, context, None, layout).likelihood(fills)
     total = 0.0
     for gap, fill in enumerate(fills):
         start = prompt(layout, gap, tuple(fills[:gap]))
@@ -152,4 +152,4 @@ def test_the_tracks_of_earlier_fills_are_dropped() -> None:
         assert len(context.reader.tracks) == 2  # head and suffix
         canvas = Canvas(layout.gaps[0], 6, BUDGET)
         canvas.open_block()
-        FimReader(MODEL, context, None, len(layout.gaps)).read([canvas])
+        FimReader(MODEL, context, None, layout).read([canvas])

@@ -320,12 +320,41 @@ async def test_chat_accepts_the_prompts_of_the_other_endpoints(content: str) -> 
     assert shown["object"] == "chat.completion"
 
 
-async def test_any_other_chat_is_refused_with_a_reason() -> None:
-    body = {"messages": [{"role": "user", "content": "Hello!"}]}
+async def test_any_other_chat_is_answered_by_the_model() -> None:
+    messages = [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "What is x?"}]
+    script = Script(fills=("x is a name.\nIt has a value.",))
+    async with serving(script) as client:
+        shown = (await client.post("/v1/chat/completions", json={"messages": messages})).json()
+    assert shown["choices"][0]["message"] == {"role": "assistant", "content": "x is a name.\nIt has a value."}
+    (asked,) = script.asked
+    assert [(one.role, one.content) for one in asked.chat] == [("system", "Be brief."), ("user", "What is x?")]
+    assert (asked.text, asked.regions[0].max_tokens) == ("", 512)
+
+
+async def test_an_answer_to_a_chat_is_streamed() -> None:
+    body = {"messages": [{"role": "user", "content": "What is x?"}], "stream": True, "max_tokens": 9000}
+    script = Script(fills=("x is a name.\nIt has a value.",))
+    async with serving(script) as client:
+        chunks = events(await client.post("/v1/chat/completions", json=body))
+    said = [chunk["choices"][0]["delta"]["content"] for chunk in chunks]
+    assert "".join(said) == "x is a name.\nIt has a value."
+    assert len([one for one in said if one]) > 1
+    assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
+    assert script.asked[0].regions[0].max_tokens == 2048
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        ({"role": "tool", "content": "x"}, "the role 'tool'"),
+        ({"role": "user", "content": " "}, "the last one is empty"),
+    ],
+)
+async def test_a_chat_that_no_template_has_is_refused_with_a_reason(message: dict[str, str], why: str) -> None:
     async with serving(Script()) as client:
-        response = await client.post("/v1/chat/completions", json=body)
+        response = await client.post("/v1/chat/completions", json={"messages": [message]})
     assert response.status_code == 400
-    assert "fills gaps" in response.json()["error"]["message"]
+    assert why in response.json()["error"]["message"]
 
 
 async def test_a_refusal_has_the_shape_that_the_client_expects() -> None:

@@ -113,6 +113,33 @@ commands.regenerate = {
   end,
 }
 
+--- Rewrite the lines of a range by an instruction; without one, ask the user for it. The edit is previewed.
+---@param wanted table the argument of the server's command
+function M.edit(wanted)
+  local function go(instruction)
+    if instruction and vim.trim(instruction) ~= '' then
+      server.execute('edit', vim.tbl_extend('force', wanted, { instruction = instruction }), function(answer)
+        if answer.status == 'nothing' then
+          server.say('there is nothing to change')
+        end
+      end)
+    end
+  end
+  if wanted.instruction then
+    go(wanted.instruction)
+  else
+    vim.ui.input({ prompt = 'Change these lines: ' }, go)
+  end
+end
+
+commands.edit = {
+  run = function(command, arguments)
+    local range = regions.range(regions.of(command)[1], encoding())
+    local instruction = #arguments > 0 and table.concat(arguments, ' ') or nil
+    M.edit({ textDocument = document(), range = range, instruction = instruction })
+  end,
+}
+
 commands.propagate = {
   words = { 'file', 'workspace' },
   run = function(_, arguments)

@@ -30,6 +30,10 @@ WorkspacesOption = Annotated[
         "--workspaces", help="Fill gaps in PyPI packages instead, with and without reading the rest of the package."
     ),
 ]
+InstructionsOption = Annotated[
+    bool,
+    typer.Option("--instructions", help="Edit functions by instructions instead, and judge each result by a program."),
+]
 HeldOutOption = Annotated[
     Path | None,
     typer.Option(
@@ -83,6 +87,7 @@ GapsOption = Annotated[
 def evaluate(
     data: DataOption = None,
     workspaces: WorkspacesOption = False,
+    instructions: InstructionsOption = False,
     held_out: HeldOutOption = None,
     edits: EditsOption = None,
     without_model: WithoutModelOption = False,
@@ -116,6 +121,9 @@ def evaluate(
     if edits:
         _evaluate_edits(edits, limit, records, json_output, model, without_model)
         return
+    if instructions:
+        _evaluate_instructions(limit, records, json_output, model)
+        return
     wanted = [name for name in engines.split(",") if name]
     if held_out:
         chosen = [name for name in languages.split(",") if name]
@@ -125,7 +133,7 @@ def evaluate(
         raise RequestError(
             f"{data}: no such file"
             if data
-            else "give one of --data FILE, --held-out CORPUS, --workspaces or --edits FILE"
+            else "give one of --data FILE, --held-out CORPUS, --workspaces, --edits FILE or --instructions"
         )
     if gaps > 1:
         _evaluate_several(data, gaps, limit, json_output, model)
@@ -201,6 +209,35 @@ def _evaluate_several(data: Path, gaps: int, limit: int, json_output: bool, mode
         output.print_json({"ways": rows})
     else:
         output.print_table(several.table(rows, gaps))
+
+
+def _evaluate_instructions(limit: int, records: Path | None, json_output: bool, model: str) -> None:
+    from lacuna_model.engine import Engine
+    from lacuna_model.evaluate.instructions import measure
+    from lacuna_model.evaluate.instructions.judging import missing_tools
+    from lacuna_model.evaluate.instructions.tasks import load_tasks
+    from lacuna_model.evaluate.tasks.records import subject
+    from lacuna_model.evaluate.tasks.sandbox import Sandbox
+
+    tasks = load_tasks()
+    tasks = tasks[: limit or len(tasks)]
+    if missing := missing_tools(tasks):
+        raise RequestError(f"the programs that judge the edits need {' and '.join(missing)}")
+    engine = Engine.load(model)
+    found = []
+    with (
+        Sandbox() as sandbox,
+        measure.open_records(records, subject(model), len(tasks)) as kept,
+        output.counting("edits", len(tasks)) as advance,
+    ):
+        for one in measure.measure(tasks, engine.fill, sandbox, kept):
+            found.append(one)
+            advance()
+    figures = measure.rows(found)
+    if json_output:
+        output.print_json({"rows": figures, "edits": found})
+    else:
+        output.print_table(measure.table(figures))
 
 
 def _evaluate_workspaces(arms: str, limit: int, seed: int, records: Path | None, json_output: bool, model: str) -> None:

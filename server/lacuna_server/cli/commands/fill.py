@@ -270,7 +270,7 @@ def explain(result: InfillResult, whose: str = "") -> None:
     if result.status == "no_valid_fill":
         output.say(whose + (result.message or "no valid fill found"))
     elif result.status == "deadline":
-        output.say(f"{whose}the deadline ran out: this is the longest valid part")
+        output.say(whose + (result.message or "the deadline ran out: this is the longest valid part"))
     elif result.message:
         output.say(whose + result.message)
 

@@ -66,6 +66,14 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Set a setting of the recipe. May be repeated."),
 ]
+InstructionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--instruction",
+        metavar="TEXT",
+        help="Rewrite the lines of every place as this sentence says; then there is no TEMPLATE.",
+    ),
+]
 ListOption = Annotated[
     bool, typer.Option("--list-recipes", help="List the recipes with their languages and settings, and exit.")
 ]
@@ -94,6 +102,7 @@ def refactor(
     ranges: RangeOption = None,
     recipe: RecipeOption = "",
     settings: SetOption = None,
+    instruction: InstructionOption = None,
     list_recipes: ListOption = False,
     interactive: InteractiveOption = False,
     apply: ApplyOption = False,
@@ -113,6 +122,7 @@ def refactor(
     lacuna refactor --query QUERY --lang LANG TEMPLATE [PATH]...
     lacuna refactor --range FILE:LINE:COL-LINE:COL [TEMPLATE]
     lacuna refactor --recipe NAME [PATH]...
+    lacuna refactor --instruction TEXT PATTERN [PATH]...
 
     Files change only with --apply, with --interactive, or after you confirm the diff.
     """
@@ -128,7 +138,9 @@ def refactor(
     for line in journal.recover():
         output.say(line)
     options = DecodeOptions(schedule=schedule, steps=steps, temperature=temperature, seed=seed, deadline_ms=deadline_ms)
-    refactoring, paths = refactor_run.chosen(words or [], lang, query, ranges or [], recipe, settings or [])
+    refactoring, paths = refactor_run.chosen(
+        words or [], lang, query, ranges or [], recipe, settings or [], instruction
+    )
     with ExitStack() as stack:
         engine = cache(lambda: stack.enter_context(engines.opened(model, service))[0])
         plan, questions = refactor_run.propose(

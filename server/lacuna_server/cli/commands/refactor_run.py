@@ -18,7 +18,14 @@ from lacuna_server.refactor.fill import FileFill, fill_files
 from lacuna_server.refactor.places.gather import gather
 from lacuna_server.refactor.plan import Plan
 from lacuna_server.refactor.recipes import by_recipe, described, recipes
-from lacuna_server.refactor.rewriting.refactoring import Refactoring, by_place, by_structure, by_syntax, places
+from lacuna_server.refactor.rewriting.refactoring import (
+    Refactoring,
+    by_instruction,
+    by_place,
+    by_structure,
+    by_syntax,
+    places,
+)
 
 FAILED = 1
 RANGE = re.compile(r"(?P<file>.+):(?P<start>\d+:\d+)-(?P<end>\d+:\d+)")
@@ -26,13 +33,25 @@ WHOLE_FILL = "<<fill>>"
 
 
 def chosen(
-    words: Sequence[str], lang: str, query: str, ranges: Sequence[str], recipe: str, settings: Sequence[str]
+    words: Sequence[str],
+    lang: str,
+    query: str,
+    ranges: Sequence[str],
+    recipe: str,
+    settings: Sequence[str],
+    instruction: str | None = None,
 ) -> tuple[Refactoring, Sequence[str]]:
     """Returns the refactoring that the command line asks for, and the paths to search.
 
     ``words`` are the positional arguments: pattern, template and paths, as far as the options do not replace them.
     Raises RequestError where the options do not fit together.
     """
+    if instruction is not None:
+        if recipe:
+            raise RequestError("--instruction and --recipe cannot be combined")
+        before, after = list(words[: not (query or ranges)]), list(words[not (query or ranges) :])
+        found, paths = chosen([*before, WHOLE_FILL, *after], lang, query, ranges, "", settings)
+        return by_instruction(found, instruction), paths
     given = [name for name, value in (("--query", query), ("--range", ranges), ("--recipe", recipe)) if value]
     if len(given) > 1:
         raise RequestError(f"{' and '.join(given)} cannot be combined")

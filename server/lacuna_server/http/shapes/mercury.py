@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from lacuna_model.core.params import FillStats, Snippet
+from lacuna_model.core.params import ChatMessage, FillStats, Snippet
 from lacuna_server.http.shapes import apply, sentinels
 from lacuna_server.http.shapes.answer import Answer
 from lacuna_server.http.shapes.chat import ChatExchange, Message, as_it_is
@@ -14,6 +14,8 @@ from lacuna_server.http.shapes.fields import Seed, Stops, Temperature, limit, se
 from lacuna_server.http.shapes.question import Question
 from lacuna_server.wire.protocol import ServiceError
 
+# The roles of a chat, as the templates of models name them.
+ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 CURSOR = "<|cursor|>"
 NO_EDIT = "None"
 
@@ -21,7 +23,7 @@ _SNIPPET_PATH, _FILE_PATH = "code_snippet_file_path: ", "current_file_path: "
 
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of a chat. Only its last message counts: it holds a next edit, an update, or FIM sentinels."""
+    """The body of a chat. Of one whose last message is an edit, an update or FIM sentinels, only that one counts."""
 
     messages: list[Message]
     model: str | None = None
@@ -108,21 +110,45 @@ def applied(body: ChatRequest, model: str) -> ChatExchange:
 
 
 def chat(body: ChatRequest, model: str) -> ChatExchange:
-    """Return the exchange of a request to ``/v1/chat/completions``: an update, a next edit or FIM sentinels."""
+    """Return the exchange of a request to ``/v1/chat/completions``.
+
+    The last message is an update, a next edit or a prompt with FIM sentinels; with any other, the model answers the
+    whole chat.
+    """
     text = body.text
     if is_update(text):
         return applied(body, model)
     if _tagged(text, "current_file_content"):
         return edit(body, model)
     if not sentinels.has_sentinels(text):
-        raise ServiceError(
-            "bad_request",
-            "this model fills gaps and does not chat: the last message has to hold FIM sentinels, a next edit or an "
-            "update to apply",
-        )
+        return conversation(body, model)
     prompt = sentinels.parse(text)
     question = _question(body, prompt.before, prompt.after, path=prompt.path, snippets=prompt.snippets)
     return ChatExchange(question, model, stream=bool(body.stream), diffusing=bool(body.diffusing), show=as_it_is)
+
+
+def conversation(body: ChatRequest, model: str) -> ChatExchange:
+    """Return the exchange of a chat that the model answers by its own chat template.
+
+    Raises ServiceError for a role that the template does not have, and where the user has said nothing.
+    """
+    messages = []
+    for one in body.messages:
+        role = ROLES.get(one.role)
+        if role is None:
+            raise ServiceError("bad_request", f"messages: the role {one.role!r} is none of {', '.join(ROLES)}")
+        messages.append(ChatMessage(role, one.text))
+    if not body.text.strip():
+        raise ServiceError("bad_request", "messages: the last one is empty")
+    question = Question(
+        before="",
+        stop=stops(body.stop),
+        max_tokens=body.limit(),
+        temperature=body.temperature or 0.0,
+        seed=seed(body.seed),
+        chat=tuple(messages),
+    )
+    return ChatExchange(question, model, stream=bool(body.stream), diffusing=bool(body.diffusing))
 
 
 def _question(body: ChatRequest, before: str, after: str, *, path: str, snippets: tuple[Snippet, ...]) -> Question:

@@ -3,11 +3,13 @@
 import re
 from dataclasses import dataclass
 
-from lacuna_model.core.params import DecodeOptions, InfillRequest, Region, Snippet
+from lacuna_model.core.params import ChatMessage, DecodeOptions, InfillRequest, Region, Snippet
 
 DEFAULT_TOKENS = Region(0, 0).max_tokens
 # The longest fill, whatever a client asks for: clients' defaults of up to 4096 tokens are meant for other models.
 MAX_TOKENS = 256
+# The answers of a chat, by default and at most.
+CHAT_TOKENS, MAX_CHAT_TOKENS = 512, 2048
 
 # Some clients name the language in a comment on the first line (minuet: "# language: python").
 _LANGUAGE_COMMENT = re.compile(r"\W{0,8}language: ?([\w+#]+)")
@@ -19,7 +21,7 @@ class Question:
 
     A fill ends before the first of the ``stop`` strings. ``max_tokens`` None means the default. ``patience_ms`` is
     llama.cpp's time limit (None: no limit): it counts from the first step, and ends a fill only once the fill has a
-    complete line.
+    complete line. With a ``chat`` there is no gap: the fill answers its messages.
     """
 
     before: str
@@ -34,10 +36,13 @@ class Question:
     path: str = ""
     language: str = ""
     snippets: tuple[Snippet, ...] = ()
+    chat: tuple[ChatMessage, ...] = ()
 
     @property
     def limit(self) -> int:
         """The most tokens that a fill may have."""
+        if self.chat:
+            return CHAT_TOKENS if self.max_tokens is None else min(self.max_tokens, MAX_CHAT_TOKENS)
         return DEFAULT_TOKENS if self.max_tokens is None else min(self.max_tokens, MAX_TOKENS)
 
     @property
@@ -51,6 +56,10 @@ class Question:
 
     def request(self) -> InfillRequest:
         """Return the engine's request for the question."""
+        options = DecodeOptions(temperature=self.temperature, seed=self.seed)
+        if self.chat:
+            region = Region(0, 0, max_tokens=self.limit)
+            return InfillRequest("", (region,), candidates=self.candidates, options=options, chat=self.chat)
         at = len(self.before.encode())
         region = Region(
             at,
@@ -66,7 +75,7 @@ class Question:
             path=self.path,
             language=self.language or _language_comment(self.before),
             snippets=self.snippets,
-            options=DecodeOptions(temperature=self.temperature, seed=self.seed),
+            options=options,
         )
 
 

@@ -76,7 +76,8 @@ SHAPES: tuple[Shape[Any], ...] = (
     Shape(
         "chat",
         ("/v1/chat/completions",),
-        "A next edit, an update to apply or a prompt with FIM sentinels, as the last message of a chat.",
+        "Answer a chat with the model's own chat template. A next edit, an update to apply or a prompt with FIM "
+        "sentinels as the last message is answered as the other endpoints do.",
         mercury.ChatRequest,
         mercury.chat,
         "openai",

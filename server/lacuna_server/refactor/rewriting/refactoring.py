@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Region
 from lacuna_model.languages.parsing import UnparsableError
 from lacuna_server.refactor.places.matching import Span
 from lacuna_server.refactor.places.select import (
@@ -17,10 +18,12 @@ from lacuna_server.refactor.places.select import (
 )
 from lacuna_server.refactor.places.source import Source
 from lacuna_server.refactor.rewriting.expand import rewrites
-from lacuna_server.refactor.rewriting.rewrite import LeftOut, Rewrite, disjoint
+from lacuna_server.refactor.rewriting.rewrite import LeftOut, Rewrite, disjoint, first_line
 from lacuna_server.refactor.rewriting.template import parse_rewrite, parse_template
 
 Found: TypeAlias = tuple[Source, Rewrite | LeftOut]
+# By so many tokens, the new text of a place may be longer than the old.
+MORE_TOKENS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,46 @@ def by_place(spans: Mapping[str, Sequence[Span]], template: str) -> Refactoring:
                 yield source, item
 
     return Refactoring(f"ranges → {template}", find)
+
+
+def by_instruction(refactoring: Refactoring, instruction: str) -> Refactoring:
+    """Returns a refactoring of the same places, each with its whole lines, which the engine rewrites by an instruction.
+
+    Places that share a line are one place. Raises RequestError where the instruction is empty.
+    """
+    if not instruction.strip():
+        raise RequestError("the instruction is empty; say what to change")
+
+    def find(sources: Sequence[Source]) -> Iterable[Found]:
+        lines: dict[str, tuple[Source, list[Span]]] = {}
+        for source, item in refactoring.find(sources):
+            if isinstance(item, LeftOut):
+                yield source, item
+            elif not item.support:
+                lines.setdefault(source.path, (source, []))[1].append(whole_lines(source.data, item.start, item.end))
+        region = Region(0, 0, max_tokens=MORE_TOKENS, instruction=instruction)
+        for source, spans in lines.values():
+            for start, end in joined(spans):
+                yield source, Rewrite(start, end, (region,), first_line(source.data[start:end].decode()))
+
+    return Refactoring(first_line(instruction), find, refactoring.languages, reads_trees=refactoring.reads_trees)
+
+
+def whole_lines(text: bytes, start: int, end: int) -> Span:
+    """Returns the bytes of the lines from that of ``start`` to that of the byte before ``end``, with their ends."""
+    last = text.find(b"\n", max(end - 1, start))
+    return text.rfind(b"\n", 0, start) + 1, len(text) if last < 0 else last + 1
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """Returns the spans in order, with those that overlap as one."""
+    found: list[Span] = []
+    for start, end in sorted(spans):
+        if found and start < found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((start, end))
+    return found
 
 
 def parsable(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:

@@ -1,0 +1,52 @@
+"""Rewrites the lines of a range by an instruction, and finds instructions that a problem suggests."""
+
+from collections.abc import Iterator
+
+from lsprotocol import types
+
+from lacuna_lsp.documents.document import Document
+from lacuna_lsp.edit.arguments import Edit
+from lacuna_lsp.edit.edits import Replacement
+from lacuna_lsp.session.client_session import Session
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import Region
+
+# By so many tokens, the new text may be longer than the old.
+MORE_TOKENS = 512
+# Longer messages of compilers are cut in the title of a code action.
+TITLE_LENGTH = 60
+
+
+def lines(document: Document, span: types.Range) -> tuple[int, int]:
+    """Returns the byte offsets of the whole lines of a range; a range that ends at a line's start leaves it out."""
+    start, end = document.bounds(span)
+    first = document.text.rfind(b"\n", 0, start) + 1
+    last = document.text.find(b"\n", max(end - 1, start) if end > start else end)
+    return first, document.size if last < 0 else last + 1
+
+
+async def rewritten(session: Session, document: Document, wanted: Edit) -> tuple[list[Replacement], str]:
+    """Returns the replacement of the range's lines, none where nothing changes, and the engine's message.
+
+    Raises RequestError for an empty instruction, and where no valid text was found.
+    """
+    if not wanted.instruction.strip():
+        raise RequestError("the instruction is empty; say what to change")
+    start, end = lines(document, wanted.range.lsp)
+    old = document.text[start:end].decode()  # read now: the user may edit it while the engine works
+    region = Region(start, end, max_tokens=MORE_TOKENS, instruction=wanted.instruction)
+    result = await session.infill(document, [region], diagnostics=wanted.diagnostics)
+    if result.status != "ok":
+        raise RequestError(result.message or "no valid text was found")
+    (new,) = result.fills
+    if new == old:
+        return [], result.message
+    return [Replacement(start, end, new, wanted.instruction.strip().partition("\n")[0])], result.message
+
+
+def problems(context: types.CodeActionContext) -> Iterator[tuple[str, str, types.Range]]:
+    """Yields title, instruction and range of an edit that solves each problem of a code action's context."""
+    for one in context.diagnostics:
+        said = " ".join(one.message.split())
+        short = said if len(said) <= TITLE_LENGTH else f"{said[: TITLE_LENGTH - 1]}…"
+        yield f"Solve: {short}", f"Solve this problem in line {one.range.start.line + 1} of the file: {said}", one.range

@@ -1,0 +1,176 @@
+"""Rewrites the instructed regions of a request one after another, and answers chats."""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from lacuna_model.backends.readers import Loaded
+from lacuna_model.core.constraint import GapView
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Region, Snapshot, Status
+from lacuna_model.core.regions import moved, splice
+from lacuna_model.decode.denoise import Outcome
+from lacuna_model.editing import kept
+from lacuna_model.editing.part import Part
+from lacuna_model.editing.prompt import chat_layout, edit_layout
+from lacuna_model.group_fill import GroupFill
+from lacuna_model.prior.index import Segment
+from lacuna_model.sessions import Session
+from lacuna_model.syntax import constraint_for
+
+UNCHANGED = "nothing to change"
+LATE = "the time ran out; the text stays as it is"
+Known = Callable[[bytes, Sequence[Region]], Sequence[Segment]]
+Steps = Generator[Snapshot, None, "Rewriting"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """What became of one region: its new text, or why there is none."""
+
+    outcome: Outcome
+    text: str | None
+    why: str = ""
+
+
+class Editor:
+    """Edits the document of one request; ``known`` gives the segments that the prior searches in a text.
+
+    ``stats`` has the counts of every region that was read.
+    """
+
+    def __init__(
+        self, model: Loaded, session: Session, request: InfillRequest, known: Known, deadline: float | None
+    ) -> None:
+        self._model, self._session, self._request = model, session, request
+        self._known, self._deadline = known, deadline
+        self.stats: list[FillStats] = []
+
+    def edited(self, cancelled: Callable[[], bool]) -> Generator[Snapshot, None, InfillResult]:
+        """Rewrite every region as its instruction says; the generator's value is the result without its counts.
+
+        Later regions are read with the new text of the earlier ones. A region that gets no valid text keeps its own; so
+        do all that are left when the deadline runs out. Raises RequestError where a region has no instruction or cannot
+        be rewritten.
+        """
+        text, regions = self._request.text.encode(), self._request.regions
+        if not all(region.instruction for region in regions):
+            raise RequestError("some regions have an instruction and some have none; send them separately")
+        parts = [Part.of(text, region) for region in regions]
+        olds = [text[region.start : region.end].decode() for region in regions]
+        fills = list(olds)
+        ends: list[Rewriting] = []
+        for index, part in enumerate(parts):
+            shift = sum(len(fill.encode()) - len(old.encode()) for fill, old in zip(fills, olds, strict=True))
+            region = part.narrowed(regions[index], shift)
+            current = splice(text, regions, fills)
+            end = yield from self._rewritten(part, current, region, tuple(fills[:index]), cancelled)
+            ends.append(end)
+            if end.text is not None:
+                fills[index] = part.whole(end.text)
+            elif end.outcome in ("cancelled", "deadline"):
+                break
+        return self._result(fills, olds, ends)
+
+    def _result(self, fills: Sequence[str], olds: Sequence[str], ends: Sequence[Rewriting]) -> InfillResult:
+        """The result of all regions: it is a failure only where no region has a new text."""
+        request = self._request
+        failed = [end for end in ends if end.text is None]
+        status: Status = "ok" if len(failed) < len(ends) else "no_valid_fill"
+        if ends[-1].outcome in ("cancelled", "deadline"):
+            status = ends[-1].outcome
+        message = failed[0].why if failed else ""
+        if failed and len(fills) > 1:
+            message = f"{len(failed) + len(fills) - len(ends)} of {len(fills)} regions stay as they are: {message}"
+        if not failed and list(fills) == list(olds):
+            message = UNCHANGED
+        text = splice(request.text.encode(), request.regions, fills).decode()
+        return InfillResult(status, text, tuple(fills), FillStats(), message, confidence=((),) * len(fills))
+
+    def _rewritten(
+        self, part: Part, text: bytes, region: Region, before: tuple[str, ...], cancelled: Callable[[], bool]
+    ) -> Steps:
+        """Rewrite the part, which is now the ``region`` of ``text``; ``before`` are the texts of earlier regions."""
+        request, total = self._request, len(self._request.regions)
+        layout = edit_layout(self._model, part, text, region, request.path, request.language)
+        single = msgspec.structs.replace(request, regions=(region,), candidates=1)
+        known = self._known(text, [region])
+        fill = GroupFill(self._model, self._session, single, text, text, [region], known, 1, self._deadline, layout)
+        ending = yield from fill.run(len(before), total, before, cancelled)
+        self.stats.append(fill.stats(ending))
+        fills = ending.verdict.fills
+        if ending.outcome in ("cancelled", "deadline"):
+            return Rewriting(ending.outcome, None, LATE)
+        if fills is None:
+            return Rewriting(ending.outcome, None, ending.verdict.message or "no valid text was found")
+        if any(fill.cut(fills)):
+            return Rewriting(
+                "no_valid_fill", None, f"the new text has over {region.max_tokens} tokens more than the old"
+            )
+        return self._whole(part, text, region, part.written(fills[0]))
+
+    def _whole(self, part: Part, text: bytes, region: Region, written: str) -> Rewriting:
+        """The new text, with the end that the model left out; none where it only hints at lines."""
+        old = part.text
+        if hint := kept.hint(old, written):
+            return Rewriting("no_valid_fill", None, f"the new text leaves out lines: {hint}")
+        if kept.asks_for_less(region.instruction):
+            return Rewriting("ok", written)
+        restored = kept.with_end(old, written)
+        if restored != written and not _is_valid(self._model, self._request, text, region, restored):
+            return Rewriting("no_valid_fill", None, "the new text leaves out the end of the region")
+        return Rewriting("ok", restored)
+
+
+def as_edited(group: GroupFill, text: bytes, regions: Sequence[Region], fills: Sequence[str]) -> list[str]:
+    """The fills of a group; a text that the model went on rewriting without an end stays as it is."""
+    cut = group.cut(fills)
+    olds = (text[region.start : region.end].decode() for region in regions)
+    return [
+        old if region.rewrite and is_cut else fill
+        for fill, old, region, is_cut in zip(fills, olds, regions, cut, strict=True)
+    ]
+
+
+def with_deleted(model: Loaded, request: InfillRequest, text: bytes, fills: Sequence[str]) -> list[str]:
+    """The fills of the first regions; nobody asked those with ``rewrite`` to delete lines, so such lines stay.
+
+    Where the text is not valid with them, the region keeps its old text.
+    """
+    found = list(fills)
+    rest = [text[region.start : region.end].decode() for region in request.regions[len(fills) :]]
+    for index, region in enumerate(request.regions[: len(fills)]):
+        old = text[region.start : region.end].decode()
+        whole = kept.with_deleted(old, found[index]) if region.rewrite else found[index]
+        if whole != found[index]:
+            later = [*found, *rest][index + 1 :]
+            current, (here,) = moved(text, request.regions, found[:index], range(index, index + 1), later)
+            found[index] = whole if _is_valid(model, request, current, here, whole) else old
+    return found
+
+
+def _is_valid(model: Loaded, request: InfillRequest, text: bytes, region: Region, fill: str) -> bool:
+    """Whether ``fill`` may stand in the ``region`` of ``text``, as the constraint of the request sees it."""
+    tokens = tuple(model.tokenizer.encode(fill))
+    constraint = constraint_for(
+        text, [region], request.path, request.language, model.tokenizer, syntax=request.options.syntax
+    )
+    try:
+        return constraint.finish([GapView(tokens, (), closed=True)], truncate=False).fills is not None
+    finally:
+        constraint.close()
+
+
+def answered(
+    model: Loaded, session: Session, request: InfillRequest, deadline: float | None, cancelled: Callable[[], bool]
+) -> Generator[Snapshot, None, InfillResult]:
+    """Answer a chat; the generator's value is the result, its only fill the answer."""
+    region = Region(0, 0, max_tokens=request.regions[0].max_tokens)
+    single = msgspec.structs.replace(request, text="", regions=(region,), path="", language="")
+    layout = chat_layout(model, request.chat)
+    fill = GroupFill(model, session, single, b"", b"", [region], [], request.candidates, deadline, layout)
+    ending = yield from fill.run(0, 1, (), cancelled)
+    fills = ending.verdict.fills or ("",)
+    others = tuple(found for found in fill.others if found != fills)
+    return InfillResult(ending.outcome, fills[0], fills, fill.stats(ending), ending.verdict.message, others, ((),))

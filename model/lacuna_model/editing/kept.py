@@ -1,0 +1,58 @@
+"""What an edit must not lose: lines that nobody asked to delete, and lines that the model only hints at."""
+
+import re
+from difflib import SequenceMatcher
+
+# So many lines at the end that are only missing were left out, unless the instruction asks for less text.
+LEAST_LEFT_OUT = 3
+
+# A comment that stands for code: "# ... rest of the function", "// existing code unchanged".
+_HINT = re.compile(
+    r"^\s*(?:#|//|--|/\*|\*|<!--)[^\w\n]*(?:\.\.\.|…)?\s*(?:\(?(?:the )?(?:rest|remaining|existing|other|previous|same|"
+    r"unchanged|keep)\b.*(?:code|function|method|class|lines?|implementation|unchanged|same|here|before|above)?|(?:\.\.\.|…))",
+    re.IGNORECASE,
+)
+# The beginnings of words by which people ask for less text or other text, in several languages.
+_STEMS = (
+    "remov|delet|drop|strip|without|simplif|short|inline|merg|replac|extract|mov|clean|dedup|unus|only|condens|collaps|"
+    "combin|reduc|omit|cut|entfern|lösch|ohne|vereinfach|kürz|ersetz|streich|supprim|enlev|retir|sans|remplac|elimin|"
+    "borr|quit|reemplaz|rimuov|cancell|togli|senza|apag|exclu|удал|убер"  # noqa: RUF001
+)
+_SIGNS = "删|移除|去掉|简化|削除|消"
+_ASKS_FOR_LESS = re.compile(rf"\b(?:{_STEMS})|{_SIGNS}", re.IGNORECASE)
+
+
+def asks_for_less(instruction: str) -> bool:
+    """Whether an instruction asks for text to be deleted or shortened."""
+    return bool(_ASKS_FOR_LESS.search(instruction))
+
+
+def hint(old: str, new: str) -> str:
+    """A line of ``new`` that stands for lines of ``old`` that the model did not write again; "" without one."""
+    known = {line.strip() for line in old.splitlines()}
+    found = (line.strip() for line in new.splitlines() if line.strip() not in known and _HINT.match(line))
+    fewer = len(new.splitlines()) < len(old.splitlines()) + 1
+    return next(found, "") if fewer else ""
+
+
+def with_end(old: str, new: str) -> str:
+    """``new`` with the lines at the end of ``old`` that are only missing in it, if they are at least a few."""
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    kind, first, last, _, end = _changes(before, after)[-1]
+    missing = before[first:last]
+    if kind != "delete" or end != len(after) or sum(bool(line.strip()) for line in missing) < LEAST_LEFT_OUT:
+        return new
+    return new + "".join(missing)
+
+
+def with_deleted(old: str, new: str) -> str:
+    """``new`` with all lines of ``old`` that were deleted without others in their place."""
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    return "".join(
+        "".join(before[first:last] if kind == "delete" else after[start:end])
+        for kind, first, last, start, end in _changes(before, after)
+    )
+
+
+def _changes(before: list[str], after: list[str]) -> list[tuple[str, int, int, int, int]]:
+    return SequenceMatcher(None, before, after, autojunk=False).get_opcodes() or [("equal", 0, 0, 0, 0)]

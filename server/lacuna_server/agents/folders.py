@@ -1,0 +1,42 @@
+"""The folders that agents may work in; every path that an agent names has to lie inside one of them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.files.scanning import WorkspaceSettings, admits
+
+# A tool takes any file that a person may have written.
+ANY_SIZE = WorkspaceSettings(max_file_bytes=2_000_000, max_files=10**9, max_total_bytes=10**15)
+
+
+class Folders:
+    """The folders that the server was started with. Relative paths are those of the first folder."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self.roots = [folder.resolve(strict=True) for folder in folders]
+        for root in self.roots:
+            if not root.is_dir():
+                raise RequestError(f"{root} is not a folder")
+
+    def file(self, name: str) -> Path:
+        """The file with that name; raises RequestError where it lies outside, is ignored, or is no file."""
+        path, root = self._inside(name)
+        if not path.is_file():
+            raise RequestError(f"{name} is not a file")
+        if not admits(root, path, ANY_SIZE):
+            raise RequestError(f"{name} is ignored by git or may hold a secret; it is neither read nor written")
+        return path
+
+    def places(self, names: Sequence[str]) -> list[str]:
+        """Files and folders with those names, all folders without any; raises RequestError for one outside."""
+        return [str(self._inside(name)[0]) for name in names] or [str(root) for root in self.roots]
+
+    def _inside(self, name: str) -> tuple[Path, Path]:
+        """The path without links, and the folder that it lies in."""
+        path = (self.roots[0] / name).resolve()
+        root = next((root for root in self.roots if path.is_relative_to(root)), None)
+        if root is None:
+            allowed = ", ".join(map(str, self.roots))
+            raise RequestError(f"{name} lies outside the folders of this server: {allowed}")
+        return path, root

@@ -1,0 +1,104 @@
+"""Serves the tools over the Model Context Protocol, on stdin and stdout or over streamable HTTP."""
+
+import asyncio
+import hmac
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Annotated, Any
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from lacuna_model.core.errors import LacunaError
+from lacuna_server.agents.tools import Outcome, Tools
+
+INSTRUCTIONS = (
+    "Lacuna edits code with a small model on this machine. Every tool returns a diff. Files are written only by a call "
+    "with apply=true, or by refactor_apply. Keep instructions short and the lines few: tens of lines, not whole files."
+)
+PathText = Annotated[str, Field(description="A file, relative to the server's first folder or absolute.")]
+Lines = Annotated[str, Field(description="Whole lines A:B, counted from 1.")]
+Apply = Annotated[bool, Field(description="Write the file. Without it, nothing is written.")]
+Run = Callable[..., Any]
+
+
+def server(tools: Tools, worker: ThreadPoolExecutor) -> MCPServer:
+    """The server of the tools; they run one after the other in ``worker``, which has one thread."""
+
+    async def run(call: Callable[[], Outcome]) -> dict[str, Any]:
+        loop = asyncio.get_running_loop()
+        try:
+            outcome = await loop.run_in_executor(worker, call)
+        except (LacunaError, OSError) as error:
+            raise ToolError(str(error)) from error
+        return {name: getattr(outcome, name) for name in Outcome.__struct_fields__}
+
+    made = MCPServer("lacuna", instructions=INSTRUCTIONS, log_level="WARNING")
+
+    @made.tool()
+    async def fill_gaps(
+        path: PathText,
+        at: Annotated[str, Field(description="A position LINE:COL (line from 1, column from 0).")] = "",
+        apply: Apply = False,
+    ) -> dict[str, Any]:
+        """Fill the gap at a position, or without one all <<fill>> markers of a file; the syntax stays valid."""
+        return await run(partial(tools.fill_gaps, path, at, apply=apply))
+
+    @made.tool()
+    async def edit(path: PathText, lines: Lines, instruction: str, apply: Apply = False) -> dict[str, Any]:
+        """Rewrite lines of a file as an instruction says, such as "make it async". Nothing else changes."""
+        return await run(partial(tools.edit, path, lines, instruction, apply=apply))
+
+    @made.tool()
+    async def refactor_preview(
+        pattern: Annotated[str, Field(description="Code to find, with $NAME and $$$NAMES as metavariables.")],
+        template: Annotated[str, Field(description="The new code; the model fills each <<fill>>.")] = "",
+        instruction: Annotated[str, Field(description="Instead of a template: what to change in these lines.")] = "",
+        paths: Annotated[list[str] | None, Field(description="Files and folders; by default, all.")] = None,
+        language: str = "",
+    ) -> dict[str, Any]:
+        """Rewrite all places of a pattern, and show the diff. The answer names the plan for refactor_apply."""
+        call = partial(tools.refactor_preview, pattern, template, instruction, paths or (), language)
+        return await run(call)
+
+    @made.tool()
+    async def refactor_apply(plan: Annotated[str, Field(description="From refactor_preview.")]) -> dict[str, Any]:
+        """Write a previewed refactor: all its files, or none if one has changed meanwhile."""
+        return await run(partial(tools.refactor_apply, plan))
+
+    @made.tool()
+    async def explain_refusal(path: PathText, lines: Lines, text: str) -> dict[str, Any]:
+        """Say which syntax errors a text would add in place of these lines."""
+        return await run(partial(tools.explain_refusal, path, lines, text))
+
+    return made
+
+
+class Bearer:
+    """ASGI middleware that refuses requests without the token."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._expected = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on a request that has the token."""
+        if scope["type"] == "http":
+            sent = dict(scope["headers"]).get(b"authorization", b"")
+            if not hmac.compare_digest(sent, self._expected):
+                await PlainTextResponse("the token is missing or wrong\n", 401)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def http_app(made: MCPServer, token: str) -> Starlette:
+    """The server over streamable HTTP at ``/mcp``, for clients of this machine that have the token."""
+    app = made.streamable_http_app()
+    app.user_middleware.insert(0, Middleware(Bearer, token=token))
+    return app

@@ -1,0 +1,172 @@
+"""What agents can do: fill gaps, edit by an instruction, refactor, and ask why a text is refused.
+
+Every tool shows a diff. A file is written only if the call says ``apply``, and only if it has not changed meanwhile.
+"""
+
+import difflib
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import InfillRequest, InfillResult, Region
+from lacuna_model.core.regions import at_cursor
+from lacuna_server.agents.folders import Folders
+from lacuna_server.console import files
+from lacuna_server.console.files import Document
+from lacuna_server.console.lines import lines_at
+from lacuna_server.refactor import journal
+from lacuna_server.refactor.apply import apply as write_plan
+from lacuna_server.refactor.fill import FileFill, fill_files
+from lacuna_server.refactor.places.gather import gather
+from lacuna_server.refactor.plan import Plan
+from lacuna_server.refactor.rewriting.refactoring import Refactoring, by_instruction, by_structure, places
+
+MORE_TOKENS = 512
+FILL_TOKENS = 192
+# Plans that wait to be applied; older ones are forgotten.
+PLANS_KEPT = 16
+WHOLE = "<<fill>>"
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What a tool did: ``status``, a ``diff``, the reason in ``message``, and the ``written`` files.
+
+    The status is ``changed``, ``unchanged`` or ``refused``. ``plan`` names the plan of a previewed refactor.
+    """
+
+    status: str
+    diff: str = ""
+    message: str = ""
+    written: tuple[str, ...] = ()
+    plan: str = ""
+
+
+class Fills(Protocol):
+    """The part of an engine that the tools use."""
+
+    def fill(self, request: InfillRequest) -> InfillResult:
+        """Fill every region and return the result."""
+        ...
+
+
+class Tools:
+    """The tools of one server; ``engine`` gives the engine, which is opened for the first call that needs it."""
+
+    def __init__(self, folders: Folders, engine: Callable[[], Fills]) -> None:
+        self._folders = folders
+        self._engine = engine
+        self._plans: OrderedDict[str, Plan] = OrderedDict()
+        self._numbers = itertools.count(1)
+
+    def fill_gaps(self, path: str, at: str = "", *, apply: bool = False) -> Outcome:
+        """Fill the gap ``at`` a position, or all markers of a file. Raises RequestError for a wrong path or place."""
+        document = files.read(self._folders.file(path))
+        if at:
+            offset = files.offset_at(document, at)
+            regions = [at_cursor(offset, files.line_behind(document, offset), FILL_TOKENS)]
+        else:
+            regions = [Region(start, end, max_tokens=FILL_TOKENS) for start, end in files.find_markers(document)]
+        return self._changed(document, regions, apply=apply)
+
+    def edit(self, path: str, lines: str, instruction: str, *, apply: bool = False) -> Outcome:
+        """Rewrite lines ``A:B`` as the instruction says. Raises RequestError for wrong arguments."""
+        document = files.read(self._folders.file(path))
+        if not instruction.strip():
+            raise RequestError("the instruction is empty; say what to change")
+        start, end = lines_at(document, lines)
+        region = Region(start, end, max_tokens=MORE_TOKENS, instruction=instruction)
+        return self._changed(document, [region], apply=apply)
+
+    def refactor_preview(
+        self, pattern: str, template: str = "", instruction: str = "", paths: Sequence[str] = (), language: str = ""
+    ) -> Outcome:
+        """Find the places of a pattern and rewrite each by a template or an instruction; nothing is written.
+
+        Raises RequestError where not exactly one of the two is given, and for wrong arguments.
+        """
+        if bool(template) == bool(instruction.strip()):
+            raise RequestError("a refactor takes a template or an instruction, one of the two")
+        found = by_structure(pattern, template or WHOLE)
+        if language:
+            from lacuna_model.languages.registry import require_language  # loads all languages
+
+            found = Refactoring(found.title, found.find, frozenset({require_language(language).name}))
+        if not template:
+            found = by_instruction(found, instruction)
+        sources, unread = gather(self._folders.places(paths), found.languages)
+        chosen, left_out = places(found, sources)
+        fills = [FileFill(source, rewrites) for source, rewrites in chosen]
+        fill_files(fills, lambda request: self._engine().fill(request), lambda settled: None)
+        plan = Plan(found.title, tuple(fill.edits() for fill in fills), (*unread, *left_out))
+        message = "; ".join([*_failures(plan), *plan.left_out])
+        if not plan.num_ready:
+            return Outcome("unchanged", message=message or "no place matches")
+        name = f"plan-{next(self._numbers)}"
+        self._plans[name] = plan
+        while len(self._plans) > PLANS_KEPT:
+            self._plans.popitem(last=False)
+        return Outcome("changed", _diff_of(plan), message, plan=name)
+
+    def refactor_apply(self, plan: str) -> Outcome:
+        """Write a previewed plan, all files or none. Raises RequestError where a file has changed meanwhile."""
+        if plan not in self._plans:
+            raise RequestError(f"there is no plan {plan!r}; preview the refactor first")
+        found = self._plans[plan]
+        for file in found.ready.files:
+            self._folders.file(file.path)  # a link may have been put in its place since
+        journal.recover()
+        written = write_plan(found)
+        del self._plans[plan]
+        return Outcome("changed", message=found.title, written=tuple(written))
+
+    def explain_refusal(self, path: str, lines: str, text: str) -> Outcome:
+        """Say why a text may not stand in lines ``A:B`` of a file: the syntax errors that it would add.
+
+        Raises RequestError for wrong arguments.
+        """
+        from lacuna_server.agents.refusals import added_errors  # loads all languages
+
+        document = files.read(self._folders.file(path))
+        start, end = lines_at(document, lines)
+        errors = added_errors(document, start, end, text)
+        if not errors:
+            return Outcome("unchanged", message="the file has no new syntax error with this text")
+        return Outcome("refused", message="\n".join(errors))
+
+    def _changed(self, document: Document, regions: Sequence[Region], *, apply: bool) -> Outcome:
+        """Fill the regions of a document, and write it if asked to."""
+        root = next(root for root in self._folders.roots if document.path.is_relative_to(root))
+        request = InfillRequest(document.text, tuple(regions), path=str(document.path), workspace=str(root))
+        result = self._engine().fill(request)
+        if result.status != "ok":
+            return Outcome("refused", message=result.message or "no valid fill was found")
+        fills = [files.adapt_newlines(document, fill) for fill in result.fills]
+        text = files.splice(document.text, regions, fills)
+        if text == document.text:
+            return Outcome("unchanged", message=result.message or "nothing to change")
+        if apply:
+            files.write(document, text)
+        written = (str(document.path),) if apply else ()
+        return Outcome("changed", _diff(document.path, document.text, text), result.message, written)
+
+
+def _failures(plan: Plan) -> list[str]:
+    return [f"{file.path}: {edit.label}: {edit.message}" for file in plan.files for edit in file.edits if edit.message]
+
+
+def _diff_of(plan: Plan) -> str:
+    diffs = []
+    for file in plan.ready.files:
+        before = Path(file.path).read_bytes()
+        diffs.append(_diff(Path(file.path), before.decode(), file.rewritten(before).decode()))
+    return "\n".join(diffs)
+
+
+def _diff(path: Path, before: str, after: str) -> str:
+    lines = (text.splitlines() for text in (before, after))
+    return "\n".join(difflib.unified_diff(*lines, str(path), str(path), n=2, lineterm=""))

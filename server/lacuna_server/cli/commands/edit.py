@@ -1,0 +1,90 @@
+"""``lacuna edit``: rewrites lines of a file as an instruction says."""
+
+from typing import Annotated
+
+import typer
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import DecodeOptions, InfillRequest, Region
+from lacuna_model.files.root import find_root
+from lacuna_server.cli import engines
+from lacuna_server.cli.commands.fill import conclude, run
+from lacuna_server.cli.commands.options import (
+    DeadlineOption,
+    FileArgument,
+    JsonOption,
+    LanguageOption,
+    NoSyntaxOption,
+    NoWorkspaceOption,
+    ServedModelOption,
+    ServiceOption,
+    WatchOption,
+    WorkspaceOption,
+)
+from lacuna_server.console import files, output
+from lacuna_server.console.lines import lines_at
+
+# By so many tokens, the new text may be longer than the old.
+MORE_TOKENS = 512
+
+
+def edit(
+    file: FileArgument,
+    lines: Annotated[
+        str, typer.Option("--lines", metavar="A:B", help="Rewrite lines A to B, counted from 1; A alone is one line.")
+    ],
+    instruction: Annotated[
+        str, typer.Option("--instruction", "-m", metavar="TEXT", help="What to change, in a sentence.")
+    ],
+    write: Annotated[bool, typer.Option("--write", help="Write the result to FILE atomically.")] = False,
+    json_output: JsonOption = False,
+    watch: WatchOption = False,
+    max_tokens: Annotated[
+        int,
+        typer.Option(
+            "--more-tokens", min=1, max=2048, help="Let the new text have so many tokens more than the old one."
+        ),
+    ] = MORE_TOKENS,
+    model: ServedModelOption = None,
+    service: ServiceOption = None,
+    deadline_ms: DeadlineOption = 0,
+    no_syntax: NoSyntaxOption = False,
+    language: LanguageOption = "",
+    workspace: WorkspaceOption = None,
+    no_workspace: NoWorkspaceOption = False,
+) -> None:
+    """Rewrite lines A to B of FILE as the instruction says, and print the diff; nothing outside these lines changes.
+
+    The file changes only with --write. The old text is the draft: lines that stay cost little time.
+    """
+    if not instruction.strip():
+        raise RequestError("the instruction is empty; say what to change")
+    document = files.read(file)
+    start, end = lines_at(document, lines)
+    region = Region(start, end, max_tokens=max_tokens, instruction=instruction)
+    root = workspace or (None if no_workspace else find_root(file))
+    if root is not None and not root.is_dir():
+        raise RequestError(f"{root} is not a folder")
+    request = InfillRequest(
+        document.text,
+        (region,),
+        path=str(file),
+        language=language,
+        options=DecodeOptions(deadline_ms=deadline_ms, syntax=not no_syntax),
+        workspace=str(root or ""),
+    )
+    with engines.opened(model, service) as (engine, name):
+        result = run(engine, document, request, watch=watch)
+    changed = result.status == "ok" and result.text != document.text
+    if write and changed:
+        files.write(document, result.text)
+    if json_output:
+        output.print_json(output.report(result, file, name))
+    elif changed:
+        output.print_diff(document, result.text)
+    conclude(result)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command()(edit)

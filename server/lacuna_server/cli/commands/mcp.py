@@ -1,0 +1,79 @@
+"""``lacuna mcp``: tools for agents over the Model Context Protocol."""
+
+import secrets
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lacuna_model.core.errors import RequestError
+from lacuna_server.cli import engines
+from lacuna_server.cli.commands.options import ServedModelOption, ServiceOption
+from lacuna_server.cli.commands.serve import read_token
+from lacuna_server.console import output
+
+
+def mcp(
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FOLDER...",
+            help="Work only inside these folders; by default, in the current one.",
+            show_default=False,
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--http",
+            metavar="PORT",
+            min=1,
+            max=65535,
+            help="Serve streamable HTTP at http://127.0.0.1:PORT/mcp; by default, stdin and stdout.",
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="With --http: clients send the token in this file; by default a new one, shown on stderr."),
+    ] = None,
+    model: ServedModelOption = None,
+    service: ServiceOption = None,
+) -> None:
+    """Offer agents tools that fill gaps, edit by instructions and refactor, with the Model Context Protocol.
+
+    The tools read and write only inside the folders, and write only when a call says so.
+    """
+    if token_file is not None and port is None:
+        raise RequestError("--token-file needs --http; on stdin and stdout there is no token")
+    # Imported here, because the library takes a second to load.
+    from concurrent.futures import ThreadPoolExecutor
+    from contextlib import ExitStack
+    from functools import cache
+
+    from lacuna_server.agents.folders import Folders
+    from lacuna_server.agents.serving import http_app, server
+    from lacuna_server.agents.tools import Tools
+
+    allowed = Folders(folders or [Path()])
+    with ExitStack() as stack, ThreadPoolExecutor(1) as worker:
+        # The engine is opened in the worker's thread, which is the only one that uses it.
+        stack.callback(lambda: worker.submit(opened.close).result())
+        opened = ExitStack()
+        tools = Tools(allowed, cache(lambda: opened.enter_context(engines.opened(model, service))[0]))
+        made = server(tools, worker)
+        if port is None:
+            made.run("stdio")
+            return
+        token = read_token(token_file) if token_file is not None else secrets.token_urlsafe(24)
+        shown = "the token of --token-file" if token_file is not None else f"Bearer {token}"
+        output.say(f"http://127.0.0.1:{port}/mcp (Authorization: {shown}); Ctrl-C stops")
+        import uvicorn
+
+        uvicorn.run(http_app(made, token), host="127.0.0.1", port=port, log_level="warning")
+        sys.stdout.flush()
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the command."""
+    app.command()(mcp)

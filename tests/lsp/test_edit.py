@@ -1,0 +1,116 @@
+"""``lacuna.edit``: lines rewritten by an instruction, previewed, and applied only to the text they were made for."""
+
+import asyncio
+
+import pytest
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+
+from .editor import Editor, until
+from .service import Daemon
+
+TEXT = "def f():\n    a = 1\n    b = 2\n"
+SPAN = {"start": {"line": 1, "character": 6}, "end": {"line": 1, "character": 8}}
+
+
+def asked(editor: Editor, instruction: str = "count", **more: object) -> dict[str, object]:
+    return {"textDocument": {"uri": editor.uri}, "range": SPAN, "instruction": instruction, **more}
+
+
+async def test_the_lines_of_the_range_are_rewritten_after_a_preview(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["    a = 10\n"])
+    await editor.initialize()
+    editor.open(TEXT)
+    answer = await editor.command("lacuna.edit", asked(editor))
+    assert answer["status"] == "applied"
+    assert editor.edited() == TEXT.replace("1", "10")
+    (applied,) = editor.applied
+    annotations = applied.edit.change_annotations
+    assert annotations is not None
+    assert [one.needs_confirmation for one in annotations.values()] == [True]
+    (region,) = daemon.requests[0]["regions"]
+    assert (region["start"], region["end"], region["instruction"]) == (9, 19, "count")
+
+
+async def test_an_equal_text_is_nothing_to_change(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["    a = 1\n"], message="nothing to change")
+    await editor.initialize()
+    editor.open(TEXT)
+    answer = await editor.command("lacuna.edit", asked(editor))
+    assert (answer["status"], answer["message"]) == ("nothing", "nothing to change")
+    assert editor.applied == []
+
+
+@pytest.mark.parametrize(
+    ("instruction", "plan", "why"),
+    [
+        (" ", {}, "the instruction is empty"),
+        ("x", {"status": "no_valid_fill", "message": "no valid text was found"}, "no valid text was found"),
+    ],
+)
+async def test_a_refusal_is_one_line(
+    editor: Editor, daemon: Daemon, instruction: str, plan: dict[str, object], why: str
+) -> None:
+    daemon.plan(**plan)
+    await editor.initialize()
+    editor.open(TEXT)
+    with pytest.raises(JsonRpcException, match=why):
+        await editor.command("lacuna.edit", asked(editor, instruction))
+
+
+async def test_nothing_is_edited_when_the_document_changed_meanwhile(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["    a = 10\n"], steps=20, pause=0.02)
+    await editor.initialize()
+    editor.open(f"{TEXT}¦")
+    command = asyncio.ensure_future(editor.command("lacuna.edit", asked(editor)))
+    await until(lambda: daemon.requests)
+    editor.type("c")
+    answer = await command
+    assert answer["status"] == "stale"
+    assert answer["texts"] == {editor.uri: ["    a = 10\n"]}
+    assert editor.applied == []
+
+
+async def actions(editor: Editor, *diagnostics: types.Diagnostic) -> dict[str, types.CodeAction]:
+    span = types.Range(types.Position(1, 0), types.Position(2, 0))
+    context = types.CodeActionContext(list(diagnostics))
+    params = types.CodeActionParams(types.TextDocumentIdentifier(editor.uri), span, context)
+    found = await editor.client.text_document_code_action_async(params)
+    return {one.title: one for one in found or () if isinstance(one, types.CodeAction)}
+
+
+async def test_a_problem_is_offered_to_be_solved(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["    a = 10\n"])
+    await editor.initialize()
+    editor.open(TEXT)
+    span = types.Range(types.Position(1, 4), types.Position(1, 5))
+    found = await actions(editor, types.Diagnostic(span, "a is too small"))
+    command = found["Solve: a is too small"].command
+    assert command is not None
+    (argument,) = command.arguments or ()
+    assert "a is too small" in argument["instruction"]
+    assert (await editor.command(command.command, argument))["status"] == "applied"
+    assert not any(title.startswith("Edit the selection") for title in found)
+
+
+async def test_a_client_that_asks_the_user_is_offered_any_edit(editor: Editor, daemon: Daemon) -> None:
+    def asks(capabilities: types.ClientCapabilities) -> None:
+        capabilities.experimental = {"lacunaInstructions": True}
+
+    await editor.initialize(change=asks, ready=False)
+    editor.open(TEXT)
+    command = (await actions(editor))["Edit the selection by an instruction…"].command
+    assert command is not None
+    assert command.command == "lacuna.edit"
+
+
+async def test_a_refactor_by_an_instruction_rewrites_every_place(editor: Editor, daemon: Daemon) -> None:
+    daemon.plan(fills=["    a = 10\n"])
+    await editor.initialize()
+    editor.open(TEXT)
+    argument = {"pattern": "a = 1", "language": "python", "instruction": "ten times"}
+    answer = await editor.command("lacuna.refactor", {**argument, "textDocument": {"uri": editor.uri}})
+    assert answer["status"] == "applied"
+    assert editor.edited() == TEXT.replace("1", "10")
+    with pytest.raises(JsonRpcException, match="takes the place of a template"):
+        await editor.command("lacuna.refactor", {**argument, "template": "b"})

@@ -1,0 +1,57 @@
+import pytest
+
+from lacuna_model.editing import kept
+
+OLD = "def a():\n    return 1\n\n\ndef b():\n    x = 2\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    # ... rest of the code ...",
+        "// existing code unchanged",
+        "    # Rest of the function remains the same",
+        "# ...",
+    ],
+)
+def test_a_comment_that_stands_for_lines_is_found(line: str) -> None:
+    assert kept.hint(OLD, f"def a():\n    return 2\n{line}\n") == line.strip()
+
+
+@pytest.mark.parametrize("line", ["# Returns the same value.", "# The rest of the budget is kept.", "x = [...]"])
+def test_other_lines_are_no_hints(line: str) -> None:
+    assert kept.hint(OLD, f"{line}\n{OLD}") == ""
+
+
+def test_a_hint_that_the_old_text_has_is_a_comment_like_any_other() -> None:
+    assert kept.hint("# ... rest of the code\na\nb\n", "# ... rest of the code\na\n") == ""
+
+
+def test_lines_that_are_only_missing_at_the_end_are_put_back() -> None:
+    assert (
+        kept.with_end(OLD, "def a():\n    return 3\n\n\n")
+        == "def a():\n    return 3\n\n\ndef b():\n    x = 2\n    return x\n"
+    )
+
+
+def test_few_lines_less_at_the_end_are_an_edit() -> None:
+    assert kept.with_end("a\nb\n", "a\n") == "a\n"
+    assert kept.with_end("a\nb\nc\nd\n", "a\nx\n") == "a\nx\n"
+
+
+def test_deleted_lines_are_put_back_and_replaced_ones_are_not() -> None:
+    assert kept.with_deleted("a\nb\nc\nd\n", "a\nd\n") == "a\nb\nc\nd\n"
+    assert kept.with_deleted("a\nb\nc\n", "a\nx\nc\ny\n") == "a\nx\nc\ny\n"
+    assert kept.with_deleted("", "a\n") == "a\n"
+
+
+@pytest.mark.parametrize(
+    "words", ["Remove the print", "entferne die Ausgabe", "supprime les lignes", "删除注释", "inline x"]
+)
+def test_an_instruction_may_ask_for_less(words: str) -> None:
+    assert kept.asks_for_less(words)
+
+
+@pytest.mark.parametrize("words", ["make it async", "rename a to b", "Füge einen Parameter hinzu"])
+def test_other_instructions_do_not(words: str) -> None:
+    assert not kept.asks_for_less(words)

@@ -1,0 +1,98 @@
+"""A real MCP client uses the tools, on stdin and stdout and over streamable HTTP."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import StdioServerParameters
+from mcp.client.client import Client
+from mcp.client.stdio import stdio_client
+
+ROOT = Path(__file__).parents[3]
+SERVE = Path(__file__).with_name("serve_scripted.py")
+NAMES = {"fill_gaps", "edit", "refactor_preview", "refactor_apply", "explain_refusal"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    inside = tmp_path / "project"
+    inside.mkdir()
+    (inside / "code.py").write_text("a = 1\nb = <<fill>>\n")
+    return inside
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    path = os.pathsep.join(str(ROOT / name) for name in ("server", "lsp", "model", "kernels"))
+    return {**os.environ, "PYTHONPATH": path, "LACUNA_STATE": str(tmp_path / "state")}
+
+
+async def use(client: Client, folder: Path) -> None:
+    """What an agent does: look at the tools, edit, be refused, and apply."""
+    assert {tool.name for tool in (await client.list_tools()).tools} == NAMES
+    arguments: dict[str, Any] = {"path": "code.py", "lines": "1:1", "instruction": "count"}
+    shown = await client.call_tool("edit", arguments)
+    assert not shown.is_error
+    assert shown.structured_content is not None
+    assert "+scripted = 1" in shown.structured_content["diff"]
+    assert (folder / "code.py").read_text() == "a = 1\nb = <<fill>>\n"
+    outside = await client.call_tool("edit", {**arguments, "path": "../other.py"})
+    assert outside.is_error
+    assert "outside the folders of this server" in str(outside.content)
+    written = await client.call_tool("edit", {**arguments, "apply": True})
+    assert not written.is_error
+    assert (folder / "code.py").read_text() == "scripted = 1\nb = <<fill>>\n"
+    refused = await client.call_tool("explain_refusal", {"path": "code.py", "lines": "1:1", "text": "a = (\n"})
+    assert refused.structured_content is not None
+    assert refused.structured_content["status"] == "refused"
+
+
+async def test_on_stdin_and_stdout(folder: Path, environment: dict[str, str]) -> None:
+    parameters = StdioServerParameters(command=sys.executable, args=[str(SERVE), str(folder)], env=environment)
+    async with Client(stdio_client(parameters)) as client:
+        await use(client, folder)
+
+
+@pytest.fixture
+def address(folder: Path, environment: dict[str, str], tmp_path: Path) -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (tmp_path / "token").write_text("word\n")
+    command = [sys.executable, str(SERVE), str(folder), "--http", str(port), "--token-file", str(tmp_path / "token")]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                httpx2.get(f"http://127.0.0.1:{port}/mcp")
+                break
+            except httpx2.TransportError:
+                assert time.monotonic() < deadline
+                assert process.poll() is None
+                time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/mcp"
+        process.terminate()
+
+
+async def test_over_streamable_http(folder: Path, address: str) -> None:
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
+    async with (
+        create_mcp_http_client(headers={"Authorization": "Bearer word"}) as http,
+        Client(streamable_http_client(address, http_client=http)) as client,
+    ):
+        await use(client, folder)
+
+
+async def test_without_the_token_nothing_is_answered(address: str) -> None:
+    for headers in ({}, {"Authorization": "Bearer other"}):
+        answer = httpx2.post(address, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers)
+        assert answer.status_code == 401

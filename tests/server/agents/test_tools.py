@@ -1,0 +1,139 @@
+"""The tools of agents: what they change, and what they refuse."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lacuna_model.core.errors import RequestError
+from lacuna_model.core.params import FillStats, InfillRequest, InfillResult, Status
+from lacuna_server.agents.folders import Folders
+from lacuna_server.agents.tools import Tools
+from lacuna_server.refactor import journal
+
+
+class Engine:
+    """Fills every region with the next of some texts."""
+
+    def __init__(self, *fills: str, status: Status = "ok", message: str = "") -> None:
+        self.fills, self.status, self.message = list(fills), status, message
+        self.requests: list[InfillRequest] = []
+
+    def fill(self, request: InfillRequest) -> InfillResult:
+        self.requests.append(request)
+        fills = tuple(self.fills.pop(0) for _ in request.regions)
+        return InfillResult(self.status, "", fills, FillStats(), self.message)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(journal.STATE_VARIABLE, str(tmp_path / "state"))
+    inside = tmp_path / "project"
+    inside.mkdir()
+    (inside / "code.py").write_text("a = 1\nb = <<fill>>\n")
+    (inside / "calls.py").write_text("c = get(3)\nd = 4\n")
+    (tmp_path / "secret.py").write_text("key = 1\n")
+    return inside
+
+
+Make = Callable[..., Tools]
+
+
+@pytest.fixture
+def make(folder: Path) -> Make:
+    return lambda engine=None: Tools(Folders([folder]), lambda: engine or Engine())
+
+
+def test_an_edit_is_shown_and_written_only_with_apply(make: Make, folder: Path) -> None:
+    engine = Engine("a = 10\n", "a = 10\n")
+    tools = make(engine)
+    shown = tools.edit("code.py", "1:1", "ten times")
+    assert (shown.status, shown.written) == ("changed", ())
+    assert "+a = 10" in shown.diff
+    assert (folder / "code.py").read_text().startswith("a = 1\n")
+    done = tools.edit("code.py", "1:1", "ten times", apply=True)
+    assert done.written == (str(folder / "code.py"),)
+    assert (folder / "code.py").read_text() == "a = 10\nb = <<fill>>\n"
+    assert engine.requests[0].regions[0].instruction == "ten times"
+
+
+def test_gaps_are_filled_at_markers_or_a_position(make: Make, folder: Path) -> None:
+    assert "+b = 2" in make(Engine("2")).fill_gaps("code.py").diff
+    assert "+a = 1 + 1" in make(Engine(" + 1")).fill_gaps("code.py", at="1:5").diff
+
+
+def test_a_refused_fill_has_its_reason(make: Make, folder: Path) -> None:
+    outcome = make(Engine("x", status="no_valid_fill", message="no valid text was found")).edit("code.py", "1", "x")
+    assert (outcome.status, outcome.message, outcome.diff) == ("refused", "no valid text was found", "")
+
+
+def test_an_equal_text_is_unchanged(make: Make) -> None:
+    assert make(Engine("a = 1\n")).edit("code.py", "1", "x", apply=True).status == "unchanged"
+
+
+def test_a_refactor_is_previewed_and_then_applied(make: Make, folder: Path) -> None:
+    tools = make(Engine("timeout=1"))
+    shown = tools.refactor_preview("get($X)", template="get($X, <<fill>>)")
+    assert "+c = get(3, timeout=1)" in shown.diff
+    assert "get(3)\n" in (folder / "calls.py").read_text()
+    assert tools.refactor_apply(shown.plan).written == (str(folder / "calls.py"),)
+    assert "get(3, timeout=1)" in (folder / "calls.py").read_text()
+    with pytest.raises(RequestError, match="there is no plan"):
+        tools.refactor_apply(shown.plan)
+
+
+def test_a_refactor_by_an_instruction_rewrites_lines(make: Make, folder: Path) -> None:
+    tools = make(Engine("c = get(3, 4)\n"))
+    assert "+c = get(3, 4)" in tools.refactor_preview("get($X)", instruction="add 4").diff
+
+
+def test_a_file_that_changed_after_the_preview_is_not_written(make: Make, folder: Path) -> None:
+    tools = make()
+    shown = tools.refactor_preview("get($X)", template="put($X)")
+    (folder / "calls.py").write_text("other = get(3)\n")
+    with pytest.raises(RequestError, match="has changed since the preview; nothing was written"):
+        tools.refactor_apply(shown.plan)
+    assert (folder / "calls.py").read_text() == "other = get(3)\n"
+
+
+def test_a_refused_text_is_explained(make: Make) -> None:
+    outcome = make().explain_refusal("calls.py", "1:1", "a = (1\n")
+    assert outcome.status == "refused"
+    assert "line 1" in outcome.message
+    assert make().explain_refusal("calls.py", "2:2", "d = 5\n").status == "unchanged"
+
+
+@pytest.mark.parametrize("path", ["../secret.py", "link.py", "{outside}", "/etc/hosts", "sub/../../secret.py"])
+def test_a_path_outside_the_folders_is_refused(make: Make, folder: Path, path: str) -> None:
+    (folder / "link.py").symlink_to(folder.parent / "secret.py")
+    named = path.format(outside=folder.parent / "secret.py")
+    for call in (
+        lambda: make().edit(named, "1:1", "x", apply=True),
+        lambda: make().fill_gaps(named),
+        lambda: make().explain_refusal(named, "1:1", "x"),
+        lambda: make().refactor_preview("get($X)", template="put($X)", paths=[named]),
+    ):
+        with pytest.raises(RequestError, match="outside the folders of this server"):
+            call()
+    assert (folder.parent / "secret.py").read_text() == "key = 1\n"
+
+
+def test_an_ignored_file_is_refused(make: Make, folder: Path) -> None:
+    (folder / ".gitignore").write_text("private.py\n")
+    (folder / "private.py").write_text("a = 1\n")
+    with pytest.raises(RequestError, match="ignored by git"):
+        make().edit("private.py", "1:1", "x")
+
+
+@pytest.mark.parametrize(
+    ("lines", "instruction", "why"), [("1:9", "x", "line 9 is outside"), ("1:1", " ", "the instruction is empty")]
+)
+def test_wrong_arguments_are_refused(make: Make, lines: str, instruction: str, why: str) -> None:
+    with pytest.raises(RequestError, match=why):
+        make().edit("code.py", lines, instruction)
+
+
+def test_a_refactor_takes_a_template_or_an_instruction(make: Make) -> None:
+    for given in ({}, {"template": "a", "instruction": "b"}):
+        with pytest.raises(RequestError, match="one of the two"):
+            make().refactor_preview("get($X)", **given)

@@ -1,0 +1,138 @@
+"""``lacuna edit``: lines of a file rewritten by an instruction."""
+
+# ruff: noqa: F811 (fixtures of another file)
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.server.cli.test_main import FakeEngine, Lacuna, engine, lacuna  # noqa: F401 (fixtures)
+
+from lacuna_model.core.params import InfillRequest, InfillResult
+
+TEXT = "a = 1\r\nb = 2\r\nc = 3\r\n"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    file = tmp_path / "code.py"
+    file.write_bytes(TEXT.encode())
+    return file
+
+
+def test_the_diff_is_shown_and_nothing_is_written(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    engine.fills = ("b = 20\nc = 3\n",)
+    code, out, err = lacuna("edit", source, "--lines", "2:3", "--instruction", "count")
+    assert (code, err) == (0, "")
+    lines = out.decode().splitlines()
+    assert "-b = 2" in lines
+    assert "+b = 20" in lines
+    assert source.read_bytes() == TEXT.encode()
+    (region,) = engine.requests[0].regions
+    assert (region.start, region.end, region.instruction) == (7, 21, "count")
+
+
+def test_write_changes_the_lines_and_no_other_byte(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    engine.fills = ("b = 20\n",)
+    assert lacuna("edit", source, "--lines", "2", "-m", "count", "--write")[0] == 0
+    assert source.read_bytes() == b"a = 1\r\nb = 20\r\nc = 3\r\n"
+
+
+def test_json_has_the_whole_result(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    engine.fills = ("b = 20\n",)
+    code, out, _ = lacuna("edit", source, "--lines", "2", "-m", "count", "--json")
+    answer = json.loads(out)
+    assert (code, answer["status"], answer["text"]) == (0, "ok", "a = 1\r\nb = 20\r\nc = 3\r\n")
+
+
+def test_the_edit_can_be_watched(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    engine.fills = ("b = 20\n",)
+    code, out, err = lacuna("edit", source, "--lines", "2", "-m", "count", "--watch")
+    assert code == 0
+    assert b"+b = 20" in out
+    assert "passes" in err
+
+
+def test_nothing_to_change_is_said(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    engine.fills, engine.message = ("b = 2\r\n",), "nothing to change"
+    assert lacuna("edit", source, "--lines", "2", "-m", "count", "--write") == (0, b"", "lacuna: nothing to change\n")
+
+
+def test_a_refused_text_is_not_written(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    engine.fills, engine.status, engine.message = ("b = (\n",), "no_valid_fill", "no valid text was found"
+    code, out, err = lacuna("edit", source, "--lines", "2", "-m", "count", "--write")
+    assert (code, out, err) == (1, b"", "lacuna: no valid text was found\n")
+    assert source.read_bytes() == TEXT.encode()
+
+
+@pytest.mark.parametrize(
+    ("lines", "instruction", "why"),
+    [
+        ("2:9", "count", "line 9 is outside"),
+        ("0:1", "count", "lines are counted from 1"),
+        ("3:2", "count", "the first comes before the last"),
+        ("two", "count", "lines are A:B, such as 10:20"),
+        ("2", " ", "the instruction is empty"),
+    ],
+)
+def test_bad_input_is_one_line(
+    lacuna: Lacuna, source: Path, engine: FakeEngine, lines: str, instruction: str, why: str
+) -> None:
+    code, out, err = lacuna("edit", source, "--lines", lines, "--instruction", instruction)
+    assert (code, out, err.count("\n")) == (2, b"", 1)
+    assert why in err
+    assert engine.requests == []
+
+
+def test_a_file_that_changed_meanwhile_is_not_written(
+    lacuna: Lacuna, source: Path, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = engine.fill
+
+    def fill(request: InfillRequest) -> InfillResult:
+        source.write_text("another text\n")
+        return msgspec.structs.replace(plain(request), fills=("b = 20\n",))
+
+    monkeypatch.setattr(engine, "fill", fill)
+    code, _, err = lacuna("edit", source, "--lines", "2", "-m", "count", "--write")
+    assert code == 2
+    assert "has changed since it was read; nothing was written" in err
+    assert source.read_text() == "another text\n"
+
+
+def test_an_instruction_in_another_language_is_passed_on(lacuna: Lacuna, source: Path, engine: FakeEngine) -> None:
+    engine.fills = ("b = 20\n",)
+    assert lacuna("edit", source, "--lines", "2", "-m", "mach es größer 🙂")[0] == 0
+    assert engine.requests[0].regions[0].instruction == "mach es größer 🙂"
+
+
+def test_a_refactor_rewrites_the_lines_of_every_place(lacuna: Lacuna, tmp_path: Path, engine: FakeEngine) -> None:
+    file = tmp_path / "code.py"
+    file.write_text("import a\nx = a.get(1)\ny = 2\nz = a.get(a.get(3))\n")
+    engine.fills = ("x = a.get(1, timeout=1)\n", "z = 5\n")
+    code, _, err = lacuna("refactor", "--instruction", "add a timeout", "a.get($X)", tmp_path, "--apply")
+    assert code == 0, err
+    assert file.read_text() == "import a\nx = a.get(1, timeout=1)\ny = 2\nz = 5\n"
+    regions = [region for request in engine.requests for region in request.regions]
+    texts = [engine.requests[0].text.encode()[region.start : region.end] for region in regions]
+    assert texts == [b"x = a.get(1)\n", b"z = a.get(a.get(3))\n"]
+    assert {region.instruction for region in regions} == {"add a timeout"}
+
+
+def test_a_refactor_with_an_instruction_is_previewed(lacuna: Lacuna, tmp_path: Path, engine: FakeEngine) -> None:
+    file = tmp_path / "code.py"
+    file.write_text("x = a.get(1)\n")
+    engine.fills = ("x = 7\n",)
+    code, out, err = lacuna("refactor", "--instruction", "shorten", "a.get($X)", tmp_path)
+    assert code == 0
+    assert b"+x = 7" in out
+    assert "--apply" in err
+    assert file.read_text() == "x = a.get(1)\n"
+
+
+def test_a_refactor_with_an_empty_instruction_is_refused(lacuna: Lacuna, tmp_path: Path, engine: FakeEngine) -> None:
+    code, _, err = lacuna("refactor", "--instruction", "", "a.get($X)", tmp_path)
+    assert (code, "the instruction is empty" in err) == (2, True)
+    code, _, err = lacuna("refactor", "--instruction", "x", "--recipe", "type-annotations", tmp_path)
+    assert (code, "cannot be combined" in err) == (2, True)
