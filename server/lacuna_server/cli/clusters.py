@@ -55,5 +55,5 @@ def read(file: Path) -> dict[str, Any]:
 
 def _changed(config: ServerConfig) -> dict[str, Any]:
     """Return the keys of a configuration that differ from the defaults."""
-    defaults = msgspec.structs.asdict(ServerConfig())
-    return {name: value for name, value in msgspec.to_builtins(config).items() if value != msgspec.to_builtins(defaults[name])}
+    defaults = msgspec.to_builtins(ServerConfig())
+    return {name: value for name, value in msgspec.to_builtins(config).items() if value != defaults[name]}

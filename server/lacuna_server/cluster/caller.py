@@ -14,4 +14,5 @@ class Caller(NamedTuple):
     model: str = ""
 
 
-CALLER: ContextVar[Caller] = ContextVar("caller", default=Caller())
+NOBODY = Caller()
+CALLER: ContextVar[Caller] = ContextVar("caller", default=NOBODY)

@@ -1,7 +1,6 @@
 """The application of Ray Serve: the classes of both deployments, and the builder ``app`` that binds them together."""
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from pathlib import Path
@@ -16,6 +15,7 @@ from ray.serve.handle import DeploymentHandle
 from starlette.types import ASGIApp
 
 from lacuna_server.cluster import settings, users
+from lacuna_server.cluster.environment import replica_environment
 from lacuna_server.cluster.ingress import Identity, Ingress
 from lacuna_server.cluster.links import Links, Where
 from lacuna_server.cluster.listener import Listener
@@ -32,7 +32,7 @@ from lacuna_server.cluster.messages import (
 from lacuna_server.cluster.replica import ModelLoadError, Replica
 from lacuna_server.cluster.routing import key
 from lacuna_server.cluster.scaling import FIRST_SNAPSHOT, REQUESTS
-from lacuna_server.cluster.settings import ClusterArgs, EngineArgs
+from lacuna_server.cluster.settings import DOCUMENT_ROUTER, ClusterArgs, EngineArgs
 from lacuna_server.daemon import logs
 from lacuna_server.wire.config import ServerConfig
 
@@ -194,7 +194,7 @@ def app(args: ClusterArgs) -> Application:
     deployment = serve.deployment(IngressDeployment, name=INGRESS).options(
         num_replicas=args.ingresses,
         max_ongoing_requests=ANY_NUMBER,
-        ray_actor_options={"num_cpus": args.ingress_cpus, "runtime_env": _runtime()},
+        ray_actor_options={"num_cpus": args.ingress_cpus, "runtime_env": {"env_vars": replica_environment()}},
         user_config={name: msgspec.to_builtins(user) for name, user in people.items()},
         graceful_shutdown_timeout_s=args.drain_s,
         health_check_period_s=2,
@@ -211,13 +211,14 @@ def _engine(args: ClusterArgs, engine: EngineArgs, name: str) -> Application:
     many: dict[str, Any] = {"num_replicas": engine.replicas}
     if engine.scaling is not None:
         many = {"autoscaling_config": _autoscaling(engine)}
-    kwargs = {"factor": engine.load_factor, "at_least": config.max_active} if args.router.endswith("DocumentRouter") else {}
+    own = args.router == DOCUMENT_ROUTER
+    kwargs = {"factor": engine.load_factor, "at_least": config.max_active} if own else {}
     deployment = serve.deployment(EngineDeployment, name=name).options(
         **many,
         ray_actor_options={
             "num_cpus": engine.num_cpus,
             "num_gpus": engine.num_gpus,
-            "runtime_env": _runtime(),
+            "runtime_env": {"env_vars": replica_environment()},
         },
         request_router_config=RequestRouterConfig(request_router_class=args.router, request_router_kwargs=kwargs),
         graceful_shutdown_timeout_s=args.drain_s,
@@ -226,7 +227,9 @@ def _engine(args: ClusterArgs, engine: EngineArgs, name: str) -> Application:
         health_check_timeout_s=10,
         max_constructor_retry_count=2,
     )
-    bound: Application = deployment.bind(msgspec.to_builtins(config), engine.models, engine.models_per_replica, args.drain_s)
+    bound: Application = deployment.bind(
+        msgspec.to_builtins(config), engine.models, engine.models_per_replica, args.drain_s
+    )
     return bound
 
 
@@ -244,9 +247,3 @@ def _autoscaling(engine: EngineArgs) -> AutoscalingConfig:
             policy_kwargs={"per_replica": scaling.per_replica, "limit_s": scaling.first_snapshot_s},
         ),
     )
-
-
-def _runtime() -> dict[str, Any]:
-    """Return the environment of a replica: its router and its code share one event loop, which saves a thread's hops."""
-    loops = {"RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0", "RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD": "0"}
-    return {"env_vars": {name: os.environ.get(name, value) for name, value in loops.items()}}

@@ -211,4 +211,3 @@ class RemoteScheduler:
         self._usage.ended(caller.user, finished.outcome, finished.stats or FillStats())
         for observer in self.observers:
             observer(finished)
-

@@ -12,17 +12,14 @@ from lacuna_server.cluster.loads import LOADS
 from lacuna_server.cluster.messages import Ask
 
 # A document without a name is known by how it begins; most typing leaves that as it is.
-PREFIX_BYTES = 512
+PREFIX = 512
 EVERY_REPLICA = 1_000_000
 
 
 def key(ask: Ask) -> str:
     """Return what decides which replica a question goes to: the session and document, or else the text's beginning."""
-    if ask.document:
-        known_by = f"{ask.session}\0{ask.document}".encode()
-    else:
-        known_by = ask.request.text[:PREFIX_BYTES].encode()
-    return hashlib.blake2b(known_by, digest_size=16).hexdigest()
+    known_by = f"{ask.session}\0{ask.document}" if ask.document else ask.request.text[:PREFIX]
+    return hashlib.blake2b(known_by.encode(), digest_size=16).hexdigest()
 
 
 def bound(loads: Sequence[int], factor: float, at_least: int) -> int:

@@ -3,13 +3,12 @@
 Pydantic, which Ray Serve needs, checks them.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from lacuna_model.hub.models import DEFAULT_MODEL
-from lacuna_server.wire import security
 from lacuna_server.wire.config import ConfigError, ServerConfig
 
 # These keys of the service concern a machine, or what Ray Serve does.
@@ -26,6 +25,9 @@ NOT_IN_CLUSTER = (
     "idle_exit_s",
     "log_file",
 )
+
+
+DOCUMENT_ROUTER = "lacuna_server.cluster.routing.DocumentRouter"
 
 
 class Strict(BaseModel):
@@ -82,7 +84,8 @@ class ClusterArgs(Strict):
     first one. ``users`` is a file of users (see CLUSTER.md); only hashes leave it. With ``user_header`` an OIDC proxy
     names the user in that header, and proves itself with the token whose hash is ``proxy_token``. ``service`` has keys
     of the service, as in CONFIGURATION.md. ``reachable`` says that other machines can reach the ingress: then users are
-    needed.
+    needed. ``router`` is a request router of Ray Serve. ``proxies`` says which machines take connections; only `lacuna
+    serve --cluster` reads it.
     """
 
     engines: tuple[EngineArgs, ...] = Field((EngineArgs(),), min_length=1)
@@ -93,7 +96,8 @@ class ClusterArgs(Strict):
     proxy_token: str = Field("", pattern=r"^(sha256:[0-9a-f]{64})?$")
     reachable: bool = True
     drain_s: float = Field(30.0, ge=0)
-    router: str = "lacuna_server.cluster.routing.DocumentRouter"
+    router: str = DOCUMENT_ROUTER
+    proxies: Literal["EveryNode", "HeadOnly"] = "EveryNode"
     service: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -136,8 +140,3 @@ def check(args: ClusterArgs) -> None:
     """Raise ConfigError where others could use the cluster without a token."""
     if args.reachable and not (args.users or args.user_header):
         raise ConfigError("others can reach the cluster, so it needs users: a file, or an OIDC proxy's header")
-
-
-def is_reachable(host: str) -> bool:
-    """Return whether other machines can reach an address."""
-    return not security.is_loopback(host)

@@ -7,12 +7,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
 import structlog
 
 from lacuna_model.core.errors import LacunaError
+from lacuna_server.cluster.environment import serve_environment
 from lacuna_server.cluster.settings import ClusterArgs
 from lacuna_server.wire.config import ConfigError, ServerConfig
 from lacuna_server.wire.settings import DEFAULT_PORT
@@ -22,6 +22,10 @@ log = structlog.get_logger(__name__)
 APP = "lacuna"
 OBJECT_STORE_BYTES = 100 * 1024 * 1024
 INSTALL = "pip install 'lacuna-code[cluster]'"
+
+
+# No usage report; nothing of Ray Serve's own log on the terminal.
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_SERVE_LOG_TO_STDERR": "0"}
 
 
 class ClusterError(LacunaError):
@@ -50,7 +54,11 @@ def run(args: ClusterArgs, config: ServerConfig, address: str | None) -> None:
         _check_resources(args, ray.cluster_resources())
         port = DEFAULT_PORT if config.port is None else config.port or free_port(config.host)
         try:
-            serve.start(proxy_location="EveryNode", http_options=_http(config, port))
+            serve.start(
+                proxy_location=args.proxies,
+                http_options=_http(config, port),
+                controller_options={"runtime_env": {"env_vars": serve_environment()}},
+            )
             serve.run(application, name=APP, route_prefix="/")
         except (RuntimeError, OSError, ValueError) as error:
             raise ClusterError(f"Ray Serve does not start the application: {_reason(error)}") from None
@@ -88,8 +96,9 @@ def _check_resources(args: ClusterArgs, there: dict[str, float]) -> None:
     for engine in args.engines:
         if engine.num_gpus > there.get("GPU", 0.0):
             raise ConfigError(f"a replica needs {engine.num_gpus:g} GPUs, the cluster has {there.get('GPU', 0.0):g}")
-    least = sum(engine.num_cpus * (engine.scaling.least if engine.scaling else engine.replicas) for engine in args.engines)
-    least += args.ingresses * args.ingress_cpus
+    least = args.ingresses * args.ingress_cpus
+    for engine in args.engines:
+        least += engine.num_cpus * (engine.scaling.least if engine.scaling else engine.replicas)
     if least > there.get("CPU", 0.0):
         raise ConfigError(f"the replicas need {least:g} CPUs, the cluster has {there.get('CPU', 0.0):g}: see num_cpus")
 
@@ -117,15 +126,11 @@ def free_port(host: str) -> int:
 
 def _quiet() -> None:
     """Let Ray say nothing on the terminal, send no usage report, and leave this process's environment to replicas."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_SERVE_LOG_TO_STDERR", "0")
+    os.environ |= QUIET | serve_environment() | os.environ
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
 
 
 def _reason(error: BaseException) -> str:
     """Return the last line that says something of an error of Ray, which may have a traceback in it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__
-
-
-def ignore(number: int, frame: FrameType | None) -> None:
-    """Do nothing."""

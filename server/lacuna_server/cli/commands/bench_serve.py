@@ -3,6 +3,7 @@
 import os
 import signal
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,6 +33,7 @@ def bench_serve(
         int, typer.Option(min=0, help="Give each request this deadline in milliseconds; 0: none.")
     ] = 5000,
     threads: ThreadsOption = 0,
+    engine: Annotated[str, typer.Option(help="Load the engine by this function, as MODULE:FUNCTION.")] = "",
     json_output: JsonOption = False,
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
@@ -50,7 +52,12 @@ def bench_serve(
     )
     with tempfile.TemporaryDirectory(prefix="lacuna-bench-") as folder:
         os.environ["XDG_RUNTIME_DIR"] = folder  # the user's own service may run at the same time
-        report = asyncio.run(_run(load, "--port", "0", "--model", models.absolute(model), "--threads", str(threads)))
+        arguments = ["--port", "0", "--model", models.absolute(model), "--threads", str(threads)]
+        if engine:
+            config = Path(folder, "service.toml")
+            config.write_text(f'engine = "{engine}"\n')
+            arguments += ["--config", str(config)]
+        report = asyncio.run(_run(load, *arguments))
     if json_output:
         output.print_json({"load": load, "report": report, "growth": report.growth})
     else:
@@ -82,12 +89,20 @@ async def _run(load: "Load", *arguments: str) -> "Report":
 
 def print_report(report: "Report") -> None:
     """Prints the report in a few lines for people."""
+    print_latencies(report)
+    output.print_exact(
+        f"memory at most {max(report.memory_bytes) / 1e6:.0f} MB, {report.growth:+.1%} after the warm-up\n"
+    )
+
+
+def print_latencies(report: "Report") -> None:
+    """Prints what became of the requests, and when."""
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in report.outcomes.items())
     output.print_exact(
         f"{report.asked} requests: {outcomes}\n"
         f"{report.lost} without an answer, {report.crossed} with the answer of another request\n"
-        f"results after p50 {report.p50_ms:.0f} ms, p95 {report.p95_ms:.0f} ms, p99 {report.p99_ms:.0f} ms\n"
-        f"memory at most {max(report.memory_bytes) / 1e6:.0f} MB, {report.growth:+.1%} after the warm-up\n"
+        f"results after p50 {report.p50_ms:.0f} ms, p95 {report.p95_ms:.0f} ms, p99 {report.p99_ms:.0f} ms, "
+        f"the slowest {report.longest_ms:.0f} ms\n"
     )
 
 
