@@ -1,4 +1,4 @@
-"""A load test of a cluster on this machine: nodes, the service on them, sessions that type, a process that is killed."""
+"""A load test of a cluster on this machine: nodes, the service, sessions that type, and a process that is killed."""
 
 import asyncio
 import contextlib
@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ TITLES: dict[Victim, str] = {
     "ingress": "ServeReplica:lacuna:Ingress",
     "proxy": "haproxy",
 }
+OTHERS = "other processes of Ray"
 READY = "serving at "
 READY_S = 120.0
 
@@ -52,7 +54,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """What the clients report, and the cluster itself.
 
     ``restarted`` requests were started again on another replica; ``cached_share`` of the context tokens came from
-    caches. ``memory_mb`` has the memory of each kind of process and its number at the end, shared pages once.
+    caches. ``memory_mb`` has the memory of each kind of process and its number at the end, shared pages once;
+    ``cpu_s`` the CPU time that each kind took, and ``clients`` for this process.
     """
 
     report: Report
@@ -60,6 +63,7 @@ class Outcome(msgspec.Struct, frozen=True):
     restarted: int
     cached_share: float
     memory_mb: dict[str, tuple[int, float]]
+    cpu_s: dict[str, float]
 
 
 def measure(shape: Shape, load: Load, kill: Victim) -> Outcome:
@@ -101,7 +105,9 @@ def _address(process: subprocess.Popen[str]) -> str:
 
 async def _measure(url: str, load: Load, kill: Victim, cluster: LocalCluster, folder: Path) -> Outcome:
     killing = asyncio.create_task(_kill_halfway(load, kill, cluster, folder))
+    before = _cpu_s(folder)
     report = await load_test.run(Address(url, ""), load, [])
+    after = _cpu_s(folder)
     found = await asyncio.to_thread(_metrics, url)
     context = found.get("lacuna_context_tokens_total", 0.0)
     return Outcome(
@@ -110,6 +116,7 @@ async def _measure(url: str, load: Load, kill: Victim, cluster: LocalCluster, fo
         round(found.get("lacuna_requests_restarted_total", 0.0)),
         found.get("lacuna_context_cached_tokens_total", 0.0) / context if context else 0.0,
         _memory_mb(folder),
+        {kind: spent - before.get(kind, 0.0) for kind, spent in after.items()},
     )
 
 
@@ -137,10 +144,24 @@ def _processes(folder: Path) -> dict[int, str]:
     return found
 
 
+def _kind(title: str) -> str:
+    return next((kind for kind, part in TITLES.items() if part in title), OTHERS)
+
+
+def _cpu_s(folder: Path) -> dict[str, float]:
+    found = {"clients": time.process_time()}
+    for pid, title in _processes(folder).items():
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks = int(fields[11]) + int(fields[12])
+            found[_kind(title)] = found.get(_kind(title), 0.0) + ticks / os.sysconf("SC_CLK_TCK")
+    return found
+
+
 def _memory_mb(folder: Path) -> dict[str, tuple[int, float]]:
     found: dict[str, tuple[int, float]] = {}
     for pid, title in _processes(folder).items():
-        kind = next((kind for kind, part in TITLES.items() if part in title), "other processes of Ray")
+        kind = _kind(title)
         with contextlib.suppress(OSError):
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
             mb = sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1e3

@@ -92,8 +92,10 @@ class RemoteScheduler:
         return ticket
 
     def status(self) -> Status:
-        """Return the state of the engine replicas."""
-        return self._engines.status()
+        """Return the state of the engine replicas; what this ingress has under way counts at once."""
+        status = self._engines.status()
+        more = max(0, len(self._under_way) - status.queued - status.running)
+        return msgspec.structs.replace(status, running=status.running + more)
 
     async def close(self, grace_s: float) -> None:
         """Take no more requests, and refuse those that are under way after ``grace_s`` seconds."""

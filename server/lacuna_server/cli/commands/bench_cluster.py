@@ -76,6 +76,7 @@ def print_outcome(outcome: "Outcome") -> None:
     memory = ", ".join(f"{number} {kind} {mb:.0f} MB" for kind, (number, mb) in sorted(outcome.memory_mb.items()))
     output.print_exact(
         f"memory: {memory}\n"
+        f"CPU time: {', '.join(f'{kind} {spent:.1f} s' for kind, spent in sorted(outcome.cpu_s.items()))}\n"
         f"killed: {outcome.killed or 'nothing'}; {outcome.report.reconnected} connections broke, "
         f"{outcome.restarted} requests were started again, {outcome.report.twice} were answered twice\n"
         f"{outcome.cached_share:.1%} of the context came from caches\n"
