@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from lacuna_server.cli import load as load_test
 from lacuna_server.cli import local_cluster
 from lacuna_server.cli.load import Load, Report
 from lacuna_server.cli.local_cluster import LocalCluster
-from lacuna_server.client.client import Address
+from lacuna_server.client.client import Address, Client
 
 Victim = Literal["none", "replica", "model", "node", "ingress", "proxy"]
 # What the command line of a victim contains; a node is a process of its own.
@@ -33,6 +34,7 @@ TITLES: dict[Victim, str] = {
     "ingress": "ServeReplica:lacuna:Ingress",
     "proxy": "haproxy",
 }
+SERVICE = "lacuna_server serve"
 OTHERS = "other processes of Ray"
 READY = "serving at "
 READY_S = 120.0
@@ -75,6 +77,24 @@ def measure(shape: Shape, load: Load, kill: Victim) -> Outcome:
             return asyncio.run(_measure(url, load, kill, cluster, folder))
 
 
+def measure_one_machine(shape: Shape, load: Load) -> Outcome:
+    """Put a new `lacuna serve` with the same engine under load. Raises LacunaError where it does not start."""
+    with tempfile.TemporaryDirectory(prefix="lacuna-", dir="/tmp") as name:
+        folder = Path(name)
+        lines = f'engine = "{shape.engine}"\nport = 0\nmodel = "{shape.model}"\nthreads = {shape.threads}\n'
+        (folder / "service.toml").write_text(lines)
+        environment = dict(os.environ) | {"XDG_RUNTIME_DIR": name, "RAY_TMPDIR": name}  # the mark of our processes
+        command = [sys.executable, "-m", "lacuna_server", "serve", "--config", str(folder / "service.toml")]
+        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                url = _address(process, "url=")
+                reading = threading.Thread(target=process.stderr.read)  # type: ignore[union-attr]
+                reading.start()
+                return asyncio.run(_measure(url, load, "none", None, folder))
+            finally:
+                process.terminate()
+
+
 @contextmanager
 def serving(shape: Shape, cluster: LocalCluster, folder: Path) -> Iterator[str]:
     """Run `lacuna serve --cluster` on a cluster; yields the address. Raises LacunaError where it does not start."""
@@ -88,22 +108,26 @@ def serving(shape: Shape, cluster: LocalCluster, folder: Path) -> Iterator[str]:
     command += ["--config", str(folder / "service.toml"), "--cluster-args", str(folder / "args.yaml")]
     with subprocess.Popen(command, env=cluster.environment, stderr=subprocess.PIPE, text=True) as process:
         try:
-            yield _address(process)
+            yield _address(process, READY)
         finally:
             process.send_signal(signal.SIGTERM)
 
 
-def _address(process: subprocess.Popen[str]) -> str:
+def _address(process: subprocess.Popen[str], before: str) -> str:
+    """Return what follows ``before`` on the terminal."""
     assert process.stderr is not None
     said = ""
     for line in process.stderr:
-        if line.startswith(READY):
-            return line.removeprefix(READY).split()[0]
+        if before in line:
+            return line.partition(before)[2].split()[0]
         said = line.strip() or said
-    raise LacunaError(f"the cluster does not serve: {said}")
+    raise LacunaError(f"the service does not start: {said}")
 
 
-async def _measure(url: str, load: Load, kill: Victim, cluster: LocalCluster, folder: Path) -> Outcome:
+async def _measure(url: str, load: Load, kill: Victim, cluster: LocalCluster | None, folder: Path) -> Outcome:
+    async with await Client.connect(Address(url, "")) as client:
+        while (await client.status()).state != "ready":
+            await asyncio.sleep(0.1)
     killing = asyncio.create_task(_kill_halfway(load, kill, cluster, folder))
     before = _cpu_s(folder)
     report = await load_test.run(Address(url, ""), load, [])
@@ -120,10 +144,10 @@ async def _measure(url: str, load: Load, kill: Victim, cluster: LocalCluster, fo
     )
 
 
-async def _kill_halfway(load: Load, kill: Victim, cluster: LocalCluster, folder: Path) -> str:
+async def _kill_halfway(load: Load, kill: Victim, cluster: LocalCluster | None, folder: Path) -> str:
     """Kill one process of the kind. Return its command line, "" for none."""
     await asyncio.sleep(load.seconds / 2)
-    if kill == "none":
+    if kill == "none" or cluster is None:
         return ""
     if kill == "node":
         local_cluster.kill_tree(cluster.nodes[-1])
@@ -145,7 +169,8 @@ def _processes(folder: Path) -> dict[int, str]:
 
 
 def _kind(title: str) -> str:
-    return next((kind for kind, part in TITLES.items() if part in title), OTHERS)
+    kinds: dict[str, str] = {**TITLES, "service": SERVICE}
+    return next((kind for kind, part in kinds.items() if part in title), OTHERS)
 
 
 def _cpu_s(folder: Path) -> dict[str, float]:

@@ -37,13 +37,13 @@ def bench_cluster(
     engine: Annotated[
         str, typer.Option(help="Load the engine by this function, as MODULE:FUNCTION.")
     ] = ServerConfig().engine,
+    one_machine: Annotated[
+        bool, typer.Option("--one-machine", help="Put `lacuna serve` under the same load instead.")
+    ] = False,
     json_output: JsonOption = False,
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
-    """Load a new cluster of a head and worker nodes on this machine, and check that every request gets its own answer.
-
-    `lacuna bench serve` puts one service under the same load.
-    """
+    """Load a new cluster of a head and worker nodes on this machine, and check that every request gets its own answer."""
     from lacuna_server.cli import cluster_load
     from lacuna_server.cli.load import Load
 
@@ -59,7 +59,10 @@ def bench_cluster(
         deadline_ms=deadline_ms,
     )
     shape = cluster_load.Shape(engine, models.absolute(model), workers, replicas, ingresses, threads, router)
-    outcome = cluster_load.measure(shape, load, kill)  # type: ignore[arg-type]  # checked above
+    if one_machine:
+        outcome = cluster_load.measure_one_machine(shape, load)
+    else:
+        outcome = cluster_load.measure(shape, load, kill)  # type: ignore[arg-type]  # checked above
     if json_output:
         output.print_json({"load": load, "shape": shape, "outcome": outcome})
     else:

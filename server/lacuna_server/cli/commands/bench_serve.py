@@ -3,7 +3,6 @@
 import os
 import signal
 import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -33,7 +32,6 @@ def bench_serve(
         int, typer.Option(min=0, help="Give each request this deadline in milliseconds; 0: none.")
     ] = 5000,
     threads: ThreadsOption = 0,
-    engine: Annotated[str, typer.Option(help="Load the engine by this function, as MODULE:FUNCTION.")] = "",
     json_output: JsonOption = False,
     model: ModelOption = DEFAULT_MODEL,
 ) -> None:
@@ -52,12 +50,7 @@ def bench_serve(
     )
     with tempfile.TemporaryDirectory(prefix="lacuna-bench-") as folder:
         os.environ["XDG_RUNTIME_DIR"] = folder  # the user's own service may run at the same time
-        arguments = ["--port", "0", "--model", models.absolute(model), "--threads", str(threads)]
-        if engine:
-            config = Path(folder, "service.toml")
-            config.write_text(f'engine = "{engine}"\n')
-            arguments += ["--config", str(config)]
-        report = asyncio.run(_run(load, *arguments))
+        report = asyncio.run(_run(load, "--port", "0", "--model", models.absolute(model), "--threads", str(threads)))
     if json_output:
         output.print_json({"load": load, "report": report, "growth": report.growth})
     else:
