@@ -13,7 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 import yaml
@@ -70,15 +70,16 @@ class Outcome(msgspec.Struct, frozen=True):
 
 def measure(shape: Shape, load: Load, kill: Victim) -> Outcome:
     """Put a new cluster under load, and kill -9 a process of it halfway. Raises LacunaError."""
-    assert kill in get_args(Victim)
     with tempfile.TemporaryDirectory(prefix="lacuna-", dir="/tmp") as name:  # Ray needs a short path
         folder = Path(name)
         with local_cluster.running(shape.workers, folder) as cluster, serving(shape, cluster, folder) as url:
             return asyncio.run(_measure(url, load, kill, cluster, folder))
 
 
-def measure_one_machine(shape: Shape, load: Load) -> Outcome:
+def measure_one_machine(shape: Shape, load: Load, kill: Victim = "none") -> Outcome:
     """Put a new `lacuna serve` with the same engine under load. Raises LacunaError where it does not start."""
+    if kill != "none":
+        raise LacunaError("only processes of a cluster are killed")
     with tempfile.TemporaryDirectory(prefix="lacuna-", dir="/tmp") as name:
         folder = Path(name)
         lines = f'engine = "{shape.engine}"\nport = 0\nmodel = "{shape.model}"\nthreads = {shape.threads}\n'

@@ -4,7 +4,6 @@ import contextlib
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lacuna_model.core.errors import LacunaError
+from lacuna_server.cluster import environment
 
 START_S = 60.0
 OBJECT_STORE_BYTES = 80_000_000
@@ -38,24 +38,26 @@ def running(num_workers: int, folder: Path, cpus: int = 4) -> Iterator[LocalClus
     token = folder / "token"
     token.write_text(secrets.token_hex(32))
     token.chmod(0o600)
-    environment = dict(os.environ) | {
+    variables = dict(os.environ) | {
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": str(token),
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_TMPDIR": str(folder),
+        **environment.haproxy_files(folder),
     }
-    port = free_port()
+    port = environment.free_port()
     address = f"127.0.0.1:{port}"
     common = ("--object-store-memory", str(OBJECT_STORE_BYTES), "--num-gpus", "0", "--node-ip-address", "127.0.0.1")
     head = ("--head", "--port", str(port), "--include-dashboard=false", "--temp-dir", str(folder), "--num-cpus", "0")
     with ExitStack() as stack:
+        stack.callback(environment.end_haproxy, variables["RAY_SERVE_HAPROXY_CONFIG_FILE_LOC"])
         nodes = []
         for number, options in enumerate([head, *[("--address", address, "--num-cpus", str(cpus))] * num_workers]):
             log = stack.enter_context((folder / f"node-{number}.log").open("wb"))
-            node = stack.enter_context(_node((*options, *common), environment, log.fileno()))
+            node = stack.enter_context(_node((*options, *common), variables, log.fileno()))
             nodes.append(node)
             _wait_for(node, Path(log.name))  # one by one: nodes of one machine that start together take the same ports
-        yield LocalCluster(address, tuple(nodes), environment)
+        yield LocalCluster(address, tuple(nodes), variables)
 
 
 @contextmanager
@@ -92,10 +94,3 @@ def _wait_for(node: subprocess.Popen[bytes], log: Path) -> None:
         if node.poll() is not None or time.monotonic() > deadline:
             raise LacunaError(f"a node of the Ray cluster does not start: {' '.join(said.strip().splitlines()[-1:])}")
         time.sleep(0.1)
-
-
-def free_port() -> int:
-    """Return a port of this machine that nobody listens on now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port

@@ -6,13 +6,13 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import structlog
 
 from lacuna_model.core.errors import LacunaError
-from lacuna_server.cluster.environment import serve_environment
+from lacuna_server.cluster.environment import free_port, own_haproxy, serve_environment
 from lacuna_server.cluster.settings import ClusterArgs
 from lacuna_server.wire.config import ConfigError, ServerConfig
 from lacuna_server.wire.settings import DEFAULT_PORT
@@ -50,7 +50,7 @@ def run(args: ClusterArgs, config: ServerConfig, address: str | None) -> None:
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, frame: ended.set())
-    with joined(address):
+    with own_haproxy() if address is None else nullcontext(), joined(address):
         _check_resources(args, ray.cluster_resources())
         port = DEFAULT_PORT if config.port is None else config.port or free_port(config.host)
         try:
@@ -113,15 +113,6 @@ def _http(config: ServerConfig, port: int) -> dict[str, Any]:
 def _announce(config: ServerConfig, port: int) -> None:
     scheme = "https" if config.cert else "http"
     print(f"serving at {scheme}://{config.host}:{port} (Ctrl-C stops)", file=sys.stderr, flush=True)
-
-
-def free_port(host: str) -> int:
-    """Return a port that nobody listens on now."""
-    import socket
-
-    with socket.create_server((host, 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def _quiet() -> None:
