@@ -10,21 +10,18 @@ from lacuna_model.hub import models
 from lacuna_server.wire import security
 from lacuna_server.wire.config import ConfigError, ServerConfig
 
-# What the configuration of the service leaves to the cluster's own keys, and what has no meaning there.
-OF_ENGINES = ("model", "threads", "device", "cache_bytes")
+# The keys of the service that a cluster has for each deployment of engine replicas.
+OF_ENGINES = ("threads", "device", "cache_bytes")
 
 
 def serve(config: ServerConfig, address: str | None, file: Path | None, replicas: int | None) -> None:
     """Serve on a Ray cluster until a signal. Raises ConfigError and ClusterError."""
-    try:
-        from lacuna_server.cluster import settings, starting
-    except ModuleNotFoundError as error:
-        raise ConfigError(f"--cluster needs {error.name}: pip install 'lacuna-code[cluster]'") from None
+    from lacuna_server.cluster import settings, starting
+
     keys = read(file) if file is not None else {}
     engines = [dict(engine) for engine in keys.get("engines", [{}])]
     given = {name: value for name, value in _changed(config).items() if name in OF_ENGINES}
     engines[0] = {"models": [config.model]} | given | engines[0]
-    engines[0].pop("model", None)
     if replicas is not None:
         engines[0]["replicas"] = replicas
     keys["engines"] = engines

@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ log = structlog.get_logger(__name__)
 
 APP = "lacuna"
 OBJECT_STORE_BYTES = 100 * 1024 * 1024
+CONNECT_S = 3.0
 INSTALL = "pip install 'lacuna-code[cluster]'"
 
 
@@ -51,7 +53,7 @@ def run(args: ClusterArgs, config: ServerConfig, address: str | None) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, frame: ended.set())
     with own_haproxy() if address is None else nullcontext(), joined(address):
-        _check_resources(args, ray.cluster_resources())
+        check_resources(args, ray.cluster_resources())
         port = DEFAULT_PORT if config.port is None else config.port or free_port(config.host)
         try:
             serve.start(
@@ -77,21 +79,45 @@ def joined(address: str | None) -> Iterator[None]:
     """Be part of a Ray cluster. Raises ClusterError where the address does not answer, or has another version."""
     import ray
 
-    options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False, "configure_logging": True}
+    options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if address is None:
         options |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
+    else:
+        check_reachable(address)
     try:
         ray.init(address=address or "local", namespace=APP, **options)
-    except (ConnectionError, ValueError, RuntimeError, TimeoutError, OSError) as error:
-        what = f"the Ray cluster at {address} cannot be joined" if address else "Ray cannot be started"
-        raise ClusterError(f"{what}: {_reason(error)}") from None
+    except Exception as error:  # of many kinds, with text of many lines
+        raise ClusterError(_why_not_joined(address, error)) from None
     try:
         yield
     finally:
         ray.shutdown()
 
 
-def _check_resources(args: ClusterArgs, there: dict[str, float]) -> None:
+def check_reachable(address: str) -> None:
+    """Raise ClusterError where nobody listens: Ray itself would try for half a minute."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise ClusterError(f"{address} is not the address of a Ray cluster, HOST:PORT")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
+    except (OSError, OverflowError) as error:
+        raise ClusterError(f"the Ray cluster at {address} cannot be reached: {error}") from None
+
+
+def _why_not_joined(address: str | None, error: Exception) -> str:
+    text = str(error)
+    if address is None:
+        return f"Ray cannot be started: {_reason(error)}"
+    if "Version mismatch" in text:
+        words = " ".join(text.partition("Version mismatch:")[2].split())
+        return f"the Ray cluster at {address} has another version of Ray or Python: {words}"
+    if "InvalidAuthToken" in text or "auth" in type(error).__name__.lower():
+        return f"the Ray cluster at {address} asks for Ray's token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH"
+    return f"the Ray cluster at {address} cannot be joined: {_reason(error)}"
+
+
+def check_resources(args: ClusterArgs, there: dict[str, float]) -> None:
     """Raise ConfigError where no node can hold a replica, which would otherwise wait for a node for ever."""
     for engine in args.engines:
         if engine.num_gpus > there.get("GPU", 0.0):
