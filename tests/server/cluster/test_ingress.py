@@ -26,6 +26,7 @@ from lacuna_server.wire.protocol import Error, Goodbye, Infill, Open, Result, St
 
 TOKENS = {"alice": "token of alice", "bob": "token of bob"}
 USERS = {name: User(users.hashed(token), requests_per_minute=2) for name, token in TOKENS.items()}
+NO_PROXY = Identity()
 BODY = {"prompt": "before", "suffix": "after"}
 
 
@@ -62,7 +63,7 @@ class Fleet:
 @asynccontextmanager
 async def serving(
     people: dict[str, User] | None = None,
-    identity: Identity = Identity(),
+    identity: Identity = NO_PROXY,
     **config: Any,
 ) -> AsyncIterator[tuple[str, Fleet]]:
     fleet = Fleet()
@@ -149,7 +150,7 @@ async def test_a_refusal_over_the_quota_says_when_to_try_again_and_leaves_an_aud
             assert (error.code, error.id) == ("rate_limited", "1")
             assert error.retry_after_ms > 0
     assert [(line["user"], line["code"], line["what"]) for line in said] == [
-        ("alice", "rate_limited", "openai"),
+        ("alice", "rate_limited", "completions"),
         ("alice", "rate_limited", "infill"),
     ]
     assert "secret" not in str(said)
